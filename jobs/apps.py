@@ -1,0 +1,10 @@
+"""The portal's only Django app."""
+
+from django.apps import AppConfig
+
+
+class JobsConfig(AppConfig):
+    """Registers the app under its short name."""
+
+    name = "jobs"
+    default_auto_field = "django.db.models.BigAutoField"

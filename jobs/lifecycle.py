@@ -1,0 +1,96 @@
+"""How a job moves between statuses. No other module writes Job.status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from jobs.errors import IllegalMoveError, StaleJobError
+from jobs.live.channel import publish_on_commit
+from jobs.models import Attempt, Job, JobEvent
+from jobs.statuses import EventKind, JobStatus, StopReason
+
+MOVES: dict[JobStatus, frozenset[JobStatus]] = {
+    JobStatus.QUEUED: frozenset(
+        {JobStatus.PROVISIONING, JobStatus.CANCELLED, JobStatus.FAILED}
+    ),
+    JobStatus.PROVISIONING: frozenset(
+        {
+            JobStatus.SETTING_UP,
+            JobStatus.QUEUED,
+            JobStatus.RECOVERING,
+            JobStatus.STOPPING,
+            JobStatus.FAILED,
+        }
+    ),
+    JobStatus.SETTING_UP: frozenset(
+        {JobStatus.RUNNING, JobStatus.RECOVERING, JobStatus.STOPPING, JobStatus.FAILED}
+    ),
+    JobStatus.RUNNING: frozenset(
+        {JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.RECOVERING, JobStatus.STOPPING}
+    ),
+    JobStatus.RECOVERING: frozenset(
+        {JobStatus.PROVISIONING, JobStatus.STOPPING, JobStatus.FAILED}
+    ),
+    JobStatus.STOPPING: frozenset({JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.QUEUED}),
+}
+
+
+def can_move(old: JobStatus, new: JobStatus) -> bool:
+    """Whether the table has the edge `old` -> `new`."""
+    return new in MOVES.get(old, frozenset())
+
+
+def move(
+    job: Job,
+    to: JobStatus,
+    *,
+    reason: StopReason | None = None,
+    message: str = "",
+    attempt: Attempt | None = None,
+    **fields: Any,
+) -> None:
+    """Move `job` to status `to` and record it, or raise and change nothing.
+
+    `fields` are other columns of the job that change with the move. Moments are kept here:
+    `started_at` is the first PROVISIONING, `ended_at` the final status.
+
+    IllegalMoveError: the table has no such edge. StaleJobError: someone moved the job first.
+    """
+    old = JobStatus(job.status)
+    if not can_move(old, to):
+        raise IllegalMoveError(f"A job cannot go from {old} to {to}.", job=job.pk)
+    changes: dict[str, Any] = {"status": to, **_moments(job, to), **fields}
+    if reason is not None:
+        changes["stop_reason"] = reason
+    if message:
+        changes["message"] = message
+    with transaction.atomic():
+        # The filter is the lock: of two workers holding the same row, one wins.
+        if not Job.objects.filter(pk=job.pk, status=old).update(**changes):
+            raise StaleJobError(job=job.pk)
+        JobEvent.objects.create(
+            job=job,
+            attempt=attempt,
+            kind=EventKind.STATUS,
+            old_status=old,
+            new_status=to,
+            reason=reason or "",
+            message=message,
+        )
+        publish_on_commit(job)
+    for name, value in changes.items():
+        setattr(job, name, value)
+
+
+def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
+    now = timezone.now()
+    if to.is_final:
+        return {"ended_at": now, "wait_reason": ""}
+    if to == JobStatus.PROVISIONING and job.started_at is None:
+        return {"started_at": now, "wait_reason": ""}
+    if to == JobStatus.PROVISIONING:
+        return {"wait_reason": ""}
+    return {}

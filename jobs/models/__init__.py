@@ -1,0 +1,39 @@
+"""The tables, one a file, each with its QuerySet beside it."""
+
+from jobs.models.api_token import ApiToken
+from jobs.models.attempt import Attempt
+from jobs.models.attempt_stage import AttemptStage
+from jobs.models.cluster import Cluster
+from jobs.models.idempotency_key import IdempotencyKey
+from jobs.models.installation import Installation
+from jobs.models.job import Job
+from jobs.models.job_event import JobEvent
+from jobs.models.local_slot import LocalSlot
+from jobs.models.log_chunk import LogChunk
+from jobs.models.log_head import LogHead
+from jobs.models.membership import Membership
+from jobs.models.project import Project
+from jobs.models.sign_in_link import SignInLink
+from jobs.models.upload import Upload
+from jobs.models.user import User
+from jobs.models.worker import Worker
+
+__all__ = [
+    "ApiToken",
+    "Attempt",
+    "AttemptStage",
+    "Cluster",
+    "IdempotencyKey",
+    "Installation",
+    "Job",
+    "JobEvent",
+    "LocalSlot",
+    "LogChunk",
+    "LogHead",
+    "Membership",
+    "Project",
+    "SignInLink",
+    "Upload",
+    "User",
+    "Worker",
+]

@@ -1,0 +1,55 @@
+"""One run of a job: it owns the log, the workers and the cost, and points at a cluster."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+
+from jobs.models.cluster import Cluster
+from jobs.models.job import Job
+from jobs.statuses import StopReason
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """Attempts by their state."""
+
+    def open(self) -> Self:
+        """Attempts that have not ended."""
+        return self.filter(ended_at=None)
+
+
+class Attempt(models.Model):
+    """Numbered from 1 within its job. `ended_at` is set together with the verdict, once."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.PROTECT, related_name="attempts", null=True, blank=True
+    )
+    # Digest of the token with which this attempt's runner signs in; the token is not stored.
+    token_digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    # First frame from the runner; then the moment `run` began.
+    contacted_at = models.DateTimeField(null=True, blank=True)
+    run_started_at = models.DateTimeField(null=True, blank=True)
+    last_seen_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    stop_reason = models.CharField(max_length=20, choices=StopReason, blank=True)
+    message = models.TextField(blank=True)
+    hint = models.TextField(blank=True)
+    exit_code = models.IntegerField(null=True, blank=True)
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["job", "number"], name="one_attempt_per_number"),
+            # At most one running incarnation: a second open attempt is refused by the database.
+            models.UniqueConstraint(
+                fields=["job"], condition=models.Q(ended_at=None), name="one_open_attempt"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.job} attempt {self.number}"

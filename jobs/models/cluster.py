@@ -1,0 +1,54 @@
+"""Machines that a backend holds for a project. A cluster may outlive the job it was made for."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+
+from jobs.models.project import Project
+from jobs.statuses import ClusterStatus
+
+
+class ClusterQuerySet(models.QuerySet["Cluster"]):
+    """Clusters by what has to happen to them next."""
+
+    def existing(self) -> Self:
+        """Clusters that may still hold machines."""
+        return self.exclude(status=ClusterStatus.GONE)
+
+    def to_tear_down(self) -> Self:
+        """Clusters that nobody needs any more and that still hold machines."""
+        return self.existing().filter(release_requested_at__isnull=False)
+
+
+class Cluster(models.Model):
+    """One incarnation of a set of nodes; its name is never used twice."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clusters")
+    # mp<installation>-<n>: by its name alone a cluster can be found again after a crash (D8).
+    name = models.CharField(max_length=60, unique=True)
+    backend_name = models.CharField(max_length=30)
+    num_nodes = models.PositiveIntegerField()
+    status = models.CharField(
+        max_length=10, choices=ClusterStatus, default=ClusterStatus.STARTING
+    )
+    backend_status = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    release_requested_at = models.DateTimeField(null=True, blank=True)
+    gone_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ClusterQuerySet.as_manager()
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["release_requested_at"],
+                condition=~Q(status=ClusterStatus.GONE),
+                name="cluster_existing",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,25 @@
+"""Remembers which submit an Idempotency-Key belongs to (24 hours)."""
+
+from django.conf import settings
+from django.db import models
+
+from jobs.models.project import Project
+
+
+class IdempotencyKey(models.Model):
+    """One accepted submit. The unique constraint is what makes two racing requests one job."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE)
+    key = models.CharField(max_length=255)
+    body_digest = models.CharField(max_length=64)
+    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["user", "project", "key"], name="one_job_per_key"),
+        )
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,29 @@
+"""The one row that tells this installation from every other (DESIGN D8, D21)."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.db import models
+
+
+def _new_key() -> str:
+    return secrets.token_hex(3)
+
+
+class Installation(models.Model):
+    """Holds the short key that marks every cluster this installation ever names."""
+
+    key = models.CharField(max_length=12, unique=True, default=_new_key)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=models.Q(pk=1), name="one_installation"),)
+
+    def __str__(self) -> str:
+        return self.key
+
+    @classmethod
+    def current(cls) -> Installation:
+        """The row of this installation, made on first use."""
+        return cls.objects.get_or_create(pk=1)[0]

@@ -1,0 +1,23 @@
+"""Where an attempt's log stands: the next line number and what each rank has had acknowledged."""
+
+from django.db import models
+
+from jobs.models.attempt import Attempt
+
+
+class LogHead(models.Model):
+    """Locked by ingest, so that numbering lines and acknowledging frames are one step."""
+
+    attempt = models.OneToOneField(
+        Attempt, on_delete=models.CASCADE, primary_key=True, related_name="log_head"
+    )
+    # The number the next line will get; the first is 1.
+    next_line = models.BigIntegerField(default=1)
+    # Lines below this one are in sealed chunks, the rest in the tail.
+    sealed_before = models.BigIntegerField(default=1)
+    # Rank (as text, JSON has no other keys) -> last sequence number stored.
+    acked = models.JSONField(default=dict)
+    raw_bytes = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"log of {self.attempt}"

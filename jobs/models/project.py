@@ -1,0 +1,21 @@
+"""A team's space: jobs, uploads, members and, later, quotas belong to one."""
+
+from __future__ import annotations
+
+from django.core.validators import RegexValidator
+from django.db import models
+
+SLUG_PATTERN = r"[a-z][a-z0-9-]{0,38}"
+
+
+class Project(models.Model):
+    """Everything a team owns hangs on its project."""
+
+    slug = models.CharField(
+        max_length=39, unique=True, validators=[RegexValidator(rf"\A{SLUG_PATTERN}\Z")]
+    )
+    name = models.CharField(max_length=100)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,17 @@
+"""One-time links that sign a user in: how the first user gets in without a password."""
+
+from django.conf import settings
+from django.db import models
+
+
+class SignInLink(models.Model):
+    """Works once, until it expires. Only the digest of its secret is stored."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"link for {self.user}"

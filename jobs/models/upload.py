@@ -1,0 +1,40 @@
+"""Folders that users send: named by their content, so that the same folder travels once."""
+
+from django.conf import settings
+from django.db import models
+
+from jobs.models.project import Project
+
+
+class Upload(models.Model):
+    """A checked tar.gz in the blob store under `uploads/<digest>.tar.gz`, owned by one project.
+
+    The blob is shared between projects; a project reaches only digests it has uploaded itself.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="uploads")
+    digest = models.CharField(max_length=64)
+    size_bytes = models.BigIntegerField()
+    file_count = models.PositiveIntegerField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["project", "digest"], name="one_upload_per_project"),
+        )
+
+    def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def reference(self) -> str:
+        """How a spec names this upload."""
+        return f"upload:{self.digest}"
+
+    @property
+    def blob_name(self) -> str:
+        """Where the blob store keeps it."""
+        return f"uploads/{self.digest}.tar.gz"

@@ -1,0 +1,133 @@
+"""The vocabulary of the life cycle: every status and reason, and which ending a reason leads to."""
+
+from __future__ import annotations
+
+from django.db.models import TextChoices
+
+
+class JobStatus(TextChoices):
+    """Where a job stands. The edges between these are in `jobs.lifecycle`."""
+
+    QUEUED = "QUEUED", "Queued"
+    PROVISIONING = "PROVISIONING", "Provisioning"
+    SETTING_UP = "SETTING_UP", "Setting up"
+    RUNNING = "RUNNING", "Running"
+    RECOVERING = "RECOVERING", "Recovering"
+    STOPPING = "STOPPING", "Stopping"
+    SUCCEEDED = "SUCCEEDED", "Succeeded"
+    FAILED = "FAILED", "Failed"
+    CANCELLED = "CANCELLED", "Cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a job never leaves this status."""
+        return self in FINAL_STATUSES
+
+
+FINAL_STATUSES = frozenset({JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED})
+ACTIVE_STATUSES = frozenset(JobStatus) - FINAL_STATUSES - {JobStatus.QUEUED}
+
+
+class WaitReason(TextChoices):
+    """Why a QUEUED job waits: a reason, never a status of its own."""
+
+    HELD = "HELD", "Held by a user"
+    DEPENDENCY = "DEPENDENCY", "Waits for another job"
+    QUOTA = "QUOTA", "Over a quota"
+    CAPACITY = "CAPACITY", "No free capacity"
+    BUDGET = "BUDGET", "Over a budget"
+    SCHEDULE = "SCHEDULE", "Waits for its time"
+    BACKOFF = "BACKOFF", "Tries again shortly"
+    PREEMPTED = "PREEMPTED", "Preempted, starts again"
+
+
+class StopReason(TextChoices):
+    """Why an attempt or a job ended, or is being stopped. It decides the final status."""
+
+    COMPLETED = "COMPLETED", "Completed"
+    USER_CODE = "USER_CODE", "The program failed"
+    SETUP = "SETUP", "Setup failed"
+    NO_CAPACITY = "NO_CAPACITY", "No capacity"
+    WORKER_LOST = "WORKER_LOST", "A worker was lost"
+    WORKER_NEVER_READY = "WORKER_NEVER_READY", "A worker never listened"
+    PYTHON_MISMATCH = "PYTHON_MISMATCH", "Python versions differ"
+    MONARCH = "MONARCH", "Monarch reported a fault"
+    TIMEOUT = "TIMEOUT", "Ran too long"
+    OOM = "OOM", "Out of memory"
+    BUDGET = "BUDGET", "Budget spent"
+    IDLE = "IDLE", "Idle"
+    CANCELLED_BY_USER = "CANCELLED_BY_USER", "Cancelled by a user"
+    PREEMPTED = "PREEMPTED", "Preempted"
+    DEPENDENCY = "DEPENDENCY", "A dependency failed"
+    BACKEND = "BACKEND", "The backend failed"
+
+    @property
+    def final_status(self) -> JobStatus:
+        """The status this reason leads to once everything is stopped."""
+        return _FINAL_STATUS_OF_REASON.get(self, JobStatus.FAILED)
+
+
+_FINAL_STATUS_OF_REASON = {
+    StopReason.COMPLETED: JobStatus.SUCCEEDED,
+    StopReason.CANCELLED_BY_USER: JobStatus.CANCELLED,
+    StopReason.IDLE: JobStatus.CANCELLED,
+    # A preempted job goes back to its queue: it has not ended.
+    StopReason.PREEMPTED: JobStatus.QUEUED,
+}
+RETRYABLE_REASONS = frozenset({StopReason.USER_CODE, StopReason.SETUP, StopReason.OOM})
+RECOVERABLE_REASONS = frozenset({StopReason.WORKER_LOST})
+
+
+class WorkerStatus(TextChoices):
+    """What is known of one host of an attempt."""
+
+    PENDING = "PENDING", "Pending"
+    SETTING_UP = "SETTING_UP", "Setting up"
+    READY = "READY", "Listening"
+    RUNNING = "RUNNING", "Running"
+    EXITED = "EXITED", "Exited"
+    LOST = "LOST", "Lost"
+    UNKNOWN = "UNKNOWN", "Unknown"
+
+
+class ClusterStatus(TextChoices):
+    """Where a cluster of machines stands."""
+
+    STARTING = "STARTING", "Starting"
+    UP = "UP", "Up"
+    STOPPING = "STOPPING", "Going down"
+    GONE = "GONE", "Gone"
+
+
+class StageName(TextChoices):
+    """The stages of one attempt, in the order in which they happen."""
+
+    LAUNCH = "launch", "Launch"
+    SETUP = "setup", "Setup"
+    WORKERS = "workers", "Workers listen"
+    RUN = "run", "Run"
+    TEARDOWN = "teardown", "Tear down"
+
+
+class Role(TextChoices):
+    """A member's role in a project; each includes the ones before it."""
+
+    VIEWER = "viewer", "Viewer"
+    MEMBER = "member", "Member"
+    MAINTAINER = "maintainer", "Maintainer"
+    ADMIN = "admin", "Admin"
+
+
+class JobKind(TextChoices):
+    """What `run` means: the driver, once; or a command on every node."""
+
+    MONARCH = "monarch", "Monarch job"
+    PLAIN = "plain", "Multi-node job"
+
+
+class EventKind(TextChoices):
+    """What sort of thing a line of a job's history tells."""
+
+    STATUS = "status", "Status"
+    ACTION = "action", "Action"
+    NOTE = "note", "Note"
