@@ -1,0 +1,45 @@
+"""Cancelling a job, in whatever status it stands."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs.actions.history import record_action
+from jobs.errors import JobAlreadyFinalError, StaleJobError
+from jobs.lifecycle import move
+from jobs.models import Job
+from jobs.permissions import Actor, require_cancel
+from jobs.statuses import JobStatus, StopReason
+from jobs.wakeups import wake_on_commit
+
+# How often a cancel starts over because the job moved under it; a job has few moves in its life.
+_TRIES = 10
+
+
+def cancel_job(actor: Actor, job: Job) -> Job:
+    """End `job`: at once while it is queued, through STOPPING when it has machines.
+
+    A second cancel of a stopping job changes nothing. JobAlreadyFinalError when it has ended.
+    """
+    require_cancel(actor, job)
+    for _ in range(_TRIES):
+        job.refresh_from_db()
+        try:
+            return _cancel(actor, job)
+        except StaleJobError:
+            continue
+    raise StaleJobError(f"Job {job.pk} keeps changing; try again.")
+
+
+def _cancel(actor: Actor, job: Job) -> Job:
+    if job.is_final:
+        raise JobAlreadyFinalError(f"Job {job.pk} has already ended ({job.status}).")
+    if job.status == JobStatus.STOPPING:
+        return job
+    to = JobStatus.CANCELLED if job.status == JobStatus.QUEUED else JobStatus.STOPPING
+    message = f"Cancelled by {actor.user.get_username()}."
+    with transaction.atomic():
+        move(job, to, reason=StopReason.CANCELLED_BY_USER, message=message, hint="")
+        record_action(job, actor, "cancel", message)
+        wake_on_commit("stopping", job.pk)
+    return job

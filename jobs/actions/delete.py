@@ -1,0 +1,31 @@
+"""Deleting an ended job with everything it left: log, attempts, events."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs.errors import ConflictError, JobNotFinalError
+from jobs.live.channel import publish_on_commit
+from jobs.logs.deletion import delete_log
+from jobs.models import Job
+from jobs.permissions import Actor, Verb, require
+from jobs.statuses import ClusterStatus
+
+
+def delete_job(actor: Actor, job: Job) -> None:
+    """Remove an ended job for good.
+
+    JobNotFinalError while it runs; ConflictError while its machines are still going down, since
+    the row is what the tear-down is driven by.
+    """
+    require(actor, Verb.DELETE_JOB, job.project)
+    if not job.is_final:
+        raise JobNotFinalError(f"Job {job.pk} is {job.status}; cancel it first.")
+    attempts = list(job.attempts.select_related("cluster"))
+    if any(a.cluster and a.cluster.status != ClusterStatus.GONE for a in attempts):
+        raise ConflictError(f"The machines of job {job.pk} are still going down; try again soon.")
+    with transaction.atomic():
+        for attempt in attempts:
+            delete_log(attempt)
+        publish_on_commit(job)
+        Job.objects.filter(pk=job.pk).delete()

@@ -1,0 +1,27 @@
+"""Writing down who did what to a job."""
+
+from __future__ import annotations
+
+from jobs.live.channel import publish_on_commit
+from jobs.models import Attempt, Job, JobEvent
+from jobs.permissions import Actor
+from jobs.statuses import EventKind
+
+
+def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
+    """Note that `actor` did `verb`; call it inside the transaction of the change."""
+    JobEvent.objects.create(
+        job=job,
+        kind=EventKind.ACTION,
+        verb=verb,
+        message=message,
+        actor=actor.user,
+        source=actor.source[:60],
+    )
+    publish_on_commit(job)
+
+
+def record_note(job: Job, message: str, attempt: Attempt | None = None) -> None:
+    """Note something the portal saw or did by itself."""
+    JobEvent.objects.create(job=job, attempt=attempt, kind=EventKind.NOTE, message=message)
+    publish_on_commit(job)

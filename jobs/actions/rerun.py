@@ -1,0 +1,25 @@
+"""Running a job again as a new one, with the spec it had."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs.actions.history import record_action
+from jobs.actions.submit import check_spec, create_job
+from jobs.models import Job
+from jobs.permissions import Actor, Verb, require
+
+
+def rerun_job(actor: Actor, job: Job) -> Job:
+    """A new job from the spec of `job`, which may be in any status.
+
+    InvalidSpecError when the spec no longer fits (an upload or a backend is gone).
+    """
+    require(actor, Verb.SUBMIT_JOB, job.project)
+    spec = check_spec(actor, job.project, job.spec)
+    with transaction.atomic():
+        again = create_job(
+            actor, job.project, spec, job.spec_source or job.spec, rerun_of=job
+        )
+        record_action(job, actor, "rerun", f"Run again as job {again.pk}")
+    return again

@@ -1,0 +1,148 @@
+"""Submitting a job: from text to a queued row, or every error at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from jobs.actions.history import record_action
+from jobs.backends import registry
+from jobs.errors import IdempotencyConflictError, InvalidSpecError
+from jobs.models import IdempotencyKey, Job, Project
+from jobs.permissions import Actor, Verb, require
+from jobs.wakeups import wake_on_commit
+from monarch_client.spec import InvalidSpecErrors, JobSpec
+
+IDEMPOTENCY_WINDOW = timedelta(hours=24)
+
+Source = str | dict[str, Any]
+
+
+def submit_job(
+    actor: Actor, project: Project, source: Source, *, idempotency_key: str | None = None
+) -> Job:
+    """Check `source` and queue it as a job of `project`.
+
+    With an `idempotency_key` (per user and project, 24 hours) the same body gives the same job
+    again; IdempotencyConflictError when the body differs. InvalidSpecError carries every error in
+    `data["errors"]`.
+    """
+    require(actor, Verb.SUBMIT_JOB, project)
+    digest = _body_digest(source)
+    if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
+        return job
+    spec = check_spec(actor, project, source)
+    try:
+        with transaction.atomic():
+            job = create_job(actor, project, spec, source)
+            if idempotency_key:
+                IdempotencyKey.objects.create(
+                    user=actor.user,
+                    project=project,
+                    key=idempotency_key,
+                    body_digest=digest,
+                    job=job,
+                )
+    except IntegrityError:
+        # Another request with the same key committed first: its job is the answer.
+        if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
+            return job
+        raise
+    return job
+
+
+def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:
+    """The parsed spec, checked against project and backend; stores nothing."""
+    require(actor, Verb.SUBMIT_JOB, project)
+    try:
+        spec = JobSpec.parse(source, admin=actor.is_installation_admin)
+    except InvalidSpecErrors as error:
+        raise InvalidSpecError(errors=[row.to_dict() for row in error.errors]) from error
+    errors = [row.to_dict() for row in spec.server_errors()]
+    errors += _project_errors(project, spec)
+    if not errors:
+        errors += _backend_errors(spec)
+    if errors:
+        raise InvalidSpecError(errors=errors)
+    return spec
+
+
+def create_job(
+    actor: Actor,
+    project: Project,
+    spec: JobSpec,
+    source: Source,
+    *,
+    rerun_of: Job | None = None,
+) -> Job:
+    """The queued row with its first event; call it inside a transaction."""
+    content = spec.to_dict()
+    job = Job.objects.create(
+        project=project,
+        name=spec.name,
+        kind=spec.kind,
+        spec=content,
+        spec_source=source if isinstance(source, str) else json.dumps(source, indent=2),
+        num_nodes=spec.num_nodes,
+        backend_name=registry.backend_for(content),
+        queue_name=spec.portal.queue,
+        priority=spec.portal.priority,
+        submitted_by=actor.user,
+        rerun_of=rerun_of,
+    )
+    message = f"Rerun of job {rerun_of.pk}" if rerun_of else "Submitted"
+    record_action(job, actor, "rerun" if rerun_of else "submit", message)
+    wake_on_commit("queue")
+    return job
+
+
+def _body_digest(source: Source) -> str:
+    text = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _job_of_key(actor: Actor, project: Project, key: str, digest: str) -> Job | None:
+    fresh = timezone.now() - IDEMPOTENCY_WINDOW
+    mine = IdempotencyKey.objects.filter(user=actor.user, project=project, key=key)
+    mine.filter(created_at__lt=fresh).delete()
+    row = mine.select_related("job").first()
+    if row is not None and row.body_digest != digest:
+        raise IdempotencyConflictError(key=key)
+    return row.job if row else None
+
+
+def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
+    errors = []
+    if spec.portal.project not in (None, project.slug):
+        errors.append(
+            _error(
+                "portal.project",
+                "wrong_project",
+                f"The job names project {spec.portal.project}, but it was sent to {project.slug}.",
+            )
+        )
+    known = set(project.uploads.values_list("digest", flat=True))
+    for reference in sorted(set(spec.references())):
+        if reference.removeprefix("upload:") not in known:
+            message = f"Project {project.slug} has no {reference}; upload the folder first."
+            errors.append(_error("workdir", "unknown_upload", message))
+    return errors
+
+
+def _backend_errors(spec: JobSpec) -> list[dict[str, Any]]:
+    content = spec.to_dict()
+    return [
+        _error(path, "unsupported_by_backend", message)
+        for path, message in registry.problems_of(content)
+    ]
+
+
+def _error(path: str, code: str, message: str) -> dict[str, Any]:
+    return {"path": path, "line": None, "code": code, "message": message, "suggestion": None}
+
+

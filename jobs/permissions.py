@@ -1,0 +1,143 @@
+"""Who may do what: the one matrix, and the only ways to reach a project or a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from django.db.models import QuerySet
+
+from jobs.errors import NotFoundError, PermissionDeniedError
+from jobs.models import ApiToken, Job, Membership, Project, User
+from jobs.statuses import Role
+
+
+class Verb(Enum):
+    """Everything that can be done in a project."""
+
+    VIEW_PROJECT = "view the project"
+    SUBMIT_JOB = "submit jobs"
+    UPLOAD = "upload folders"
+    CANCEL_OWN_JOB = "cancel your own jobs"
+    CANCEL_ANY_JOB = "cancel others' jobs"
+    DELETE_JOB = "delete jobs"
+    MANAGE_MEMBERS = "manage members"
+
+
+_ROLES_IN_ORDER = (Role.VIEWER, Role.MEMBER, Role.MAINTAINER, Role.ADMIN)
+
+# The least role that may do it; every higher role may as well.
+LEAST_ROLE: dict[Verb, Role] = {
+    Verb.VIEW_PROJECT: Role.VIEWER,
+    Verb.SUBMIT_JOB: Role.MEMBER,
+    Verb.UPLOAD: Role.MEMBER,
+    Verb.CANCEL_OWN_JOB: Role.MEMBER,
+    Verb.CANCEL_ANY_JOB: Role.MAINTAINER,
+    Verb.DELETE_JOB: Role.MAINTAINER,
+    Verb.MANAGE_MEMBERS: Role.ADMIN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks: the user, the token they used (None in the browser) and where from."""
+
+    user: User
+    token: ApiToken | None = None
+    source: str = ""
+
+    @property
+    def is_installation_admin(self) -> bool:
+        """Whether the actor administers the whole installation."""
+        return bool(self.user.is_superuser)
+
+
+def role_allows(role: Role, verb: Verb) -> bool:
+    """Whether the matrix lets `role` do `verb`."""
+    return _ROLES_IN_ORDER.index(role) >= _ROLES_IN_ORDER.index(LEAST_ROLE[verb])
+
+
+def role_in(actor: Actor, project: Project) -> Role | None:
+    """The actor's role in `project`; None when they may not even see it."""
+    if not actor.user.is_active or not _token_reaches(actor.token, project):
+        return None
+    if actor.is_installation_admin:
+        return Role.ADMIN
+    membership = Membership.objects.filter(user=actor.user, project=project).first()
+    return Role(membership.role) if membership else None
+
+
+def may(actor: Actor, verb: Verb, project: Project) -> bool:
+    """Whether `actor` may do `verb` in `project`."""
+    role = role_in(actor, project)
+    if role is None:
+        return False
+    if actor.token is not None and actor.token.read_only and verb is not Verb.VIEW_PROJECT:
+        return False
+    return role_allows(role, verb)
+
+
+def require(actor: Actor, verb: Verb, project: Project) -> None:
+    """Pass silently, or raise PermissionDeniedError saying which role would do."""
+    if not may(actor, verb, project):
+        raise PermissionDeniedError(
+            f"You may not {verb.value} in project {project.slug}: this takes the role "
+            f"{LEAST_ROLE[verb].value} and a token that may write. Ask one of its admins.",
+            verb=verb.name,
+        )
+
+
+def may_cancel(actor: Actor, job: Job) -> bool:
+    """Whether `actor` may cancel or rerun this very job."""
+    own = job.submitted_by_id == actor.user.pk
+    verb = Verb.CANCEL_OWN_JOB if own else Verb.CANCEL_ANY_JOB
+    return may(actor, verb, job.project)
+
+
+def require_cancel(actor: Actor, job: Job) -> None:
+    """Pass silently, or raise PermissionDeniedError."""
+    own = job.submitted_by_id == actor.user.pk
+    require(actor, Verb.CANCEL_OWN_JOB if own else Verb.CANCEL_ANY_JOB, job.project)
+
+
+def projects_of(actor: Actor) -> QuerySet[Project]:
+    """The projects `actor` can see, by slug."""
+    projects = Project.objects.order_by("slug")
+    if not actor.user.is_active:
+        return projects.none()
+    if actor.token is not None and actor.token.project_id is not None:
+        projects = projects.filter(pk=actor.token.project_id)
+    if actor.is_installation_admin:
+        return projects
+    return projects.filter(memberships__user=actor.user)
+
+
+def roles_of(actor: Actor) -> dict[int, Role]:
+    """Role by project id, over all projects the actor can see."""
+    projects = projects_of(actor)
+    if actor.is_installation_admin:
+        return {pk: Role.ADMIN for pk in projects.values_list("pk", flat=True)}
+    memberships = Membership.objects.filter(user=actor.user, project__in=projects)
+    return {row.project_id: Role(row.role) for row in memberships}
+
+
+def project_for(actor: Actor, slug: str) -> Project:
+    """The project of that slug; NotFoundError when there is none or the actor may not see it."""
+    project = projects_of(actor).filter(slug=slug).first()
+    if project is None:
+        raise NotFoundError(f"There is no project {slug}, or you are not a member of it.")
+    return project
+
+
+def job_for(actor: Actor, slug: str, job_id: int) -> Job:
+    """The job with its project and submitter; NotFoundError as for `project_for`."""
+    project = project_for(actor, slug)
+    jobs = Job.objects.select_related("project", "submitted_by")
+    job = jobs.filter(project=project, pk=job_id).first()
+    if job is None:
+        raise NotFoundError(f"There is no job {job_id} in project {slug}.")
+    return job
+
+
+def _token_reaches(token: ApiToken | None, project: Project) -> bool:
+    return token is None or token.project_id is None or token.project_id == project.pk
