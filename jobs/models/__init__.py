@@ -8,7 +8,6 @@ from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
 from jobs.models.job_event import JobEvent
-from jobs.models.local_slot import LocalSlot
 from jobs.models.log_chunk import LogChunk
 from jobs.models.log_head import LogHead
 from jobs.models.membership import Membership
@@ -27,7 +26,6 @@ __all__ = [
     "Installation",
     "Job",
     "JobEvent",
-    "LocalSlot",
     "LogChunk",
     "LogHead",
     "Membership",
