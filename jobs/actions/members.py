@@ -28,7 +28,9 @@ def set_role(actor: Actor, project: Project, username: str, role: Role) -> Membe
 def remove_member(actor: Actor, project: Project, username: str) -> None:
     """End a membership. NotFoundError when there is none."""
     _lock(actor, project)
-    membership = Membership.objects.filter(project=project, user__username=username).first()
+    membership = Membership.objects.filter(
+        project=project, user__username=username
+    ).first()
     if membership is None:
         raise NotFoundError(f"{username} is not a member of {project.slug}.")
     _refuse_losing_last_admin(project, membership.user)
@@ -44,4 +46,6 @@ def _lock(actor: Actor, project: Project) -> None:
 def _refuse_losing_last_admin(project: Project, user: User) -> None:
     admins = Membership.objects.filter(project=project, role=Role.ADMIN)
     if admins.filter(user=user).exists() and admins.count() == 1:
-        raise ConflictError(f"{user} is the last admin of {project.slug}; name another one first.")
+        raise ConflictError(
+            f"{user} is the last admin of {project.slug}; name another one first."
+        )

@@ -18,7 +18,9 @@ def create_sign_in_link(user: User) -> str:
     """The secret part of a link that signs `user` in once, within 12 hours."""
     secret = secrets.token_urlsafe(24)
     SignInLink.objects.create(
-        user=user, digest=token_digest(secret), expires_at=timezone.now() + LINK_LIFETIME
+        user=user,
+        digest=token_digest(secret),
+        expires_at=timezone.now() + LINK_LIFETIME,
     )
     return secret
 

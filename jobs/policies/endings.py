@@ -1,0 +1,45 @@
+"""What follows when an attempt ends: done, try again, or give up. Pure arithmetic on counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from jobs.statuses import RECOVERABLE_REASONS, RETRYABLE_REASONS, StopReason
+
+FIRST_RETRY_DELAY_S = 2.0
+LONGEST_RETRY_DELAY_S = 300.0
+
+
+class Next(Enum):
+    """What to do with a job whose attempt has ended."""
+
+    FINISH = "finish"
+    RETRY = "retry"  # counts as a failure
+    RECOVER = "recover"  # counts as a recovery
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a job is tried: `max_attempts` endings by user code, `max_recoveries` by loss."""
+
+    max_attempts: int = 1
+    max_recoveries: int = 5
+
+
+def after(
+    reason: StopReason, *, failures: int, recoveries: int, policy: RetryPolicy
+) -> Next:
+    """What follows an ending by `reason`, given how many the job has had before this one."""
+    if reason in RETRYABLE_REASONS and failures + 1 < policy.max_attempts:
+        return Next.RETRY
+    if reason in RECOVERABLE_REASONS and recoveries < policy.max_recoveries:
+        return Next.RECOVER
+    return Next.FINISH
+
+
+def retry_delay_s(endings: int) -> float:
+    """Seconds before the next try after `endings` bad endings: 2, 4, 8 ... at most 300."""
+    return float(
+        min(LONGEST_RETRY_DELAY_S, FIRST_RETRY_DELAY_S * 2 ** max(0, endings - 1))
+    )

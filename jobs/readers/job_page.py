@@ -1,0 +1,140 @@
+"""The job page: one job with its attempts, their stages and workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jobs.models import Attempt, AttemptStage, Job, Worker
+from jobs.permissions import Actor, job_for
+from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
+from jobs.statuses import StageName
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """A stage as a reader sees it; `state` is pending, active, done or failed."""
+
+    name: str
+    label: str
+    state: str
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    duration_s: float | None = None
+    detail: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """One host of an attempt."""
+
+    rank: int
+    mesh: str
+    address: str
+    status: str
+    python: str
+    pid: int | None
+    exit_code: int | None
+    detail: str
+    ready_at: datetime | None
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """One run of the job."""
+
+    id: int
+    number: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    stop_reason: str
+    message: str
+    hint: str
+    exit_code: int | None
+    cluster_name: str
+    stages: list[StageView]
+    workers: list[WorkerView]
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """All that the job page shows but log and events. Attempts: newest first."""
+
+    job: JobRow
+    spec_source: str
+    spec: dict[str, Any]
+    attempts: list[AttemptView]
+
+
+def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
+    """The page's content. NotFoundError when the actor cannot see the job."""
+    found = job_for(actor, slug, job_id)
+    job = with_attempts(Job.objects.filter(pk=found.pk)).get()
+    return JobPage(
+        job=job_row(job, Rights.of(actor, job.project)),
+        spec_source=job.spec_source,
+        spec=job.spec,
+        attempts=attempts_of(job),
+    )
+
+
+def attempts_of(job: Job) -> list[AttemptView]:
+    """The job's attempts, newest first, in four queries whatever their number."""
+    attempts = job.attempts.select_related("cluster").prefetch_related(
+        "stages", "workers"
+    )
+    return [_attempt_view(attempt) for attempt in attempts.order_by("-number")]
+
+
+def _attempt_view(attempt: Attempt) -> AttemptView:
+    rows = {stage.name: stage for stage in attempt.stages.all()}
+    workers = sorted(attempt.workers.all(), key=lambda worker: worker.rank)
+    return AttemptView(
+        id=attempt.pk,
+        number=attempt.number,
+        created_at=attempt.created_at,
+        started_at=attempt.run_started_at,
+        ended_at=attempt.ended_at,
+        stop_reason=attempt.stop_reason,
+        message=attempt.message,
+        hint=attempt.hint,
+        exit_code=attempt.exit_code,
+        cluster_name=attempt.cluster.name if attempt.cluster else "",
+        stages=[_stage_view(name, rows.get(name)) for name in StageName],
+        workers=[_worker_view(worker) for worker in workers],
+    )
+
+
+def _stage_view(name: StageName, row: AttemptStage | None) -> StageView:
+    if row is None:
+        return StageView(name=name, label=name.label, state="pending")
+    state = "failed" if row.failure else "done" if row.ended_at else "active"
+    return StageView(
+        name=name,
+        label=name.label,
+        state=state,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        duration_s=row.duration_s,
+        detail=row.detail,
+        failure=row.failure,
+    )
+
+
+def _worker_view(row: Worker) -> WorkerView:
+    return WorkerView(
+        rank=row.rank,
+        mesh=row.mesh,
+        address=row.address,
+        status=row.status,
+        python=row.python,
+        pid=row.pid,
+        exit_code=row.exit_code,
+        detail=row.detail,
+        ready_at=row.ready_at,
+        ended_at=row.ended_at,
+    )

@@ -1,0 +1,216 @@
+"""The job table: one project's jobs, newest first, filtered, by cursor."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, Q, QuerySet
+
+from jobs.errors import InvalidCursorError
+from jobs.models import Job, Project
+from jobs.permissions import Actor, Verb, may, require
+from jobs.statuses import JobStatus
+
+MAX_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Empty means "all". `user` may be "me"; `q` looks in the name and is also taken as an id."""
+
+    status: tuple[str, ...] = ()
+    user: str = ""
+    name: str = ""
+    kind: str = ""
+    q: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as tables, lists and headers show it."""
+
+    id: int
+    project: str
+    name: str
+    kind: str
+    status: str
+    status_label: str
+    wait_reason: str
+    wait_message: str
+    stop_reason: str
+    message: str
+    hint: str
+    exit_code: int | None
+    num_nodes: int
+    backend: str
+    queue: str
+    priority: int
+    submitted_by: str
+    rerun_of: int | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempt: int | None
+    attempt_count: int
+    is_final: bool
+    can_cancel: bool
+    can_rerun: bool
+    can_delete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobTable:
+    """One page of rows, and the cursors of the pages beside it."""
+
+    rows: list[JobRow]
+    next: str | None
+    previous: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the reader may do in the project, looked up once for all rows."""
+
+    user_id: int
+    submit: bool
+    cancel_own: bool
+    cancel_any: bool
+    delete: bool
+
+    @classmethod
+    def of(cls, actor: Actor, project: Project) -> Rights:
+        """The actor's rights in `project`."""
+        return cls(
+            user_id=actor.user.pk,
+            submit=may(actor, Verb.SUBMIT_JOB, project),
+            cancel_own=may(actor, Verb.CANCEL_OWN_JOB, project),
+            cancel_any=may(actor, Verb.CANCEL_ANY_JOB, project),
+            delete=may(actor, Verb.DELETE_JOB, project),
+        )
+
+
+def job_table(
+    actor: Actor,
+    project: Project,
+    flt: JobFilter,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
+) -> JobTable:
+    """One page of at most `limit` (1..200) jobs. InvalidCursorError for a cursor not ours."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    limit = max(1, min(MAX_LIMIT, limit))
+    direction, pivot = _parse_cursor(cursor)
+    jobs = with_attempts(_filtered(actor, project, flt))
+    if direction == "before":
+        page = list(jobs.filter(pk__gt=pivot).order_by("pk")[: limit + 1])
+        more, page = len(page) > limit, page[:limit][::-1]
+        has_next, has_previous = bool(page), more
+    else:
+        if pivot is not None:
+            jobs = jobs.filter(pk__lt=pivot)
+        page = list(jobs.order_by("-pk")[: limit + 1])
+        has_next, has_previous = len(page) > limit, pivot is not None and bool(page)
+        page = page[:limit]
+    rights = Rights.of(actor, project)
+    return JobTable(
+        rows=[job_row(job, rights) for job in page],
+        next=_cursor("after", page[-1].pk) if has_next else None,
+        previous=_cursor("before", page[0].pk) if has_previous else None,
+    )
+
+
+def status_counts(actor: Actor, project: Project) -> dict[str, int]:
+    """How many jobs stand in each status; statuses without a job are absent."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    rows = Job.objects.filter(project=project).values("status").annotate(n=Count("pk"))
+    return {row["status"]: row["n"] for row in rows.order_by()}
+
+
+def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """The same jobs with all that `job_row` reads, in one query."""
+    return jobs.select_related("project", "submitted_by").annotate(
+        attempt_number=Max("attempts__number"), attempt_count=Count("attempts")
+    )
+
+
+def job_row(job: Job, rights: Rights) -> JobRow:
+    """The row of a job read through `with_attempts`."""
+    may_cancel = rights.cancel_any or (
+        rights.cancel_own and job.submitted_by_id == rights.user_id
+    )
+    status = JobStatus(job.status)
+    return JobRow(
+        id=job.pk,
+        project=job.project.slug,
+        name=job.name,
+        kind=job.kind,
+        status=job.status,
+        status_label=status.label,
+        wait_reason=job.wait_reason,
+        wait_message=job.message if status == JobStatus.QUEUED else "",
+        stop_reason=job.stop_reason,
+        message="" if status == JobStatus.QUEUED else job.message,
+        hint=job.hint,
+        exit_code=job.exit_code,
+        num_nodes=job.num_nodes,
+        backend=job.backend_name,
+        queue=job.queue_name,
+        priority=job.priority,
+        submitted_by=job.submitted_by.get_username(),
+        rerun_of=job.rerun_of_id,
+        created_at=job.created_at,
+        started_at=job.started_at,
+        ended_at=job.ended_at,
+        attempt=getattr(job, "attempt_number", None),
+        attempt_count=getattr(job, "attempt_count", 0),
+        is_final=status.is_final,
+        can_cancel=may_cancel and not status.is_final and status != JobStatus.STOPPING,
+        can_rerun=rights.submit,
+        can_delete=rights.delete and status.is_final,
+    )
+
+
+def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
+    jobs = Job.objects.filter(project=project)
+    if flt.status:
+        jobs = jobs.filter(status__in=flt.status)
+    if flt.user == "me":
+        jobs = jobs.filter(submitted_by=actor.user)
+    elif flt.user:
+        jobs = jobs.filter(submitted_by__username=flt.user)
+    if flt.name:
+        jobs = jobs.filter(name=flt.name)
+    if flt.kind:
+        jobs = jobs.filter(kind=flt.kind)
+    if flt.q:
+        by_id = (
+            Q(pk=int(flt.q))
+            if flt.q.isascii() and flt.q.isdecimal() and len(flt.q) < 18
+            else Q()
+        )
+        jobs = jobs.filter(
+            Q(name__icontains=flt.q) | by_id if by_id else Q(name__icontains=flt.q)
+        )
+    return jobs
+
+
+def _cursor(direction: str, pivot: int) -> str:
+    return base64.urlsafe_b64encode(f"{direction}:{pivot}".encode()).decode()
+
+
+def _parse_cursor(cursor: str | None) -> tuple[str, int | None]:
+    if not cursor:
+        return "after", None
+    try:
+        direction, _, pivot = (
+            base64.urlsafe_b64decode(cursor).decode("ascii").partition(":")
+        )
+        if direction not in {"after", "before"} or len(pivot) > 18:
+            raise InvalidCursorError
+        return direction, int(pivot)
+    except (binascii.Error, UnicodeError, ValueError):
+        raise InvalidCursorError from None
