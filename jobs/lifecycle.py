@@ -13,9 +13,7 @@ from jobs.models import Attempt, Job, JobEvent
 from jobs.statuses import EventKind, JobStatus, StopReason
 
 MOVES: dict[JobStatus, frozenset[JobStatus]] = {
-    JobStatus.QUEUED: frozenset(
-        {JobStatus.PROVISIONING, JobStatus.CANCELLED, JobStatus.FAILED}
-    ),
+    JobStatus.QUEUED: frozenset({JobStatus.PROVISIONING, JobStatus.CANCELLED, JobStatus.FAILED}),
     JobStatus.PROVISIONING: frozenset(
         {
             JobStatus.SETTING_UP,
@@ -31,9 +29,7 @@ MOVES: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.RUNNING: frozenset(
         {JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.RECOVERING, JobStatus.STOPPING}
     ),
-    JobStatus.RECOVERING: frozenset(
-        {JobStatus.PROVISIONING, JobStatus.STOPPING, JobStatus.FAILED}
-    ),
+    JobStatus.RECOVERING: frozenset({JobStatus.PROVISIONING, JobStatus.STOPPING, JobStatus.FAILED}),
     JobStatus.STOPPING: frozenset({JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.QUEUED}),
 }
 
@@ -86,11 +82,14 @@ def move(
 
 
 def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
+    """The columns that follow from the move itself."""
     now = timezone.now()
     if to.is_final:
         return {"ended_at": now, "wait_reason": ""}
-    if to == JobStatus.PROVISIONING and job.started_at is None:
-        return {"started_at": now, "wait_reason": ""}
+    if to == JobStatus.STOPPING:
+        return {"stopping_at": now}
     if to == JobStatus.PROVISIONING:
-        return {"wait_reason": ""}
+        # What was said while it waited, or of the attempt before, no longer holds.
+        told = {"wait_reason": "", "stop_reason": "", "message": "", "hint": ""}
+        return {**told, "started_at": job.started_at or now, "next_try_at": None}
     return {}

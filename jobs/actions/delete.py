@@ -23,9 +23,7 @@ def delete_job(actor: Actor, job: Job) -> None:
         raise JobNotFinalError(f"Job {job.pk} is {job.status}; cancel it first.")
     attempts = list(job.attempts.select_related("cluster"))
     if any(a.cluster and a.cluster.status != ClusterStatus.GONE for a in attempts):
-        raise ConflictError(
-            f"The machines of job {job.pk} are still going down; try again soon."
-        )
+        raise ConflictError(f"The machines of job {job.pk} are still going down; try again soon.")
     with transaction.atomic():
         for attempt in attempts:
             delete_log(attempt)

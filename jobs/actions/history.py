@@ -23,7 +23,5 @@ def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
 
 def record_note(job: Job, message: str, attempt: Attempt | None = None) -> None:
     """Note something the portal saw or did by itself."""
-    JobEvent.objects.create(
-        job=job, attempt=attempt, kind=EventKind.NOTE, message=message
-    )
+    JobEvent.objects.create(job=job, attempt=attempt, kind=EventKind.NOTE, message=message)
     publish_on_commit(job)

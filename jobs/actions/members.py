@@ -19,18 +19,16 @@ def set_role(actor: Actor, project: Project, username: str, role: Role) -> Membe
         raise NotFoundError(f"There is no active user {username}.")
     if role != Role.ADMIN:
         _refuse_losing_last_admin(project, user)
-    return Membership.objects.update_or_create(
-        project=project, user=user, defaults={"role": role}
-    )[0]
+    return Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})[
+        0
+    ]
 
 
 @transaction.atomic
 def remove_member(actor: Actor, project: Project, username: str) -> None:
     """End a membership. NotFoundError when there is none."""
     _lock(actor, project)
-    membership = Membership.objects.filter(
-        project=project, user__username=username
-    ).first()
+    membership = Membership.objects.filter(project=project, user__username=username).first()
     if membership is None:
         raise NotFoundError(f"{username} is not a member of {project.slug}.")
     _refuse_losing_last_admin(project, membership.user)
@@ -46,6 +44,4 @@ def _lock(actor: Actor, project: Project) -> None:
 def _refuse_losing_last_admin(project: Project, user: User) -> None:
     admins = Membership.objects.filter(project=project, role=Role.ADMIN)
     if admins.filter(user=user).exists() and admins.count() == 1:
-        raise ConflictError(
-            f"{user} is the last admin of {project.slug}; name another one first."
-        )
+        raise ConflictError(f"{user} is the last admin of {project.slug}; name another one first.")

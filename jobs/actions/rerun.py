@@ -18,8 +18,6 @@ def rerun_job(actor: Actor, job: Job) -> Job:
     require(actor, Verb.SUBMIT_JOB, job.project)
     spec = check_spec(actor, job.project, job.spec)
     with transaction.atomic():
-        again = create_job(
-            actor, job.project, spec, job.spec_source or job.spec, rerun_of=job
-        )
+        again = create_job(actor, job.project, spec, job.spec_source or job.spec, rerun_of=job)
         record_action(job, actor, "rerun", f"Run again as job {again.pk}")
     return again

@@ -38,9 +38,7 @@ def submit_job(
     """
     require(actor, Verb.SUBMIT_JOB, project)
     digest = _body_digest(source)
-    if idempotency_key and (
-        job := _job_of_key(actor, project, idempotency_key, digest)
-    ):
+    if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
         return job
     spec = check_spec(actor, project, source)
     try:
@@ -56,9 +54,7 @@ def submit_job(
                 )
     except IntegrityError:
         # Another request with the same key committed first: its job is the answer.
-        if idempotency_key and (
-            job := _job_of_key(actor, project, idempotency_key, digest)
-        ):
+        if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
             return job
         raise
     return job
@@ -70,9 +66,7 @@ def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:
     try:
         spec = JobSpec.parse(source, admin=actor.is_installation_admin)
     except InvalidSpecErrors as error:
-        raise InvalidSpecError(
-            errors=[row.to_dict() for row in error.errors]
-        ) from error
+        raise InvalidSpecError(errors=[row.to_dict() for row in error.errors]) from error
     errors = [row.to_dict() for row in spec.server_errors()]
     errors += _project_errors(project, spec)
     if not errors:
@@ -139,9 +133,7 @@ def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
     known = set(project.uploads.values_list("digest", flat=True))
     for reference in sorted(set(spec.references())):
         if reference.removeprefix("upload:") not in known:
-            message = (
-                f"Project {project.slug} has no {reference}; upload the folder first."
-            )
+            message = f"Project {project.slug} has no {reference}; upload the folder first."
             errors.append(_error("workdir", "unknown_upload", message))
     return errors
 

@@ -39,16 +39,19 @@ def _decide(
     ahead: dict[str, QueuedJob],
 ) -> Decision:
     """Start the job and take its nodes out of `free`, or say why it waits."""
+    total = snapshot.capacity.get(job.backend_name, _UNLIMITED).total
+    if total is not None and job.num_nodes > total:
+        return Refuse(
+            job.job_id,
+            f"Needs {_nodes(job.num_nodes)}, but {job.backend_name} has {total} in all.",
+        )
     first = ahead.get(job.backend_name)
     if first is not None:
-        return Wait(
-            job.job_id, f"Waits behind job {first.job_id}, which needs more room."
-        )
+        return Wait(job.job_id, f"Waits behind job {first.job_id}, which needs more room.")
     room = free.get(job.backend_name)
     if room is None:
         return Start(job.job_id)
     if job.num_nodes > room:
-        total = snapshot.capacity.get(job.backend_name, _UNLIMITED).total
         return Wait(
             job.job_id,
             f"Needs {_nodes(job.num_nodes)}; {room} of {total} are free on {job.backend_name}.",

@@ -51,4 +51,12 @@ class Wait:
     message: str
 
 
-Decision = Start | Wait
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """This job can never start here; the sentence says why."""
+
+    job_id: int
+    message: str
+
+
+Decision = Start | Wait | Refuse

@@ -1,0 +1,104 @@
+"""Ending an attempt, and what follows for its job and its cluster."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from jobs.lifecycle import move
+from jobs.live.channel import publish_on_commit
+from jobs.models import Attempt, Cluster, Job
+from jobs.policies.endings import Next, RetryPolicy, after, retry_delay_s
+from jobs.statuses import JobStatus, StopReason
+from jobs.wakeups import wake_on_commit
+
+
+def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str = "") -> bool:
+    """Give `attempt` a verdict of the portal's, unless it has one; whether it was given."""
+    with transaction.atomic():
+        changed = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
+            ended_at=timezone.now(), stop_reason=reason, message=message, hint=hint
+        )
+        publish_on_commit(attempt.job)
+    attempt.refresh_from_db()
+    return bool(changed)
+
+
+@transaction.atomic
+def finish_attempt(job: Job, attempt: Attempt) -> None:
+    """Move `job` on after `attempt` has ended by itself: done, tried again, or failed.
+
+    StaleJobError when somebody moved the job meanwhile; then nothing is changed.
+    """
+    reason = StopReason(attempt.stop_reason)
+    release_cluster(attempt)
+    follow_up = after(
+        reason,
+        failures=job.failure_count,
+        recoveries=job.recovery_count,
+        policy=_retry_policy(job),
+    )
+    if follow_up is Next.FINISH:
+        move(
+            job,
+            reason.final_status,
+            reason=reason,
+            message=attempt.message,
+            attempt=attempt,
+            hint=attempt.hint,
+            exit_code=attempt.exit_code,
+        )
+    else:
+        _try_again(job, attempt, follow_up)
+    # Its machines are needed by nobody now, or soon.
+    wake_on_commit("queue")
+
+
+@transaction.atomic
+def finish_stopping(job: Job, attempt: Attempt) -> None:
+    """End a STOPPING job as its reason says, once nothing of `attempt` runs any more."""
+    reason = StopReason(job.stop_reason)
+    # The runner knows only that it was told to stop; the job knows why.
+    Attempt.objects.filter(pk=attempt.pk).update(stop_reason=reason, message=job.message)
+    release_cluster(attempt)
+    move(job, reason.final_status, reason=reason, attempt=attempt, exit_code=attempt.exit_code)
+    wake_on_commit("queue")
+
+
+def release_cluster(attempt: Attempt) -> None:
+    """Ask for the tear-down of the attempt's cluster; a second request changes nothing."""
+    if attempt.cluster_id is None:
+        return
+    Cluster.objects.filter(pk=attempt.cluster_id, release_requested_at=None).update(
+        release_requested_at=timezone.now()
+    )
+    wake_on_commit("teardown", attempt.cluster_id)
+
+
+def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:
+    failures = job.failure_count + (follow_up is Next.RETRY)
+    recoveries = job.recovery_count + (follow_up is Next.RECOVER)
+    delay_s = retry_delay_s(failures + recoveries)
+    move(
+        job,
+        JobStatus.RECOVERING,
+        reason=StopReason(attempt.stop_reason),
+        message=attempt.message,
+        attempt=attempt,
+        hint=attempt.hint,
+        failure_count=failures,
+        recovery_count=recoveries,
+        next_try_at=timezone.now() + timedelta(seconds=delay_s),
+    )
+    wake_on_commit("recovering", job.pk)
+
+
+def _retry_policy(job: Job) -> RetryPolicy:
+    retry = job.spec.get("portal", {}).get("retry", {})
+    default = RetryPolicy()
+    return RetryPolicy(
+        max_attempts=retry.get("max_attempts", default.max_attempts),
+        max_recoveries=retry.get("max_recoveries", default.max_recoveries),
+    )

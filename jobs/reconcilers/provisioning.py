@@ -1,0 +1,125 @@
+"""Brings PROVISIONING jobs to their machines: asks the backend, then looks until they are there."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from jobs import backends
+from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
+from jobs.attempt_tokens import attempt_token
+from jobs.backends.base import ClusterPhase, LaunchRequest, UploadSource
+from jobs.errors import BackendError, NoCapacityError
+from jobs.lifecycle import move
+from jobs.models import Attempt, AttemptStage, Cluster, Job
+from jobs.policies.endings import retry_delay_s
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
+from jobs.wakeups import wake, wake_on_commit
+from monarch_client.spec import JobSpec
+
+log = logging.getLogger(__name__)
+
+
+def due() -> list[int]:
+    """Jobs to look at."""
+    return list(Job.objects.in_status(JobStatus.PROVISIONING).values_list("pk", flat=True))
+
+
+def step(job_id: int) -> None:
+    """Bring one job nearer to its machines. Safe to repeat; a crash loses nothing."""
+    with exclusive(LockSpace.JOB, job_id) as alone:
+        if not alone:
+            wake("provisioning", job_id, delay_s=0.3)
+            return
+        jobs = Job.objects.in_status(JobStatus.PROVISIONING).select_related("project")
+        job = jobs.filter(pk=job_id).first()
+        if job is not None:
+            _provision(job)
+
+
+def _provision(job: Job) -> None:
+    attempt = job.attempts.open().select_related("cluster").get()
+    backend = backends.registry.get(job.backend_name)
+    cluster = attempt.cluster
+    assert cluster is not None  # noqa: S101 - start_attempt makes them together
+    try:
+        view = backend.observe(cluster.name)
+        if view.phase is ClusterPhase.GONE:
+            # No transaction is open here: asking a cloud can last.
+            backend.launch(_request(job, attempt, cluster))
+            view = backend.observe(cluster.name)
+    except NoCapacityError as error:
+        _back_off(job, attempt, error)
+        return
+    except BackendError as error:
+        _give_up(job, attempt, error)
+        return
+    if view.phase is not ClusterPhase.STARTING:
+        _machines_are_there(job, attempt, cluster)
+
+
+def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
+    spec = JobSpec.from_dict(job.spec)
+    return LaunchRequest(
+        cluster_name=cluster.name,
+        project_slug=job.project.slug,
+        job_id=job.pk,
+        job_name=job.name,
+        attempt_id=attempt.pk,
+        attempt_number=attempt.number,
+        spec=job.spec,
+        num_nodes=job.num_nodes,
+        portal_url=settings.MPORTAL_URL,
+        token=attempt_token(job.pk, attempt.number),
+        uploads=tuple(
+            UploadSource(reference, target) for target, reference in spec.upload_targets()
+        ),
+    )
+
+
+@transaction.atomic
+def _machines_are_there(job: Job, attempt: Attempt, cluster: Cluster) -> None:
+    Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
+        status=ClusterStatus.UP
+    )
+    end_stage(attempt, StageName.LAUNCH)
+    move(job, JobStatus.SETTING_UP, attempt=attempt)
+    wake_on_commit("running", job.pk)
+
+
+def end_stage(attempt: Attempt, name: StageName, failure: str = "") -> None:
+    """Mark a stage as over, once."""
+    AttemptStage.objects.filter(attempt=attempt, name=name, ended_at=None).update(
+        ended_at=timezone.now(), failure=failure[:500]
+    )
+
+
+def _back_off(job: Job, attempt: Attempt, error: NoCapacityError) -> None:
+    """Queue the job again; it is tried later, with the same rights as before."""
+    with transaction.atomic():
+        end_stage(attempt, StageName.LAUNCH, error.message)
+        close_attempt(attempt, StopReason.NO_CAPACITY, error.message)
+        release_cluster(attempt)
+        delay_s = retry_delay_s(attempt.number)
+        move(
+            job,
+            JobStatus.QUEUED,
+            message=error.message,
+            attempt=attempt,
+            wait_reason=WaitReason.BACKOFF,
+            next_try_at=timezone.now() + timedelta(seconds=delay_s),
+        )
+
+
+def _give_up(job: Job, attempt: Attempt, error: BackendError) -> None:
+    log.error("launch failed", extra={"action": "launch_failed", "job": job.pk}, exc_info=error)
+    hint = "See the message; an administrator of this portal can tell more from its log."
+    with transaction.atomic():
+        end_stage(attempt, StageName.LAUNCH, error.message)
+        close_attempt(attempt, StopReason.BACKEND, error.message, hint)
+        finish_attempt(job, attempt)

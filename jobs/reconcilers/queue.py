@@ -1,0 +1,103 @@
+"""Starts queued jobs as the plan says. Passes are coalesced to one a second."""
+
+from __future__ import annotations
+
+import logging
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from jobs.actions.start_attempt import start_attempt
+from jobs.backends import registry
+from jobs.errors import StaleJobError
+from jobs.lifecycle import move
+from jobs.live.channel import publish_on_commit
+from jobs.models import Cluster, Job
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.scheduling.plan import plan
+from jobs.scheduling.snapshot import Capacity, Decision, QueuedJob, Refuse, Snapshot, Start, Wait
+from jobs.statuses import JobStatus, StopReason, WaitReason
+from jobs.wakeups import wake
+
+log = logging.getLogger(__name__)
+
+PASS_EVERY_S = 1
+
+
+def step() -> None:
+    """Plan once and carry it out, unless a pass was made within the last second."""
+    if not Job.objects.startable(timezone.now()).exists():
+        return
+    if not _first_within_a_second("pass"):
+        if _first_within_a_second("trailing"):
+            wake("queue", delay_s=PASS_EVERY_S)
+        return
+    with exclusive(LockSpace.QUEUE) as alone:
+        if alone:
+            run_pass()
+        else:
+            wake("queue", delay_s=PASS_EVERY_S)
+
+
+def run_pass() -> None:
+    """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
+    snapshot = load_snapshot()
+    for decision in plan(snapshot):
+        job = Job.objects.select_related("project").get(pk=decision.job_id)
+        try:
+            _carry_out(job, decision)
+        except StaleJobError:
+            log.info("job moved meanwhile", extra={"action": "plan_stale", "job": job.pk})
+
+
+def load_snapshot() -> Snapshot:
+    """The queue and the room as the database has them now."""
+    rows = Job.objects.startable(timezone.now()).order_by("pk")
+    queued = tuple(
+        QueuedJob(pk, backend, nodes, priority)
+        for pk, backend, nodes, priority in rows.values_list(
+            "pk", "backend_name", "num_nodes", "priority"
+        )
+    )
+    used = dict(
+        Cluster.objects.existing()
+        .values("backend_name")
+        .annotate(nodes=Sum("num_nodes"))
+        .values_list("backend_name", "nodes")
+    )
+    capacity = {
+        name: Capacity(registry.get(name).capacity_nodes(), used.get(name, 0))
+        for name in {job.backend_name for job in queued}
+    }
+    return Snapshot(queued, capacity)
+
+
+def _carry_out(job: Job, decision: Decision) -> None:
+    match decision:
+        case Start():
+            start_attempt(job)
+        case Refuse(message=message):
+            move(job, JobStatus.FAILED, reason=StopReason.NO_CAPACITY, message=message)
+        case Wait(message=message):
+            _say_why(job, message)
+
+
+def _say_why(job: Job, message: str) -> None:
+    if (job.wait_reason, job.message) == (WaitReason.CAPACITY, message):
+        return
+    with transaction.atomic():
+        Job.objects.filter(pk=job.pk, status=JobStatus.QUEUED).update(
+            wait_reason=WaitReason.CAPACITY, message=message
+        )
+        publish_on_commit(job)
+
+
+def _first_within_a_second(what: str) -> bool:
+    """Whether nobody asked this within the last second; without Redis always."""
+    try:
+        return bool(cache.add(f"queue:{what}", 1, timeout=PASS_EVERY_S))
+    except (RedisError, OSError):
+        return True

@@ -1,0 +1,119 @@
+"""Follows attempts that have machines: what runners reported, how long they ran, who went silent."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from jobs import backends
+from jobs.actions.end_attempt import close_attempt, finish_attempt
+from jobs.actions.leftovers import ingest_leftovers
+from jobs.backends.base import ClusterPhase
+from jobs.errors import StaleJobError
+from jobs.lifecycle import move
+from jobs.models import Attempt, Job
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.statuses import JobStatus, StopReason
+from jobs.wakeups import wake, wake_on_commit
+
+FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
+# A runner sends something at least every 5 seconds.
+SILENT_AFTER = timedelta(seconds=12)
+
+
+def due() -> list[int]:
+    """Jobs whose attempt has ended, has begun to run, has run too long, or has gone silent."""
+    silent_since = timezone.now() - SILENT_AFTER
+    attempts = Attempt.objects.filter(job__status__in=FOLLOWED)
+    changed = Q(ended_at__isnull=False) | Q(
+        run_started_at__isnull=False, job__status=JobStatus.SETTING_UP
+    )
+    silent = Q(last_seen_at__lt=silent_since) | Q(last_seen_at=None, created_at__lt=silent_since)
+    timed = Q(job__spec__portal__has_key="max_duration_s")
+    newest = attempts.filter(changed | silent | timed)
+    return sorted(set(newest.values_list("job_id", flat=True)))
+
+
+def step(job_id: int) -> None:
+    """Bring one job's status up to what is known of its attempt. Safe to repeat."""
+    with exclusive(LockSpace.JOB, job_id) as alone:
+        if not alone:
+            wake("running", job_id, delay_s=0.2)
+            return
+        job = Job.objects.in_status(*FOLLOWED).filter(pk=job_id).first()
+        if job is None:
+            return
+        try:
+            _follow(job)
+        except StaleJobError:
+            # Somebody cancelled it just now; STOPPING goes on from here.
+            return
+
+
+def _follow(job: Job) -> None:
+    attempt = job.attempts.select_related("cluster").order_by("-number")[0]
+    if attempt.ended_at is None and _is_silent(attempt):
+        _look_for_runner(job, attempt)
+    if attempt.run_started_at is not None and job.status == JobStatus.SETTING_UP:
+        move(job, JobStatus.RUNNING, attempt=attempt)
+    if attempt.ended_at is not None:
+        _take_verdict(job, attempt)
+    elif (limit_s := _overrun(job, attempt)) is not None:
+        _stop_for_time(job, attempt, limit_s)
+
+
+def _is_silent(attempt: Attempt) -> bool:
+    last = attempt.last_seen_at or attempt.created_at
+    return last < timezone.now() - SILENT_AFTER
+
+
+def _look_for_runner(job: Job, attempt: Attempt) -> None:
+    """A silent carrier proves nothing; a backend that sees no runner alive does."""
+    assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
+    backend = backends.registry.get(job.backend_name)
+    view = backend.observe(attempt.cluster.name)
+    if view.phase not in {ClusterPhase.ENDED, ClusterPhase.GONE}:
+        return
+    ingest_leftovers(attempt, backend)
+    attempt.refresh_from_db()
+    if attempt.ended_at is None:
+        close_attempt(
+            attempt,
+            StopReason.WORKER_LOST,
+            f"Every host of attempt {attempt.number} is gone without a word.",
+            "The machine was restarted or the runner was killed; see the last lines of the log.",
+        )
+
+
+def _take_verdict(job: Job, attempt: Attempt) -> None:
+    if attempt.stop_reason == StopReason.CANCELLED_BY_USER:
+        # Nobody here asked for it: the machine was told to stop by somebody else.
+        Attempt.objects.filter(pk=attempt.pk).update(
+            stop_reason=StopReason.WORKER_LOST,
+            message="The runner was told to stop from outside the portal.",
+        )
+        attempt.refresh_from_db()
+    finish_attempt(job, attempt)
+
+
+def _overrun(job: Job, attempt: Attempt) -> int | None:
+    """The limit in seconds, if the attempt has run longer than that."""
+    limit_s = job.spec.get("portal", {}).get("max_duration_s")
+    if limit_s is None or attempt.run_started_at is None:
+        return None
+    ran_s = (timezone.now() - attempt.run_started_at).total_seconds()
+    return limit_s if ran_s > limit_s else None
+
+
+def _stop_for_time(job: Job, attempt: Attempt, limit_s: int) -> None:
+    move(
+        job,
+        JobStatus.STOPPING,
+        reason=StopReason.TIMEOUT,
+        message=f"Ran longer than its max_duration of {timedelta(seconds=limit_s)}.",
+        attempt=attempt,
+        hint="Raise portal.max_duration, or make the job save and resume its work.",
+    )
+    wake_on_commit("stopping", job.pk)

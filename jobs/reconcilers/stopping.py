@@ -1,0 +1,71 @@
+"""Ends STOPPING jobs: asks the runners to stop, waits for their last word, then lets go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from jobs import backends
+from jobs.actions.end_attempt import close_attempt, finish_stopping
+from jobs.actions.leftovers import ingest_leftovers
+from jobs.backends.base import ClusterPhase, ComputeBackend
+from jobs.errors import NotYetGoneError, StaleJobError
+from jobs.models import Attempt, Job
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.statuses import JobStatus, StopReason
+from jobs.wakeups import wake
+
+GRACE_S = 10.0
+# After the grace the runner kills and reports; a runner that does not is killed with the rest.
+PATIENCE = timedelta(seconds=GRACE_S + 10)
+
+
+def due() -> list[int]:
+    """Jobs to bring to their end."""
+    return list(Job.objects.in_status(JobStatus.STOPPING).values_list("pk", flat=True))
+
+
+def step(job_id: int) -> None:
+    """Bring one stopping job nearer to its end. Safe to repeat; a crash loses nothing."""
+    with exclusive(LockSpace.JOB, job_id) as alone:
+        if not alone:
+            wake("stopping", job_id, delay_s=0.3)
+            return
+        job = Job.objects.in_status(JobStatus.STOPPING).filter(pk=job_id).first()
+        if job is None:
+            return
+        attempt = job.attempts.select_related("cluster").order_by("-number")[0]
+        if attempt.ended_at is None and not _has_ended(job, attempt):
+            return
+        try:
+            finish_stopping(job, attempt)
+        except StaleJobError:
+            return
+
+
+def _has_ended(job: Job, attempt: Attempt) -> bool:
+    """Whether nothing of the attempt runs any more; asks it to stop if something does."""
+    assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
+    backend = backends.registry.get(job.backend_name)
+    phase = backend.observe(attempt.cluster.name).phase
+    overdue = timezone.now() - (job.stopping_at or timezone.now()) > PATIENCE
+    if phase is ClusterPhase.STARTING or (phase is ClusterPhase.UP and overdue):
+        return _take_away(job, attempt, backend)
+    if phase is ClusterPhase.UP:
+        backend.stop(attempt.cluster.name, GRACE_S)
+        return False
+    ingest_leftovers(attempt, backend)
+    close_attempt(attempt, StopReason(job.stop_reason), job.message)
+    return True
+
+
+def _take_away(job: Job, attempt: Attempt, backend: ComputeBackend) -> bool:
+    assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
+    ingest_leftovers(attempt, backend)
+    try:
+        backend.tear_down(attempt.cluster.name)
+    except NotYetGoneError:
+        return False
+    close_attempt(attempt, StopReason(job.stop_reason), job.message)
+    return True

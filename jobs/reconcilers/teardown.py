@@ -1,0 +1,68 @@
+"""Takes down clusters that nobody needs any more, and does not rest until they are gone."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.utils import timezone
+
+from jobs import backends
+from jobs.errors import BackendError
+from jobs.live.channel import publish_on_commit
+from jobs.models import AttemptStage, Cluster
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.statuses import ClusterStatus, JobStatus, StageName
+from jobs.wakeups import wake_on_commit
+
+log = logging.getLogger(__name__)
+
+
+def due() -> list[int]:
+    """Clusters to take down."""
+    return list(Cluster.objects.to_tear_down().values_list("pk", flat=True))
+
+
+def step(cluster_id: int) -> None:
+    """Ask once for the end of one cluster. Safe to repeat; a crash loses nothing."""
+    with exclusive(LockSpace.CLUSTER, cluster_id) as alone:
+        if not alone:
+            return
+        cluster = Cluster.objects.to_tear_down().filter(pk=cluster_id).first()
+        if cluster is None:
+            return
+        _begin(cluster)
+        try:
+            backends.registry.get(cluster.backend_name).tear_down(cluster.name)
+        except BackendError as error:
+            # Asked again by the next tick, for ever: a machine must not be left running.
+            log.warning(
+                "not torn down yet: %s",
+                error,
+                extra={"action": "teardown", "cluster": cluster.name},
+            )
+            Cluster.objects.filter(pk=cluster_id).update(backend_status=str(error)[:200])
+            return
+        _end(cluster)
+
+
+@transaction.atomic
+def _begin(cluster: Cluster) -> None:
+    Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
+    for attempt in cluster.attempts.all():
+        AttemptStage.objects.get_or_create(
+            attempt=attempt, name=StageName.TEARDOWN, defaults={"started_at": timezone.now()}
+        )
+
+
+@transaction.atomic
+def _end(cluster: Cluster) -> None:
+    now = timezone.now()
+    Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
+    stages = AttemptStage.objects.filter(attempt__cluster=cluster, name=StageName.TEARDOWN)
+    stages.update(ended_at=now)
+    for attempt in cluster.attempts.select_related("job"):
+        publish_on_commit(attempt.job)
+        if attempt.job.status == JobStatus.RECOVERING:
+            wake_on_commit("recovering", attempt.job_id)
+    wake_on_commit("queue")

@@ -1,0 +1,84 @@
+"""Celery's entry points: each hint or tick runs steps of one reconciler, and nothing else.
+
+With an id a task looks at that row (a hint); without one at all that is due (a beat tick).
+"""
+
+from __future__ import annotations
+
+import logging
+from types import ModuleType
+
+from celery import shared_task
+
+from jobs.reconcilers import (
+    provisioning,
+    queue,
+    recovering,
+    retention,
+    running,
+    sealing,
+    stopping,
+    teardown,
+)
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="jobs.queue")
+def run_queue() -> None:
+    """One pass over the queue."""
+    queue.step()
+
+
+@shared_task(name="jobs.retention")
+def run_retention() -> None:
+    """One sweep."""
+    retention.step()
+
+
+@shared_task(name="jobs.provisioning")
+def run_provisioning(job_id: int | None = None) -> None:
+    """One job, or all that are due."""
+    _run(provisioning, job_id)
+
+
+@shared_task(name="jobs.running")
+def run_running(job_id: int | None = None) -> None:
+    """One job, or all that are due."""
+    _run(running, job_id)
+
+
+@shared_task(name="jobs.recovering")
+def run_recovering(job_id: int | None = None) -> None:
+    """One job, or all that are due."""
+    _run(recovering, job_id)
+
+
+@shared_task(name="jobs.stopping")
+def run_stopping(job_id: int | None = None) -> None:
+    """One job, or all that are due."""
+    _run(stopping, job_id)
+
+
+@shared_task(name="jobs.teardown")
+def run_teardown(cluster_id: int | None = None) -> None:
+    """One cluster, or all that are due."""
+    _run(teardown, cluster_id)
+
+
+@shared_task(name="jobs.sealing")
+def run_sealing(attempt_id: int | None = None) -> None:
+    """One attempt's log, or all that are due."""
+    _run(sealing, attempt_id)
+
+
+def _run(reconciler: ModuleType, row_id: int | None) -> None:
+    """One row's failure must not keep the others from their turn."""
+    for each in reconciler.due() if row_id is None else [row_id]:
+        try:
+            reconciler.step(each)
+        except Exception:
+            log.exception(
+                "step failed",
+                extra={"action": "step_failed", "row": each, "of": reconciler.__name__},
+            )
