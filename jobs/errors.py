@@ -1,4 +1,4 @@
-"""Every error the portal raises on purpose: a stable code, an HTTP status, a sentence that says what to do.
+"""Every error the portal raises on purpose: a stable code, an HTTP status, what to do about it.
 
 PortalError
 ├── NotFoundError                 404 not_found

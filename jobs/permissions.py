@@ -120,7 +120,7 @@ def roles_of(actor: Actor) -> dict[int, Role]:
     """Role by project id, over all projects the actor can see."""
     projects = projects_of(actor)
     if actor.is_installation_admin:
-        return {pk: Role.ADMIN for pk in projects.values_list("pk", flat=True)}
+        return dict.fromkeys(projects.values_list("pk", flat=True), Role.ADMIN)
     memberships = Membership.objects.filter(user=actor.user, project__in=projects)
     return {row.project_id: Role(row.role) for row in memberships}
 

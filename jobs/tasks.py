@@ -73,12 +73,14 @@ def run_sealing(attempt_id: int | None = None) -> None:
 
 
 def _run(reconciler: ModuleType, row_id: int | None) -> None:
-    """One row's failure must not keep the others from their turn."""
     for each in reconciler.due() if row_id is None else [row_id]:
-        try:
-            reconciler.step(each)
-        except Exception:
-            log.exception(
-                "step failed",
-                extra={"action": "step_failed", "row": each, "of": reconciler.__name__},
-            )
+        _step(reconciler, each)
+
+
+def _step(reconciler: ModuleType, row_id: int) -> None:
+    """One row's failure must not keep the others from their turn."""
+    try:
+        reconciler.step(row_id)
+    except Exception:
+        context = {"action": "step_failed", "row": row_id, "of": reconciler.__name__}
+        log.exception("step failed", extra=context)

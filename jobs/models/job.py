@@ -37,7 +37,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 class Job(models.Model):
-    """One submitted job. `spec` is the checked form, `spec_source` the text as the user wrote it."""
+    """One submitted job: `spec` is the checked form, `spec_source` the text as it was sent."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="jobs")
     name = models.CharField(max_length=100)

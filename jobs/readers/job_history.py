@@ -30,11 +30,7 @@ def job_history(
 ) -> list[EventView]:
     """At most `limit` events with an id above `after`. NotFoundError as for `job_for`."""
     job = job_for(actor, slug, job_id)
-    events = (
-        job.events.filter(pk__gt=after)
-        .select_related("actor", "attempt")
-        .order_by("pk")
-    )
+    events = job.events.filter(pk__gt=after).select_related("actor", "attempt").order_by("pk")
     return [
         EventView(
             id=event.pk,

@@ -84,9 +84,7 @@ def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
 
 def attempts_of(job: Job) -> list[AttemptView]:
     """The job's attempts, newest first, in four queries whatever their number."""
-    attempts = job.attempts.select_related("cluster").prefetch_related(
-        "stages", "workers"
-    )
+    attempts = job.attempts.select_related("cluster").prefetch_related("stages", "workers")
     return [_attempt_view(attempt) for attempt in attempts.order_by("-number")]
 
 

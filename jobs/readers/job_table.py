@@ -15,6 +15,8 @@ from jobs.permissions import Actor, Verb, may, require
 from jobs.statuses import JobStatus
 
 MAX_LIMIT = 200
+# More digits than this do not fit the database's 64 bits.
+_ID_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +105,27 @@ def job_table(
     """One page of at most `limit` (1..200) jobs. InvalidCursorError for a cursor not ours."""
     require(actor, Verb.VIEW_PROJECT, project)
     limit = max(1, min(MAX_LIMIT, limit))
-    direction, pivot = _parse_cursor(cursor)
-    jobs = with_attempts(_filtered(actor, project, flt))
-    if direction == "before":
-        page = list(jobs.filter(pk__gt=pivot).order_by("pk")[: limit + 1])
-        more, page = len(page) > limit, page[:limit][::-1]
-        has_next, has_previous = bool(page), more
-    else:
-        if pivot is not None:
-            jobs = jobs.filter(pk__lt=pivot)
-        page = list(jobs.order_by("-pk")[: limit + 1])
-        has_next, has_previous = len(page) > limit, pivot is not None and bool(page)
-        page = page[:limit]
+    page, has_next, has_previous = _page(
+        with_attempts(_filtered(actor, project, flt)), cursor, limit
+    )
     rights = Rights.of(actor, project)
     return JobTable(
         rows=[job_row(job, rights) for job in page],
         next=_cursor("after", page[-1].pk) if has_next else None,
         previous=_cursor("before", page[0].pk) if has_previous else None,
     )
+
+
+def _page(jobs: QuerySet[Job], cursor: str | None, limit: int) -> tuple[list[Job], bool, bool]:
+    """The jobs of one page, and whether there are older and newer ones beyond it."""
+    direction, pivot = _parse_cursor(cursor)
+    if direction == "before":
+        page = list(jobs.filter(pk__gt=pivot).order_by("pk")[: limit + 1])
+        return page[:limit][::-1], bool(page), len(page) > limit
+    if pivot is not None:
+        jobs = jobs.filter(pk__lt=pivot)
+    page = list(jobs.order_by("-pk")[: limit + 1])
+    return page[:limit], len(page) > limit, pivot is not None and bool(page)
 
 
 def status_counts(actor: Actor, project: Project) -> dict[str, int]:
@@ -139,9 +144,7 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
 
 def job_row(job: Job, rights: Rights) -> JobRow:
     """The row of a job read through `with_attempts`."""
-    may_cancel = rights.cancel_any or (
-        rights.cancel_own and job.submitted_by_id == rights.user_id
-    )
+    may_cancel = rights.cancel_any or (rights.cancel_own and job.submitted_by_id == rights.user_id)
     status = JobStatus(job.status)
     return JobRow(
         id=job.pk,
@@ -187,15 +190,15 @@ def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
     if flt.kind:
         jobs = jobs.filter(kind=flt.kind)
     if flt.q:
-        by_id = (
-            Q(pk=int(flt.q))
-            if flt.q.isascii() and flt.q.isdecimal() and len(flt.q) < 18
-            else Q()
-        )
-        jobs = jobs.filter(
-            Q(name__icontains=flt.q) | by_id if by_id else Q(name__icontains=flt.q)
-        )
+        jobs = jobs.filter(_matching(flt.q))
     return jobs
+
+
+def _matching(text: str) -> Q:
+    """Part of the name, or the id itself."""
+    by_name = Q(name__icontains=text)
+    is_id = text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
+    return by_name | Q(pk=int(text)) if is_id else by_name
 
 
 def _cursor(direction: str, pivot: int) -> str:
@@ -206,11 +209,11 @@ def _parse_cursor(cursor: str | None) -> tuple[str, int | None]:
     if not cursor:
         return "after", None
     try:
-        direction, _, pivot = (
-            base64.urlsafe_b64decode(cursor).decode("ascii").partition(":")
-        )
-        if direction not in {"after", "before"} or len(pivot) > 18:
-            raise InvalidCursorError
-        return direction, int(pivot)
+        text = base64.urlsafe_b64decode(cursor).decode("ascii")
     except (binascii.Error, UnicodeError, ValueError):
         raise InvalidCursorError from None
+    direction, _, pivot = text.partition(":")
+    known = direction in {"after", "before"} and pivot.isdecimal() and len(pivot) < _ID_DIGITS
+    if not known:
+        raise InvalidCursorError
+    return direction, int(pivot)

@@ -22,6 +22,5 @@ def member_list(actor: Actor, project: Project) -> list[MemberView]:
     require(actor, Verb.VIEW_PROJECT, project)
     memberships = project.memberships.select_related("user").order_by("user__username")
     return [
-        MemberView(row.user.get_username(), row.role, row.user.is_active)
-        for row in memberships
+        MemberView(row.user.get_username(), row.role, row.user.is_active) for row in memberships
     ]

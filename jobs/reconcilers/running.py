@@ -1,4 +1,4 @@
-"""Follows attempts that have machines: what runners reported, how long they ran, who went silent."""
+"""Follows attempts that have machines: what was reported, how long they ran, who went silent."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from jobs.scheduling.snapshot import (
     Capacity,
     Decision,
     QueuedJob,
+    Refuse,
     Snapshot,
     Start,
     Wait,
