@@ -1,0 +1,104 @@
+"""Rows for tests: each call makes one valid row, with what it needs around it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from django.utils import timezone
+
+from jobs.attempt_tokens import attempt_token_digest
+from jobs.models import (
+    ApiToken,
+    Attempt,
+    Cluster,
+    Job,
+    LogHead,
+    Membership,
+    Project,
+    User,
+)
+from jobs.models.api_token import token_digest
+from jobs.permissions import Actor
+from jobs.statuses import FINAL_STATUSES, JobKind, JobStatus, Role
+
+_numbers = itertools.count(1)
+
+
+def make_user(username: str | None = None, **fields: Any) -> User:
+    """A user who can be signed in with `force_login`; no password unless given."""
+    password = fields.pop("password", None)
+    return User.objects.create_user(username or f"user{next(_numbers)}", password=password, **fields)
+
+
+def make_project(slug: str | None = None, **fields: Any) -> Project:
+    """A project without members."""
+    slug = slug or f"project{next(_numbers)}"
+    return Project.objects.create(slug=slug, name=fields.pop("name", slug.title()), **fields)
+
+
+def make_member(project: Project, role: Role = Role.MEMBER, **fields: Any) -> User:
+    """A new user with `role` in `project`."""
+    user = make_user(**fields)
+    Membership.objects.create(project=project, user=user, role=role)
+    return user
+
+
+def make_actor(
+    project: Project | None = None, role: Role = Role.MEMBER, source: str = "203.0.113.7"
+) -> Actor:
+    """Somebody with `role` in `project`, signed in from `source`."""
+    user = make_member(project, role) if project else make_user()
+    return Actor(user=user, source=source)
+
+
+def make_token(user: User, **fields: Any) -> tuple[ApiToken, str]:
+    """A usable token of `user` and its secret."""
+    secret = ApiToken.new_secret()
+    name = fields.pop("name", "test")
+    return (
+        ApiToken.objects.create(user=user, name=name, digest=token_digest(secret), **fields),
+        secret,
+    )
+
+
+def make_spec(**fields: Any) -> dict[str, Any]:
+    """The smallest checked spec of a plain job, as `JobSpec.to_dict` gives it."""
+    from monarch_client.spec import JobSpec  # noqa: PLC0415 - keeps factories light for units
+
+    return JobSpec.parse({"name": "hello", "run": "echo hello", **fields}).to_dict()
+
+
+def make_job(project: Project | None = None, **fields: Any) -> Job:
+    """A job in any status (default: QUEUED), without attempts."""
+    project = project or make_project()
+    status = fields.setdefault("status", JobStatus.QUEUED)
+    if status in FINAL_STATUSES:
+        fields.setdefault("ended_at", timezone.now())
+    if "submitted_by" not in fields:
+        fields["submitted_by"] = make_member(project)
+    if "spec" not in fields:
+        fields["spec"] = make_spec(num_nodes=fields.get("num_nodes", 1))
+    defaults = {"name": "hello", "kind": JobKind.PLAIN, "backend_name": "fake"}
+    return Job.objects.create(project=project, **{**defaults, **fields})
+
+
+def make_attempt(job: Job | None = None, **fields: Any) -> Attempt:
+    """An attempt on a cluster of its own, as `start_attempt` makes it, for a job in any status."""
+    job = job or make_job(status=JobStatus.RUNNING)
+    number = fields.pop("number", job.attempts.count() + 1)
+    if "cluster" not in fields:
+        fields["cluster"] = Cluster.objects.create(
+            project=job.project,
+            name=f"mptest-{job.pk}-{number}",
+            backend_name=job.backend_name,
+            num_nodes=job.num_nodes,
+        )
+    attempt = Attempt.objects.create(
+        job=job,
+        number=number,
+        token_digest=attempt_token_digest(job.pk, number),
+        **fields,
+    )
+    LogHead.objects.create(attempt=attempt)
+    return attempt

@@ -1,0 +1,73 @@
+"""Every edge of the transition table, and every one that is missing."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from jobs.errors import IllegalMoveError, StaleJobError
+from jobs.lifecycle import MOVES, move
+from jobs.models import Job, JobEvent
+from jobs.statuses import JobStatus, StopReason
+from tests.factories import make_job
+
+pytestmark = pytest.mark.django_db
+
+# The table of docs/explanation/job-lifecycle.md, written out once more: a test can fail.
+EDGES = {
+    "QUEUED": "PROVISIONING CANCELLED FAILED",
+    "PROVISIONING": "SETTING_UP QUEUED RECOVERING STOPPING FAILED",
+    "SETTING_UP": "RUNNING RECOVERING STOPPING FAILED",
+    "RUNNING": "SUCCEEDED FAILED RECOVERING STOPPING",
+    "RECOVERING": "PROVISIONING STOPPING FAILED",
+    "STOPPING": "CANCELLED FAILED QUEUED",
+}
+PAIRS = list(itertools.product(JobStatus, JobStatus))
+
+
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda status: status.value)
+def test_a_job_moves_along_an_edge_and_along_nothing_else(old, new):
+    job = make_job(status=old)
+    if new.value in EDGES.get(old.value, "").split():
+        move(job, new, reason=StopReason.BACKEND, message="because")
+        event = JobEvent.objects.get(job=job)
+        assert (event.old_status, event.new_status, event.message) == (old, new, "because")
+    else:
+        with pytest.raises(IllegalMoveError):
+            move(job, new)
+        assert not JobEvent.objects.filter(job=job).exists()
+    assert job.status == Job.objects.get(pk=job.pk).status
+
+
+def test_no_final_status_has_a_way_out():
+    assert not any(status.is_final for status in MOVES)
+
+
+def test_of_two_who_move_the_same_job_one_wins_and_the_other_is_told():
+    job = make_job(status=JobStatus.RUNNING)
+    late = Job.objects.get(pk=job.pk)
+    move(job, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)
+    with pytest.raises(StaleJobError):
+        move(late, JobStatus.FAILED, reason=StopReason.USER_CODE)
+    job.refresh_from_db()
+    assert (job.status, job.stop_reason) == (JobStatus.SUCCEEDED, StopReason.COMPLETED)
+    assert JobEvent.objects.filter(job=job).count() == 1
+
+
+def test_the_moments_of_a_job_are_kept_by_its_moves():
+    job = make_job()
+    move(job, JobStatus.PROVISIONING)
+    started = job.started_at
+    move(job, JobStatus.RECOVERING)
+    move(job, JobStatus.PROVISIONING)
+    assert job.started_at == started is not None
+    assert job.ended_at is None
+    move(job, JobStatus.FAILED)
+    assert job.ended_at is not None
+
+
+@pytest.mark.parametrize("reason", list(StopReason))
+def test_every_reason_leads_to_a_status_that_stopping_can_reach(reason):
+    reachable = MOVES[JobStatus.STOPPING] | {JobStatus.SUCCEEDED}
+    assert reason.final_status in reachable
