@@ -1,0 +1,98 @@
+"""Who is asking: a bearer token from programs, the session (with CSRF) from the browser.
+
+Both end in an `Actor`; what it may do is for `jobs.permissions` alone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
+from rest_framework.request import Request
+
+from jobs.models import ApiToken, User
+from jobs.models.api_token import token_digest
+from jobs.permissions import Actor
+
+# How stale `last_used_at` may be: a write for every request would cost more than it tells.
+LAST_USED_PRECISION = timedelta(minutes=1)
+
+CHALLENGE = 'Bearer realm="mportal"'
+_SCHEME = "bearer"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer mpt_...`."""
+
+    def authenticate(self, request: Request | HttpRequest) -> tuple[User, ApiToken] | None:
+        """The token's user and the token; None when the request carries no token."""
+        secret = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
+        if secret is None:
+            return None
+        token = _usable_token(secret)
+        _note_use(token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge that makes DRF answer 401 rather than 403."""
+        return CHALLENGE
+
+
+class SignInRequired(NotAuthenticated):
+    """Nobody is signed in, told with the challenge that DRF adds for its own views."""
+
+    auth_header = CHALLENGE
+
+
+def actor_of(request: Request) -> Actor:
+    """Who a request that DRF has authenticated comes from."""
+    return _actor(request.user, request.auth, request.META)
+
+
+def authenticate(request: HttpRequest) -> Actor:
+    """The actor of a GET outside DRF (the live streams). NotAuthenticated when nobody is.
+
+    It checks no CSRF token, so it is not for requests that change anything.
+    """
+    found = TokenAuthentication().authenticate(request)
+    if found is not None:
+        return _actor(*found, request.META)
+    if not request.user.is_authenticated:
+        raise SignInRequired
+    return _actor(request.user, None, request.META)
+
+
+AUTHENTICATION_CLASSES = (TokenAuthentication, SessionAuthentication)
+
+
+def _actor(user: Any, token: ApiToken | None, meta: dict[str, Any]) -> Actor:
+    return Actor(user=user, token=token, source=meta.get("REMOTE_ADDR") or "")
+
+
+def _bearer(header: str) -> str | None:
+    scheme, _, secret = header.strip().partition(" ")
+    if scheme.lower() != _SCHEME:
+        return None
+    if not secret.strip() or not secret.isascii():
+        raise AuthenticationFailed("The Authorization header holds no token.")
+    return secret.strip()
+
+
+def _usable_token(secret: str) -> ApiToken:
+    tokens = ApiToken.objects.usable(timezone.now()).select_related("user", "project")
+    token = tokens.filter(digest=token_digest(secret)).first()
+    if token is None or not token.user.is_active:
+        raise AuthenticationFailed(
+            "This token is unknown, revoked or expired. Make a new one under Settings, Tokens."
+        )
+    return token
+
+
+def _note_use(token: ApiToken) -> None:
+    now = timezone.now()
+    if token.last_used_at is None or now - token.last_used_at > LAST_USED_PRECISION:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)

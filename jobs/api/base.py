@@ -1,0 +1,54 @@
+"""What every REST view shares: who asks, what the address names, and how errors leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from drf_spectacular.openapi import AutoSchema
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import JSONRenderer
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from jobs.api.authentication import AUTHENTICATION_CLASSES, actor_of
+from jobs.api.errors import exception_handler
+from jobs.api.parsers import BoundedJsonParser
+from jobs.models import Job, Project
+from jobs.permissions import Actor, job_for, project_for
+
+
+class PortalView(APIView):
+    """A view whose every object is reached through the actor's projects.
+
+    All that DRF would read from settings stands here, so that no setting can open the API.
+    """
+
+    authentication_classes = AUTHENTICATION_CLASSES
+    permission_classes = (IsAuthenticated,)
+    renderer_classes = (JSONRenderer,)
+    parser_classes: ClassVar[Any] = (BoundedJsonParser,)
+    schema = AutoSchema()
+
+    @property
+    def actor(self) -> Actor:
+        """Who asks."""
+        return actor_of(self.request)
+
+    def project(self) -> Project:
+        """The project that the address names. NotFoundError if the actor may not see it."""
+        return project_for(self.actor, self.kwargs["slug"])
+
+    def job(self) -> Job:
+        """The job that the address names. NotFoundError if the actor may not see it."""
+        return job_for(self.actor, self.kwargs["slug"], self.kwargs["job_id"])
+
+    def parsed(self, serializer: type[Serializer[Any]], data: Any) -> dict[str, Any]:
+        """`data` in the shape of `serializer`, or a ValidationError naming every field."""
+        checked = serializer(data=data)
+        checked.is_valid(raise_exception=True)
+        return dict(checked.validated_data)
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        """Problem+json for everything."""
+        return exception_handler

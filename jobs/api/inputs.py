@@ -1,0 +1,85 @@
+"""The shapes of what the API is asked. Meaning is the business of `JobSpec` and the actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from jobs.readers.job_table import MAX_LIMIT
+from jobs.statuses import JobKind, JobStatus
+
+
+@extend_schema_field(OpenApiTypes.ANY)
+class SpecField(serializers.Field[Any, Any, Any, Any]):
+    """A specification as text or as an object."""
+
+    default_error_messages = {"invalid": "Give the specification as text or as an object."}  # noqa: RUF012
+
+    def to_internal_value(self, data: Any) -> str | dict[str, Any]:
+        """Either as it is; everything else is an error."""
+        if not isinstance(data, str | dict):
+            self.fail("invalid")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        """As it came."""
+        return value
+
+
+class SubmitBody(serializers.Serializer[Any]):
+    """A job to submit or to validate."""
+
+    spec = SpecField()
+
+
+class TokenBody(serializers.Serializer[Any]):
+    """A token to make."""
+
+    name = serializers.CharField(max_length=100)
+    project = serializers.SlugField(required=False, allow_null=True, default=None)
+    read_only = serializers.BooleanField(required=False, default=False)
+    days = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=3650
+    )
+
+
+class JobQuery(serializers.Serializer[Any]):
+    """The filters of the job list."""
+
+    status = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="One or more statuses, separated by commas.",
+    )
+    user = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="A user name, or `me`."
+    )
+    name = serializers.CharField(required=False, allow_blank=True, default="")
+    kind = serializers.ChoiceField(
+        choices=JobKind.choices, required=False, allow_blank=True, default=""
+    )
+    q = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="Looks in names and ids."
+    )
+    cursor = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True)
+    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
+
+    def validate_status(self, value: str) -> tuple[str, ...]:
+        """Split at commas; a word that is no status is an error."""
+        words = tuple(word for word in value.split(",") if word)
+        unknown = sorted(set(words) - set(JobStatus))
+        if unknown:
+            known = ", ".join(JobStatus)
+            raise serializers.ValidationError(f"No status {unknown[0]}; there are {known}.")
+        return words
+
+
+class EventQuery(serializers.Serializer[Any]):
+    """Where to go on in a job's history."""
+
+    after = serializers.IntegerField(required=False, default=0, min_value=0)
+    limit = serializers.IntegerField(required=False, default=200, min_value=1, max_value=1000)

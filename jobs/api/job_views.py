@@ -1,0 +1,212 @@
+"""Jobs over REST: list, submit, validate, read, delete, cancel, rerun, attempts, events."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.cancel import cancel_job
+from jobs.actions.delete import delete_job
+from jobs.actions.rerun import rerun_job
+from jobs.actions.submit import check_spec, submit_job
+from jobs.api.base import PortalView
+from jobs.api.inputs import EventQuery, JobQuery, SubmitBody
+from jobs.api.parsers import (
+    BoundedJsonParser,
+    OldYamlTextParser,
+    TextYamlParser,
+    YamlTextParser,
+)
+from jobs.api.schema import page_of, problems
+from jobs.api.serializers import (
+    AttemptSerializer,
+    EventSerializer,
+    JobDetailSerializer,
+    JobSerializer,
+    ValidationSerializer,
+)
+from jobs.errors import InvalidSpecError
+from jobs.readers.job_history import job_history
+from jobs.readers.job_page import attempts_of, job_page
+from jobs.readers.job_table import JobFilter, job_table
+
+MAX_KEY_LENGTH = 255
+
+_SPEC_BODY = {"application/yaml": OpenApiTypes.STR, "application/json": SubmitBody}
+
+
+class JobView(PortalView):
+    """A view whose answer is a job."""
+
+    def answer(self, job_id: int, status: int = 200) -> Response:
+        """The job as it stands now; 201 tells where it is."""
+        page = job_page(self.actor, self.kwargs["slug"], job_id)
+        body = JobSerializer(page.job, context={"request": self.request}).data
+        place = f"/api/v1/projects/{page.job.project}/jobs/{page.job.id}"
+        return Response(body, status, headers={"Location": place} if status == 201 else None)
+
+
+class SpecView(JobView):
+    """A view that takes a job specification, as YAML text or inside JSON."""
+
+    parser_classes: ClassVar[Any] = (
+        BoundedJsonParser,
+        YamlTextParser,
+        OldYamlTextParser,
+        TextYamlParser,
+    )
+
+    def source(self) -> str | dict[str, Any]:
+        """The specification as it was sent."""
+        data = self.request.data
+        if isinstance(data, str):
+            return data
+        source: str | dict[str, Any] = self.parsed(SubmitBody, data)["spec"]
+        return source
+
+
+class JobListView(SpecView):
+    """`/projects/{slug}/jobs`."""
+
+    @extend_schema(
+        operation_id="job_list",
+        parameters=[JobQuery],
+        responses={200: page_of(JobSerializer), **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's jobs, newest first."""
+        query = self.parsed(JobQuery, request.query_params)
+        cursor, limit = query.pop("cursor"), query.pop("limit")
+        table = job_table(
+            self.actor, self.project(), JobFilter(**query), cursor=cursor, limit=limit
+        )
+        rows = JobSerializer(table.rows, many=True, context={"request": request}).data
+        return Response({"results": rows, "next": table.next, "previous": table.previous})
+
+    @extend_schema(
+        operation_id="job_submit",
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                location=OpenApiParameter.HEADER,
+                description="The same key and body give the same job again, for 24 hours.",
+            )
+        ],
+        request=_SPEC_BODY,
+        responses={201: JobSerializer, **problems(400, 401, 403, 404, 413, 415, 422)},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Submit a job."""
+        job = submit_job(
+            self.actor, self.project(), self.source(), idempotency_key=_idempotency_key(request)
+        )
+        return self.answer(job.pk, 201)
+
+
+class JobValidateView(SpecView):
+    """`/projects/{slug}/jobs/validate`."""
+
+    @extend_schema(
+        operation_id="job_validate",
+        request=_SPEC_BODY,
+        responses={200: ValidationSerializer, **problems(400, 401, 403, 404, 413, 415)},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Every error of a specification at once; nothing is stored."""
+        try:
+            spec = check_spec(self.actor, self.project(), self.source())
+        except InvalidSpecError as error:
+            errors = error.data.get("errors", [])
+            return Response({"valid": False, "errors": errors, "spec": None})
+        return Response({"valid": True, "errors": [], "spec": spec.to_dict()})
+
+
+class JobDetailView(JobView):
+    """`/projects/{slug}/jobs/{id}`."""
+
+    @extend_schema(
+        operation_id="job_get", responses={200: JobDetailSerializer, **problems(401, 404)}
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """One job with its specification."""
+        page = job_page(self.actor, slug, job_id)
+        row = {**asdict(page.job), "spec": page.spec, "spec_source": page.spec_source}
+        return Response(JobDetailSerializer(row, context={"request": request}).data)
+
+    @extend_schema(operation_id="job_delete", responses={204: None, **problems(401, 403, 404, 409)})
+    def delete(self, request: Request, slug: str, job_id: int) -> Response:
+        """Remove an ended job with its log, attempts and events."""
+        delete_job(self.actor, self.job())
+        return Response(status=204)
+
+
+class JobCancelView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/cancel`."""
+
+    @extend_schema(
+        operation_id="job_cancel",
+        request=None,
+        responses={202: JobSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """End a job. It is over when its status is final."""
+        job = cancel_job(self.actor, self.job())
+        return self.answer(job.pk, 202)
+
+
+class JobRerunView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/rerun`."""
+
+    @extend_schema(
+        operation_id="job_rerun",
+        request=None,
+        responses={201: JobSerializer, **problems(401, 403, 404, 422)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """A new job from the same specification."""
+        job = rerun_job(self.actor, self.job())
+        return self.answer(job.pk, 201)
+
+
+class AttemptListView(PortalView):
+    """`/projects/{slug}/jobs/{id}/attempts`."""
+
+    @extend_schema(
+        operation_id="attempt_list",
+        responses={200: page_of(AttemptSerializer), **problems(401, 404)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """The job's attempts with stages and workers, newest first."""
+        rows = AttemptSerializer(attempts_of(self.job()), many=True).data
+        return Response({"results": rows, "next": None, "previous": None})
+
+
+class EventListView(PortalView):
+    """`/projects/{slug}/jobs/{id}/events`."""
+
+    @extend_schema(
+        operation_id="event_list",
+        parameters=[EventQuery],
+        responses={200: page_of(EventSerializer), **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """The job's history, oldest first. `next` is the `after` of the next page."""
+        query = self.parsed(EventQuery, request.query_params)
+        events = job_history(self.actor, slug, job_id, **query)
+        rows = EventSerializer(events, many=True).data
+        full = len(events) == query["limit"]
+        following = str(events[-1].id) if full else None
+        return Response({"results": rows, "next": following, "previous": None})
+
+
+def _idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (0 < len(key) <= MAX_KEY_LENGTH and key.isprintable()):
+        message = f"Give 1 to {MAX_KEY_LENGTH} printable characters."
+        raise ValidationError({"Idempotency-Key": message})
+    return key

@@ -1,0 +1,66 @@
+"""Reading request bodies: JSON, and a job's YAML as the text it is. Both within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import IO, Any
+
+from django.core.exceptions import RequestDataTooBig
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser, JSONParser
+
+MAX_BODY_BYTES = 1024 * 1024
+
+
+def _bounded(stream: IO[Any]) -> bytes:
+    body: bytes = stream.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise RequestDataTooBig
+    return body
+
+
+class BoundedJsonParser(JSONParser):
+    """JSON of at most 1 MiB."""
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The decoded value; ParseError when it is no JSON."""
+        try:
+            return super().parse(BytesIO(_bounded(stream)), media_type, parser_context)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+
+
+class YamlTextParser(BaseParser):
+    """The text itself: `JobSpec` parses it, so that its errors can name lines."""
+
+    media_type = "application/yaml"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The body as text; ParseError when it is not UTF-8."""
+        try:
+            return _bounded(stream).decode()
+        except UnicodeDecodeError as error:
+            raise ParseError(f"The body is not UTF-8 (byte {error.start}).") from None
+
+
+class OldYamlTextParser(YamlTextParser):
+    """The media type from before RFC 9512."""
+
+    media_type = "application/x-yaml"
+
+
+class TextYamlParser(YamlTextParser):
+    """What some tools send."""
+
+    media_type = "text/yaml"

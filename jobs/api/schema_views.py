@@ -1,0 +1,47 @@
+"""The API described by itself: OpenAPI, its page, and the JSON Schema of a job. All public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.utils import OpenApiTypes, extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.base import PortalView
+from monarch_client.spec import json_schema
+
+
+class PublicView(PortalView):
+    """What it tells stands in the documentation as well: no sign-in."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+
+class JobSchemaView(PublicView):
+    """`/schema/job`."""
+
+    @extend_schema(operation_id="job_schema", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """The JSON Schema of a job specification, for editors."""
+        return Response(json_schema())
+
+
+class OpenApiView(PublicView):
+    """`/openapi`."""
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request) -> Response:
+        """The OpenAPI 3 description of this API."""
+        schema: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+        return Response(schema)
+
+
+def docs_view(request: HttpRequest) -> HttpResponse:
+    """The page on which the API can be read and tried. Its script is a file: no inline code."""
+    return render(request, "api/docs.html")

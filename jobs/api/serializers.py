@@ -1,0 +1,198 @@
+"""The shapes of what the API answers: each mirrors what a reader or an action gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+
+class ProjectSerializer(serializers.Serializer[Any]):
+    """A project with the caller's role in it."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    role = serializers.CharField()
+
+
+class ProjectDetailSerializer(ProjectSerializer):
+    """A project with the number of its jobs by status."""
+
+    job_counts = serializers.DictField(child=serializers.IntegerField())
+
+
+class JobSerializer(serializers.Serializer[Any]):
+    """A job as lists show it."""
+
+    id = serializers.IntegerField()
+    project = serializers.CharField()
+    name = serializers.CharField()
+    kind = serializers.CharField()
+    status = serializers.CharField()
+    status_label = serializers.CharField()
+    wait_reason = serializers.CharField()
+    wait_message = serializers.CharField()
+    stop_reason = serializers.CharField()
+    message = serializers.CharField()
+    hint = serializers.CharField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    num_nodes = serializers.IntegerField()
+    backend = serializers.CharField()
+    queue = serializers.CharField()
+    priority = serializers.IntegerField()
+    submitted_by = serializers.CharField()
+    rerun_of = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    attempt = serializers.IntegerField(allow_null=True)
+    attempt_count = serializers.IntegerField()
+    is_final = serializers.BooleanField()
+    can_cancel = serializers.BooleanField()
+    can_rerun = serializers.BooleanField()
+    can_delete = serializers.BooleanField()
+    url = serializers.SerializerMethodField(help_text="The job's page.")
+
+    def get_url(self, row: Any) -> str:
+        """The page's address, on the host that the caller used."""
+        request: Request = self.context["request"]
+        project, job_id = (
+            (row["project"], row["id"]) if isinstance(row, dict) else (row.project, row.id)
+        )
+        return str(request.build_absolute_uri(f"/{project}/jobs/{job_id}"))
+
+
+class JobDetailSerializer(JobSerializer):
+    """A job with its specification."""
+
+    spec_source = serializers.CharField()
+    spec = serializers.DictField()
+
+
+class StageSerializer(serializers.Serializer[Any]):
+    """A stage of an attempt; `state` is pending, active, done or failed."""
+
+    name = serializers.CharField()
+    label = serializers.CharField()
+    state = serializers.CharField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    duration_s = serializers.FloatField(allow_null=True)
+    detail = serializers.CharField()
+    failure = serializers.CharField()
+
+
+class WorkerSerializer(serializers.Serializer[Any]):
+    """One host of an attempt."""
+
+    rank = serializers.IntegerField()
+    mesh = serializers.CharField()
+    address = serializers.CharField()
+    status = serializers.CharField()
+    python = serializers.CharField()
+    pid = serializers.IntegerField(allow_null=True)
+    exit_code = serializers.IntegerField(allow_null=True)
+    detail = serializers.CharField()
+    ready_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+
+class AttemptSerializer(serializers.Serializer[Any]):
+    """One run of a job."""
+
+    id = serializers.IntegerField()
+    number = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    stop_reason = serializers.CharField()
+    message = serializers.CharField()
+    hint = serializers.CharField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    cluster_name = serializers.CharField()
+    stages = StageSerializer(many=True)
+    workers = WorkerSerializer(many=True)
+
+
+class EventSerializer(serializers.Serializer[Any]):
+    """One change, with who, when and from where."""
+
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    kind = serializers.CharField()
+    verb = serializers.CharField()
+    old_status = serializers.CharField()
+    new_status = serializers.CharField()
+    reason = serializers.CharField()
+    message = serializers.CharField()
+    actor = serializers.CharField()
+    source = serializers.CharField()
+    attempt = serializers.IntegerField(allow_null=True)
+
+
+class SpecErrorSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong with a specification."""
+
+    path = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True)
+    code = serializers.CharField()
+    message = serializers.CharField()
+    suggestion = serializers.CharField(allow_null=True)
+
+
+class ValidationSerializer(serializers.Serializer[Any]):
+    """Whether a specification would be accepted; `spec` is its complete form if so."""
+
+    valid = serializers.BooleanField()
+    errors = SpecErrorSerializer(many=True)
+    spec = serializers.DictField(allow_null=True)
+
+
+class TokenSerializer(serializers.Serializer[Any]):
+    """One of the caller's tokens, without its secret."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    project = serializers.CharField(help_text="Empty: all of the user's projects.")
+    read_only = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True)
+
+
+class NewTokenSerializer(TokenSerializer):
+    """A token just made. Its secret is shown this once."""
+
+    token = serializers.CharField()
+
+
+class UploadSerializer(serializers.Serializer[Any]):
+    """A folder the project has; a specification names it by `reference`."""
+
+    reference = serializers.CharField()
+    digest = serializers.CharField()
+    size_bytes = serializers.IntegerField()
+    file_count = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    """Who the caller is to the portal."""
+
+    username = serializers.CharField()
+    is_admin = serializers.BooleanField(help_text="Administers the whole installation.")
+    token = serializers.CharField(allow_null=True, help_text="Name of the token in use.")
+    read_only = serializers.BooleanField()
+    projects = ProjectSerializer(many=True)
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """Every error (RFC 9457). `code` is stable, `detail` says what to do."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    errors = SpecErrorSerializer(many=True, required=False)

@@ -1,0 +1,65 @@
+"""Folders that jobs need, sent once and named by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiTypes, extend_schema
+from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.store_upload import store_upload
+from jobs.api.base import PortalView
+from jobs.api.schema import problems
+from jobs.api.serializers import UploadSerializer
+from jobs.errors import NotFoundError
+from jobs.models import Upload
+from jobs.permissions import Verb, require
+
+CHUNK_BYTES = 64 * 1024
+MEDIA_TYPES = ("application/gzip", "application/x-gzip", "application/octet-stream")
+
+
+class UploadListView(PortalView):
+    """`/projects/{slug}/uploads`."""
+
+    # The body is read as a stream, never parsed.
+    parser_classes: ClassVar[Any] = ()
+
+    @extend_schema(
+        operation_id="upload_create",
+        request={"application/gzip": OpenApiTypes.BINARY},
+        responses={201: UploadSerializer, **problems(401, 403, 404, 413, 415, 422)},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Store a tar.gz. Sending the same content again changes nothing."""
+        project = self.project()
+        require(self.actor, Verb.UPLOAD, project)
+        media_type = (request.content_type or "").partition(";")[0].strip().lower()
+        if media_type not in MEDIA_TYPES:
+            raise UnsupportedMediaType(media_type, f"Send a tar.gz as {MEDIA_TYPES[0]}.")
+        upload = store_upload(self.actor, project, _chunks(request))
+        place = f"/api/v1/projects/{slug}/uploads/{upload.digest}"
+        return Response(UploadSerializer(upload).data, 201, headers={"Location": place})
+
+
+class UploadDetailView(PortalView):
+    """`/projects/{slug}/uploads/{digest}`."""
+
+    @extend_schema(
+        operation_id="upload_get", responses={200: UploadSerializer, **problems(401, 404)}
+    )
+    def get(self, request: Request, slug: str, digest: str) -> Response:
+        """Whether the project has this content, so that it need not travel again."""
+        upload = Upload.objects.filter(project=self.project(), digest=digest).first()
+        if upload is None:
+            raise NotFoundError(f"Project {slug} has no upload {digest}.")
+        return Response(UploadSerializer(upload).data)
+
+
+def _chunks(request: Request) -> Iterator[bytes]:
+    stream = request.stream
+    while stream is not None and (chunk := stream.read(CHUNK_BYTES)):
+        yield chunk

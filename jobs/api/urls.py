@@ -1,0 +1,38 @@
+"""Every address of the API. Mounted at /api/v1."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path
+
+from jobs.api import job_views, project_views, schema_views, token_views, upload_views
+from jobs.api.errors import not_found_view
+
+app_name = "api"
+
+_PROJECT = "projects/<slug:slug>"
+_JOB = f"{_PROJECT}/jobs/<int:job_id>"
+
+urlpatterns = [
+    path("me", project_views.MeView.as_view(), name="me"),
+    path("projects", project_views.ProjectListView.as_view(), name="projects"),
+    path(_PROJECT, project_views.ProjectDetailView.as_view(), name="project"),
+    path(f"{_PROJECT}/jobs", job_views.JobListView.as_view(), name="jobs"),
+    path(f"{_PROJECT}/jobs/validate", job_views.JobValidateView.as_view(), name="validate"),
+    path(_JOB, job_views.JobDetailView.as_view(), name="job"),
+    path(f"{_JOB}/actions/cancel", job_views.JobCancelView.as_view(), name="cancel"),
+    path(f"{_JOB}/actions/rerun", job_views.JobRerunView.as_view(), name="rerun"),
+    path(f"{_JOB}/attempts", job_views.AttemptListView.as_view(), name="attempts"),
+    path(f"{_JOB}/events", job_views.EventListView.as_view(), name="events"),
+    path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),
+    path(
+        f"{_PROJECT}/uploads/<slug:digest>",
+        upload_views.UploadDetailView.as_view(),
+        name="upload",
+    ),
+    path("tokens", token_views.TokenListView.as_view(), name="tokens"),
+    path("tokens/<int:token_id>", token_views.TokenDetailView.as_view(), name="token"),
+    path("schema/job", schema_views.JobSchemaView.as_view(), name="job_schema"),
+    path("openapi", schema_views.OpenApiView.as_view(), name="openapi"),
+    path("docs", schema_views.docs_view, name="docs"),
+    re_path(r"", not_found_view),
+]
