@@ -1,0 +1,89 @@
+"""The matrix: each verb against each role, and what a token takes away."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from jobs.errors import NotFoundError, PermissionDeniedError
+from jobs.permissions import Actor, Verb, job_for, may, project_for, projects_of, require
+from jobs.statuses import Role
+from tests.factories import make_actor, make_job, make_project, make_token, make_user
+
+pytestmark = pytest.mark.django_db
+
+# docs/reference/permissions.md, written out once more.
+ALLOWED = {
+    Verb.VIEW_PROJECT: {"viewer", "member", "maintainer", "admin"},
+    Verb.SUBMIT_JOB: {"member", "maintainer", "admin"},
+    Verb.UPLOAD: {"member", "maintainer", "admin"},
+    Verb.CANCEL_OWN_JOB: {"member", "maintainer", "admin"},
+    Verb.CANCEL_ANY_JOB: {"maintainer", "admin"},
+    Verb.DELETE_JOB: {"maintainer", "admin"},
+    Verb.MANAGE_MEMBERS: {"admin"},
+}
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.parametrize(("verb", "role"), list(itertools.product(Verb, Role)))
+def test_a_role_may_do_what_the_matrix_says_and_only_in_its_own_project(verb, role):
+    project = make_project()
+    actor = make_actor(project, role)
+    assert may(actor, verb, project) == (role.value in ALLOWED[verb])
+    assert not may(actor, verb, make_project())
+
+
+def test_a_refusal_says_which_role_would_do():
+    project = make_project("rl")
+    with pytest.raises(PermissionDeniedError, match="maintainer"):
+        require(make_actor(project, Role.MEMBER), Verb.DELETE_JOB, project)
+
+
+def test_an_installation_admin_may_do_everything_everywhere():
+    actor = Actor(make_user(is_superuser=True))
+    project = make_project()
+    assert all(may(actor, verb, project) for verb in Verb)
+    assert project in projects_of(actor)
+
+
+def test_an_inactive_user_may_do_nothing():
+    project = make_project()
+    actor = make_actor(project, Role.ADMIN)
+    actor.user.is_active = False
+    assert not any(may(actor, verb, project) for verb in Verb)
+    assert not projects_of(actor)
+
+
+def test_a_read_only_token_only_looks():
+    project = make_project()
+    user = make_actor(project, Role.ADMIN).user
+    token, _ = make_token(user, read_only=True)
+    allowed = {verb for verb in Verb if may(Actor(user, token), verb, project)}
+    assert allowed == {Verb.VIEW_PROJECT}
+
+
+def test_a_token_of_one_project_does_not_reach_another():
+    project, other = make_project(), make_project()
+    user = make_user(is_superuser=True)
+    token, _ = make_token(user, project=project)
+    actor = Actor(user, token)
+    assert list(projects_of(actor)) == [project]
+    assert not may(actor, Verb.VIEW_PROJECT, other)
+
+
+def test_a_project_or_job_of_others_is_not_found_rather_than_forbidden():
+    job = make_job()
+    stranger = make_actor(make_project())
+    with pytest.raises(NotFoundError):
+        project_for(stranger, job.project.slug)
+    with pytest.raises(NotFoundError):
+        job_for(stranger, job.project.slug, job.pk)
+
+
+def test_a_job_is_reached_through_its_own_project_alone():
+    mine = make_project()
+    actor = make_actor(mine, Role.ADMIN)
+    job = make_job()
+    with pytest.raises(NotFoundError):
+        job_for(actor, mine.slug, job.pk)
