@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
@@ -43,12 +44,14 @@ _SPEC_BODY = {"application/yaml": OpenApiTypes.STR, "application/json": SubmitBo
 class JobView(PortalView):
     """A view whose answer is a job."""
 
-    def answer(self, job_id: int, status: int = 200) -> Response:
-        """The job as it stands now; 201 tells where it is."""
+    def answer(self, job_id: int, *, created: bool) -> Response:
+        """The job as it stands now: 201 and where it is, or 202 for what is still to happen."""
         page = job_page(self.actor, self.kwargs["slug"], job_id)
         body = JobSerializer(page.job, context={"request": self.request}).data
+        if not created:
+            return Response(body, HTTPStatus.ACCEPTED)
         place = f"/api/v1/projects/{page.job.project}/jobs/{page.job.id}"
-        return Response(body, status, headers={"Location": place} if status == 201 else None)
+        return Response(body, HTTPStatus.CREATED, headers={"Location": place})
 
 
 class SpecView(JobView):
@@ -105,7 +108,7 @@ class JobListView(SpecView):
         job = submit_job(
             self.actor, self.project(), self.source(), idempotency_key=_idempotency_key(request)
         )
-        return self.answer(job.pk, 201)
+        return self.answer(job.pk, created=True)
 
 
 class JobValidateView(SpecView):
@@ -156,7 +159,7 @@ class JobCancelView(JobView):
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """End a job. It is over when its status is final."""
         job = cancel_job(self.actor, self.job())
-        return self.answer(job.pk, 202)
+        return self.answer(job.pk, created=False)
 
 
 class JobRerunView(JobView):
@@ -170,7 +173,7 @@ class JobRerunView(JobView):
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """A new job from the same specification."""
         job = rerun_job(self.actor, self.job())
-        return self.answer(job.pk, 201)
+        return self.answer(job.pk, created=True)
 
 
 class AttemptListView(PortalView):

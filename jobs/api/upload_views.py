@@ -14,9 +14,8 @@ from jobs.actions.store_upload import store_upload
 from jobs.api.base import PortalView
 from jobs.api.schema import problems
 from jobs.api.serializers import UploadSerializer
-from jobs.errors import NotFoundError
-from jobs.models import Upload
 from jobs.permissions import Verb, require
+from jobs.readers.upload import upload_for
 
 CHUNK_BYTES = 64 * 1024
 MEDIA_TYPES = ("application/gzip", "application/x-gzip", "application/octet-stream")
@@ -53,10 +52,7 @@ class UploadDetailView(PortalView):
     )
     def get(self, request: Request, slug: str, digest: str) -> Response:
         """Whether the project has this content, so that it need not travel again."""
-        upload = Upload.objects.filter(project=self.project(), digest=digest).first()
-        if upload is None:
-            raise NotFoundError(f"Project {slug} has no upload {digest}.")
-        return Response(UploadSerializer(upload).data)
+        return Response(UploadSerializer(upload_for(self.actor, slug, digest)).data)
 
 
 def _chunks(request: Request) -> Iterator[bytes]:
