@@ -1,10 +1,34 @@
-"""Every setting, read once from the environment."""
+"""Every setting, read once from the environment. Without any: the embedded set-up of a checkout."""
 
-import os
+import secrets
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from csp.constants import NONE, SELF
+
+from monarch_portal.celery_settings import celery_settings
+from monarch_portal.embedded.home import Home
+from monarch_portal.env import database_from_url, env_bool, env_int, env_list, env_secret, env_str
+from monarch_portal.logging_config import logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-SECRET_KEY = os.environ.get("SECRET_KEY", "not-yet")
+LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+
+# --- The installation -----------------------------------------------------------------------
+_home = Home.of_checkout(BASE_DIR)
+_database_url = env_secret("DATABASE_URL")
+MPORTAL_HOME = _home.path
+MPORTAL_PORTAL_FILE = _home.portal_file
+# Without a server named from outside, the portal brings its own and listens on loopback only.
+MPORTAL_EMBEDDED = not _database_url
+MPORTAL_URL = env_str("MPORTAL_URL") or _home.url or "http://127.0.0.1:8000"
+# It runs users' code on this very machine, so only the embedded set-up has it by default.
+MPORTAL_LOCAL_BACKEND = env_bool("MPORTAL_LOCAL_BACKEND", default=MPORTAL_EMBEDDED)
+MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
+REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
+
+# --- Django ---------------------------------------------------------------------------------
+DEBUG = env_bool("DEBUG")
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -13,8 +37,135 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.staticfiles",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_htmx",
+    "csp",
     "jobs",
 ]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "monarch_portal.urls"
+ASGI_APPLICATION = "monarch_portal.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
 AUTH_USER_MODEL = "jobs.User"
-DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql", "NAME": "mportal"}}
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/sign-in"
+LOGIN_REDIRECT_URL = "/"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+APPEND_SLASH = False
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+# From a checkout nothing is collected: files are served from where they lie.
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+WHITENOISE_AUTOREFRESH = DEBUG
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+LOGGING = logging_config(env_str("MPORTAL_LOG_LEVEL", "INFO"))
+
+# --- Database -------------------------------------------------------------------------------
+DATABASES = {"default": database_from_url(_database_url or _home.postgres.url())}
+# Requests and steps run in threads; the pool bounds what they hold, and holds nothing when idle.
+DATABASES["default"]["OPTIONS"] |= {
+    "pool": {
+        "min_size": 0,
+        "max_size": env_int("MPORTAL_DATABASE_CONNECTIONS", 12),
+        "max_idle": 60,
+        "timeout": 10,
+    },
+    # A transaction that was forgotten open must not hold its rows for ever.
+    "options": "-c idle_in_transaction_session_timeout=60000 -c lock_timeout=10000",
+}
+
+# --- Background -----------------------------------------------------------------------------
+globals().update(
+    celery_settings(REDIS_URL, concurrency=env_int("MPORTAL_WORKER_THREADS", 6)),
+)
+
+# --- Security -------------------------------------------------------------------------------
+# Production must name its key (Django refuses an empty one). The embedded portal's is made at its
+# first start; a command run before that makes do with one that lasts as long as itself.
+SECRET_KEY = env_secret("SECRET_KEY")
+if not SECRET_KEY and MPORTAL_EMBEDDED:
+    SECRET_KEY = _home.secret_key or secrets.token_urlsafe(50)
+_own_host = urlsplit(MPORTAL_URL).hostname or ""
+_https = MPORTAL_URL.startswith("https://")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", [*LOOPBACK_HOSTS, _own_host])
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [MPORTAL_URL] if _https else [])
+SECURE_SSL_REDIRECT = env_bool("SECURE_SSL_REDIRECT", default=_https)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = env_int("SECURE_HSTS_SECONDS", 30 * 24 * 3600 if _https else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _https
+SECURE_REFERRER_POLICY = "same-origin"
+# Set it only behind a proxy that strips this header from what clients send.
+if env_bool("MPORTAL_BEHIND_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# Preloading is a promise about the whole domain, which is not the portal's to make.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
+# Browsers keep cookies per host, not per port: two portals on one machine need two names.
+_cookie_suffix = f"_{_home.digest}" if MPORTAL_EMBEDDED else ""
+SESSION_COOKIE_NAME = f"mportal_session{_cookie_suffix}"
+CSRF_COOKIE_NAME = f"mportal_csrf{_cookie_suffix}"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# --- REST -----------------------------------------------------------------------------------
+# Authentication, permissions and errors stand in `jobs.api`, where no setting can open them.
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Monarch portal",
+    "DESCRIPTION": "Submit, watch and stop distributed PyTorch Monarch jobs.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+}

@@ -1,0 +1,35 @@
+"""Directories and files that one account alone may open."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from monarch_portal.embedded.account import Account, ourselves
+
+
+def make_private(directory: Path, account: Account) -> None:
+    """Make `directory`, if there is none, and close it to all but `account`."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    if directory.stat().st_uid != account.uid:
+        os.chown(directory, account.uid, account.gid)
+
+
+def secret_in(path: Path) -> str:
+    """The secret in the file `path`, made now if there is none."""
+    if not path.exists():
+        write_owned(path, secrets.token_urlsafe(36), ourselves())
+    return path.read_text().strip()
+
+
+def write_owned(path: Path, text: str, account: Account) -> None:
+    """Write a new 0600 file that belongs to `account`, in place of whatever is there."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        if account.changes:
+            os.fchown(file.fileno(), account.uid, account.gid)
+    unfinished.rename(path)

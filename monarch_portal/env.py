@@ -1,0 +1,77 @@
+"""Reading the environment: one function a type, each with a message that names the variable."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off", ""}
+
+
+def env_str(name: str, default: str = "") -> str:
+    """The variable, or `default` where it is not set."""
+    return os.environ.get(name, default)
+
+
+def env_bool(name: str, *, default: bool = False) -> bool:
+    """True for 1, true, yes, on; False for 0, false, no, off and nothing."""
+    value = os.environ.get(name)
+    if value is None:
+        return default
+    if value.strip().lower() in TRUE:
+        return True
+    if value.strip().lower() in FALSE:
+        return False
+    raise ImproperlyConfigured(f"{name}={value!r} is neither true nor false.")
+
+
+def env_int(name: str, default: int) -> int:
+    """The variable as a whole number."""
+    value = os.environ.get(name, "").strip()
+    try:
+        return int(value) if value else default
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number.") from error
+
+
+def env_list(name: str, default: list[str] | None = None) -> list[str]:
+    """The variable split at commas."""
+    value = os.environ.get(name)
+    if value is None:
+        return list(default or [])
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def env_secret(name: str) -> str:
+    """The variable, or what the file named by `<name>_FILE` holds; empty where neither is set."""
+    file = os.environ.get(f"{name}_FILE", "")
+    if not file:
+        return os.environ.get(name, "")
+    try:
+        return Path(file).read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}_FILE={file!r} can't be read: {error}") from error
+
+
+def database_from_url(url: str) -> dict[str, object]:
+    """Django's settings for a `postgresql://user:password@host:port/name?option=value` URL.
+
+    `host` among the options names a directory with the server's Unix socket.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://")
+    options: dict[str, object] = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.removeprefix("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": str(options.pop("host", "") or parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "OPTIONS": options,
+    }

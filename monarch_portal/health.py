@@ -1,0 +1,48 @@
+"""Two questions of an orchestrator: does this process live, and can it do its work now?"""
+
+from __future__ import annotations
+
+import logging
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+
+log = logging.getLogger(__name__)
+
+
+@require_safe
+def healthz(_request: HttpRequest) -> HttpResponse:
+    """200 as long as the process answers."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_safe
+def readyz(_request: HttpRequest) -> HttpResponse:
+    """200 when database and Redis answer, 503 otherwise; the body tells which does not."""
+    parts = {"database": _database_answers(), "redis": _redis_answers()}
+    body = {name: "ok" if answers else "unavailable" for name, answers in parts.items()}
+    return JsonResponse(body, status=200 if all(parts.values()) else 503)
+
+
+def _database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        log.warning("database is away", extra={"action": "not_ready"}, exc_info=True)
+        return False
+    return True
+
+
+def _redis_answers() -> bool:
+    client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        log.warning("redis is away", extra={"action": "not_ready"}, exc_info=True)
+        return False
+    finally:
+        client.close()

@@ -1,0 +1,47 @@
+"""The portal's own log: one JSON object a line on standard error. Users' lines never go here."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import datetime, timezone
+from typing import Any
+
+# What every LogRecord has; anything beyond was given as `extra` and belongs into the line.
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonFormatter(logging.Formatter):
+    """`time`, `level`, `logger`, `message`, then the call's extras: `action` and ids."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON; what JSON can't hold is shown as its repr."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, tz=timezone.utc).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
+        line.pop("request", None)  # Django's own extra: the whole request with its headers
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=repr)
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """Django's LOGGING: everything from `level` on to standard error, as JSON."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": JsonFormatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "level": level, "propagate": True},
+            # A line for each task would drown the log: beat sends several a second.
+            "celery": {"level": "WARNING"},
+            "uvicorn.access": {"level": "WARNING"},
+        },
+    }

@@ -1,0 +1,12 @@
+"""Where everything is mounted: REST below /api/v1/, health beside it, pages at the root."""
+
+from django.urls import include, path
+
+from monarch_portal import health
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("jobs.api.urls")),
+    path("", include("jobs.web.urls")),
+]

@@ -1,0 +1,47 @@
+"""Fixtures for all tests: a real PostgreSQL and Redis for those that ask, once a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.embedded_servers import SERVERS
+
+
+def pytest_unconfigure() -> None:
+    """Stop the servers, however the session ended."""
+    SERVERS.close()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """pytest-django's hook before the test database is made: there must be a server."""
+    SERVERS.start_postgres()
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    """The URL of the session's Redis, the same as settings.REDIS_URL."""
+    SERVERS.start_redis()
+    return SERVERS.redis.url
+
+
+@pytest.fixture
+def redis_client(redis_url: str) -> Iterator[redis.Redis]:
+    """A client of the session's Redis, emptied before and after."""
+    client = redis.Redis.from_url(redis_url)
+    client.flushall()
+    yield client
+    client.flushall()
+    client.close()
+
+
+@pytest.fixture
+def mportal_home(settings, tmp_path: Path) -> Path:
+    """An MPORTAL_HOME of the test's own."""
+    settings.MPORTAL_HOME = tmp_path
+    settings.MPORTAL_PORTAL_FILE = tmp_path / "portal.json"
+    return tmp_path

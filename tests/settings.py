@@ -1,0 +1,20 @@
+"""The portal's settings, pointed at the test session's own servers."""
+
+import os
+
+from tests.embedded_servers import SERVERS
+
+os.environ["DATABASE_URL"] = SERVERS.postgres.url()
+os.environ["REDIS_URL"] = SERVERS.redis.url
+os.environ["MPORTAL_HOME"] = str(SERVERS.root / "home")
+os.environ["SECRET_KEY"] = "only-for-tests-" * 4
+
+from monarch_portal.settings import *  # noqa: F403
+from monarch_portal.settings import DATABASES
+
+# Each test's connection is its own, and must be gone when its database is dropped.
+DATABASES["default"]["OPTIONS"].pop("pool")
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+MPORTAL_LOCAL_BACKEND = True
+# Hints of the code under test go nowhere; a test of the broker makes an app of its own.
+CELERY_BROKER_URL = "memory://"
