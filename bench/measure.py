@@ -1,0 +1,109 @@
+"""What every measurement shares: one JSON line a figure, the machine in words, medians, memory."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def report(
+    figure: str,
+    value: float,
+    unit: str,
+    *,
+    peer: str | None = None,
+    peer_value: float | None = None,
+) -> None:
+    """Print one figure. `ratio` is ours over the peer's: below 1 is better for times and sizes."""
+    line = {
+        "figure": figure,
+        "value": round(value, 3),
+        "unit": unit,
+        "peer": peer,
+        "peer_value": None if peer_value is None else round(peer_value, 3),
+        "ratio": round(value / peer_value, 3) if peer_value else None,
+        "machine": machine(),
+    }
+    print(json.dumps(line), flush=True)
+
+
+def say(text: str) -> None:
+    """A remark for the person who watches: to stderr, so that stdout stays JSON lines."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """The machine in words: cores, processor, memory, system, Python."""
+    return (
+        f"{os.cpu_count()} x {_processor()}, {_memory_gb():.0f} GB, "
+        f"{platform.system()} {platform.release().split('-')[0]}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def _processor() -> str:
+    for line in (PROC / "cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _memory_gb() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+
+
+def median(values: Iterable[float]) -> float:
+    """The middle value."""
+    return statistics.median(values)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The smallest value that `percent` of all values do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    rank = max(1, math.ceil(len(ordered) * percent / 100))
+    return ordered[rank - 1]
+
+
+def descendants(pid: int) -> set[int]:
+    """`pid` and every process below it that is alive now."""
+    children: dict[int, list[int]] = {}
+    for stat in PROC.glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended while we looked
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        found.add(current)
+        waiting.extend(children.get(current, []))
+    return found
+
+
+def memory_mb(pids: Iterable[int]) -> dict[str, float]:
+    """Proportional set size by command line, in MB: shared pages are counted once over all."""
+    sizes: dict[str, float] = {}
+    for pid in sorted(pids):
+        try:
+            rollup = (PROC / str(pid) / "smaps_rollup").read_text()
+            command = (PROC / str(pid) / "cmdline").read_text().replace("\0", " ").strip()
+        except OSError:
+            continue
+        pss_kb = next(int(line.split()[1]) for line in rollup.splitlines() if "Pss:" in line)
+        sizes[f"{pid} {command[:70]}"] = pss_kb / 1000
+    return sizes
+
+
+def wall_time_of_ticks(ticks: int, *, now: float, since_boot: float) -> float:
+    """The wall-clock moment of a process start given in the kernel's ticks since boot."""
+    return now - since_boot + ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,142 @@
+"""Ray as the peer: an environment of its own, a head on loopback, `ray job submit -- echo hi`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bench.measure import descendants, say
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "monarch-portal" / "bench"
+PACKAGE = "ray[default]"
+START_LIMIT_S = 120
+JOB_LIMIT_S = 120
+
+
+class Ray:
+    """One running head node."""
+
+    def __init__(self, environment: Path, address: str, variables: dict[str, str]) -> None:
+        self.environment = environment
+        self.address = address
+        self.variables = variables
+
+    def version(self) -> str:
+        """`ray 2.60.0`."""
+        answer = subprocess.run(
+            [self.environment / "bin" / "ray", "--version"],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=self.variables,
+        )
+        return answer.stdout.strip().replace(", version", "")
+
+    def seconds_to_first_line(self) -> float:
+        """From the start of `ray job submit` to the line `hi` on its output."""
+        started = time.monotonic()
+        with subprocess.Popen(
+            [self.environment / "bin" / "ray", "job", "submit", "--", "echo", "hi"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self.variables,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if line.strip() == "hi":
+                    seen = time.monotonic()
+                    process.communicate(timeout=JOB_LIMIT_S)
+                    return seen - started
+        raise RuntimeError("ray job submit ended without the line 'hi'")
+
+
+def environment() -> Path:
+    """The peer's virtual environment, made on first use."""
+    path = CACHE / "ray"
+    ready = path / ".ready"
+    if not ready.exists():
+        say(f"installing {PACKAGE} into {path} (once)")
+        subprocess.run([sys.executable, "-m", "venv", path], check=True)
+        subprocess.run([path / "bin" / "pip", "install", "--quiet", PACKAGE], check=True)
+        ready.touch()
+    return path
+
+
+@contextmanager
+def running() -> Iterator[Ray]:
+    """A head node on loopback, stopped with all its processes at the end."""
+    path = environment()
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        dashboard, port = _free_port(), _free_port()
+        variables = {
+            "PATH": f"{path / 'bin'}:/usr/bin:/bin",
+            "HOME": folder,
+            "RAY_ADDRESS": f"http://127.0.0.1:{dashboard}",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        }
+        head = _start_head(path, port, dashboard, Path(folder), variables)
+        try:
+            _wait_for(dashboard, head)
+            yield Ray(path, variables["RAY_ADDRESS"], variables)
+        finally:
+            _stop(head)
+
+
+def _start_head(
+    path: Path, port: int, dashboard: int, folder: Path, variables: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    log = (folder / "ray.log").open("wb")
+    start = {key: value for key, value in variables.items() if key != "RAY_ADDRESS"}
+    return subprocess.Popen(
+        [
+            *(path / "bin" / "ray", "start", "--head", "--block", "--node-ip-address=127.0.0.1"),
+            *(f"--port={port}", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"),
+            f"--temp-dir={folder}",
+        ],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env=start,
+        start_new_session=True,
+    )
+
+
+def _wait_for(port: int, head: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline:
+        if head.poll() is not None:
+            raise RuntimeError(f"ray start ended with {head.returncode}")
+        with socket.socket() as probe:
+            probe.settimeout(0.5)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    raise TimeoutError("Ray's dashboard does not listen")
+
+
+def _stop(head: subprocess.Popen[bytes]) -> None:
+    """End the head and everything it started, by pid."""
+    pids = descendants(head.pid)
+    head.terminate()
+    try:
+        head.wait(20)
+    except subprocess.TimeoutExpired:
+        say("Ray did not stop in time")
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
