@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from jobs import backends
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.attempt_tokens import attempt_token
+from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, LaunchRequest, UploadSource
 from jobs.errors import BackendError, NoCapacityError
 from jobs.lifecycle import move
@@ -44,7 +44,7 @@ def step(job_id: int) -> None:
 
 def _provision(job: Job) -> None:
     attempt = job.attempts.open().select_related("cluster").get()
-    backend = backends.registry.get(job.backend_name)
+    backend = registry.get(job.backend_name)
     cluster = attempt.cluster
     assert cluster is not None  # noqa: S101 - start_attempt makes them together
     try:

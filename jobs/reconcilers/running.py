@@ -7,9 +7,9 @@ from datetime import timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from jobs import backends
 from jobs.actions.end_attempt import close_attempt, finish_attempt
 from jobs.actions.leftovers import ingest_leftovers
+from jobs.backends import registry
 from jobs.backends.base import ClusterPhase
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
@@ -72,7 +72,7 @@ def _is_silent(attempt: Attempt) -> bool:
 def _look_for_runner(job: Job, attempt: Attempt) -> None:
     """A silent carrier proves nothing; a backend that sees no runner alive does."""
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
-    backend = backends.registry.get(job.backend_name)
+    backend = registry.get(job.backend_name)
     view = backend.observe(attempt.cluster.name)
     if view.phase not in {ClusterPhase.ENDED, ClusterPhase.GONE}:
         return

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from jobs import backends
 from jobs.actions.end_attempt import close_attempt, finish_stopping
 from jobs.actions.leftovers import ingest_leftovers
+from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ComputeBackend
 from jobs.errors import NotYetGoneError, StaleJobError
 from jobs.models import Attempt, Job
@@ -47,7 +47,7 @@ def step(job_id: int) -> None:
 def _has_ended(job: Job, attempt: Attempt) -> bool:
     """Whether nothing of the attempt runs any more; asks it to stop if something does."""
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
-    backend = backends.registry.get(job.backend_name)
+    backend = registry.get(job.backend_name)
     phase = backend.observe(attempt.cluster.name).phase
     overdue = timezone.now() - (job.stopping_at or timezone.now()) > PATIENCE
     if phase is ClusterPhase.STARTING or (phase is ClusterPhase.UP and overdue):

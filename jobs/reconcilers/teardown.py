@@ -7,7 +7,7 @@ import logging
 from django.db import transaction
 from django.utils import timezone
 
-from jobs import backends
+from jobs.backends import registry
 from jobs.errors import BackendError
 from jobs.live.channel import publish_on_commit
 from jobs.models import AttemptStage, Cluster
@@ -33,7 +33,7 @@ def step(cluster_id: int) -> None:
             return
         _begin(cluster)
         try:
-            backends.registry.get(cluster.backend_name).tear_down(cluster.name)
+            registry.get(cluster.backend_name).tear_down(cluster.name)
         except BackendError as error:
             # Asked again by the next tick, for ever: a machine must not be left running.
             log.warning(
