@@ -1,0 +1,202 @@
+"""The portal's REST interface, one method an endpoint. Following a log is in `stream`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import httpx
+
+from monarch_client.errors import MissingError
+from monarch_client.rest.connection import Connection
+from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.rest.models import (
+    Attempt,
+    Event,
+    Job,
+    LogLine,
+    Me,
+    Page,
+    Project,
+    Token,
+    Upload,
+    Validation,
+)
+
+# Packing is quick to send, slow to check: an upload may take its time to be answered.
+UPLOAD_TIMEOUT_S = 600.0
+ARCHIVE_TYPE = "application/gzip"
+
+
+class PortalClient:
+    """One user of one portal. `options` are those of `Connection`."""
+
+    def __init__(self, url: str, token: str, **options: Any) -> None:
+        self.connection = Connection(url, token, **options)
+
+    def __enter__(self) -> PortalClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.connection.close()
+
+    def me(self) -> Me:
+        """Who the token belongs to."""
+        return decode(Me, self.connection.request("GET", "/me"))
+
+    def projects(self) -> list[Project]:
+        """One's own projects, by slug."""
+        return decode_page(Project, self.connection.request("GET", "/projects")).results
+
+    def project(self, slug: str) -> Project:
+        """One project, with the number of its jobs by status."""
+        return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
+
+    def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
+        """Jobs, newest first. `filters`: user ("me" or a name), name, kind, q, cursor, limit."""
+        params = _given({"status": ",".join(status), **filters})
+        answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
+        return decode_page(Job, answer)
+
+    def submit(
+        self,
+        project: str,
+        spec: str | Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Submit YAML text or an object. InvalidSpecErrors carries everything wrong with it.
+
+        Repeated while the portal is away; the key sees to it that this makes one job.
+        """
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        answer = self.connection.request(
+            "POST", f"/projects/{project}/jobs", repeatable=True, **_spec_body(spec, headers)
+        )
+        return decode(Job, answer)
+
+    def validate(self, project: str, spec: str | Mapping[str, Any]) -> Validation:
+        """What the portal would say to this specification; nothing is stored."""
+        answer = self.connection.request(
+            "POST", f"/projects/{project}/jobs/validate", repeatable=True, **_spec_body(spec)
+        )
+        return decode(Validation, answer)
+
+    def job(self, project: str, job_id: int) -> Job:
+        """One job, with its specification."""
+        return decode(Job, self.connection.request("GET", _job(project, job_id)))
+
+    def cancel(self, project: str, job_id: int) -> Job:
+        """End a job. ConflictError when it has ended already."""
+        path = _job(project, job_id) + "/actions/cancel"
+        return decode(Job, self.connection.request("POST", path, repeatable=True))
+
+    def rerun(self, project: str, job_id: int) -> Job:
+        """A new job from the same specification."""
+        path = _job(project, job_id) + "/actions/rerun"
+        return decode(Job, self.connection.request("POST", path))
+
+    def delete(self, project: str, job_id: int) -> None:
+        """Remove an ended job with everything it left."""
+        self.connection.request("DELETE", _job(project, job_id))
+
+    def attempts(self, project: str, job_id: int) -> list[Attempt]:
+        """The job's attempts with stages and workers, newest first."""
+        answer = self.connection.request("GET", _job(project, job_id) + "/attempts")
+        return decode_page(Attempt, answer).results
+
+    def events(
+        self, project: str, job_id: int, *, after: int | str = 0, limit: int = 200
+    ) -> Page[Event]:
+        """The job's history, oldest first. `next` is the `after` of the next page."""
+        path, params = _job(project, job_id) + "/events", {"after": after, "limit": limit}
+        return decode_page(Event, self.connection.request("GET", path, params=params))
+
+    def logs(self, project: str, job_id: int, **options: Any) -> Page[LogLine]:
+        """Lines of the log. `options`: attempt, after, before, limit, rank, stream."""
+        path = _job(project, job_id) + "/logs"
+        answer = self.connection.request("GET", path, params=_given(options))
+        return decode_page(LogLine, answer)
+
+    def download_log(self, project: str, job_id: int, **options: Any) -> Iterator[bytes]:
+        """The whole log as text, piece by piece."""
+        query = str(httpx.QueryParams(_given(options)))
+        path = f"{_job(project, job_id)}/logs/download?{query}".rstrip("?")
+        with self.connection.stream(path, headers={}, read_timeout_s=60.0) as response:
+            yield from response.iter_bytes()
+
+    def has_upload(self, project: str, digest: str) -> bool:
+        """Whether the project has this content already."""
+        try:
+            self.connection.request("GET", f"/projects/{project}/uploads/{digest}")
+        except MissingError:
+            return False
+        return True
+
+    def upload(self, project: str, archive: Path) -> Upload:
+        """Send a tar.gz. The same content again changes nothing."""
+        with archive.open("rb") as file:
+            answer = self.connection.request(
+                "POST",
+                f"/projects/{project}/uploads",
+                repeatable=True,
+                content=lambda: _from_start(file),
+                headers={"Content-Type": ARCHIVE_TYPE},
+                timeout=UPLOAD_TIMEOUT_S,
+            )
+        return decode(Upload, answer)
+
+    def tokens(self) -> list[Token]:
+        """One's own tokens that still work."""
+        return decode_page(Token, self.connection.request("GET", "/tokens")).results
+
+    def create_token(
+        self,
+        name: str,
+        *,
+        project: str | None = None,
+        read_only: bool = False,
+        days: int | None = None,
+    ) -> Token:
+        """A new token; its secret is in `token` this once."""
+        body = {"name": name, "project": project, "read_only": read_only, "days": days}
+        return decode(Token, self.connection.request("POST", "/tokens", json=body))
+
+    def revoke_token(self, token_id: int) -> None:
+        """End one of one's own tokens at once."""
+        self.connection.request("DELETE", f"/tokens/{token_id}")
+
+    def job_schema(self) -> dict[str, Any]:
+        """The JSON Schema of a specification, for editors."""
+        schema: dict[str, Any] = self.connection.request("GET", "/schema/job")
+        return schema
+
+
+def _job(project: str, job_id: int) -> str:
+    return f"/projects/{project}/jobs/{job_id}"
+
+
+def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in params.items() if value not in (None, "")}
+
+
+def _spec_body(
+    spec: str | Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    if isinstance(spec, str):
+        own = {"Content-Type": "application/yaml", **(headers or {})}
+        return {"content": spec.encode(), "headers": own}
+    return {"json": {"spec": dict(spec)}, "headers": dict(headers or {})}
+
+
+def _from_start(file: IO[bytes]) -> IO[bytes]:
+    file.seek(0)
+    return file

@@ -1,0 +1,128 @@
+"""One HTTP request to the portal: the token, safe retries, and errors as exceptions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from monarch_client.errors import UnexpectedAnswerError, UnreachableError
+from monarch_client.rest.refusals import is_problem, refusal
+from monarch_client.version import __version__
+
+API = "/api/v1"
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 5.0
+
+# What a proxy answers while the portal restarts. The portal's own errors are problem+json.
+_AWAY = frozenset({502, 503, 504})
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+class Connection:
+    """Speaks to one portal as one user. Use it as a context manager, or `close()` it."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout_s: float = 30.0,
+        patience_s: float = 20.0,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.sleep = sleep
+        self._patience_s = patience_s
+        headers = {"User-Agent": f"mportal/{__version__}"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        self._http = httpx.Client(
+            base_url=self.url + API, headers=headers, timeout=timeout_s, transport=transport
+        )
+
+    def close(self) -> None:
+        """Give the sockets back."""
+        self._http.close()
+
+    def request(
+        self, method: str, path: str, *, repeatable: bool | None = None, **options: Any
+    ) -> Any:
+        """The decoded JSON of a good answer, None for an empty one.
+
+        A request that may be repeated (GET and DELETE, unless said otherwise) is, for as long as
+        `patience_s`, while the portal is away; others only when they cannot have arrived.
+        """
+        if repeatable is None:
+            repeatable = method in {"GET", "DELETE"}
+        response = self._send_patiently(method, path, options, repeatable=repeatable)
+        if not response.is_success:
+            raise refusal(response)
+        return _json(response) if response.content else None
+
+    @contextmanager
+    def stream(
+        self, path: str, *, headers: Mapping[str, str], read_timeout_s: float
+    ) -> Iterator[httpx.Response]:
+        """A response whose body is still arriving; retries are the caller's business."""
+        timeout = httpx.Timeout(30.0, read=read_timeout_s)
+        with self._http.stream("GET", path, headers=dict(headers), timeout=timeout) as response:
+            if not response.is_success:
+                response.read()
+                raise refusal(response)
+            yield response
+
+    def _send_patiently(
+        self, method: str, path: str, options: dict[str, Any], *, repeatable: bool
+    ) -> httpx.Response:
+        give_up_at = time.monotonic() + self._patience_s
+        for pause_s in pauses():
+            last_chance = time.monotonic() + pause_s > give_up_at
+            try:
+                response = self._send(method, path, options)
+            except httpx.TransportError as error:
+                if last_chance or not (repeatable or isinstance(error, _NEVER_SENT)):
+                    raise unreachable(self.url, error) from error
+            else:
+                if last_chance or not (repeatable and is_away(response)):
+                    return response
+            self.sleep(pause_s)
+        raise AssertionError  # pauses() never ends
+
+    def _send(self, method: str, path: str, options: dict[str, Any]) -> httpx.Response:
+        # A body that is read once must be opened anew for each try.
+        if callable(content := options.get("content")):
+            options = {**options, "content": content()}
+        return self._http.request(method, path, **options)
+
+
+def pauses() -> Iterator[float]:
+    """How long to wait before each next try: doubling, up to a limit, without end."""
+    pause_s = FIRST_PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+
+def is_away(response: httpx.Response) -> bool:
+    """Whether a proxy answered in place of a portal that is not there just now."""
+    return response.status_code in _AWAY and not is_problem(response)
+
+
+def unreachable(url: str, error: Exception) -> UnreachableError:
+    """The error for a portal that cannot be spoken to."""
+    reason = str(error) or type(error).__name__
+    return UnreachableError(f"Cannot reach the portal at {url}: {reason}.")
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise UnexpectedAnswerError(
+            f"{response.request.url} did not answer in JSON: is this the portal's address?"
+        ) from None

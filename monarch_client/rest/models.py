@@ -1,0 +1,192 @@
+"""What the portal answers, as values. Keys a newer portal adds are ignored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from monarch_client.errors import SpecError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Part of a list. `next` and `previous` are cursors; None at the ends."""
+
+    results: list[T]
+    next: str | None = None
+    previous: str | None = None
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project, with one's own role in it."""
+
+    slug: str
+    name: str
+    role: str
+    job_counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Me:
+    """Who one is to the portal. `token` is the name of the token in use."""
+
+    username: str
+    is_admin: bool
+    projects: list[Project]
+    token: str | None = None
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as lists show it; `url` is its page. `spec` is there when one job was asked for."""
+
+    id: int
+    project: str
+    name: str
+    kind: str
+    status: str
+    status_label: str
+    wait_reason: str
+    wait_message: str
+    stop_reason: str
+    message: str
+    hint: str
+    exit_code: int | None
+    num_nodes: int
+    backend: str
+    queue: str
+    priority: int
+    submitted_by: str
+    rerun_of: int | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    attempt: int | None
+    attempt_count: int
+    is_final: bool
+    can_cancel: bool
+    can_rerun: bool
+    can_delete: bool
+    url: str
+    spec_source: str | None = None
+    spec: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of an attempt; `state` is pending, active, done or failed."""
+
+    name: str
+    label: str
+    state: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+    detail: str
+    failure: str
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One host of an attempt."""
+
+    rank: int
+    mesh: str
+    address: str
+    status: str
+    python: str
+    pid: int | None
+    exit_code: int | None
+    detail: str
+    ready_at: datetime | None
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of a job."""
+
+    id: int
+    number: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    stop_reason: str
+    message: str
+    hint: str
+    exit_code: int | None
+    cluster_name: str
+    stages: list[Stage]
+    workers: list[Worker]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a job's history."""
+
+    id: int
+    at: datetime
+    kind: str
+    verb: str
+    old_status: str
+    new_status: str
+    reason: str
+    message: str
+    actor: str
+    source: str
+    attempt: int | None
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Whether a specification would be accepted; `spec` is its complete form if so."""
+
+    valid: bool
+    errors: list[SpecError]
+    spec: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Token:
+    """One of one's own tokens; `token`, the secret, only when it was just made."""
+
+    id: int
+    name: str
+    project: str
+    read_only: bool
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    token: str | None = None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A folder the portal has; specifications name it by `reference`."""
+
+    reference: str
+    digest: str
+    size_bytes: int
+    file_count: int
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """Line `line` of attempt `attempt`, both counted from 1 in order of arrival."""
+
+    line: int
+    attempt: int
+    rank: int
+    stream: str
+    text: str
+    at: datetime | None = None
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where the line stands in the job's whole log."""
+        return self.attempt, self.line

@@ -1,0 +1,61 @@
+"""The portal's problem+json as exceptions, by code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+from monarch_client.errors import (
+    ClientError,
+    ConflictError,
+    ForbiddenError,
+    InvalidSpecErrors,
+    MissingError,
+    NotSignedInError,
+    RefusedError,
+    SpecError,
+    UnexpectedAnswerError,
+)
+
+_UNAUTHORIZED = 401
+
+_BY_STATUS: dict[int, type[RefusedError]] = {
+    403: ForbiddenError,
+    404: MissingError,
+    409: ConflictError,
+}
+
+
+def is_problem(response: httpx.Response) -> bool:
+    """Whether the portal itself explains the error."""
+    media_type = str(response.headers.get("Content-Type", ""))
+    return media_type.startswith("application/problem+json")
+
+
+def refusal(response: httpx.Response) -> ClientError:
+    """The exception for an answer that is no success."""
+    if not is_problem(response):
+        return UnexpectedAnswerError(
+            f"{response.request.method} {response.request.url} answered "
+            f"{response.status_code}, and not as a portal does: is the address right?"
+        )
+    body = response.json()
+    if body.get("code") == "invalid_spec" and body.get("errors"):
+        return InvalidSpecErrors([spec_error(row) for row in body["errors"]])
+    detail = str(body.get("detail", ""))
+    if response.status_code == _UNAUTHORIZED:
+        return NotSignedInError(f"{detail} Run `mportal login`.")
+    kind = _BY_STATUS.get(response.status_code, RefusedError)
+    return kind(detail, status=response.status_code, portal_code=str(body.get("code")), data=body)
+
+
+def spec_error(row: dict[str, Any]) -> SpecError:
+    """One row of `errors`."""
+    return SpecError(
+        path=row.get("path", ""),
+        line=row.get("line"),
+        code=row.get("code", ""),
+        message=row.get("message", ""),
+        suggestion=row.get("suggestion"),
+    )

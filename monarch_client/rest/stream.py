@@ -1,0 +1,124 @@
+"""Following a job: its log and its changes, live, through lost connections and portal restarts.
+
+Each line comes exactly once and in order: the stream is resumed at the last line seen, and lines
+that come again are dropped. Where no stream gets through, the log is polled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import httpx
+
+from monarch_client.errors import UnexpectedAnswerError, UnreachableError
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.connection import pauses
+from monarch_client.rest.decoding import decode
+from monarch_client.rest.models import LogLine
+from monarch_client.rest.server_sent import ServerSentEvent, read_events
+
+# The portal sends a comment every 15 s: silence for longer means a dead connection.
+SILENCE_S = 40.0
+POLL_S = 1.0
+# After so many streams in a row that brought nothing, a proxy in between seems to swallow them.
+BARREN_STREAMS = 3
+STREAM_TYPE = "text/event-stream"
+
+
+@dataclass(frozen=True)
+class NewLines:
+    """Further lines of the log."""
+
+    lines: list[LogLine]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Something about the job changed; read it again."""
+
+
+@dataclass(frozen=True)
+class Disconnected:
+    """The portal is away; following goes on when it is back."""
+
+    reason: str
+
+
+FollowEvent = NewLines | Changed | Disconnected
+
+
+@dataclass
+class Follower:
+    """Follows one job from `after` (a cursor `attempt:line`; empty: from the first line)."""
+
+    client: PortalClient
+    project: str
+    job_id: int
+    after: str = ""
+    _ended: bool = field(default=False, init=False)
+    _barren: int = field(default=0, init=False)
+    _pauses: Iterator[float] = field(default_factory=pauses, init=False)
+
+    def events(self) -> Iterator[FollowEvent]:
+        """All that happens until the job has ended and its last line is out."""
+        while not self._ended:
+            streaming = self._barren < BARREN_STREAMS
+            try:
+                yield from self._stream() if streaming else self._poll()
+            except (httpx.TransportError, UnreachableError, UnexpectedAnswerError) as error:
+                yield Disconnected(str(error) or type(error).__name__)
+            if not self._ended:
+                self.client.connection.sleep(next(self._pauses) if streaming else POLL_S)
+
+    def _stream(self) -> Iterator[FollowEvent]:
+        path = f"/projects/{self.project}/jobs/{self.job_id}/logs/stream"
+        headers = {"Accept": STREAM_TYPE}
+        if self.after:
+            headers["Last-Event-ID"] = self.after
+        connection = self.client.connection
+        with connection.stream(path, headers=headers, read_timeout_s=SILENCE_S) as response:
+            # Barren until it brings something, in whatever way it breaks before that.
+            self._barren += 1
+            if not response.headers.get("Content-Type", "").startswith(STREAM_TYPE):
+                raise UnexpectedAnswerError("Something in between answered for the portal.")
+            for event in read_events(self._fruitful(response.iter_bytes())):
+                yield from self._take(event)
+
+    def _fruitful(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._barren, self._pauses = 0, pauses()
+            yield chunk
+
+    def _take(self, event: ServerSentEvent) -> Iterator[FollowEvent]:
+        if event.event == "line":
+            yield from self._new(decode(LogLine, row) for row in json.loads(event.data))
+        elif event.event in {"job", "end"}:
+            self._ended = event.event == "end"
+            yield Changed()
+
+    def _poll(self) -> Iterator[FollowEvent]:
+        # The job first: a line that came before the job was over is then in what is read next.
+        job = self.client.job(self.project, self.job_id)
+        yield Changed()
+        while True:
+            page = self.client.logs(self.project, self.job_id, after=self.after, limit=1000)
+            if not page.results:
+                break
+            yield from self._new(page.results)
+        self._ended = job.is_final
+
+    def _new(self, lines: Iterable[LogLine]) -> Iterator[FollowEvent]:
+        seen = parse_cursor(self.after)
+        fresh = [line for line in lines if line.position > seen]
+        if fresh:
+            attempt, number = fresh[-1].position
+            self.after = f"{attempt}:{number}"
+            yield NewLines(fresh)
+
+
+def parse_cursor(cursor: str) -> tuple[int, int]:
+    """The position behind a cursor; before the first line when it is empty."""
+    attempt, _, line = cursor.partition(":")
+    return (int(attempt), int(line)) if cursor else (0, 0)
