@@ -10,6 +10,9 @@ import redis
 
 from tests.embedded_servers import SERVERS
 
+# Records what the tests marked with a feature show (`make features`).
+pytest_plugins = ["tests.feature_report"]
+
 
 def pytest_unconfigure() -> None:
     """Stop the servers, however the session ended."""

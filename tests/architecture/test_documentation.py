@@ -1,0 +1,115 @@
+"""Whatever a user can meet has its line in docs/reference: codes, settings, addresses, commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+
+import click
+import pytest
+
+from jobs import statuses
+from jobs.api.urls import urlpatterns
+from jobs.errors import PortalError
+from monarch_client.cli.main import main as cli
+from tests.architecture.source import ROOT, python_files
+
+REFERENCE = ROOT / "docs" / "reference"
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
+READ_SETTING = re.compile(
+    r"(?:env_(?:str|bool|int|list|secret)\(\s*|environ(?:\.get\(|\[)\s*)\"([A-Z][A-Z_]+)\""
+)
+# Read from the environment, but not ours to document.
+FOREIGN = {"DJANGO_SETTINGS_MODULE", "PATH", "HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"}
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text()
+
+
+def error_codes() -> Iterator[str]:
+    """The code of every error that is raised on purpose."""
+    waiting = [PortalError]
+    while waiting:
+        error = waiting.pop()
+        yield error.code
+        waiting.extend(error.__subclasses__())
+
+
+def settings_read() -> set[str]:
+    """Every variable that server or client read."""
+    found: set[str] = set()
+    for path in python_files("monarch_portal", "jobs"):
+        found |= set(READ_SETTING.findall(path.read_text()))
+    return found - FOREIGN
+
+
+def endpoints() -> list[str]:
+    """Every address of the API, as documents write it."""
+    routes = [str(pattern.pattern) for pattern in urlpatterns if hasattr(pattern.pattern, "_route")]
+    return ["/api/v1/" + re.sub(r"<\w+:(?:\w+_)?(\w+)>", r"{\1}", route) for route in routes]
+
+
+def commands(group: click.Command = cli, name: str = "mportal") -> Iterator[str]:
+    """Every command, with the groups before it."""
+    if isinstance(group, click.Group):
+        for word, command in group.commands.items():
+            yield from commands(command, f"{name} {word}")
+    else:
+        yield name
+
+
+@pytest.mark.parametrize("code", sorted(set(error_codes())))
+def test_every_error_code_is_documented(code: str) -> None:
+    assert f"| `{code}` |" in page("errors.md")
+
+
+@pytest.mark.parametrize("name", sorted(settings_read()))
+def test_every_setting_is_documented(name: str) -> None:
+    assert f"`{name}`" in page("settings.md")
+
+
+@pytest.mark.parametrize("address", endpoints())
+def test_every_address_of_the_api_is_documented(address: str) -> None:
+    assert f"{address}`" in page("rest.md")
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_every_command_is_documented(command: str) -> None:
+    assert re.search(rf"`{command}\b", page("cli.md"))
+
+
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        statuses.JobStatus,
+        statuses.StopReason,
+        statuses.WaitReason,
+        statuses.WorkerStatus,
+        statuses.ClusterStatus,
+    ],
+)
+def test_every_status_and_reason_is_documented(vocabulary: type[Enum]) -> None:
+    text = page("statuses.md")
+    assert [each.value for each in vocabulary if f"| `{each.value}` |" not in text] == []
+
+
+def test_every_reason_leads_where_the_reference_says() -> None:
+    text = page("statuses.md")
+    wrong = [
+        reason.value
+        for reason in statuses.StopReason
+        if f"| `{reason.value}` | `{reason.final_status.value}` |" not in text
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_every_link_inside_the_documents_leads_somewhere(document) -> None:
+    targets = LINK.findall(document.read_text())
+    assert [each for each in targets if not (document.parent / each).exists()] == []
