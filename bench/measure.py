@@ -1,4 +1,4 @@
-"""What every measurement shares: one JSON line a figure, the machine in words, medians, memory."""
+"""What every measurement shares: one JSON line a figure, the machine in words, medians."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-PROC = Path("/proc")
+from monarch_portal.embedded.memory import pss_bytes
 
 
 def report(
@@ -50,7 +50,7 @@ def machine() -> str:
 
 
 def _processor() -> str:
-    for line in (PROC / "cpuinfo").read_text().splitlines():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.machine()
@@ -72,36 +72,16 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[rank - 1]
 
 
-def descendants(pid: int) -> set[int]:
-    """`pid` and every process below it that is alive now."""
-    children: dict[int, list[int]] = {}
-    for stat in PROC.glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found: set[int] = set()
-    waiting = [pid]
-    while waiting:
-        current = waiting.pop()
-        found.add(current)
-        waiting.extend(children.get(current, []))
-    return found
-
-
 def memory_mb(pids: Iterable[int]) -> dict[str, float]:
-    """Proportional set size by command line, in MB: shared pages are counted once over all."""
-    sizes: dict[str, float] = {}
-    for pid in sorted(pids):
-        try:
-            rollup = (PROC / str(pid) / "smaps_rollup").read_text()
-            command = (PROC / str(pid) / "cmdline").read_text().replace("\0", " ").strip()
-        except OSError:
-            continue
-        pss_kb = next(int(line.split()[1]) for line in rollup.splitlines() if "Pss:" in line)
-        sizes[f"{pid} {command[:70]}"] = pss_kb / 1000
-    return sizes
+    """Proportional set size by process, in MB: shared pages are counted once over all."""
+    return {f"{pid} {_command(pid)}": pss_bytes(pid) / 1e6 for pid in sorted(pids)}
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()[:70]
+    except OSError:
+        return "(ended)"
 
 
 def wall_time_of_ticks(ticks: int, *, now: float, since_boot: float) -> float:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.measure import descendants, say
+from bench.measure import say
+from monarch_portal.embedded.memory import with_descendants
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "monarch-portal" / "bench"
 PACKAGE = "ray[default]"
@@ -125,7 +126,7 @@ def _wait_for(port: int, head: subprocess.Popen[bytes]) -> None:
 
 def _stop(head: subprocess.Popen[bytes]) -> None:
     """End the head and everything it started, by pid."""
-    pids = descendants(head.pid)
+    pids = with_descendants([head.pid])
     head.terminate()
     try:
         head.wait(20)

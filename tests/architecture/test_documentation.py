@@ -12,7 +12,7 @@ import pytest
 from jobs import statuses
 from jobs.api.urls import urlpatterns
 from jobs.errors import PortalError
-from monarch_client.cli.main import main as cli
+from monarch_client.cli.main import cli
 from tests.architecture.source import ROOT, python_files
 
 REFERENCE = ROOT / "docs" / "reference"

@@ -1,0 +1,170 @@
+"""From submitting a job to its first line: one-host Monarch jobs here, `ray job submit` beside them.
+
+`make bench NAME=submit_latency`. What each figure means is in bench/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+
+from bench import own_portal, ray_peer
+from bench.measure import (
+    median,
+    memory_mb,
+    percentile,
+    report,
+    say,
+    wall_time_of_ticks,
+)
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.models import Attempt
+from monarch_client.rest.stream import Follower, NewLines
+
+IDLE_S = 20.0
+JOB_LIMIT_S = 120.0
+STARTED = "runner-started "
+# The driver says `hi` at once; then it looks up when the kernel started the runner above it.
+SPEC = f"""\
+name: latency
+run: |
+  echo hi
+  pid=$PPID
+  while ! tr '\\0' ' ' < /proc/$pid/cmdline | grep -q -- '--rank'; do
+    pid=$(awk '/^PPid:/ {{print $2}}' /proc/$pid/status)
+  done
+  sed 's/.*) //' /proc/$pid/stat | awk '{{print "{STARTED}" $20}}'
+portal:
+  meshes: {{hosts: 1}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One job: seconds from the POST to its first line, and to the start of its runner."""
+
+    first_line_s: float
+    overhead_s: float
+    attempt: Attempt
+    posted_at: float
+
+
+def run_job(client: PortalClient, project: str) -> Run:
+    """Submit one job and follow it to its end."""
+    posted_at, posted = time.time(), time.monotonic()
+    job = client.submit(project, SPEC)
+    first_line_s, started_at = None, None
+    for event in Follower(client, project, job.id).events():
+        for line in event.lines if isinstance(event, NewLines) else ():
+            if line.stream == "stdout" and first_line_s is None:
+                first_line_s = time.monotonic() - posted
+            if line.text.startswith(STARTED):
+                started_at = start_of_runner(int(line.text.removeprefix(STARTED)))
+    if first_line_s is None or started_at is None:
+        raise RuntimeError(f"job {job.id} ended without its lines: {client.job(project, job.id)}")
+    attempt = wait_until_gone(client, project, job.id)
+    return Run(first_line_s, started_at - posted_at, attempt, posted_at)
+
+
+def start_of_runner(ticks: int) -> float:
+    """The wall-clock moment of a process start that the kernel counts from the machine's boot."""
+    since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    return wall_time_of_ticks(ticks, now=time.time(), since_boot=since_boot)
+
+
+def wait_until_gone(client: PortalClient, project: str, job_id: int) -> Attempt:
+    """The job's attempt, once nothing of it is left that could disturb the next measurement."""
+    deadline = time.monotonic() + JOB_LIMIT_S
+    while time.monotonic() < deadline:
+        attempt = client.attempts(project, job_id)[0]
+        teardown = [stage for stage in attempt.stages if stage.name == "teardown"]
+        if teardown and teardown[0].ended_at is not None:
+            return attempt
+        time.sleep(0.1)
+    raise TimeoutError(f"job {job_id} was not taken down")
+
+
+def breakdown(runs: Sequence[Run]) -> str:
+    """Where the time went, in medians: for whoever wants to make it less."""
+    rows = {"runner process": median(run.overhead_s for run in runs)}
+    for name in ("launch", "setup", "workers", "run"):
+        moments = [(stage_start(run.attempt, name), run.posted_at) for run in runs]
+        known = [start - posted for start, posted in moments if start is not None]
+        if known:
+            rows[f"{name} begins"] = median(known)
+    rows["first line"] = median(run.first_line_s for run in runs)
+    return ", ".join(f"{name} {seconds:.2f}" for name, seconds in rows.items())
+
+
+def stage_start(attempt: Attempt, name: str) -> float | None:
+    """When a stage began, in seconds since 1970."""
+    moments: list[datetime | None] = [s.started_at for s in attempt.stages if s.name == name]
+    return moments[0].timestamp() if moments and moments[0] else None
+
+
+def measure_memory(portal: own_portal.OwnPortal, figure: str) -> None:
+    """The portal's memory after it had nothing to do for a while."""
+    time.sleep(IDLE_S)
+    sizes = memory_mb(portal.processes())
+    for process, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        say(f"  {size:7.1f} MB  {process}")
+    report(figure, sum(sizes.values()), "MB")
+
+
+def measure(jobs: int, *, with_ray: bool) -> None:
+    """All figures."""
+    with own_portal.running() as portal:
+        measure_memory(portal, "idle_memory_fresh_mb")
+        runs, peer_runs, peer = alternate(portal, jobs, with_ray=with_ray)
+        say(f"medians since the POST, s: {breakdown(runs)}")
+        report(
+            "submit_to_first_line_s",
+            median(run.first_line_s for run in runs),
+            "s",
+            peer=peer,
+            peer_value=median(peer_runs) if peer_runs else None,
+        )
+        report(
+            "portal_overhead_p95_s",
+            percentile([run.overhead_s for run in runs], 95),
+            "s",
+        )
+        measure_memory(portal, "idle_memory_mb")
+
+
+def alternate(
+    portal: own_portal.OwnPortal, jobs: int, *, with_ray: bool
+) -> tuple[list[Run], list[float], str | None]:
+    """One job of ours, one of Ray's, and so on. The first of each only warms up."""
+    runs: list[Run] = []
+    peer_runs: list[float] = []
+    with ExitStack() as stack:
+        ray = stack.enter_context(ray_peer.running()) if with_ray else None
+        for number in range(jobs + 1):
+            run = run_job(portal.client, portal.project)
+            peer_s = ray.seconds_to_first_line() if ray else float("nan")
+            say(
+                f"{number:3d}  first line {run.first_line_s:5.2f} s, "
+                f"runner {run.overhead_s:5.3f} s, ray {peer_s:5.2f} s"
+            )
+            if number:
+                runs.append(run)
+                peer_runs += [peer_s] if ray else []
+        return runs, peer_runs, ray.version() if ray else None
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=20)
+    parser.add_argument("--without-ray", action="store_true")
+    options = parser.parse_args()
+    measure(options.jobs, with_ray=not options.without_ray)
+
+
+if __name__ == "__main__":
+    main()
