@@ -1,0 +1,127 @@
+"""What a reading of a specification has found: its errors, and on which line each key stands."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from enum import Enum
+from typing import NoReturn
+
+from monarch_client.errors import InvalidSpecErrors, SpecError
+from monarch_client.spec.nodes import Node
+
+# Enough to mend a file by; a hostile one with ten thousand wrong keys must stay cheap.
+MOST_ERRORS = 100
+SHOWN_LENGTH = 60
+
+
+class SpecCode(str, Enum):
+    """Why a specification was refused: stable words that programs may rely on."""
+
+    TOO_LARGE = "too_large"
+    TOO_DEEP = "too_deep"
+    YAML_SYNTAX = "yaml_syntax"
+    YAML_FEATURE = "yaml_feature"
+    BAD_CHARACTER = "bad_character"
+    DUPLICATE_KEY = "duplicate_key"
+    UNKNOWN_KEY = "unknown_key"
+    MISSING = "missing"
+    WRONG_TYPE = "wrong_type"
+    BAD_VALUE = "bad_value"
+    CONFLICT = "conflict"
+    ADMIN_ONLY = "admin_only"
+    SET_BY_PORTAL = "set_by_portal"
+    NOT_ENFORCED = "not_enforced"
+    LOCAL_PATH = "local_path"
+
+
+class Findings:
+    """Collects errors and lines while a specification is walked."""
+
+    def __init__(self, *, admin: bool = False) -> None:
+        self.admin = admin
+        self.errors: list[SpecError] = []
+        self.lines: dict[str, int] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many errors were found that more would help nobody."""
+        return len(self.errors) >= MOST_ERRORS
+
+    def add(
+        self,
+        path: str,
+        code: SpecCode,
+        message: str,
+        *,
+        line: int | None = None,
+        suggestion: str | None = None,
+    ) -> None:
+        """Note an error; its line is that of `path` when none is given."""
+        if self.is_full:
+            return
+        line = line if line is not None else self.line_of(path)
+        self.errors.append(SpecError(path, line, code.value, message, suggestion))
+
+    def refuse(self, code: SpecCode, message: str, line: int | None = None) -> NoReturn:
+        """Give up: nothing sensible can be said about the rest."""
+        self.add("", code, message, line=line)
+        raise InvalidSpecErrors(self.errors)
+
+    def wrong_type(self, node: Node, path: str, wants: str) -> None:
+        """Note that the value is of another kind than `wants` says."""
+        message = f"{name_of(path)} must be {wants}, not {shown(node)}."
+        self.add(path, SpecCode.WRONG_TYPE, message, line=node.line)
+
+    def bad_value(self, node: Node, path: str, wants: str) -> None:
+        """Note that the value is of the right kind but none of those that `wants` allows."""
+        message = f"{name_of(path)} must be {wants}, not {shown(node)}."
+        self.add(path, SpecCode.BAD_VALUE, message, line=node.line)
+
+    def line_of(self, path: str) -> int | None:
+        """The line of `path`, or of the nearest key around it."""
+        while path and path not in self.lines:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return self.lines.get(path) or None
+
+    def raise_if_any(self) -> None:
+        """Raise InvalidSpecErrors with all errors in the order of the file, if there are any."""
+        if self.errors:
+            raise InvalidSpecErrors(sorted(self.errors, key=lambda error: error.line or 0))
+
+
+def shown(node: Node) -> str:
+    """The value as a message shows it: short, and what it is where it has no short form."""
+    value = node.value
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, tuple):
+        return "a list"
+    if value is None:
+        return "nothing"
+    text = node.text or str(value)
+    return repr(shortened(text)) if isinstance(value, str) else shortened(text)
+
+
+def shortened(text: str) -> str:
+    """`text` on one line, cut where it gets long."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_LENGTH else line[: SHOWN_LENGTH - 1] + "…"
+
+
+def name_of(path: str) -> str:
+    """How a message names `path`."""
+    return path or "The specification"
+
+
+def join(path: str, key: str) -> str:
+    """The path of `key` below `path`."""
+    key = shortened(key)
+    return f"{path}.{key}" if path else key
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` is most likely a slip of."""
+    # Comparing is quadratic in the length: nobody misspells a key of a thousand letters.
+    close = difflib.get_close_matches(word[:SHOWN_LENGTH].lower(), list(known), n=1, cutoff=0.6)
+    return close[0] if close else None

@@ -1,0 +1,172 @@
+"""JobSpec: what a job asks for, checked. The one parser for REST, page, CLI and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from monarch_client.errors import SpecError
+from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.from_object import read_object
+from monarch_client.spec.from_yaml import read_yaml
+from monarch_client.spec.places import SourceKind, kind_of_source
+from monarch_client.spec.portal_block import PortalBlock
+from monarch_client.spec.task_keys import TASK
+
+# Keys that are passed on to SkyPilot as they are, and left out where they are not given.
+_PASSED_ON = ("volumes", "config", "event_callback")
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A checked specification. `lines` tells where each key stood in the text, if it was text."""
+
+    name: str
+    run: str
+    num_nodes: int = 1
+    setup: str | None = None
+    workdir: str | dict[str, str] | None = None
+    envs: dict[str, str] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+    file_mounts: dict[str, str | dict[str, Any]] = field(default_factory=dict)
+    portal: PortalBlock = field(default_factory=PortalBlock)
+    passed_on: dict[str, Any] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def parse(
+        cls, source: str | dict[str, Any], *, admin: bool = False, for_server: bool = False
+    ) -> JobSpec:
+        """Check YAML text or a JSON object; InvalidSpecErrors carries everything wrong with it.
+
+        `admin` accepts the keys of administrators. `for_server` also reports what only a client
+        may write, as `server_errors` does, together with the rest.
+        """
+        findings = Findings(admin=admin)
+        if isinstance(source, str):
+            node = read_yaml(source, findings)
+        else:
+            node = read_object(source, findings)
+        values = TASK.read(node, "", findings)
+        if for_server and isinstance(values, dict):
+            _refuse_local_sources(values, findings)
+        findings.raise_if_any()
+        return cls._of(values, findings.lines)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> JobSpec:
+        """The inverse of `to_dict`. Checks nothing: an older version may have accepted it."""
+        return cls._of(deepcopy(content), {})
+
+    @classmethod
+    def _of(cls, values: dict[str, Any], lines: Mapping[str, int]) -> JobSpec:
+        return cls(
+            name=values["name"],
+            run=values["run"],
+            num_nodes=values["num_nodes"],
+            setup=values.get("setup"),
+            workdir=values.get("workdir"),
+            envs=values.get("envs", {}),
+            resources=values.get("resources", {}),
+            file_mounts=values.get("file_mounts", {}),
+            portal=PortalBlock.from_dict(values.get("portal", {})),
+            passed_on={key: values[key] for key in _PASSED_ON if key in values},
+            lines=lines,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification in normal form, itself a valid source for `parse`.
+
+        `name num_nodes run envs resources file_mounts portal` are always there; `setup workdir
+        volumes config event_callback` only where they were given.
+        """
+        optional = {"setup": self.setup, "workdir": self.workdir, **self.passed_on}
+        content = {
+            "name": self.name,
+            "num_nodes": self.num_nodes,
+            "run": self.run,
+            **{key: value for key, value in optional.items() if value is not None},
+            "envs": self.envs,
+            "resources": self.resources,
+            "file_mounts": self.file_mounts,
+            "portal": self.portal.to_dict(),
+        }
+        return deepcopy(content)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """SkyPilot's settings for this task, empty as a rule."""
+        return dict(self.passed_on.get("config", {}))
+
+    @property
+    def is_monarch(self) -> bool:
+        """Whether it has meshes, so that `run` is a driver."""
+        return bool(self.portal.meshes)
+
+    @property
+    def kind(self) -> str:
+        """Either "monarch" or "plain"."""
+        return "monarch" if self.is_monarch else "plain"
+
+    def line_of(self, path: str) -> int | None:
+        """The line of the key `path`, or of the nearest one around it."""
+        findings = Findings()
+        findings.lines = dict(self.lines)
+        return findings.line_of(path)
+
+    def server_errors(self) -> list[SpecError]:
+        """What a client may write but a portal cannot take, such as a path of the client's."""
+        findings = Findings()
+        findings.lines = dict(self.lines)
+        _refuse_local_sources(self.to_dict(), findings)
+        return findings.errors
+
+    def upload_targets(self) -> list[tuple[str, str]]:
+        """(target, reference) of every upload used; the workdir's target is "workdir"."""
+        return [
+            (target, source)
+            for target, (_, source) in _sources(self.to_dict()).items()
+            if kind_of_source(source) is SourceKind.UPLOAD
+        ]
+
+    def references(self) -> list[str]:
+        """The uploads used, each once."""
+        return sorted({reference for _, reference in self.upload_targets()})
+
+    def local_sources(self) -> dict[str, str]:
+        """Folders of the submitter's machine by the path of the key that names them."""
+        return {
+            path: source
+            for path, source in _sources(self.to_dict()).values()
+            if kind_of_source(source) is SourceKind.LOCAL
+        }
+
+
+def _sources(values: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Target -> (path of the key, source), of everything that is copied onto the nodes."""
+    found: dict[str, tuple[str, str]] = {}
+    if isinstance(workdir := values.get("workdir"), str):
+        found["workdir"] = ("workdir", workdir)
+    mounts = values.get("file_mounts")
+    for target, source in mounts.items() if isinstance(mounts, dict) else ():
+        if isinstance(source, str):
+            found[target] = (join("file_mounts", target), source)
+    return found
+
+
+def _refuse_local_sources(values: dict[str, Any], findings: Findings) -> None:
+    for path, source in _sources(values).values():
+        if kind_of_source(source) is SourceKind.LOCAL:
+            message = (
+                f"{path} is a path of your own machine, which the portal cannot read: send the "
+                "folder as an upload (upload:<sha256>). `mportal submit` does it for you."
+            )
+            findings.add(path, SpecCode.LOCAL_PATH, message)
+    if isinstance(values.get("workdir"), dict):
+        message = (
+            "workdir as a git repository is not enforced by this version yet: nothing fetches "
+            "it. Send a checkout as an upload, or clone it in setup."
+        )
+        findings.add("workdir", SpecCode.NOT_ENFORCED, message)

@@ -1,0 +1,148 @@
+"""The keys under `file_mounts` and `volumes`: what else is put onto the nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.places import TARGET, Source
+from monarch_client.spec.shapes import (
+    Anything,
+    Either,
+    Flag,
+    KeyName,
+    Listing,
+    Mapping,
+    OneOf,
+    Shape,
+    Text,
+    Whole,
+)
+from monarch_client.spec.tables import Key, Table, Tier
+
+_INTERNAL = "SkyPilot's own bookkeeping, never part of a specification."
+_amount = Text("an amount such as 64M", r"[0-9]{1,12}[bkmgtpBKMGTP]?")
+_time = Text("a length of time such as 10s", r"[-+.0-9a-zA-Z]{1,30}")
+
+_CACHED_KEYS = (
+    Key("transfers", "Files sent at the same time.", Whole(1, 1000), 8),
+    Key("buffer_size", "Memory for each open file.", _amount, "64M"),
+    Key("vfs_cache_max_size", "Most that is cached on the node.", _amount, "20G"),
+    Key("vfs_cache_max_age", "How long it is cached.", _time, "1h"),
+    Key("vfs_read_ahead", "How much is read ahead.", _amount, "128M"),
+    Key("vfs_read_chunk_size", "Size of one read.", _amount, "32M"),
+    Key("vfs_read_chunk_streams", "Reads at the same time.", Whole(0, 1000), 16),
+    Key("vfs_write_back", "How long a write may wait.", _time, "10s"),
+    Key("read_only", "Whether writing is refused.", Flag(), True),
+)
+_MOUNT_KEYS = (
+    Key("read_only", "Whether writing is refused.", Flag(), True),
+    Key(
+        "hf_mount_args",
+        "Further arguments of the program that mounts a Hugging Face bucket.",
+        Listing(Text()),
+        ["--verbose"],
+        tier=Tier.ADMIN,
+        why="they go to a program on the node word by word.",
+    ),
+)
+_CONFIG_KEYS = (
+    Key("disk_size", "Size, where the store is a disk.", Either((Whole(1), Text())), 100),
+    Key("disk_tier", "Speed, where the store is a disk.", Text(), "high"),
+    Key("storage_type", "Network or instance disk.", Text(), "network"),
+    Key("attach_mode", "Read-only or read and write.", Text(), "read_write"),
+    Key("mount_cached", "How MOUNT_CACHED caches.", Table(_CACHED_KEYS), {"transfers": 8}),
+    Key("mount", "How MOUNT mounts.", Table(_MOUNT_KEYS), {"read_only": True}),
+)
+_bucket = Source(buckets=True, uploads=False)
+STORAGE_KEYS = (
+    Key("name", "The bucket's name; it is created if there is none.", Text(), "checkpoints"),
+    Key(
+        "source",
+        "An existing bucket's URL.",
+        Either((_bucket, Listing(_bucket, least=1))),
+        "s3://datasets/imagenet",
+    ),
+    Key(
+        "store",
+        "Whose bucket it is.",
+        OneOf(
+            (
+                "s3",
+                "gcs",
+                "azure",
+                "r2",
+                "ibm",
+                "oci",
+                "nebius",
+                "coreweave",
+                "hf",
+                "vastdata",
+                "volume",
+            )
+        ),
+        "s3",
+    ),
+    Key("persistent", "Whether a created bucket outlives the job.", Flag(), True),
+    Key(
+        "mode",
+        "Mounted, copied at the start, or mounted with a cache.",
+        OneOf(("MOUNT", "COPY", "MOUNT_CACHED")),
+        "MOUNT",
+    ),
+    Key(
+        "type",
+        "A preset for MOUNT_CACHED.",
+        OneOf(("MODEL_CHECKPOINT_RO", "MODEL_CHECKPOINT_RW", "DATASET_RO", "DATASET_RW")),
+        "DATASET_RO",
+    ),
+    Key("config", "Details of the mount.", Table(_CONFIG_KEYS), {"mount": {"read_only": True}}),
+    *(
+        Key(name, "Internal to SkyPilot.", tier=Tier.PORTAL, why=_INTERNAL)
+        for name in ("_is_sky_managed", "_bucket_sub_path", "_force_delete")
+    ),
+)
+
+
+def _a_bucket(values: dict[str, Any], path: str, findings: Findings) -> None:
+    if "name" not in values and "source" not in values:
+        message = f"{path} names no bucket: give source, or name for a new one."
+        findings.add(path, SpecCode.MISSING, message)
+
+
+FILE_MOUNTS: Shape = Mapping(
+    "paths on the nodes, each with its source",
+    TARGET,
+    Either(
+        (
+            Source(buckets=True),
+            Table(STORAGE_KEYS, rules=(_a_bucket,), words="a mapping that describes a bucket"),
+        )
+    ),
+)
+
+
+def refuse_inline_volumes(values: dict[str, Any], path: str, findings: Findings) -> None:
+    """A volume described in place can name a path of the machine below."""
+    volumes = values.get("volumes")
+    for target, volume in (volumes or {}).items() if isinstance(volumes, dict) else ():
+        if isinstance(volume, dict) and not findings.admin:
+            where = join(join(path, "volumes"), target)
+            message = (
+                f"{where} describes a volume in place, which is for administrators of this "
+                "installation: it can name paths of the host. Name a volume that exists."
+            )
+            findings.add(where, SpecCode.ADMIN_ONLY, message)
+
+
+VOLUMES: Shape = Mapping(
+    "paths on the nodes, each with a volume's name",
+    TARGET,
+    Either(
+        (
+            Text("a volume's name", r"[A-Za-z0-9][A-Za-z0-9._-]{0,250}"),
+            Mapping("a description of a volume", KeyName("a word", r"\w{1,60}"), Anything()),
+        )
+    ),
+    most=100,
+)

@@ -1,0 +1,57 @@
+"""A specification as a tree that remembers lines: what YAML text and JSON objects both become."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]{0,18})")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]{1,4})?")
+_NOTHING = {"", "~", "null", "Null", "NULL"}
+_YES = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}
+_NO = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}
+
+Scalar = None | bool | int | float | str
+Value = Scalar | tuple["Node", ...] | dict[str, "Entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value, the line it begins on, and for scalars the text as it was written.
+
+    `span` is where that text lies in the source; `size` counts the nodes below, itself included.
+    """
+
+    value: Any
+    line: int | None = None
+    text: str = ""
+    span: tuple[int, int] | None = None
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key's value and the key's line."""
+
+    line: int | None
+    node: Node
+
+
+def plain_value(text: str) -> Scalar:
+    """What an unquoted YAML scalar means.
+
+    Only plain decimals are numbers: 010, 0x1F, 12:30 and 2024-01-01 stay text, because what YAML
+    makes of them is rarely what was meant.
+    """
+    if text in _NOTHING:
+        return None
+    if text in _YES or text in _NO:
+        return text in _YES
+    if _INTEGER.fullmatch(text):
+        return int(text.replace("_", ""))
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    return text

@@ -1,0 +1,131 @@
+"""Where a job runs and where its files come from: the words for infrastructure and sources."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+from monarch_client.spec.findings import Findings, SpecCode, name_of, nearest, shortened
+from monarch_client.spec.nodes import Node
+from monarch_client.spec.shapes import KeyName, Schema, Shape
+
+# fmt: off
+CLOUDS = (
+    "aws", "azure", "cudo", "do", "fluidstack", "gcp", "hyperbolic", "ibm", "kubernetes",
+    "lambda", "mithril", "nebius", "oci", "paperspace", "primeintellect", "runpod", "scp",
+    "seeweb", "shadeform", "slurm", "ssh", "vast", "verda", "vsphere", "yotta",
+)
+# fmt: on
+_INFRA = r"\*|[A-Za-z0-9]+(?:/.+)?|\*(?:/[^/\s]+){1,2}"
+_UPLOAD = r"upload:[0-9a-f]{64}"
+_BUCKET = (
+    r"(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[^/\s]\S*"
+    r"|https://[a-z0-9]+\.blob\.core\.windows\.net/\S+"
+)
+_LONGEST_PATH = 4096
+
+
+class SourceKind(Enum):
+    """Where a folder or file of the job comes from."""
+
+    UPLOAD = "upload"
+    BUCKET = "bucket"
+    LOCAL = "local"
+    UNKNOWN = "unknown"
+
+
+def kind_of_source(text: str) -> SourceKind:
+    """What `text` names. Anything that is neither an upload nor a URL is a path."""
+    if re.fullmatch(_UPLOAD, text):
+        return SourceKind.UPLOAD
+    if re.fullmatch(_BUCKET, text):
+        return SourceKind.BUCKET
+    if "://" in text or text.startswith("upload:") or not text.strip():
+        return SourceKind.UNKNOWN
+    return SourceKind.LOCAL
+
+
+@dataclass(frozen=True)
+class Source(Shape):
+    """An upload or a folder of the submitter's machine; with `buckets` also a bucket's URL."""
+
+    buckets: bool = False
+    uploads: bool = True
+    takes: ClassVar[tuple[type, ...]] = (str,)
+
+    @property
+    def wants(self) -> str:
+        kinds = ["upload:<sha256>"] * self.uploads + ["a folder here"] * self.uploads
+        return " or ".join(kinds + ["the URL of a bucket (s3://..., gs://...)"] * self.buckets)
+
+    def schema(self) -> Schema:
+        return {"type": "string", "minLength": 1, "maxLength": _LONGEST_PATH}
+
+    def _read(self, node: Node, path: str, findings: Findings) -> Any:
+        kind = kind_of_source(node.value)
+        allowed = {SourceKind.UPLOAD, SourceKind.LOCAL} if self.uploads else set()
+        allowed |= {SourceKind.BUCKET} if self.buckets else set()
+        if kind not in allowed or len(node.value) > _LONGEST_PATH:
+            findings.bad_value(node, path, self.wants)
+        return node.value
+
+
+@dataclass(frozen=True)
+class Infra(Shape):
+    """SkyPilot's infra: a cloud, Kubernetes context, Slurm cluster or ssh pool, and where in it."""
+
+    takes: ClassVar[tuple[type, ...]] = (str,)
+
+    @property
+    def wants(self) -> str:
+        return "'local' or cloud[/region[/zone]], such as slurm/main or aws/us-east-1"
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^(?:{_INFRA})$"}
+
+    def _read(self, node: Node, path: str, findings: Findings) -> Any:
+        if not re.fullmatch(_INFRA, node.value):
+            findings.bad_value(node, path, self.wants)
+        else:
+            _check_cloud(node, path, findings, known=("local", "k8s", "*", *CLOUDS))
+        return node.value
+
+
+@dataclass(frozen=True)
+class Cloud(Shape):
+    """The name of a cloud alone."""
+
+    takes: ClassVar[tuple[type, ...]] = (str,)
+
+    @property
+    def wants(self) -> str:
+        return "the name of a cloud that SkyPilot knows"
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": "^[A-Za-z0-9]+$"}
+
+    def _read(self, node: Node, path: str, findings: Findings) -> Any:
+        _check_cloud(node, path, findings, known=("k8s", *CLOUDS))
+        return node.value
+
+
+def _check_cloud(node: Node, path: str, findings: Findings, *, known: tuple[str, ...]) -> None:
+    cloud = node.value.partition("/")[0].lower()
+    if cloud in known:
+        return
+    guess = nearest(cloud, known)
+    message = f"{name_of(path)} names {shortened(cloud)!r}, which SkyPilot does not know."
+    if guess:
+        message += f" Did you mean {guess}?"
+    findings.add(path, SpecCode.BAD_VALUE, message, line=node.line, suggestion=guess)
+
+
+def _target_complaint(target: str) -> str | None:
+    if ".." in target.split("/"):
+        return "a path on the nodes must not go up with '..'."
+    return None
+
+
+TARGET = KeyName("a path on the nodes", rf"\S(?:.{{0,{_LONGEST_PATH - 2}}}\S)?", _target_complaint)

@@ -1,0 +1,65 @@
+"""The `portal` block of a specification as an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from monarch_client.spec.portal_keys import DEFAULT_PORT
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """What may happen again by itself."""
+
+    max_attempts: int = 1
+    max_recoveries: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PortalBlock:
+    """What the portal itself does for a job. `meshes` is in rank order, empty for a plain job."""
+
+    project: str | None = None
+    meshes: dict[str, int] = field(default_factory=dict)
+    port: int = DEFAULT_PORT
+    queue: str = "default"
+    priority: int = 50
+    max_duration_s: int | None = None
+    retry: Retry = field(default_factory=Retry)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> PortalBlock:
+        """The inverse of `to_dict`."""
+        meshes = content.get("meshes", {})
+        order = content.get("mesh_order", list(meshes))
+        given = {key: value for key, value in content.items() if key not in _SPECIAL}
+        return cls(
+            **{key: value for key, value in given.items() if key in cls.__dataclass_fields__},
+            meshes={name: meshes[name] for name in order},
+            max_duration_s=content.get("max_duration"),
+            retry=Retry(**content.get("retry", {})),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """In normal form: `project` and `max_duration` (seconds) only where they were given."""
+        optional = {
+            "project": self.project,
+            "max_duration": self.max_duration_s,
+            # PostgreSQL's jsonb keeps no order of keys, so the order of meshes goes beside them.
+            "mesh_order": list(self.meshes) if len(self.meshes) > 1 else None,
+        }
+        return {
+            **{key: value for key, value in optional.items() if value is not None},
+            "meshes": dict(self.meshes),
+            "port": self.port,
+            "queue": self.queue,
+            "priority": self.priority,
+            "retry": {
+                "max_attempts": self.retry.max_attempts,
+                "max_recoveries": self.retry.max_recoveries,
+            },
+        }
+
+
+_SPECIAL = ("meshes", "max_duration", "max_duration_s", "retry")

@@ -1,0 +1,130 @@
+"""The keys of `portal`: what the portal itself does for a job."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+from monarch_client.spec.durations import Duration
+from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.shapes import KeyName, Listing, Mapping, Text, Whole
+from monarch_client.spec.tables import Key, Table, Tier
+
+MOST_NODES = 10_000
+DEFAULT_PORT = 22_222
+SLUG = r"[a-z0-9](?:[a-z0-9-]{0,48}[a-z0-9])?"
+
+
+def _mesh_complaint(name: str) -> str | None:
+    if keyword.iskeyword(name):
+        return f"{name!r} is a word of Python itself; the driver could not write meshes.{name}."
+    return None
+
+
+_MESH_PATTERN = r"[A-Za-z][A-Za-z0-9_]{0,59}"
+MESH_NAME = Text("a mesh's name", _MESH_PATTERN)
+MESHES = Mapping(
+    "a mapping of mesh names to their numbers of nodes",
+    KeyName(
+        "a name that Python could use for a variable (letters, digits and _, a letter first)",
+        _MESH_PATTERN,
+        _mesh_complaint,
+    ),
+    Whole(1, MOST_NODES),
+    most=100,
+)
+
+_RETRY_KEYS = (
+    Key(
+        "max_attempts",
+        "How often the job may run in all when its own code, its setup or its memory ends it.",
+        Whole(1, 100),
+        3,
+        default=1,
+    ),
+    Key(
+        "max_recoveries",
+        "How often it may begin again when a node is lost or taken away.",
+        Whole(0, 1000),
+        5,
+        default=5,
+    ),
+)
+
+
+def _later(name: str, about: str, example: Any) -> Key:
+    return Key(name, about, example=example, tier=Tier.LATER, why="leave it out for now.")
+
+
+PORTAL_KEYS = (
+    Key(
+        "project",
+        "The project the job belongs to; by default the one it is submitted to.",
+        Text("a project's short name, such as rl", SLUG),
+        "rl",
+    ),
+    Key(
+        "meshes",
+        "Makes it a Monarch job: named meshes with their nodes, dealt in rank order. `run` is "
+        "then the driver, once, on rank 0.",
+        MESHES,
+        {"trainers": 2, "generators": 1},
+        default={},
+    ),
+    Key(
+        "mesh_order",
+        "The order in which nodes are dealt to the meshes; by default as they are written.",
+        Listing(MESH_NAME, most=100),
+        ["generators", "trainers"],
+    ),
+    Key(
+        "port",
+        "The port on which Monarch's workers listen; the runner also uses the next one.",
+        Whole(1024, 65_000),
+        22_222,
+        default=DEFAULT_PORT,
+    ),
+    Key(
+        "queue",
+        "The queue the job waits in.",
+        Text("a queue's short name, such as default", SLUG),
+        "default",
+        default="default",
+    ),
+    Key("priority", "Higher goes first within the queue.", Whole(0, 100), 80, default=50),
+    Key(
+        "max_duration",
+        "How long one attempt may run before it is stopped.",
+        Duration(),
+        "12h",
+    ),
+    Key(
+        "retry",
+        "What may happen again by itself.",
+        Table(_RETRY_KEYS, words="a mapping with max_attempts and max_recoveries"),
+        {"max_attempts": 3},
+        default={},
+    ),
+    _later("depends_on", "Jobs that must have succeeded before.", ["prepare-data"]),
+    _later("array", "One job for each combination of values.", {"lr": [1e-4, 3e-4]}),
+    _later("idle", "When an idle job is stopped.", {"minutes": 10}),
+    _later("budget_usd", "What the job may cost.", 400),
+    _later("reuse", "Whether the cluster stays for the next job.", True),
+)
+
+
+def _order_names_meshes(values: dict[str, Any], path: str, findings: Findings) -> None:
+    order, meshes = values.get("mesh_order"), values.get("meshes")
+    if not isinstance(order, list) or not isinstance(meshes, dict):
+        return
+    if sorted(map(str, order)) != sorted(meshes):
+        where = join(path, "mesh_order")
+        message = f"{where} must name every mesh once, and nothing else."
+        findings.add(where, SpecCode.CONFLICT, message)
+    else:
+        values["meshes"] = {name: meshes[name] for name in order}
+
+
+PORTAL = Table(
+    PORTAL_KEYS, rules=(_order_names_meshes,), words="a mapping of the portal's own keys"
+)

@@ -1,0 +1,175 @@
+"""The top level of a specification: SkyPilot's task, and the portal's block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monarch_client.spec.config_keys import CONFIG
+from monarch_client.spec.envs import ENVS
+from monarch_client.spec.findings import Findings, SpecCode
+from monarch_client.spec.mount_keys import FILE_MOUNTS, VOLUMES, refuse_inline_volumes
+from monarch_client.spec.places import Source
+from monarch_client.spec.portal_keys import MOST_NODES, PORTAL, PORTAL_KEYS
+from monarch_client.spec.resource_keys import RESOURCE_KEYS, RESOURCES
+from monarch_client.spec.shapes import Either, Text, Whole
+from monarch_client.spec.tables import Key, Table, Tier
+
+# bash gets the script as one argument, and the kernel takes none above 128 KiB.
+_script = Text("a script", most_bytes=100 * 1024)
+_GIT_KEYS = (
+    Key(
+        "url",
+        "The repository.",
+        Text("the URL of a repository", r"(?:https|ssh|git)://\S+|[\w.-]+@[\w.-]+:\S+"),
+        "https://github.com/org/repo.git",
+        required=True,
+    ),
+    Key(
+        "ref",
+        "A branch, tag or commit; by default the repository's own.",
+        Text("a branch, tag or commit", r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,199}"),
+        "main",
+    ),
+)
+GIT = Table(_GIT_KEYS, words="a mapping with url and ref")
+_BOOKKEEPING = "SkyPilot's own bookkeeping, never part of a specification."
+
+
+def _nodes_fit_meshes(values: dict[str, Any], _: str, findings: Findings) -> None:
+    """`num_nodes` is the sum of the meshes, or 1; given beside meshes it must agree."""
+    total = _nodes_of_meshes(values)
+    given = values.setdefault("num_nodes", total or 1)
+    if not total or not isinstance(given, int):
+        return
+    if total > MOST_NODES:
+        message = f"The meshes have {total} nodes in all; {MOST_NODES} is the most."
+        findings.add("portal.meshes", SpecCode.BAD_VALUE, message)
+    elif given != total:
+        message = (
+            f"num_nodes is {given}, but the meshes have {total} nodes in all: "
+            "leave num_nodes out, or make them agree."
+        )
+        findings.add("num_nodes", SpecCode.CONFLICT, message)
+
+
+def _nodes_of_meshes(values: dict[str, Any]) -> int:
+    portal = values.get("portal")
+    meshes = portal.get("meshes") if isinstance(portal, dict) else None
+    counts = list(meshes.values()) if isinstance(meshes, dict) else []
+    return sum(counts) if all(isinstance(count, int) for count in counts) else 0
+
+
+def _internal(name: str) -> Key:
+    return Key(name, "Internal to SkyPilot.", tier=Tier.PORTAL, why=_BOOKKEEPING)
+
+
+TASK_KEYS = (
+    Key(
+        "name",
+        "What the job is called in tables and messages.",
+        Text("letters, digits and . _ -, at most 100", r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"),
+        "ppo",
+        default="job",
+    ),
+    Key(
+        "num_nodes",
+        "How many nodes; with meshes their sum, which is also the default.",
+        Whole(1, MOST_NODES),
+        2,
+    ),
+    Key(
+        "workdir",
+        "The folder that every node works in. The CLI uploads it; the portal takes uploads alone.",
+        Either((Source(), GIT)),
+        ".",
+    ),
+    Key(
+        "run",
+        "The command to run: on every node, or with meshes the driver, once, on rank 0.",
+        _script,
+        "python train.py",
+        required=True,
+    ),
+    Key(
+        "setup",
+        "What prepares each node, before `run` begins anywhere.",
+        _script,
+        "pip install -r requirements.txt",
+    ),
+    Key(
+        "envs",
+        "Environment variables of setup and run. Anyone who sees the job sees them.",
+        ENVS,
+        {"LEARNING_RATE": "3e-4"},
+        default={},
+    ),
+    Key("resources", "What each node must be.", RESOURCES, {"accelerators": "H100:8"}, default={}),
+    Key(
+        "file_mounts",
+        "What else is put onto the nodes: uploads, and buckets where the backend has them.",
+        FILE_MOUNTS,
+        {"/data": "s3://datasets/imagenet"},
+        default={},
+    ),
+    Key("volumes", "Volumes to mount, by name.", VOLUMES, {"/mnt/data": "team-data"}),
+    Key("portal", "What the portal does for the job.", PORTAL, {"priority": 80}, default={}),
+    Key(
+        "config",
+        "SkyPilot's settings for this task.",
+        CONFIG,
+        {"slurm": {"sbatch_options": {"qos": "high"}}},
+        tier=Tier.ADMIN,
+        why="some of these settings run code on the host that provisions.",
+    ),
+    Key(
+        "event_callback",
+        "A script that SkyPilot runs when a task changes its status.",
+        _script,
+        "notify.sh",
+        tier=Tier.ADMIN,
+        why="it runs on the host that provisions, not on the job's nodes.",
+    ),
+    Key(
+        "secrets",
+        "Environment variables that are hidden where the job is shown.",
+        tier=Tier.LATER,
+        why="nothing encrypts them yet; secrets of projects will come. Put no secret into envs.",
+    ),
+    Key(
+        "managed_secrets",
+        "Secrets that a SkyPilot plugin keeps.",
+        tier=Tier.LATER,
+        why="nothing hands them over yet; secrets of projects will come.",
+    ),
+    Key(
+        "service",
+        "Replicas behind a load balancer.",
+        tier=Tier.LATER,
+        why="jobs end; nothing here serves yet.",
+    ),
+    Key("pool", "A pool of waiting workers.", tier=Tier.LATER, why="the portal keeps no pools."),
+    Key("inputs", "Sizes for SkyPilot's planner.", tier=Tier.LATER, why="nothing plans by them."),
+    Key("outputs", "Sizes for SkyPilot's planner.", tier=Tier.LATER, why="nothing plans by them."),
+    Key(
+        "api_server_access",
+        "Whether the job may call SkyPilot's API server.",
+        tier=Tier.PORTAL,
+        why="jobs never get the portal's own rights; they use MPORTAL_TOKEN.",
+    ),
+    _internal("file_mounts_mapping"),
+    _internal("volume_mounts"),
+    _internal("_metadata"),
+)
+
+
+def _elsewhere() -> tuple[tuple[str, str], ...]:
+    places = [("resources", key) for key in RESOURCE_KEYS] + [("portal", k) for k in PORTAL_KEYS]
+    return tuple((key.name, f"{place}.{key.name}") for place, key in places if not key.is_refused)
+
+
+TASK = Table(
+    TASK_KEYS,
+    rules=(_nodes_fit_meshes, refuse_inline_volumes),
+    elsewhere=_elsewhere(),
+    words="a mapping of keys to values",
+)
