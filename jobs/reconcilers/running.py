@@ -100,7 +100,7 @@ def _take_verdict(job: Job, attempt: Attempt) -> None:
 
 def _overrun(job: Job, attempt: Attempt) -> int | None:
     """The limit in seconds, if the attempt has run longer than that."""
-    limit_s = job.spec.get("portal", {}).get("max_duration_s")
+    limit_s = job.spec.get("portal", {}).get("max_duration")
     if limit_s is None or attempt.run_started_at is None:
         return None
     ran_s = (timezone.now() - attempt.run_started_at).total_seconds()
