@@ -31,7 +31,7 @@ def due() -> list[int]:
         run_started_at__isnull=False, job__status=JobStatus.SETTING_UP
     )
     silent = Q(last_seen_at__lt=silent_since) | Q(last_seen_at=None, created_at__lt=silent_since)
-    timed = Q(job__spec__portal__has_key="max_duration_s")
+    timed = Q(job__spec__portal__has_key="max_duration")
     newest = attempts.filter(changed | silent | timed)
     return sorted(set(newest.values_list("job_id", flat=True)))
 
