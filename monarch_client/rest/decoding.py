@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from monarch_client.errors import UnexpectedAnswerError
 from monarch_client.rest.models import Page
@@ -18,7 +18,7 @@ def decode(kind: type[T], data: Any) -> T:
     if not isinstance(data, dict):
         raise UnexpectedAnswerError(f"The portal sent no {kind.__name__}.")
     values = {}
-    for name, (hint, required) in _fields(kind).items():
+    for name, (hint, required) in _fields(cast("Any", kind)).items():
         if name in data:
             values[name] = _value(hint, data[name])
         elif required:
