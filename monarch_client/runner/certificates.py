@@ -1,0 +1,109 @@
+"""A node's own certificate, signed by the attempt's authority. The authority's key is then gone."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from monarch_client.runner.config import Authority
+
+_DAYS = 90
+_TIMEOUT_S = 60.0
+_OPENSSL_CONFIG = """\
+[req]
+distinguished_name = name
+prompt = no
+[name]
+CN = mportal node
+[leaf]
+basicConstraints = CA:FALSE
+keyUsage = digitalSignature
+extendedKeyUsage = serverAuth, clientAuth
+subjectAltName = {names}
+"""
+
+
+class CertificateError(Exception):
+    """No certificate could be made; the text says why."""
+
+
+def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str) -> None:
+    """Write leaf.crt, leaf.key and ca.crt into `folder`, for a server and client called `names`.
+
+    Uses the openssl command; without it, the `cryptography` package of interpreter `python`.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
+        work = Path(scratch)
+        _write(work / "ca.crt", authority.ca_cert)
+        _write(work / "ca.key", authority.ca_key)
+        if shutil.which("openssl"):
+            _mint_with_openssl(work, names)
+        else:
+            _mint_with_cryptography(work, names, python)
+        for name in ("leaf.crt", "leaf.key", "ca.crt"):
+            os.replace(work / name, folder / name)
+
+
+def _mint_with_openssl(work: Path, names: list[str]) -> None:
+    alternatives = ", ".join(("IP:" if _is_ip(name) else "DNS:") + name for name in names)
+    _write(work / "config", _OPENSSL_CONFIG.format(names=alternatives))
+    request = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config config"
+    _call([*request.split(), "-keyout", "leaf.key", "-out", "request"], work)
+    sign = "openssl x509 -req -in request -CA ca.crt -CAkey ca.key -sha256 -out leaf.crt"
+    serial = "0x" + secrets.token_hex(16)
+    extensions = ["-extfile", "config", "-extensions", "leaf"]
+    _call([*sign.split(), "-days", str(_DAYS), "-set_serial", serial, *extensions], work)
+
+
+def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
+    from monarch_client.runner import runtime_files
+
+    script = work / "mint.py"
+    script.write_bytes(runtime_files.read("mint_with_cryptography.py"))
+    try:
+        _call([python, script.name, str(_DAYS), *names], work)
+    except CertificateError as error:
+        raise CertificateError(
+            "no certificate can be made: install openssl, or the Python package "
+            "cryptography ({})".format(error)
+        ) from error
+
+
+def _call(argv: list[str], cwd: Path) -> None:
+    try:
+        result = subprocess.run(  # noqa: S603 - our own arguments
+            argv,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CertificateError("{} could not run: {}".format(argv[0], error)) from error
+    if result.returncode:
+        text = result.stdout.decode("utf-8", "replace").strip()
+        raise CertificateError("{} failed: {}".format(argv[0], text[-500:]))
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _write(path: Path, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w") as file:
+        file.write(text)

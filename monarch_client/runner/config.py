@@ -1,0 +1,223 @@
+"""attempt.json, read and checked; and where things lie on a node.
+
+The portal writes the file; this module is the only one that knows its keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FORMAT = 1
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+class ConfigError(Exception):
+    """attempt.json cannot be used: the portal and the runner do not fit together."""
+
+
+class NodeAddress(NamedTuple):
+    """One machine of the attempt."""
+
+    rank: int
+    address: str
+
+
+class Timeouts(NamedTuple):
+    """Limits, in seconds."""
+
+    setup_s: float = 3600.0
+    workers_s: float = 60.0
+    grace_s: float = 10.0
+    peer_silence_s: float = 15.0
+
+
+class Authority(NamedTuple):
+    """The attempt's certificate authority, PEM."""
+
+    ca_cert: str
+    ca_key: str
+
+
+@dataclass(frozen=True)
+class AttemptConfig:
+    """Everything a runner is told."""
+
+    attempt_id: int
+    job_id: int
+    attempt_number: int
+    project: str
+    job_name: str
+    portal_url: str
+    portal_file: str | None
+    token: str
+    nodes: tuple[NodeAddress, ...]
+    setup: str | None
+    run: str
+    envs: dict[str, str]
+    meshes: dict[str, int] | None
+    port: int
+    hub_port: int
+    tls: Authority | None
+    python: str
+    timeouts: Timeouts
+    linger_s: float
+
+    @property
+    def is_monarch(self) -> bool:
+        """Whether `run` is a driver that finds workers on every node."""
+        return self.meshes is not None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """All ranks, in order."""
+        return tuple(node.rank for node in self.nodes)
+
+    def address_of(self, rank: int) -> str:
+        """The private address of a node."""
+        return self.nodes[rank].address
+
+    def worker_address(self, rank: int) -> str:
+        """Where the Monarch worker of `rank` serves, with its service id (the same on all sides)."""
+        scheme = "tls" if self.tls else "tcp"
+        service = _service_id(self.attempt_id, rank)
+        return "service<{}>@{}://{}:{}".format(service, scheme, self.address_of(rank), self.port)
+
+    def ranks_of_meshes(self) -> dict[str, list[int]]:
+        """Which ranks each mesh has: nodes are dealt to meshes in rank order."""
+        dealt: dict[str, list[int]] = {}
+        ranks = iter(self.ranks)
+        for mesh, size in (self.meshes or {}).items():
+            dealt[mesh] = [next(ranks) for _ in range(size)]
+        return dealt
+
+    def mesh_of(self, rank: int) -> str:
+        """The mesh that `rank` belongs to; "" in a plain job."""
+        for mesh, ranks in self.ranks_of_meshes().items():
+            if rank in ranks:
+                return mesh
+        return ""
+
+
+class NodeFolder(NamedTuple):
+    """A node's directory: the user's part and the runner's."""
+
+    root: Path
+
+    @property
+    def workdir(self) -> Path:
+        """Where users' code lies and runs."""
+        return self.root / "workdir"
+
+    @property
+    def state(self) -> Path:
+        """The runner's own."""
+        return self.root / "state"
+
+    @property
+    def journal(self) -> Path:
+        """Frames not yet acknowledged."""
+        return self.state / "journal"
+
+    @property
+    def lock(self) -> Path:
+        """Held for the life of the runner: the runner is alive while it is locked."""
+        return self.state / "lock"
+
+    @property
+    def verdict(self) -> Path:
+        """The end frame's content, once the attempt is over (rank 0)."""
+        return self.state / "verdict.json"
+
+    @property
+    def runtime(self) -> Path:
+        """What the runner puts on the PYTHONPATH of drivers and workers."""
+        return self.state / "runtime"
+
+    @property
+    def meshes(self) -> Path:
+        """For the driver: which meshes there are, where and with which Python."""
+        return self.state / "meshes.json"
+
+    @property
+    def report(self) -> Path:
+        """From the driver: the exception or fault that ended it."""
+        return self.state / "report.json"
+
+    @property
+    def certificates(self) -> Path:
+        """This node's leaf, its key, and the authority's certificate."""
+        return self.state / "tls"
+
+
+def read_config(path: Path) -> AttemptConfig:
+    """Read attempt.json; ConfigError says what is wrong with it."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError("cannot read {}: {}".format(path, error)) from error
+    if raw.get("format") != FORMAT:
+        raise ConfigError("format {!r} of {} is not {}".format(raw.get("format"), path, FORMAT))
+    try:
+        return _parse(raw)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError("{} is not complete: {!r}".format(path, error)) from error
+
+
+def _service_id(attempt_id: int, rank: int) -> str:
+    """A name, not a secret: 64 bits in the base58 that Monarch's addresses use."""
+    digest = hashlib.sha256("{}/{}".format(attempt_id, rank).encode()).digest()
+    number = int.from_bytes(digest[:8], "big")
+    digits = ""
+    while number:
+        number, digit = divmod(number, 58)
+        digits = _BASE58[digit] + digits
+    return digits
+
+
+def _parse(raw: dict[str, Any]) -> AttemptConfig:
+    config = AttemptConfig(
+        attempt_id=int(raw["attempt_id"]),
+        job_id=int(raw["job_id"]),
+        attempt_number=int(raw["attempt_number"]),
+        project=str(raw["project"]),
+        job_name=str(raw["job_name"]),
+        portal_url=str(raw["portal_url"]).rstrip("/"),
+        portal_file=raw.get("portal_file"),
+        token=str(raw["token"]),
+        nodes=_parse_nodes(raw["nodes"]),
+        setup=raw.get("setup"),
+        run=str(raw["run"]),
+        envs={str(name): str(value) for name, value in (raw.get("envs") or {}).items()},
+        meshes=_parse_meshes(raw.get("meshes")),
+        port=int(raw.get("port", 22222)),
+        hub_port=int(raw.get("hub_port", 22223)),
+        tls=Authority(**raw["tls"]) if raw.get("tls") else None,
+        python=str(raw.get("python") or "python3"),
+        timeouts=Timeouts(**(raw.get("timeouts") or {})),
+        linger_s=float(raw.get("linger_s", 604800)),
+    )
+    _check_meshes(config)
+    return config
+
+
+def _parse_nodes(raw: list[dict[str, Any]]) -> tuple[NodeAddress, ...]:
+    nodes = tuple(sorted(NodeAddress(int(node["rank"]), str(node["address"])) for node in raw))
+    if [node.rank for node in nodes] != list(range(len(nodes))):
+        raise ValueError("ranks must be 0 to n-1")
+    return nodes
+
+
+def _parse_meshes(raw: dict[str, Any] | None) -> dict[str, int] | None:
+    return {str(name): int(size) for name, size in raw.items()} if raw else None
+
+
+def _check_meshes(config: AttemptConfig) -> None:
+    sizes = config.meshes or {}
+    if sizes and sum(sizes.values()) != len(config.nodes):
+        raise ValueError(
+            "meshes need {} nodes, not {}".format(sum(sizes.values()), len(config.nodes))
+        )

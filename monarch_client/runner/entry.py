@@ -1,0 +1,115 @@
+"""Where a runner starts: arguments, lock, guardian, and the parts put together."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monarch_client.runner import processes
+from monarch_client.runner.config import ConfigError, NodeFolder, read_config
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from monarch_client.runner.config import AttemptConfig
+
+_CONFIG_ERROR_CODE = 2
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one node of an attempt. A second runner on the same node returns 0 at once."""
+    arguments = _parse_arguments(argv)
+    folder = NodeFolder(arguments.root.resolve())
+    try:
+        config = read_config(arguments.config)
+        config.address_of(arguments.rank)
+    except (ConfigError, IndexError) as error:
+        print("runner: {}".format(error), file=sys.stderr)
+        return _CONFIG_ERROR_CODE
+    folder.state.mkdir(parents=True, exist_ok=True)
+    folder.workdir.mkdir(parents=True, exist_ok=True)
+    lock = _lock(folder.lock)
+    if lock is None:
+        return 0
+    os.umask(0o077)
+    return _guard(lambda is_restart: _run(config, arguments.rank, folder, is_restart))
+
+
+def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="runner.pyz", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, help="attempt.json")
+    parser.add_argument("--rank", type=int, required=True, help="which node this is")
+    parser.add_argument("--root", type=Path, required=True, help="this node's directory")
+    return parser.parse_args(argv)
+
+
+def _lock(path: Path) -> int | None:
+    """Lock the file for the life of this process and its guardian; None if another has it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _guard(run: Callable[[bool], int]) -> int:
+    """Run in a child and outlive it: if it is killed, end what it leaves, and let another tell.
+
+    The guardian does nothing else, so that nothing else can kill it.
+    """
+    processes.become_subreaper()
+    is_restart = False
+    while True:
+        pid = _fork(run, is_restart)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _pass_on_to(pid))
+        returncode = _wait_for(pid)
+        processes.kill_descendants()
+        if returncode == 0 or is_restart:
+            return processes.exit_code_of(returncode)
+        is_restart = True
+
+
+def _pass_on_to(pid: int) -> Callable[[int, object], None]:
+    return lambda number, _frame: processes.signal_all([pid], number)
+
+
+def _fork(run: Callable[[bool], int], is_restart: bool) -> int:  # noqa: FBT001
+    # No thread has been started yet, so the child is whole.
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        processes.be_signalled_when_parent_dies(signal.SIGTERM)
+        processes.become_subreaper()
+        code = run(is_restart)
+    except BaseException:  # noqa: BLE001 - the guardian must hear of it, whatever it is
+        traceback.print_exc()
+    finally:
+        # Threads that still wait for the portal must not hold the exit.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _wait_for(pid: int) -> int:
+    while True:
+        done, status = os.waitpid(-1, 0)
+        if done == pid:
+            return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _run(config: AttemptConfig, rank: int, folder: NodeFolder, is_restart: bool) -> int:  # noqa: FBT001
+    # Imported after the fork: the guardian stays small.
+    from monarch_client.runner.runner import Runner
+
+    return Runner(config, rank, folder).run(is_restart=is_restart)

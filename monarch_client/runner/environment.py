@@ -1,0 +1,88 @@
+"""What users' programs find in their environment."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.processes import NODE_MARK
+
+if TYPE_CHECKING:
+    from monarch_client.runner.place import Place
+
+# How fast Monarch sees a loss, and how patient it is with a busy machine. A user's `envs` win.
+MONARCH_TUNING = {
+    "HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "1s",
+    "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": "5s",
+    "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE": "5s",
+    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": "30s",
+    "HYPERACTOR_HOST_SPAWN_READY_TIMEOUT": "300s",
+    "HYPERACTOR_MESH_PROC_SPAWN_MAX_IDLE": "300s",
+    "HYPERACTOR_MESH_ACTOR_SPAWN_MAX_IDLE": "300s",
+    "HYPERACTOR_MESSAGE_DELIVERY_TIMEOUT": "300s",
+    "HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "120s",
+}
+
+
+def setup_environment(place: Place) -> dict[str, str]:
+    """For `setup`: SkyPilot gives it names of its own."""
+    env = _base(place)
+    env.update(
+        SKYPILOT_SETUP_NODE_RANK=env["SKYPILOT_NODE_RANK"],
+        SKYPILOT_SETUP_NODE_IPS=env["SKYPILOT_NODE_IPS"],
+        SKYPILOT_SETUP_NUM_GPUS_PER_NODE=env["SKYPILOT_NUM_GPUS_PER_NODE"],
+    )
+    return env
+
+
+def run_environment(place: Place) -> dict[str, str]:
+    """For `run` of a plain job."""
+    return _base(place)
+
+
+def monarch_environment(place: Place) -> dict[str, str]:
+    """For a worker and for the driver: what `run` gets, Monarch tuned, and our module to import."""
+    config, folder = place.config, place.folder
+    env = {**MONARCH_TUNING, **_base(place)}
+    env.setdefault("MONARCH_LOG_SUFFIX", "mportal_{}_{}".format(config.attempt_id, place.rank))
+    if config.tls is not None:
+        env.update(
+            HYPERACTOR_TLS_CERT=str(folder.certificates / "leaf.crt"),
+            HYPERACTOR_TLS_KEY=str(folder.certificates / "leaf.key"),
+            HYPERACTOR_TLS_CA=str(folder.certificates / "ca.crt"),
+        )
+    python_path = [str(folder.runtime), env.get("PYTHONPATH", "")]
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, python_path))
+    return env
+
+
+def driver_environment(place: Place) -> dict[str, str]:
+    """For the driver, on rank 0: also where `mportal_runtime` reads and reports."""
+    env = monarch_environment(place)
+    env["MPORTAL_RUNTIME_FILE"] = str(place.folder.meshes)
+    env["MPORTAL_REPORT_FILE"] = str(place.folder.report)
+    return env
+
+
+def _base(place: Place) -> dict[str, str]:
+    config = place.config
+    env = dict(os.environ)
+    env.update(config.envs)
+    env.update(
+        SKYPILOT_NODE_RANK=str(place.rank),
+        SKYPILOT_NODE_IPS="\n".join(node.address for node in config.nodes),
+        SKYPILOT_NUM_NODES=str(len(config.nodes)),
+        MPORTAL_URL=config.portal_url,
+        MPORTAL_PROJECT=config.project,
+        MPORTAL_JOB_ID=str(config.job_id),
+        MPORTAL_ATTEMPT=str(config.attempt_number),
+        MPORTAL_TOKEN=config.token,
+    )
+    env[NODE_MARK] = str(place.folder.root)
+    # Only the cluster knows these two; on a machine without SkyPilot they get a plain value.
+    env.setdefault("SKYPILOT_NUM_GPUS_PER_NODE", "0")
+    task_id = "mportal-{}-{}-{}".format(config.project, config.job_id, config.attempt_number)
+    env.setdefault("SKYPILOT_TASK_ID", task_id)
+    # Output is shown live: Python programs should not hold it back.
+    env.setdefault("PYTHONUNBUFFERED", "1")
+    return env

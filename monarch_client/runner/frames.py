@@ -1,0 +1,73 @@
+"""Frames: what a runner tells the portal. Numbered here, one JSON object a line, ASCII only."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Iterable
+
+    from monarch_client.runner.journal import Journal
+    from monarch_client.runner.lines import Piece
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+# A crash of the machine may cost lines, not what ends an attempt.
+_SYNCED_KINDS = frozenset({"exit", "end"})
+
+
+class Recorder:
+    """Numbers the frames of one rank, without holes, and writes them to the journal.
+
+    Safe from any thread. A recorder over an old journal goes on where that one stopped.
+    """
+
+    def __init__(self, journal: Journal, rank: int) -> None:
+        self._journal = journal
+        self._rank = rank
+        self._seq = journal.highest.get(rank, 0)
+        self._lock = threading.Lock()
+
+    def write(self, kind: str, **fields: Any) -> None:
+        """Record one frame."""
+        self._append([dict(fields, kind=kind)], sync=kind in _SYNCED_KINDS)
+
+    def write_lines(self, stream: str, pieces: Iterable[Piece]) -> None:
+        """Record lines that arrived together."""
+        self._append(
+            [
+                {"kind": "line", "stream": stream, "text": piece.text, "more": piece.more}
+                for piece in pieces
+            ]
+        )
+
+    def remark(self, text: str) -> None:
+        """Tell the user something, in the runner's own stream."""
+        self._append([{"kind": "line", "stream": "portal", "text": text, "more": False}])
+
+    def _append(self, contents: list[dict[str, Any]], *, sync: bool = False) -> None:
+        now = round(time.time(), 3)
+        with self._lock:
+            lines = []
+            for content in contents:
+                self._seq += 1
+                frame = {"rank": self._rank, "seq": self._seq, "t": now, **content}
+                lines.append(_encode(frame).encode("ascii") + b"\n")
+            self._journal.append(self._rank, self._seq, lines, sync=sync)
+
+
+def number_of(line: bytes) -> tuple[int, int]:
+    """(rank, seq) of an encoded frame."""
+    frame = json.loads(line)
+    return int(frame["rank"]), int(frame["seq"])
+
+
+def replacement_for(line: bytes, why: str) -> bytes:
+    """A line frame in the place of one that the portal refused: numbers must have no holes."""
+    frame = json.loads(line)
+    note = "A frame of kind {!r} was refused by the portal: {}".format(frame.get("kind"), why)
+    kept = {name: frame[name] for name in ("rank", "seq", "t")}
+    kept.update(kind="line", stream="portal", text=note[:2000], more=False)
+    return _encode(kept).encode("ascii") + b"\n"

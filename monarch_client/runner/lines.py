@@ -1,0 +1,91 @@
+"""From a stream of bytes to lines, live and in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+MAX_PIECE_BYTES = 32 * 1024
+_READ_BYTES = 64 * 1024
+
+
+class Piece(NamedTuple):
+    """A line, or a part of a long one; `more` says that the line goes on."""
+
+    text: str
+    more: bool = False
+
+
+class LineSplitter:
+    """Cuts bytes into lines, and lines into pieces of at most `limit` bytes."""
+
+    def __init__(self, limit: int = MAX_PIECE_BYTES) -> None:
+        self._limit = limit
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Piece]:
+        """The pieces that `data` completes."""
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        pieces: list[Piece] = []
+        for line in lines:
+            tail = self._cut(line, pieces)
+            pieces.append(Piece(_decode(tail[:-1] if tail.endswith(b"\r") else tail)))
+        self._rest = self._cut(self._rest, pieces)
+        return pieces
+
+    def close(self) -> list[Piece]:
+        """The unfinished last line, if there is one."""
+        rest, self._rest = self._rest, b""
+        return [Piece(_decode(rest))] if rest else []
+
+    def _cut(self, line: bytes, pieces: list[Piece]) -> bytes:
+        # Only what is longer than the limit is cut, so that a last piece is never empty.
+        start = 0
+        while len(line) - start > self._limit:
+            end = _character_boundary(line, start + self._limit)
+            pieces.append(Piece(_decode(line[start:end]), more=True))
+            start = end
+        return line[start:]
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
+
+
+def _character_boundary(line: bytes, end: int) -> int:
+    """The last place at or before `end` that is not inside a UTF-8 character."""
+    for back in range(4):
+        if line[end - back] & 0xC0 != 0x80:
+            return end - back
+    return end
+
+
+class LineReader:
+    """Reads one pipe on a thread of its own until every writer has closed it."""
+
+    def __init__(self, fd: int, on_pieces: Callable[[list[Piece]], None]) -> None:
+        self._fd = fd
+        self._on_pieces = on_pieces
+        self._thread = threading.Thread(target=self._read, daemon=True, name="reader")
+        self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether everything has been read by then."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _read(self) -> None:
+        splitter = LineSplitter()
+        while True:
+            data = os.read(self._fd, _READ_BYTES)
+            pieces = splitter.feed(data) if data else splitter.close()
+            if pieces:
+                self._on_pieces(pieces)
+            if not data:
+                break
+        os.close(self._fd)

@@ -1,0 +1,171 @@
+"""One node of an attempt: carries out what rank 0 asks for, and says how far it has come.
+
+All methods run on the main loop's thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from monarch_client.runner import environment, node_state
+from monarch_client.runner.memory_pressure import oom_kills
+from monarch_client.runner.node_state import GOALS, NodeState
+from monarch_client.runner.processes import exit_code_of, signal_of
+from monarch_client.runner.worker_process import WorkerProcess
+
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from monarch_client.runner.lines import Piece
+    from monarch_client.runner.place import Place
+    from monarch_client.runner.processes import Command, OnPieces
+
+_SIGKILL_CODE = 137
+_CANNOT_START_CODE = 127
+_FRAME_STATUS = {
+    node_state.READY: "READY",
+    node_state.FAILED: "EXITED",
+    node_state.LOST: "LOST",
+    node_state.EXITED: "EXITED",
+}
+
+
+class Node:
+    """`pursue` starts things; `on_change` is called whenever `state` says something new."""
+
+    def __init__(self, place: Place) -> None:
+        self.state = NodeState()
+        self.on_change: Callable[[], None] = lambda: None
+        self._place = place
+        self._goal = -1
+        self._worker = WorkerProcess(place, self._worker_changed)
+        self._command: Command | None = None
+        self._oom_kills = oom_kills()
+        self._steps = {
+            "setup": self._set_up,
+            "workers": self._start_worker,
+            "run": self._run,
+            "end": self._end,
+        }
+
+    def pursue(self, goal: str) -> None:
+        """Begin to work towards `goal`. A goal already passed is ignored."""
+        wanted = GOALS.index(goal)
+        if wanted > self._goal:
+            self._goal = wanted
+            self._steps[goal]()
+
+    def stop(self, signal_name: str) -> None:
+        """Somebody outside wants the attempt to end: rank 0 will ask everybody to."""
+        self.state.stopped_by = signal_name
+        self.on_change()
+
+    @property
+    def _is_ending(self) -> bool:
+        return self._goal == GOALS.index("end")
+
+    def _set_up(self) -> None:
+        self._report("SETTING_UP")
+        config = self._place.config
+        if not config.setup:
+            self._setup_ended(0)
+            return
+        env = environment.setup_environment(self._place)
+        self._place.loop.call_later(config.timeouts.setup_s, self._setup_is_late)
+        self._shell(config.setup, env, self._record_setup, self._setup_ended)
+
+    def _setup_is_late(self) -> None:
+        if self.state.setup is None:
+            self._update(setup_late=True, evidence=self._evidence())
+
+    def _setup_ended(self, returncode: int) -> None:
+        self._update(setup=exit_code_of(returncode), evidence=self._evidence())
+
+    def _start_worker(self) -> None:
+        if self._place.config.is_monarch:
+            self._worker.start(self._place.recorder.write_lines)
+        else:
+            self.on_change()
+
+    def _worker_changed(self) -> None:
+        worker = self._worker
+        if self._is_ending and worker.status == node_state.LOST:
+            worker.status = node_state.EXITED  # we ended it ourselves
+        self._report(_FRAME_STATUS[worker.status], detail=worker.why)
+        self._update(
+            worker=worker.status,
+            worker_why=worker.why,
+            python=worker.python,
+            oom=self._was_oom(worker.exit_code),
+            evidence=worker.evidence,
+        )
+
+    def _run(self) -> None:
+        config = self._place.config
+        if config.is_monarch and self._place.rank != 0:
+            self._report("RUNNING")
+            return
+        if config.is_monarch:
+            env = environment.driver_environment(self._place)
+        else:
+            env = environment.run_environment(self._place)
+        self._shell(config.run, env, self._place.recorder.write_lines, self._run_ended)
+        self._report("RUNNING")
+
+    def _run_ended(self, returncode: int) -> None:
+        exit_code = exit_code_of(returncode)
+        fields: dict[str, Any] = {"exit_code": exit_code}
+        if signal_of(exit_code) is not None:
+            fields["signal"] = signal_of(exit_code)
+        self._place.recorder.write("exit", **fields)
+        if not self._place.config.is_monarch:
+            self._report("EXITED", exit_code=exit_code)
+        self._update(run=exit_code, oom=self._was_oom(exit_code), evidence=self._evidence())
+
+    def _end(self) -> None:
+        self._place.children.end_all(self._place.config.timeouts.grace_s, self._ended)
+
+    def _ended(self) -> None:
+        self._update(ended=True)
+
+    def _shell(
+        self, script: str, env: dict[str, str], on_pieces: OnPieces, on_exit: Callable[[int], None]
+    ) -> None:
+        """Run `script` as SkyPilot does: by bash, in the work directory, without -e."""
+        cwd = self._place.folder.workdir
+        try:
+            self._command = self._place.children.start(
+                ["bash", "-c", script], cwd=cwd, env=env, on_pieces=on_pieces, on_exit=on_exit
+            )
+        except OSError as error:
+            self._place.recorder.remark("bash cannot be started in {}: {}".format(cwd, error))
+            on_exit(_CANNOT_START_CODE)
+
+    def _record_setup(self, _stream: str, pieces: list[Piece]) -> None:
+        self._place.recorder.write_lines("setup", pieces)
+
+    def _evidence(self) -> str:
+        return self._command.evidence if self._command else ""
+
+    def _was_oom(self, exit_code: int | None) -> bool:
+        return exit_code == _SIGKILL_CODE and oom_kills() > self._oom_kills
+
+    def _report(self, status: str, *, exit_code: int | None = None, detail: str = "") -> None:
+        config, rank = self._place.config, self._place.rank
+        address = config.address_of(rank)
+        command = self._worker if config.is_monarch else self._command
+        self._place.recorder.write(
+            "worker",
+            status=status,
+            address="{}:{}".format(address, config.port) if config.is_monarch else address,
+            mesh=config.mesh_of(rank),
+            pid=command.pid if command else None,
+            python=self._worker.python,
+            exit_code=self._worker.exit_code if config.is_monarch else exit_code,
+            detail=detail[:500],
+        )
+
+    def _update(self, **changes: Any) -> None:
+        for name, value in changes.items():
+            setattr(self.state, name, value)
+        self.on_change()

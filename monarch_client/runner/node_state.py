@@ -1,0 +1,38 @@
+"""What rank 0 knows of a node. A node sends all of it after each change, so none can be missed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+# What a node is asked to reach, in this order. Asking again changes nothing.
+GOALS = ("setup", "workers", "run", "end")
+
+# A worker's way.
+NONE, STARTING, READY, FAILED, LOST, EXITED = "", "starting", "ready", "failed", "lost", "exited"
+
+
+@dataclass
+class NodeState:
+    """Exit codes are None until the command has ended."""
+
+    setup: int | None = None
+    setup_late: bool = False
+    worker: str = NONE
+    worker_why: str = ""
+    python: str = ""
+    run: int | None = None
+    oom: bool = False
+    evidence: str = ""
+    stopped_by: str = ""
+    ended: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the wire."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> NodeState:
+        """From the wire; what an older or newer runner adds is left out."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in raw.items() if name in known})

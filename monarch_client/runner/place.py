@@ -1,0 +1,21 @@
+"""Where a runner stands: what every part of it needs to know, and to reach, on one node."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from monarch_client.runner.config import AttemptConfig, NodeFolder
+from monarch_client.runner.frames import Recorder
+from monarch_client.runner.loop import MainLoop
+from monarch_client.runner.processes import Children
+
+
+class Place(NamedTuple):
+    """One node of one attempt, with the loop, the children and the recorder of its runner."""
+
+    config: AttemptConfig
+    rank: int
+    folder: NodeFolder
+    loop: MainLoop
+    children: Children
+    recorder: Recorder

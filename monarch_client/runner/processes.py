@@ -1,0 +1,270 @@
+"""Processes of users: started in sessions of their own, ended with everything they started.
+
+A process that leaves its group and session still ends up as a descendant of the runner, because
+the runner is its subreaper (Linux). Nothing here knows what the processes are for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections import deque
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from monarch_client.runner.lines import LineReader
+
+if TYPE_CHECKING:
+    from typing import Callable, Mapping, Sequence
+
+    from monarch_client.runner.lines import Piece
+    from monarch_client.runner.loop import MainLoop, Timer
+
+    OnPieces = Callable[[str, list[Piece]], None]
+    OnExit = Callable[[int], None]
+
+# In the environment of everything a runner starts: whose it is.
+NODE_MARK = "MPORTAL_NODE_ROOT"
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_DRAIN_S = 0.3
+_FIRST_LOOK_S = 0.01
+_LAST_LOOK_S = 0.2
+_KILLS = 50
+_EVIDENCE_LINES = 20
+_EVIDENCE_LINE_LENGTH = 400
+
+
+def become_subreaper() -> None:
+    """Inherit orphaned descendants. Without Linux this does nothing."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def be_signalled_when_parent_dies(number: int) -> None:
+    """Have the kernel send signal `number` when the parent is gone. Without Linux: nothing."""
+    _prctl(_PR_SET_PDEATHSIG, number)
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Live processes below `ancestor`, zombies left out."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            parent = _parent_of(entry)
+            if parent is not None:
+                children.setdefault(parent, []).append(int(entry))
+    found: list[int] = []
+    waiting = [ancestor]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parent_of(pid: str) -> int | None:
+    """The parent of a live process; None for one that is gone or a zombie."""
+    try:
+        stat = Path("/proc", pid, "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name in brackets may hold blanks and brackets itself.
+    state, parent = stat.rpartition(")")[2].split()[:2]
+    return None if state in "ZX" else int(parent)
+
+
+def marked_processes(root: Path) -> list[int]:
+    """Processes that the runner of node directory `root` started, also when it is long gone."""
+    mark = "{}={}".format(NODE_MARK, root).encode()
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in Path("/proc", entry, "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry))
+    return found
+
+
+def signal_all(pids: Sequence[int], number: int) -> None:
+    """Send a signal to each; those gone or not ours are passed over."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def kill_descendants() -> None:
+    """SIGKILL everything below this process, and again until nothing is left."""
+    below = descendants(os.getpid())
+    while below:
+        # Stopped processes cannot start new ones while we go through the list.
+        signal_all(below, signal.SIGSTOP)
+        signal_all(below, signal.SIGKILL)
+        reap_strays()
+        below = [pid for pid in descendants(os.getpid()) if _is_killable(pid)]
+
+
+def _is_killable(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def reap_strays() -> None:
+    """Collect every exited child, without regard for who wants to know."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def exit_code_of(returncode: int) -> int:
+    """As a shell counts: 128+n for death by signal n."""
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def signal_of(exit_code: int) -> int | None:
+    """The signal that an exit code stands for, also when a shell in between reported it."""
+    number = exit_code - 128
+    return number if 0 < number < signal.SIGRTMIN else None
+
+
+class Command:
+    """A running program whose output is read line by line."""
+
+    def __init__(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], on_pieces: OnPieces
+    ) -> None:
+        self.last_lines: deque[str] = deque(maxlen=_EVIDENCE_LINES)
+        self._on_pieces = on_pieces
+        self.process = subprocess.Popen(  # noqa: S603 - running users' code is the purpose
+            argv,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self.pid = self.process.pid
+        self._readers = [
+            self._read(self.process.stdout, "stdout"),
+            self._read(self.process.stderr, "stderr"),
+        ]
+
+    def drain(self) -> None:
+        """Wait a moment for the output of a program that has ended.
+
+        A process it left behind may hold the pipe open; its lines are still read as they come.
+        """
+        deadline = time.monotonic() + _DRAIN_S
+        for reader in self._readers:
+            reader.wait(max(0.0, deadline - time.monotonic()))
+
+    @property
+    def evidence(self) -> str:
+        """The last lines it wrote."""
+        return "\n".join(self.last_lines)
+
+    def _read(self, pipe: IO[bytes] | None, stream: str) -> LineReader:
+        assert pipe is not None  # noqa: S101 - for the type checker: PIPE was asked for
+        # The reader closes its descriptor itself, whenever that may be.
+        fd = os.dup(pipe.fileno())
+        pipe.close()
+        return LineReader(fd, lambda pieces: self._take(stream, pieces))
+
+    def _take(self, stream: str, pieces: list[Piece]) -> None:
+        for piece in pieces[-_EVIDENCE_LINES:]:
+            if piece.text.strip():
+                self.last_lines.append(piece.text[:_EVIDENCE_LINE_LENGTH])
+        self._on_pieces(stream, pieces)
+
+
+class Children:
+    """All children of the runner: reaps them, tells who wants to know, ends the lot."""
+
+    def __init__(self, loop: MainLoop) -> None:
+        self._loop = loop
+        self._watched: dict[int, tuple[Command, OnExit]] = {}
+        self._on_gone: Callable[[], None] | None = None
+        self._kill: Timer | None = None
+        signal.signal(signal.SIGCHLD, lambda *_: loop.post(self.reap))
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        on_pieces: OnPieces,
+        on_exit: OnExit,
+    ) -> Command:
+        """Start a program; `on_exit` gets its return code after its output. May raise OSError."""
+        command = Command(argv, cwd, env, on_pieces)
+        self._watched[command.pid] = (command, on_exit)
+        return command
+
+    def reap(self) -> None:
+        """Collect whoever has exited, watched or adopted."""
+        while True:
+            try:
+                info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if info is None:
+                return
+            self._collect(info.si_pid)
+
+    def end_all(self, grace_s: float, on_gone: Callable[[], None]) -> None:
+        """SIGTERM to every descendant, SIGKILL after `grace_s`; then `on_gone`."""
+        self._on_gone = on_gone
+        # A stopped process would sit on the signal until somebody wakes it.
+        below = descendants(os.getpid())
+        signal_all(below, signal.SIGTERM)
+        signal_all(below, signal.SIGCONT)
+        self._kill = self._loop.call_later(grace_s, self._kill_all)
+        self._look()
+
+    def _collect(self, pid: int) -> None:
+        watched = self._watched.pop(pid, None)
+        if watched is None:
+            os.waitpid(pid, os.WNOHANG)
+            return
+        command, on_exit = watched
+        returncode = command.process.wait()
+        command.drain()
+        on_exit(returncode)
+
+    def _look(self, pause_s: float = _FIRST_LOOK_S) -> None:
+        if self._on_gone is None:
+            return
+        if not descendants(os.getpid()):
+            self._gone()
+            return
+        self._loop.call_later(pause_s, lambda: self._look(min(pause_s * 1.5, _LAST_LOOK_S)))
+
+    def _kill_all(self, kills_left: int = _KILLS) -> None:
+        signal_all(descendants(os.getpid()), signal.SIGSTOP)
+        signal_all(descendants(os.getpid()), signal.SIGKILL)
+        if kills_left == 0:
+            self._gone()  # what stays hangs in the kernel and is beyond signals
+            return
+        self._kill = self._loop.call_later(_LAST_LOOK_S, lambda: self._kill_all(kills_left - 1))
+
+    def _gone(self) -> None:
+        on_gone, self._on_gone = self._on_gone, None
+        if self._kill is not None:
+            self._kill.cancel()
+        self.reap()
+        if on_gone is not None:
+            on_gone()

@@ -1,0 +1,198 @@
+"""The push carrier: posts the journal to the portal, in order, until it is acknowledged."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from monarch_client.runner.frames import number_of, replacement_for
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from monarch_client.runner.config import AttemptConfig
+    from monarch_client.runner.journal import Journal
+
+MAX_BODY_BYTES = 1024 * 1024
+HEARTBEAT_S = 4.0
+BATCH_PAUSE_S = 0.1
+_FIRST_BACK_OFF_S = 0.2
+_LAST_BACK_OFF_S = 10.0
+_REQUEST_TIMEOUT_S = 30.0
+_GZIP_FROM_BYTES = 2048
+_FINAL_REFUSALS = frozenset({401, 403, 404, 410})
+_OK, _BAD_FRAME, _TOO_LARGE = 200, 400, 413
+
+
+class Answer(NamedTuple):
+    """What the portal said."""
+
+    status: int
+    body: bytes
+
+    @property
+    def acknowledged(self) -> dict[int, int]:
+        """The highest stored number of each rank."""
+        try:
+            acked = json.loads(self.body)["acked"]
+            return {int(rank): int(seq) for rank, seq in acked.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return {}
+
+
+class PortalConnection:
+    """Keeps one connection. After a failure the portal may be found at another address."""
+
+    def __init__(self, config: AttemptConfig) -> None:
+        self._config = config
+        self._url = config.portal_url
+        self._connection: http.client.HTTPConnection | None = None
+
+    def post(self, body: bytes) -> Answer:
+        """Post NDJSON; OSError when the portal cannot be reached."""
+        kept_alive = self._connection is not None
+        try:
+            return self._post_once(body)
+        except (OSError, http.client.HTTPException) as error:
+            self._forget()
+            if not kept_alive:
+                raise OSError("the portal does not answer: {!r}".format(error)) from error
+        # A connection that was idle may have been closed by the other side: not yet a failure.
+        return self.post(body)
+
+    def _post_once(self, body: bytes) -> Answer:
+        url = urlsplit(self._url)
+        connection = self._connection = self._connection or self._connect()
+        headers = {
+            "Authorization": "Bearer " + self._config.token,
+            "Content-Type": "application/x-ndjson",
+        }
+        if len(body) >= _GZIP_FROM_BYTES:
+            headers["Content-Encoding"] = "gzip"
+            body = gzip.compress(body, 1)
+        path = "{}/api/v1/attempts/{}/frames".format(url.path, self._config.attempt_id)
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        return Answer(response.status, response.read())
+
+    def _connect(self) -> http.client.HTTPConnection:
+        url = urlsplit(self._url)
+        host = url.hostname or "localhost"
+        if url.scheme == "https":
+            return http.client.HTTPSConnection(host, url.port, timeout=_REQUEST_TIMEOUT_S)
+        return http.client.HTTPConnection(host, url.port, timeout=_REQUEST_TIMEOUT_S)
+
+    def _forget(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._url = _url_in_file(self._config.portal_file) or self._config.portal_url
+
+
+def _url_in_file(path: str | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            return str(json.load(file)["url"]).rstrip("/")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class PushCarrier:
+    """Pushes on a thread of its own for as long as it takes, unless the portal refuses for good.
+
+    `on_drained` is called once, on that thread: after `finish` when all is acknowledged, or when
+    the portal wants nothing more of this attempt.
+    """
+
+    def __init__(
+        self, journal: Journal, portal: PortalConnection, on_drained: Callable[[], None]
+    ) -> None:
+        self._journal = journal
+        self._portal = portal
+        self._on_drained = on_drained
+        self._finishing = threading.Event()
+        self._max_bytes = MAX_BODY_BYTES
+        self._back_off_s = _FIRST_BACK_OFF_S
+        self._thread = threading.Thread(target=self._push, daemon=True, name="push")
+
+    def start(self) -> None:
+        """Begin; the first post is made at once."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Nothing more will be recorded: hurry, then say that it is done."""
+        self._finishing.set()
+        self._journal.finish()
+
+    def _push(self) -> None:
+        next_batch_at = 0.0
+        while True:
+            self._journal.wait(HEARTBEAT_S)
+            # Lines that come together travel together; the first ones and the end do not wait.
+            self._finishing.wait(max(0.0, next_batch_at - time.monotonic()))
+            next_batch_at = time.monotonic() + BATCH_PAUSE_S
+            if self._is_over() or not self._send(self._journal.peek(self._max_bytes)):
+                break
+        self._on_drained()
+
+    def _is_over(self) -> bool:
+        return self._finishing.is_set() and self._journal.is_read
+
+    def _send(self, lines: list[bytes]) -> bool:
+        """Post one batch or a heartbeat. False: the portal refuses this attempt for good."""
+        try:
+            answer = self._portal.post(b"".join(lines))
+        except OSError:
+            self._back_off()
+            return True
+        if answer.status in _FINAL_REFUSALS:
+            return False
+        if answer.status == _OK:
+            self._settle(lines, answer)
+        elif answer.status in {_BAD_FRAME, _TOO_LARGE} and lines:
+            self._narrow_down(lines, answer)
+        else:
+            self._back_off()
+        return True
+
+    def _settle(self, lines: list[bytes], answer: Answer) -> None:
+        stored = _stored_prefix(lines, answer.acknowledged)
+        self._journal.acknowledge(stored)
+        if len(stored) < len(lines):
+            self._back_off()
+            return
+        self._back_off_s = _FIRST_BACK_OFF_S
+        self._max_bytes = MAX_BODY_BYTES
+
+    def _narrow_down(self, lines: list[bytes], answer: Answer) -> None:
+        """Something in the batch is refused: halve it until it is known, then replace it."""
+        if len(lines) > 1:
+            self._max_bytes = sum(len(line) for line in lines) // 2
+            return
+        why = "status {}: {}".format(answer.status, answer.body[:500].decode("utf-8", "replace"))
+        try:
+            again = self._portal.post(replacement_for(lines[0], why))
+        except OSError:
+            return
+        if again.status in {_OK, _BAD_FRAME, _TOO_LARGE}:
+            self._journal.acknowledge(lines)
+
+    def _back_off(self) -> None:
+        # Not shortened by `finish`: the portal is away, and haste would not bring it back.
+        time.sleep(self._back_off_s)
+        self._back_off_s = min(self._back_off_s * 2, _LAST_BACK_OFF_S)
+
+
+def _stored_prefix(lines: list[bytes], acknowledged: dict[int, int]) -> list[bytes]:
+    for index, line in enumerate(lines):
+        rank, seq = number_of(line)
+        if seq > acknowledged.get(rank, 0):
+            return lines[:index]
+    return lines

@@ -1,0 +1,208 @@
+"""How an attempt ended: a reason, what happened and where, what to do, and the proof. Pure."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
+EVIDENCE_LENGTH = 4000
+
+
+class Where(NamedTuple):
+    """A node, in words for the user."""
+
+    rank: int
+    address: str
+
+    def __str__(self) -> str:
+        return "rank {} ({})".format(self.rank, self.address)
+
+
+class Verdict(NamedTuple):
+    """The content of the end frame."""
+
+    reason: str
+    message: str
+    hint: str = ""
+    exit_code: int | None = None
+    evidence: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether everything went as the user wanted."""
+        return self.reason == "COMPLETED"
+
+    def to_frame(self) -> dict[str, Any]:
+        """Fields of the end frame, bounded."""
+        return dict(self._asdict(), evidence=self.evidence[-EVIDENCE_LENGTH:])
+
+
+def completed() -> Verdict:
+    """All commands returned 0."""
+    return Verdict("COMPLETED", "The program finished.", exit_code=0)
+
+
+def stopped(signal_name: str) -> Verdict:
+    """Somebody outside told a runner to end."""
+    return Verdict(
+        "CANCELLED_BY_USER",
+        "The attempt was stopped from outside ({}).".format(signal_name),
+        "Run it again when you want it.",
+    )
+
+
+def setup_failed(where: Where, exit_code: int, evidence: str) -> Verdict:
+    """`setup` returned something other than 0."""
+    return Verdict(
+        "SETUP",
+        "setup failed on {}: it {}.".format(where, ended_with(exit_code)),
+        "See the log's setup stream of this rank; correct `setup` and run again.",
+        exit_code,
+        evidence,
+    )
+
+
+def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
+    """`setup` went on for longer than it may."""
+    return Verdict(
+        "SETUP",
+        "setup on {} did not finish within {:g} s.".format(where, seconds),
+        "Look at the last setup lines of this rank for what it waits for.",
+        evidence=evidence,
+    )
+
+
+def never_joined(where: Where, seconds: float) -> Verdict:
+    """A rank's runner did not connect to rank 0."""
+    return Verdict(
+        "WORKER_NEVER_READY",
+        "The runner of {} did not report to rank 0 within {:g} s.".format(where, seconds),
+        "Check that this node is up and may open connections to rank 0.",
+    )
+
+
+def worker_never_ready(where: Where, port: int, why: str, evidence: str) -> Verdict:
+    """A Monarch worker did not come to listen; `why` continues the sentence."""
+    return Verdict(
+        "WORKER_NEVER_READY",
+        "The worker of {} never listened on port {}: {}.".format(where, port, why),
+        _worker_hint(evidence),
+        evidence=evidence,
+    )
+
+
+def _worker_hint(evidence: str) -> str:
+    if "No module named 'monarch" in evidence:
+        return "Install torchmonarch in this Python: `setup: pip install torchmonarch`."
+    if "ModuleNotFoundError" in evidence or "ImportError" in evidence:
+        return "The worker's Python lacks something Monarch needs; install it in `setup`."
+    if "ddress already in use" in evidence or "AddrInUse" in evidence:
+        return "Another program has the port; choose another one with `portal.port`."
+    return "See the last lines of this rank's log."
+
+
+def worker_lost(where: Where, what: str, evidence: str) -> Verdict:
+    """A worker was there and is not any more; `what` is a sentence's end."""
+    return Verdict(
+        "WORKER_LOST",
+        "The worker of {} was lost: {}.".format(where, what),
+        "If the node is well, see the last lines of this rank; else run again.",
+        evidence=evidence,
+    )
+
+
+def proc_lost(what: str, exit_code: int, evidence: str) -> Verdict:
+    """Monarch told the driver that a process of its meshes is gone."""
+    return Verdict(
+        "WORKER_LOST",
+        "A process of the meshes died: {}.".format(what.rstrip(".")),
+        "See the last lines of its rank: a crash, an exit in user code, or memory.",
+        exit_code,
+        evidence,
+    )
+
+
+def runner_lost(where: Where) -> Verdict:
+    """The runner itself died; its guardian says so."""
+    return Verdict(
+        "WORKER_LOST",
+        "The runner of {} was killed; everything it had started was ended.".format(where),
+        "Something outside killed it; look for memory pressure on this node, or run again.",
+    )
+
+
+def out_of_memory(where: Where, what: str, exit_code: int, evidence: str) -> Verdict:
+    """The kernel's counter says so."""
+    return Verdict(
+        "OOM",
+        "{} of {} was killed because memory ran out.".format(what, where),
+        "Ask for more memory, or use less: smaller batches, fewer procs on a host.",
+        exit_code,
+        evidence,
+    )
+
+
+def python_mismatch(driver: str, workers: str, evidence: str = "") -> Verdict:
+    """Monarch crashes when minor versions differ, so nothing was tried."""
+    return Verdict(
+        "PYTHON_MISMATCH",
+        "The driver runs Python {}, but the workers run {}.".format(driver, workers),
+        "Use the same minor version of Python for `run` and for the workers.",
+        evidence=evidence,
+    )
+
+
+def workers_differ(versions: dict[int, str]) -> Verdict:
+    """Workers found different Pythons on their nodes."""
+    listed = ", ".join("rank {}: {}".format(rank, versions[rank]) for rank in sorted(versions))
+    return Verdict(
+        "PYTHON_MISMATCH",
+        "The workers run different versions of Python ({}).".format(listed),
+        "Use one image, or install the same minor version on every node.",
+        evidence=listed,
+    )
+
+
+def command_failed(where: Where, exit_code: int, evidence: str, error: str = "") -> Verdict:
+    """A user's program ended badly; `error` is its own exception, if known."""
+    number = exit_code - 128
+    if error:
+        message = "The program on {} raised {}.".format(where, error.rstrip("."))
+        hint = "See the traceback in the log."
+    elif number == signal.SIGKILL:
+        message = "The program on {} was killed by SIGKILL.".format(where)
+        hint = "Nothing says who did it; running out of memory is the usual cause."
+    elif _signal_name(exit_code):
+        message = "The program on {} {}.".format(where, ended_with(exit_code))
+        hint = "It did not raise: a crash in native code, or a signal from outside."
+    else:
+        message = "The program on {} {}.".format(where, ended_with(exit_code))
+        hint = "See the last lines of this rank's log."
+    return Verdict("USER_CODE", message, hint, exit_code, evidence)
+
+
+def monarch_fault(error: str, exit_code: int, evidence: str) -> Verdict:
+    """Monarch reported a fault that no worker's death explains."""
+    return Verdict(
+        "MONARCH",
+        "Monarch reported a fault: {}.".format(error.rstrip(".")),
+        "An actor or a proc failed; see its lines in the log of its rank.",
+        exit_code,
+        evidence,
+    )
+
+
+def _signal_name(exit_code: int) -> str:
+    try:
+        return signal.Signals(exit_code - 128).name
+    except ValueError:
+        return ""
+
+
+def ended_with(exit_code: int) -> str:
+    """In words: what follows "the program"."""
+    name = _signal_name(exit_code)
+    return "was ended by {}".format(name) if name else "returned exit code {}".format(exit_code)

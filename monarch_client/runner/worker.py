@@ -1,0 +1,26 @@
+"""A Monarch worker, run as a script by a fresh interpreter: `worker.py ADDRESS FACTS`.
+
+Serves at ADDRESS until it is shut down or killed. FACTS is a file in which it says which Python it
+runs on. Time-outs and certificates come through the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+
+def main(address: str, facts: str) -> None:
+    """Serve; returns when a driver shuts the host down."""
+    python = "{}.{}".format(*sys.version_info[:2])
+    Path(facts).write_text(json.dumps({"python": python}))
+    # Processes of a mesh import users' modules from the directory this one runs in.
+    sys.path[0] = ""
+    from monarch.actor import run_worker_loop_until_shutdown
+
+    run_worker_loop_until_shutdown(ca="trust_all_connections", address=address)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,158 @@
+"""A portal that only takes frames: it stores, checks and acknowledges them, or misbehaves to order."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Frame = dict[str, Any]
+
+
+class FakeIngest:
+    """Frames by (rank, seq), each stored once; `faults` are statuses answered before storing."""
+
+    def __init__(self, token: str = "secret-token", port: int = 0) -> None:
+        self.token = token
+        self.frames: list[Frame] = []
+        self.faults: list[int] = []
+        self.lost_answers = 0
+        self.delay_s = 0.0
+        self.refuse: Callable[[Frame], bool] = lambda _frame: False
+        self.requests: list[int] = []
+        self.duplicates = 0
+        self.holes: list[tuple[int, int]] = []
+        self._highest: dict[int, int] = {}
+        self._changed = threading.Condition()
+        self._port = port
+        self._server: ThreadingHTTPServer | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Begin to listen, after `stop` at the same port."""
+        self._server = _Server(("127.0.0.1", self._port), self._handler())
+        self._port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def move(self) -> None:
+        """Stop, and start again at another port."""
+        self.stop()
+        self._port = 0
+        self.start()
+
+    def stop(self) -> None:
+        """Refuse connections."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def wait_for(self, condition: Callable[[], Any], seconds: float = 30.0) -> None:
+        """Wait until the frames fulfil `condition`."""
+        with self._changed:
+            if not self._changed.wait_for(condition, seconds):
+                message = f"not in {seconds} s; last frames: {self.frames[-12:]}"
+                raise AssertionError(message)
+
+    def of_kind(self, kind: str, rank: int | None = None) -> list[Frame]:
+        return [
+            frame
+            for frame in list(self.frames)
+            if frame["kind"] == kind and rank in (None, frame["rank"])
+        ]
+
+    def texts(self, stream: str = "stdout", rank: int | None = None) -> list[str]:
+        return [frame["text"] for frame in self.of_kind("line", rank) if frame["stream"] == stream]
+
+    @property
+    def end(self) -> Frame:
+        """The end frame, waited for."""
+        self.wait_for(lambda: self.of_kind("end"))
+        return self.of_kind("end")[0]
+
+    def take(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """One request: status and answer."""
+        with self._changed:
+            self.requests.append(len(body))
+            if self.faults:
+                return self.faults.pop(0), {}
+            batch = [json.loads(line) for line in body.splitlines()]
+            if any(self.refuse(frame) for frame in batch):
+                return 400, {"detail": "a frame I do not like"}
+            for frame in batch:
+                self._store(frame)
+            self._changed.notify_all()
+            return 200, {"acked": {str(rank): seq for rank, seq in self._highest.items()}}
+
+    def _store(self, frame: Frame) -> None:
+        rank, seq = frame["rank"], frame["seq"]
+        expected = self._highest.get(rank, 0) + 1
+        if seq < expected:
+            self.duplicates += 1
+            return
+        if seq > expected:
+            self.holes.append((rank, seq))
+        self._highest[rank] = seq
+        self.frames.append({**frame, "received": time.time()})
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        ingest = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+                time.sleep(ingest.delay_s)
+                if self.headers["Authorization"] != f"Bearer {ingest.token}":
+                    status, answer = 401, {}
+                else:
+                    status, answer = ingest.take(body)
+                if ingest.lost_answers and status == 200:
+                    ingest.lost_answers -= 1
+                    self.close_connection = True
+                    return
+                data = json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Stay silent."""
+
+        return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    # A connection kept alive must die with the server, as with a real one.
+    block_on_close = False
+
+    def __init__(self, *args: Any) -> None:
+        self._open: set[Any] = set()
+        super().__init__(*args)
+
+    def get_request(self) -> tuple[Any, Any]:
+        request, address = super().get_request()
+        self._open.add(request)
+        return request, address
+
+    def server_close(self) -> None:
+        super().server_close()
+        for request in self._open:
+            try:
+                request.shutdown(2)
+            except OSError:
+                continue
