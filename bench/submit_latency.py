@@ -1,4 +1,4 @@
-"""From submitting a job to its first line: one-host Monarch jobs here, `ray job submit` beside them.
+"""From submitting a job to its first line: Monarch jobs here, `ray job submit` beside them.
 
 `make bench NAME=submit_latency`. What each figure means is in bench/README.md.
 """
