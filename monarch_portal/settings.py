@@ -21,7 +21,10 @@ MPORTAL_HOME = _home.path
 MPORTAL_PORTAL_FILE = _home.portal_file
 # Without a server named from outside, the portal brings its own and listens on loopback only.
 MPORTAL_EMBEDDED = not _database_url
-MPORTAL_URL = env_str("MPORTAL_URL") or _home.url or "http://127.0.0.1:8000"
+MPORTAL_EMBEDDED_REDIS = not env_secret("REDIS_URL")
+# The embedded portal knows where it listens, and MPORTAL_URL may be the CLI's, naming another one.
+MPORTAL_URL = env_str("MPORTAL_URL") if not MPORTAL_EMBEDDED else _home.url
+MPORTAL_URL = MPORTAL_URL.rstrip("/") or "http://127.0.0.1:8000"
 # It runs users' code on this very machine, so only the embedded set-up has it by default.
 MPORTAL_LOCAL_BACKEND = env_bool("MPORTAL_LOCAL_BACKEND", default=MPORTAL_EMBEDDED)
 MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
@@ -93,6 +96,8 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 # From a checkout nothing is collected: files are served from where they lie.
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
 WHITENOISE_AUTOREFRESH = DEBUG
+# Sealed logs and other blobs, through Django's default storage: files unless STORAGES says else.
+MEDIA_ROOT = MPORTAL_HOME / "blobs"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 LOGGING = logging_config(env_str("MPORTAL_LOG_LEVEL", "INFO"))
 

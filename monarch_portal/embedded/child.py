@@ -10,11 +10,27 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from monarch_portal.embedded.account import Account, ourselves
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Process(Protocol):
+    """What a started program and a forked role have in common."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code once it has ended; subprocess.TimeoutExpired after `timeout` seconds."""
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal; nothing if it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +42,14 @@ class Program:
     account: Account = field(default_factory=ourselves)
     env: Mapping[str, str] | None = None
     on_orphaned: signal.Signals = signal.SIGTERM
-    cwd: Path = Path("/")
 
 
-def start(program: Program) -> subprocess.Popen[bytes]:
+def start(program: Program) -> Process:
     """Start `program` in a session of its own, its output appended to its log file."""
     parent = os.getpid()
 
     def before_exec() -> None:
-        _libc.prctl(PR_SET_PDEATHSIG, program.on_orphaned)
-        if os.getppid() != parent:
-            os._exit(1)
+        signal_when_orphaned(program.on_orphaned, parent)
 
     switch = program.account.changes
     with program.log.open("ab") as log:
@@ -45,7 +58,7 @@ def start(program: Program) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=program.cwd,
+            cwd="/",
             env=dict(program.env) if program.env is not None else None,
             start_new_session=True,  # Ctrl-C in a terminal reaches the starter alone
             user=program.account.uid if switch else None,
@@ -56,9 +69,24 @@ def start(program: Program) -> subprocess.Popen[bytes]:
         )
 
 
-def stop(
-    process: subprocess.Popen[bytes], *, signals: Sequence[signal.Signals], patience_s: float
-) -> None:
+def signal_when_orphaned(number: signal.Signals, parent: int) -> None:
+    """In a child: have the kernel send `number` when `parent` ends, even if it is killed."""
+    _libc.prctl(PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def redirect_output(log: Path) -> None:
+    """Have this process read nothing and print to the end of `log`."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    os.close(nothing)
+    os.close(output)
+
+
+def stop(process: Process, *, signals: Sequence[signal.Signals], patience_s: float) -> None:
     """Send each signal in turn, waiting `patience_s` after each, and SIGKILL at last."""
     for number in (*signals, signal.SIGKILL):
         if process.poll() is not None:
@@ -70,9 +98,7 @@ def stop(
             continue
 
 
-def wait_until_ready(
-    process: subprocess.Popen[bytes], is_ready: Callable[[], bool], *, timeout_s: float
-) -> bool:
+def wait_until_ready(process: Process, is_ready: Callable[[], bool], *, timeout_s: float) -> bool:
     """Whether `is_ready` came true while the process lived and before the time-out."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline and process.poll() is None:

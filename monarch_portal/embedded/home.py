@@ -37,7 +37,7 @@ class Home:
         return cls(_default_parent() / f"{checkout.name[:16]}-{_digest(resolved)}")
 
     def make(self) -> None:
-        """Make what is missing. Servers and jobs of root's portal pass through, but list nothing."""
+        """Make what is missing. Root's servers and jobs pass through it, but list nothing."""
         mode = 0o711 if os.geteuid() == 0 else 0o700
         self.path.mkdir(mode=mode, parents=True, exist_ok=True)
         self.path.chmod(mode)
@@ -48,6 +48,7 @@ class Home:
         _require_own(self.sockets)
         self.sockets.chmod(mode)
         secret_in(self._secret_key_file)
+        secret_in(self.postgres.secret)
 
     @property
     def number(self) -> int:
@@ -122,6 +123,16 @@ class Home:
         unfinished.write_text(json.dumps({"url": url}))
         unfinished.chmod(0o644)
         unfinished.rename(self.portal_file)
+
+    @property
+    def process_table(self) -> Path:
+        """The portal's processes, for the start after a kill."""
+        return self.path / "processes.json"
+
+    @property
+    def lock(self) -> Path:
+        """Locked by the portal that runs on this home."""
+        return self.path / "lock"
 
     @property
     def admin_token_file(self) -> Path:

@@ -17,6 +17,7 @@ from psycopg import sql
 
 from monarch_portal.embedded import binaries, child
 from monarch_portal.embedded.account import Account, borrowed_account
+from monarch_portal.embedded.child import Process
 from monarch_portal.embedded.errors import DataVersionError, EmbeddedError, ServerStartError
 from monarch_portal.embedded.private_files import make_private, secret_in, write_owned
 from monarch_portal.embedded.server_paths import DATABASE, PostgresPaths
@@ -56,9 +57,9 @@ class PostgresServer:
         self._account = account
         self._durable = durable
         self._bin = binaries.postgres_bin(account, paths.copies)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
-    def start(self) -> None:
+    def start(self) -> Process:
         """Start the server, making its data first if there is none. Returns when it answers.
 
         DataVersionError: the data is of another major version. ServerStartError: it did not start.
@@ -73,6 +74,7 @@ class PostgresServer:
             self.stop()
             raise ServerStartError(f"PostgreSQL did not start:\n{child.tail(self._paths.log)}")
         self._make_database()
+        return self.process
 
     def stop(self) -> None:
         """End the server: politely (roll back, disconnect), then harder. Safe to repeat."""

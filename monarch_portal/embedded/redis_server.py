@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 
 import redis
 
 from monarch_portal.embedded import binaries, child
 from monarch_portal.embedded.account import Account
+from monarch_portal.embedded.child import Process
 from monarch_portal.embedded.errors import ServerStartError
 from monarch_portal.embedded.private_files import make_private
 from monarch_portal.embedded.server_paths import RedisPaths
@@ -38,9 +38,9 @@ class RedisServer:
         self._paths = paths
         self._account = account
         self._binary = binaries.redis_server(account, paths.copies)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
 
-    def start(self) -> None:
+    def start(self) -> Process:
         """Start the server and return when it answers; ServerStartError otherwise."""
         make_private(self._paths.sockets, self._account)
         self._paths.socket.unlink(missing_ok=True)
@@ -48,6 +48,7 @@ class RedisServer:
         if not child.wait_until_ready(self.process, self._answers, timeout_s=START_TIMEOUT_S):
             self.stop()
             raise ServerStartError(f"Redis did not start:\n{child.tail(self._paths.log)}")
+        return self.process
 
     def stop(self) -> None:
         """End the server. Safe to repeat."""

@@ -1,0 +1,83 @@
+"""What each of the portal's own processes does. Each runs in a fork, so nothing starts early."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import signal
+import socket
+
+import uvicorn
+from celery.apps.beat import Beat
+from celery.apps.worker import Worker
+from django.conf import settings
+from django.core.management import call_command, get_commands
+
+from monarch_portal.celery import app
+
+# A browser's live stream stays open for ever; this is how long web waits for it when it stops.
+WEB_GRACE_S = 3
+
+# Imported before the forks, so that they share it.
+PRELOADED = (
+    "celery.concurrency.thread",
+    "celery.worker.consumer",
+    "celery.worker.strategy",
+    "jobs.tasks",
+    "kombu.transport.redis",
+    "monarch_portal.asgi",
+    "psycopg_pool",
+    "uvicorn.lifespan.off",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
+)
+
+
+def preload() -> None:
+    """Import what the roles need. Opens no connection and starts no thread."""
+    for module in (*PRELOADED, settings.ROOT_URLCONF):
+        importlib.import_module(module)
+
+
+def prepare() -> str:
+    """Bring the database up to date, make the first user. Returns a sign-in link's path."""
+    call_command("prepare")
+    output = io.StringIO()
+    call_command("sign_in_link", path_only=True, stdout=output)
+    return output.getvalue().strip()
+
+
+def web(listener: socket.socket) -> None:
+    """Serve pages and REST on `listener`."""
+    config = uvicorn.Config(
+        "monarch_portal.asgi:application",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=WEB_GRACE_S,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def worker() -> None:
+    """Run Celery tasks in threads."""
+    without = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
+    process = Worker(app=app, pool="threads", loglevel="WARNING", quiet=True, **without)
+    process.start()
+    raise SystemExit(process.exitcode)
+
+
+def beat() -> None:
+    """Send the tick of each reconciler."""
+    Beat(app=app, loglevel="WARNING", quiet=True).run()
+
+
+def follower() -> None:
+    """Carry frames from nodes that can't reach the portal."""
+    if "follower" in get_commands():
+        call_command("follower")
+    else:
+        signal.pause()

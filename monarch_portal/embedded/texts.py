@@ -1,0 +1,33 @@
+"""What the portal says in a terminal when it starts and when it is asked how it is."""
+
+from __future__ import annotations
+
+from monarch_portal.embedded.home import Home
+from monarch_portal.embedded.status import PortalStatus
+
+
+def starting(home: Home) -> str:
+    """The first line of a start."""
+    if home.postgres.data.exists():
+        return "Starting the portal ..."
+    return "Starting the portal for the first time: making its database ..."
+
+
+def running(home: Home, sign_in_path: str, *, stays: bool) -> str:
+    """Address, sign-in link, where data lies, how to stop."""
+    lines = [
+        ("Monarch portal", home.url),
+        ("Sign in, once", home.url + sign_in_path),
+        ("Data and logs", str(home.path)),
+        ("To stop", "Ctrl-C here, or `make stop`. Jobs go on." if stays else "make stop"),
+    ]
+    return "\n" + "\n".join(f"  {label:<16}{value}" for label, value in lines) + "\n"
+
+
+def status(found: PortalStatus) -> str:
+    """A line for each process, and the sum."""
+    if not found.running:
+        return f"No portal runs here. Data: {found.home}"
+    lines = [f"Running at {found.url}", f"Data: {found.home}"]
+    lines += [f"  {one.name:<12}{one.pid:>8}{one.memory_mb:>9.1f} MB" for one in found.processes]
+    return "\n".join([*lines, f"  {'together':<20}{found.memory_mb:>9.1f} MB"])
