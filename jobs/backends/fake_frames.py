@@ -1,0 +1,80 @@
+"""The frames that the runner of a fake cluster would have written, as a function of the time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened on a fake cluster, in seconds since the epoch."""
+
+    num_nodes: int
+    up_at: float
+    ends_at: float | None
+    lines: tuple[str, ...]
+    exit_code: int
+    was_stopped: bool
+
+
+def frames_of(story: Story, now: float) -> Iterator[bytes]:
+    """The frames of all that has happened by `now`, as NDJSON, in order."""
+    numbers = [0] * story.num_nodes
+    for at, rank, kind, fields in _events(story):
+        if at > now:
+            return
+        numbers[rank] += 1
+        frame = {"rank": rank, "seq": numbers[rank], "t": at, "kind": kind, **fields}
+        yield json.dumps(frame).encode() + b"\n"
+
+
+def _events(story: Story) -> Iterator[tuple[float, int, str, dict[str, Any]]]:
+    for rank in range(story.num_nodes):
+        yield story.up_at, rank, "worker", _worker("RUNNING")
+    for name, phase in (("setup", "begin"), ("setup", "end"), ("run", "begin")):
+        yield story.up_at, 0, "stage", _stage(name, phase, ok=True)
+    for line in story.lines:
+        yield story.up_at, 0, "line", {"stream": "stdout", "text": line, "more": False}
+    if story.ends_at is None:
+        return
+    exit_code = 143 if story.was_stopped else story.exit_code
+    yield story.ends_at, 0, "stage", _stage("run", "end", ok=exit_code == 0)
+    for rank in range(story.num_nodes):
+        yield story.ends_at, rank, "exit", {"exit_code": exit_code}
+        yield story.ends_at, rank, "worker", _worker("EXITED", exit_code)
+    yield story.ends_at, 0, "end", _end(story, exit_code)
+
+
+def _worker(status: str, exit_code: int | None = None) -> dict[str, Any]:
+    return {
+        "status": status,
+        "address": "",
+        "mesh": "",
+        "pid": 1,
+        "python": "3.11",
+        "exit_code": exit_code,
+        "detail": "",
+    }
+
+
+def _stage(name: str, phase: str, *, ok: bool) -> dict[str, Any]:
+    return {"stage": name, "phase": phase, "ok": ok, "detail": ""}
+
+
+def _end(story: Story, exit_code: int) -> dict[str, Any]:
+    reason, message = "COMPLETED", "The program ended."
+    if story.was_stopped:
+        reason, message = "CANCELLED_BY_USER", "The program was told to stop."
+    elif exit_code != 0:
+        reason, message = "USER_CODE", f"The program ended with exit code {exit_code}."
+    hint = "" if reason == "COMPLETED" else "See the last lines of the log."
+    return {
+        "reason": reason,
+        "exit_code": exit_code,
+        "message": message,
+        "hint": hint,
+        "evidence": "",
+    }

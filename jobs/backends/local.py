@@ -1,0 +1,214 @@
+"""The local backend: every node is a real process on an address of its own on this machine.
+
+This file is the order of things; how each is done is in the local_* modules beside it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
+from jobs.backends.local_folders import ClusterFolder, Record, make_directory
+from jobs.backends.local_isolation import jobs_get_own_user, start_nodes
+from jobs.backends.local_journal import unacknowledged_frames
+from jobs.backends.local_limits import find_obstacles
+from jobs.backends.local_nodes import (
+    Layout,
+    UploadOpener,
+    lay_out_node,
+    link_tmp,
+    node_start,
+    place_runner,
+    ports_of,
+    unlink_tmp,
+)
+from jobs.backends.local_processes import kill_all
+from jobs.backends.local_python import PortalPython
+from jobs.backends.local_runner import built_runner
+from jobs.backends.local_slots import Slot, SlotLeases
+from jobs.backends.trust import new_authority
+from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOptions:
+    """What an installation decides about its local backend."""
+
+    directory: Path  # clusters lie in it, one directory each
+    leases: Path  # shared by all installations that could take each other's user ids
+    nodes: int
+    portal_file: Path | None
+    grace_s: float = 10.0
+
+
+class LocalBackend:
+    """Runs attempts on this machine. Holds no state: directories, leases and processes are it."""
+
+    name = "local"
+    carrier: Literal["push", "pull"] = "push"
+
+    def __init__(self, options: LocalOptions, open_upload: UploadOpener) -> None:
+        self._options = options
+        self._open_upload = open_upload
+        self._leases = SlotLeases(options.leases, start=str(options.directory))
+        self._python = PortalPython.current()
+
+    def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
+        """What this machine cannot do of `spec`, as (path, sentence)."""
+        return find_obstacles(spec, self._options.nodes)
+
+    def capacity_nodes(self) -> int:
+        """How many nodes this machine may run at once."""
+        return self._options.nodes
+
+    def launch(self, request: LaunchRequest) -> None:
+        """Lay out the nodes and start a runner on each. A repeated call starts what is missing."""
+        folder = self._folder(request.cluster_name)
+        with folder.locked() as lock:
+            record = self._admitted(folder, request)
+            layout = self._layout(folder, request, record)
+            place_runner(built_runner(self._options.directory), folder.runner)
+            missing = [rank for rank in range(record.num_nodes) if not folder.has_started(rank)]
+            for rank in missing:
+                lay_out_node(layout, rank, self._python, self._open_upload)
+                link_tmp(layout, rank)
+            if missing:
+                starts = [node_start(layout, rank, self._python) for rank in missing]
+                start_nodes(starts, layout.uid, self._needed(folder), lock)
+
+    def observe(self, cluster_name: str) -> ClusterView:
+        """What is there now. A launch that was cut off before anything started counts as GONE."""
+        folder = self._folder(cluster_name)
+        record, slot = folder.record(), self._leases.find(folder.path)
+        ranks = range(record.num_nodes if record else 0)
+        started = [folder.has_started(rank) for rank in ranks]
+        if folder.is_locked and not all(started or [False]):
+            return ClusterView(ClusterPhase.STARTING)
+        if slot is None or not any(started):
+            return ClusterView(ClusterPhase.GONE)
+        nodes = tuple(_node_view(folder, slot, rank) for rank in ranks)
+        is_up = any(node.alive for node in nodes)
+        return ClusterView(ClusterPhase.UP if is_up else ClusterPhase.ENDED, nodes)
+
+    def stop(self, cluster_name: str, grace_s: float) -> None:
+        """Ask rank 0's runner to end the attempt, or all others if that one is dead.
+
+        The grace is the one the runners were started with; none at all kills at once.
+        """
+        folder = self._folder(cluster_name)
+        record = folder.record()
+        if record is None:
+            return
+        if grace_s <= 0:
+            kill_all(cluster_name, self._uid(folder))
+            return
+        runners = [folder.runner_process(rank) for rank in range(record.num_nodes)]
+        alive = [runner for runner in runners if runner is not None]
+        for runner in alive[:1] if runners[0] is not None else alive:
+            runner.send(signal.SIGTERM)
+
+    def leftovers(self, cluster_name: str) -> Leftovers:
+        """Frames left in the journal on rank 0."""
+        folder = self._folder(cluster_name)
+        if folder.record() is None:
+            return Leftovers()
+        state = folder.node(0).state
+        return Leftovers(unacknowledged_frames(folder.runner, state, self._uid(folder)))
+
+    def tear_down(self, cluster_name: str) -> None:
+        """Kill what is alive, delete the directory, give back network and user id, in this order.
+
+        NotYetGoneError: a process hangs in the kernel and won't die yet.
+        """
+        folder = self._folder(cluster_name)
+        if folder.path.exists():
+            with folder.locked():
+                if not kill_all(cluster_name, self._uid(folder)):
+                    raise NotYetGoneError(f"Some processes of {cluster_name} do not die yet.")
+                record = folder.record()
+                for rank in range(record.num_nodes if record else 0):
+                    unlink_tmp(folder, rank)
+                folder.remove()
+        self._leases.release(folder.path)
+
+    def _folder(self, cluster_name: str) -> ClusterFolder:
+        if not cluster_name or "/" in cluster_name or cluster_name.startswith("."):
+            raise BackendError(f"{cluster_name!r} is not the name of a cluster.")
+        return ClusterFolder(self._options.directory / cluster_name)
+
+    def _uid(self, folder: ClusterFolder) -> int | None:
+        slot = self._leases.find(folder.path)
+        return slot.uid if slot is not None and jobs_get_own_user() else None
+
+    def _needed(self, folder: ClusterFolder) -> list[Path]:
+        portal_file = self._options.portal_file
+        return [*self._python.prefixes, folder.path, *([portal_file.parent] if portal_file else [])]
+
+    def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:
+        """The cluster's record; made, together with its lease, if there is room for its nodes."""
+        with self._admission():
+            record = folder.record()
+            if record is None:
+                try:
+                    self._require_room(request.num_nodes)
+                except NoCapacityError:
+                    folder.remove()
+                    raise
+                authority = new_authority(request.cluster_name)
+                record = Record(request.num_nodes, authority.certificate, authority.key)
+                folder.write_record(record)
+        return record
+
+    @contextmanager
+    def _admission(self) -> Iterator[None]:
+        """One cluster is admitted at a time, so that two cannot both take the last room."""
+        make_directory(self._options.directory, 0o711)
+        with (self._options.directory / "admission.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _require_room(self, num_nodes: int) -> None:
+        used = sum(record.num_nodes for record in self._records())
+        if used + num_nodes > self._options.nodes:
+            raise NoCapacityError(
+                f"This machine runs at most {self._options.nodes} nodes at once; {used} are taken "
+                f"and this job needs {num_nodes}."
+            )
+
+    def _records(self) -> Iterable[Record]:
+        for path in self._options.directory.iterdir():
+            record = ClusterFolder(path).record() if path.is_dir() else None
+            if record is not None:
+                yield record
+
+    def _layout(self, folder: ClusterFolder, request: LaunchRequest, record: Record) -> Layout:
+        own_user = jobs_get_own_user()
+        ports = ports_of(request.spec)
+        slot = self._leases.take(
+            folder.path,
+            [(rank, port) for rank in range(record.num_nodes) for port in ports],
+            own_uid=own_user,
+        )
+        return Layout(
+            folder=folder,
+            request=request,
+            record=record,
+            slot=slot,
+            uid=slot.uid if own_user else None,
+            portal_file=self._options.portal_file,
+            grace_s=self._options.grace_s,
+        )
+
+
+def _node_view(folder: ClusterFolder, slot: Slot, rank: int) -> NodeView:
+    alive = folder.is_alive(rank)
+    return NodeView(rank, slot.address(rank), alive, "" if alive else folder.output(rank))

@@ -1,0 +1,247 @@
+"""Where things of a local cluster lie, who may read them, and how they go away again.
+
+<cluster>/                the portal's; other users pass through
+    cluster.json          0600: the record
+    runner.pyz
+    started-K  output-K   made by the launcher
+    rank-K/               0700, the job's: attempt.json workdir/ state/ tmp/ python/
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.backends.local_processes import Process, boot_id, process_of
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What must not change when a launch is repeated. Field names are those in cluster.json."""
+
+    num_nodes: int
+    ca_cert: str
+    ca_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFolder:
+    """One node's directory, as the portal knows it."""
+
+    path: Path
+
+    @property
+    def attempt_file(self) -> Path:
+        """What the runner is told."""
+        return self.path / "attempt.json"
+
+    @property
+    def workdir(self) -> Path:
+        """Where users' code lies and runs."""
+        return self.path / "workdir"
+
+    @property
+    def state(self) -> Path:
+        """The runner's own."""
+        return self.path / "state"
+
+    @property
+    def tmp(self) -> Path:
+        """The node's temporary files."""
+        return self.path / "tmp"
+
+    @property
+    def python(self) -> Path:
+        """The node's Python environment."""
+        return self.path / "python"
+
+    def place_of(self, target: str) -> Path | None:
+        """Where an upload goes: the working directory, a path in it or below ~; None elsewhere."""
+        if target == "workdir":
+            return self.workdir
+        in_home = target.startswith("~/")
+        path = Path(target[2:] if in_home else target)
+        if path.is_absolute() or ".." in path.parts:
+            return None
+        return (self.path if in_home else self.workdir) / path
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFolder:
+    """The directory of one cluster. Nothing is made before it is locked for a launch."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+        return self.path.name
+
+    @property
+    def runner(self) -> Path:
+        """The program that every node runs."""
+        return self.path / "runner.pyz"
+
+    def node(self, rank: int) -> NodeFolder:
+        """The directory of node `rank`."""
+        return NodeFolder(self.path / f"rank-{rank}")
+
+    def started_file(self, rank: int) -> Path:
+        """Names the process that became the node's runner; there from the moment it started."""
+        return self.path / f"started-{rank}"
+
+    def output_file(self, rank: int) -> Path:
+        """What the launcher and the runner itself print: normally nothing."""
+        return self.path / f"output-{rank}"
+
+    def record(self) -> Record | None:
+        """The record; None until a launch has got that far."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return Record(**json.loads((self.path / "cluster.json").read_text()))
+        return None
+
+    def write_record(self, record: Record) -> None:
+        """Write the record, whole or not at all."""
+        write_private(self.path / "cluster.json", asdict(record))
+
+    def has_started(self, rank: int) -> bool:
+        """Whether a runner was ever started on node `rank`."""
+        return self.started_file(rank).exists()
+
+    def runner_process(self, rank: int) -> Process | None:
+        """The node's runner, if it is alive."""
+        with suppress(FileNotFoundError, ValueError):
+            boot, pid, ticks = self.started_file(rank).read_text().split()
+            process = process_of(int(pid))
+            if process is not None and process.started == int(ticks) and boot == boot_id():
+                return process
+        return None
+
+    def is_alive(self, rank: int) -> bool:
+        """Whether the node's runner, or the part of it that outlived the rest, is alive.
+
+        The lock is looked at only when the process is gone: no runner can want it any more.
+        """
+        return self.runner_process(rank) is not None or is_held(self.node(rank).state / "lock")
+
+    def output(self, rank: int) -> str:
+        """The end of what the node's runner complained about."""
+        with suppress(FileNotFoundError), self.output_file(rank).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 400))
+            return file.read().decode(errors="replace").strip()
+        return ""
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Make the directory if need be, and keep launches and tear-downs apart."""
+        lock = self._lock()
+        try:
+            yield lock
+        finally:
+            os.close(lock)
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether a launch or a tear-down goes on right now."""
+        try:
+            lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
+
+    def _lock(self) -> int:
+        while True:
+            make_directory(self.path, 0o711)
+            with suppress(FileNotFoundError):
+                lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                # Whoever held it before us may have removed the directory.
+                if self._is(lock):
+                    return lock
+                os.close(lock)
+
+    def _is(self, lock: int) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(self.path.stat(), os.fstat(lock))
+        return False
+
+    def remove(self) -> None:
+        """Delete everything, the record last. Call it when none of the job's processes is left."""
+        for path in sorted(self.path.iterdir(), key=lambda path: path.name == "cluster.json"):
+            remove_tree(path)
+        self.path.rmdir()
+
+
+def make_directory(path: Path, mode: int) -> None:
+    """Make a directory with exactly this mode, whatever the umask. Silent if it is there."""
+    with suppress(FileExistsError):
+        path.mkdir(parents=True)
+        path.chmod(mode)
+
+
+def is_held(lock: Path) -> bool:
+    """Whether some process has locked the file. The file belongs to the job: it may be anything."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def write_private(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON that only the owner may read, whole or not at all."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(content, file)
+    draft.replace(path)
+
+
+def give_to(path: Path, uid: int) -> None:
+    """Make `uid` the owner of everything in `path`; links themselves, not what they point to."""
+    os.chown(path, uid, uid, follow_symlinks=False)
+    for directory, subdirectories, files in os.walk(path):
+        for name in (*subdirectories, *files):
+            os.chown(Path(directory, name), uid, uid, follow_symlinks=False)
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a file or a tree, also where its owner took away the right to. Silent if gone."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    try:
+        shutil.rmtree(path)
+    except PermissionError:
+        _open_up(path)
+        shutil.rmtree(path)
+
+
+def _open_up(path: Path) -> None:
+    path.chmod(stat.S_IRWXU)
+    for directory, subdirectories, _ in os.walk(path):
+        for name in subdirectories:
+            subdirectory = Path(directory, name)
+            if not subdirectory.is_symlink():
+                subdirectory.chmod(stat.S_IRWXU)

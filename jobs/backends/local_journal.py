@@ -1,0 +1,44 @@
+"""Reads what a dead runner had not delivered.
+
+The journal lies in a directory that belongs to the job and may hold anything: links, pipes, trash.
+A child reads it, as the job's user, bounded in time and memory, with the runner's own code.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Everything is loaded before root is given up: the job's user may not reach the interpreter.
+_READ_JOURNAL = """
+import os, resource, signal, sys
+from pathlib import Path
+runner, state, uid = sys.argv[1:]
+sys.path.insert(0, runner)
+from monarch_client.runner.journal import read_leftovers
+os.chdir(state)
+if uid:
+    os.setgroups([]); os.setresgid(*[int(uid)] * 3); os.setresuid(*[int(uid)] * 3)
+resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
+signal.alarm(300)
+for line in read_leftovers(Path("journal")):
+    sys.stdout.buffer.write(line)
+"""
+
+
+def unacknowledged_frames(runner: Path, state: Path, uid: int | None) -> Iterator[bytes]:
+    """Lines of the journal in `state`, in order, as far as they can be read.
+
+    `runner` is the program that wrote them; `uid` the job's user, None for our own.
+    """
+    if not state.is_dir():
+        return
+    user = "" if uid is None else str(uid)
+    command = [sys.executable, "-I", "-S", "-c", _READ_JOURNAL, str(runner), str(state), user]
+    with subprocess.Popen(
+        command, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        assert child.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
+        yield from child.stdout

@@ -1,0 +1,192 @@
+"""Lays out a node before its runner starts: uploads, Python, attempt.json, owner."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.backends.base import LaunchRequest
+from jobs.backends.local_folders import (
+    ClusterFolder,
+    NodeFolder,
+    Record,
+    give_to,
+    make_directory,
+    remove_tree,
+    write_private,
+)
+from jobs.backends.local_isolation import NodeStart
+from jobs.backends.local_limits import gpus_per_node
+from jobs.backends.local_processes import MARK
+from jobs.backends.local_python import PortalPython, make_environment, search_path
+from jobs.backends.local_slots import Slot
+from jobs.errors import BackendError
+
+DEFAULT_PORT = 22222
+LAST_PORT = 65535
+# Unix sockets below TMPDIR must fit in 107 bytes; Python's own names take some 40 of them.
+LONGEST_TMP = 60
+
+UploadOpener = Callable[[str], AbstractContextManager[Path]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Everything that decides how the nodes of one cluster are laid out."""
+
+    folder: ClusterFolder
+    request: LaunchRequest
+    record: Record
+    slot: Slot
+    uid: int | None
+    portal_file: Path | None
+    grace_s: float
+
+    @property
+    def addresses(self) -> list[str]:
+        """The nodes' addresses, by rank."""
+        return [self.slot.address(rank) for rank in range(self.record.num_nodes)]
+
+
+def ports_of(spec: dict[str, Any]) -> tuple[int, int]:
+    """The workers' port, and the runners' own."""
+    port = int(spec.get("portal", {}).get("port") or DEFAULT_PORT)
+    return port, port + 1 if port < LAST_PORT else port - 1
+
+
+def lay_out_node(
+    layout: Layout, rank: int, python: PortalPython, open_upload: UploadOpener
+) -> None:
+    """Make node `rank`'s directory, whole or not at all. Silent if it is there."""
+    final = layout.folder.node(rank)
+    if final.path.exists():
+        return
+    draft = NodeFolder(layout.folder.path / f"new-{rank}")
+    remove_tree(draft.path)
+    for directory in (draft.path, draft.workdir, draft.state, draft.tmp):
+        make_directory(directory, 0o700)
+    for upload in layout.request.uploads:
+        with open_upload(upload.reference) as archive:
+            _unpack(archive, draft, upload.target)
+    make_environment(draft.python, python)
+    write_private(draft.attempt_file, attempt_config(layout))
+    if layout.uid is not None:
+        give_to(draft.path, layout.uid)
+    draft.path.rename(final.path)
+
+
+def attempt_config(layout: Layout) -> dict[str, Any]:
+    """What attempt.json holds; `monarch_client.runner.config` reads it."""
+    request, spec, record = layout.request, layout.request.spec, layout.record
+    port, hub_port = ports_of(spec)
+    return {
+        "format": 1,
+        "attempt_id": request.attempt_id,
+        "job_id": request.job_id,
+        "attempt_number": request.attempt_number,
+        "project": request.project_slug,
+        "job_name": request.job_name,
+        "portal_url": request.portal_url,
+        "portal_file": str(layout.portal_file) if layout.portal_file else None,
+        "token": request.token,
+        "nodes": [
+            {"rank": rank, "address": address} for rank, address in enumerate(layout.addresses)
+        ],
+        "setup": spec.get("setup"),
+        "run": spec.get("run") or "",
+        "envs": {**(spec.get("envs") or {}), **(spec.get("secrets") or {})},
+        "meshes": spec.get("portal", {}).get("meshes") or None,
+        "port": port,
+        "hub_port": hub_port,
+        "tls": {"ca_cert": record.ca_cert, "ca_key": record.ca_key},
+        "python": "python3",
+        "timeouts": {"grace_s": layout.grace_s},
+    }
+
+
+def node_start(layout: Layout, rank: int, python: PortalPython) -> NodeStart:
+    """How to start the runner of node `rank`."""
+    node = layout.folder.node(rank)
+    interpreter = str(node.python / "bin" / "python3")
+    options = {"--config": node.attempt_file, "--rank": rank, "--root": node.path}
+    return NodeStart(
+        rank=rank,
+        command=[
+            interpreter,
+            str(layout.folder.runner),
+            *(str(part) for option in options.items() for part in option),
+        ],
+        environment=_environment(layout, rank, python),
+        cwd=str(node.workdir),
+        tmp=str(node.tmp),
+        started=str(layout.folder.started_file(rank)),
+        output=str(layout.folder.output_file(rank)),
+    )
+
+
+def short_tmp(folder: ClusterFolder, rank: int) -> Path:
+    """The link through which a node reaches its temporary files where their path is too long."""
+    return Path(tempfile.gettempdir()) / f"{folder.name}.{rank}"
+
+
+def link_tmp(layout: Layout, rank: int) -> None:
+    """Make that link, where the node has no /tmp of its own and needs one."""
+    link, tmp = short_tmp(layout.folder, rank), layout.folder.node(rank).tmp
+    if layout.uid is None and len(str(tmp)) > LONGEST_TMP and not link.is_symlink():
+        link.symlink_to(tmp)
+
+
+def unlink_tmp(folder: ClusterFolder, rank: int) -> None:
+    """Remove the link, if it is there and ours."""
+    link = short_tmp(folder, rank)
+    if link.is_symlink() and link.readlink() == folder.node(rank).tmp:
+        link.unlink(missing_ok=True)
+
+
+def _environment(layout: Layout, rank: int, python: PortalPython) -> dict[str, str]:
+    """All that a runner finds in its environment: nothing of the portal's own gets there."""
+    node = layout.folder.node(rank)
+    user = getpass.getuser() if layout.uid is None else f"job{layout.uid}"
+    return {
+        "PATH": search_path(node.python, python),
+        "HOME": str(node.path),
+        "USER": user,
+        "LOGNAME": user,
+        "LANG": "C.UTF-8",
+        "TMPDIR": _tmp_directory(layout, rank),
+        "VIRTUAL_ENV": str(node.python),
+        "SKYPILOT_NUM_GPUS_PER_NODE": str(gpus_per_node(layout.request.spec)),
+        MARK: layout.folder.name,
+    }
+
+
+def _tmp_directory(layout: Layout, rank: int) -> str:
+    if layout.uid is not None:
+        return "/tmp"  # noqa: S108 - of its own, see local_launcher
+    tmp = layout.folder.node(rank).tmp
+    return str(tmp if len(str(tmp)) <= LONGEST_TMP else short_tmp(layout.folder, rank))
+
+
+def _unpack(archive: Path, node: NodeFolder, target: str) -> None:
+    place = node.place_of(target)
+    if place is None:
+        raise BackendError(f"{target} lies outside of the job's own directory.")
+    from monarch_client.sync.archive import unpack
+
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unpack(archive, place)
+
+
+def place_runner(built: Path, target: Path) -> None:
+    """Give a cluster its own copy of the runner, so that a newer portal does not change it."""
+    if not target.exists():
+        draft = target.with_suffix(".new")
+        shutil.copyfile(built, draft)
+        draft.chmod(0o644)
+        draft.replace(target)

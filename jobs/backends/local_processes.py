@@ -1,0 +1,143 @@
+"""Who is alive on this machine, and how to end exactly those: by user id, or by a mark.
+
+A process is known by its number and its start time, never by its number or its name alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+# The variable by which a job's processes are told from others of the same user.
+MARK = "MPORTAL_CLUSTER"
+KILL_PATIENCE_S = 5.0
+# Runs as the user whose processes shall end: kill(-1) reaches all of them in one step, so that
+# none can escape by forking. The kernel spares the caller.
+_KILL_ALL = """
+import os, signal, sys
+uid = int(sys.argv[1])
+os.setgroups([]); os.setresgid(uid, uid, uid); os.setresuid(uid, uid, uid)
+try:
+    os.kill(-1, signal.SIGKILL)
+except ProcessLookupError:
+    pass
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, as /proc shows it."""
+
+    pid: int
+    started: int  # clock ticks after boot
+    parent: int
+    session: int
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to exactly this process. Silent if it is gone."""
+        with suppress(ProcessLookupError, PermissionError):
+            handle = os.pidfd_open(self.pid)
+            try:
+                # The handle is held, so the number cannot change hands after this look.
+                now = process_of(self.pid)
+                if now is not None and now.started == self.started:
+                    signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
+
+
+def process_of(pid: int) -> Process | None:
+    """The living process `pid`; None if there is none, or only a zombie."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name stands in brackets and may hold anything, brackets too.
+    fields = text.rpartition(")")[2].split()
+    if fields[0] in {"Z", "X"}:
+        return None
+    return Process(pid, started=int(fields[19]), parent=int(fields[1]), session=int(fields[3]))
+
+
+def boot_id() -> str:
+    """Differs after each start of the machine: process numbers mean nothing across one."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def processes_of_uid(uid: int) -> list[Process]:
+    """All living processes of a user."""
+    return [process for process in _everyone() if _uid_of(process.pid) == uid]
+
+
+def processes_marked(cluster_name: str) -> list[Process]:
+    """Living processes that carry the cluster's mark, with their sessions and their children.
+
+    For jobs that run as the portal's own user. A process that clears its environment is found as
+    long as its parent or one of its session is marked.
+    """
+    everyone = _everyone()
+    found = {process.pid for process in everyone if _has_mark(process.pid, cluster_name)}
+    while True:
+        sessions = {process.session for process in everyone if process.pid in found}
+        sessions.discard(os.getsid(0))
+        more = {
+            process.pid
+            for process in everyone
+            if process.session in sessions or process.parent in found
+        }
+        if more <= found:
+            return [process for process in everyone if process.pid in found - {os.getpid()}]
+        found |= more
+
+
+def kill_all(cluster_name: str, uid: int | None) -> bool:
+    """SIGKILL everything of the cluster until nothing is left; False if some of it won't go."""
+    deadline = time.monotonic() + KILL_PATIENCE_S
+    while alive := processes_of_cluster(cluster_name, uid):
+        if uid is not None:
+            _kill_user(uid)
+        for process in alive:
+            process.send(signal.SIGKILL)
+        if time.monotonic() > deadline:
+            return False
+        # The dead need a moment to leave /proc.
+        time.sleep(0.005)
+    return True
+
+
+def processes_of_cluster(cluster_name: str, uid: int | None) -> list[Process]:
+    """By the user id of its own where the cluster has one, otherwise by its mark."""
+    return processes_marked(cluster_name) if uid is None else processes_of_uid(uid)
+
+
+def _everyone() -> list[Process]:
+    pids = (int(entry) for entry in os.listdir(PROC) if entry.isdigit())  # noqa: PTH208 - hot
+    return [process for pid in pids if (process := process_of(pid)) is not None]
+
+
+def _uid_of(pid: int) -> int | None:
+    # Not the owner of /proc/<pid>: a process that forbids core dumps shows root there.
+    with suppress(OSError):
+        for line in (PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+            if line.startswith("Uid:"):
+                return int(line.split()[1])
+    return None
+
+
+def _has_mark(pid: int, cluster_name: str) -> bool:
+    mark = f"{MARK}={cluster_name}".encode()
+    with suppress(OSError):
+        return mark in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    return False
+
+
+def _kill_user(uid: int) -> None:
+    command = [sys.executable, "-I", "-S", "-c", _KILL_ALL, str(uid)]
+    subprocess.run(command, check=True, env={}, timeout=KILL_PATIENCE_S)

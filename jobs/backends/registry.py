@@ -1,0 +1,95 @@
+"""Which backends this installation has, and which of them a job goes to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+
+from jobs.backends.base import ComputeBackend
+from jobs.backends.fake import FakeBackend
+from jobs.backends.local import LocalBackend, LocalOptions
+from jobs.errors import BackendError, BackendUnavailableError
+
+# As root the leases of all installations lie together: a user id must never be leased twice.
+_LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
+
+
+def names() -> list[str]:
+    """The backends that are enabled, the default one first."""
+    enabled = {"local": settings.MPORTAL_LOCAL_BACKEND, "fake": _fake_directory() is not None}
+    return [name for name, is_enabled in enabled.items() if is_enabled]
+
+
+def get(name: str) -> ComputeBackend:
+    """The backend `name`. BackendUnavailableError: there is none, or it is not enabled."""
+    fake = _fake_directory()
+    if name == "fake" and fake is not None:
+        return FakeBackend(fake)
+    if name == "local" and settings.MPORTAL_LOCAL_BACKEND:
+        return _local()
+    raise BackendUnavailableError(f"The backend {name!r} is not enabled here.")
+
+
+def backend_for(spec: dict[str, Any]) -> str:
+    """Where the job goes, by its `resources.infra`; to the default backend without one.
+
+    BackendUnavailableError: nothing here runs such jobs.
+    """
+    resources = spec.get("resources") or {}
+    infra = str(resources.get("infra") or resources.get("cloud") or "").lower().strip("*")
+    enabled = names()
+    if infra in enabled:
+        return infra
+    if infra:
+        raise BackendUnavailableError(
+            f"Infra {infra} needs the SkyPilot backend, which is not enabled here."
+            if infra != "local"
+            else "The local backend is not enabled here; name another infra."
+        )
+    if not enabled:
+        raise BackendUnavailableError("No backend is enabled here; name an infra.")
+    return enabled[0]
+
+
+def problems_of(spec: dict[str, Any]) -> list[tuple[str, str]]:
+    """Why the spec's backend would not take it, as (path, sentence); empty if it would."""
+    try:
+        return get(backend_for(spec)).check(spec)
+    except BackendUnavailableError as error:
+        return [("resources.infra", error.message)]
+
+
+def _fake_directory() -> Path | None:
+    directory = getattr(settings, "MPORTAL_FAKE_BACKEND", "")
+    return Path(directory) if directory else None
+
+
+def _local() -> LocalBackend:
+    directory = Path(settings.MPORTAL_HOME) / "local"
+    options = LocalOptions(
+        directory=directory,
+        leases=_LEASES_OF_ROOT if os.geteuid() == 0 else directory / "slots",
+        nodes=settings.MPORTAL_LOCAL_NODES,
+        portal_file=settings.MPORTAL_PORTAL_FILE,
+    )
+    return LocalBackend(options, open_upload)
+
+
+@contextmanager
+def open_upload(reference: str) -> Iterator[Path]:
+    """An upload as a file of this machine, for as long as the block lasts."""
+    blob = f"uploads/{reference.removeprefix('upload:')}.tar.gz"
+    if not default_storage.exists(blob):
+        raise BackendError(f"The folder {reference} is not in the blob store any more.")
+    with default_storage.open(blob) as source, tempfile.NamedTemporaryFile() as copy:
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield Path(copy.name)
