@@ -1,0 +1,8 @@
+// What every page has: theme, menus, dialogs, copy buttons, times, live parts.
+import "./theme.js";
+import "./menus.js";
+import "./dialogs.js";
+import "./copy.js";
+import "./times.js";
+import "./live.js";
+import "./forms.js";

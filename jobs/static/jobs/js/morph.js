@@ -1,0 +1,63 @@
+// Makes the page's elements equal to new ones from the server, touching only what differs: focus,
+// selection and scroll stay where they are. Elements with an id are matched by it.
+export function morph(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
+    old.replaceWith(fresh.cloneNode(true));
+    return;
+  }
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
+    return;
+  }
+  morphAttributes(old, fresh);
+  morphChildren(old, fresh);
+}
+
+function morphAttributes(old, fresh) {
+  for (const { name, value } of [...fresh.attributes])
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const { name } of [...old.attributes])
+    // Whether a <details> is open is the reader's choice once the page stands.
+    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+}
+
+function morphChildren(old, fresh) {
+  let place = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const match = matchFor(old, place, child);
+    if (match === null) {
+      old.insertBefore(child.cloneNode(true), place);
+    } else {
+      if (match === place) place = place.nextSibling;
+      else old.insertBefore(match, place);
+      morph(match, child);
+    }
+  }
+  while (place) {
+    const next = place.nextSibling;
+    place.remove();
+    place = next;
+  }
+}
+
+// By id among the old children; without one, the node in place if it is of the same kind.
+function matchFor(old, place, child) {
+  if (child.id) {
+    const found = document.getElementById(child.id);
+    return found?.parentNode === old ? found : null;
+  }
+  const same = place && !place.id && place.nodeName === child.nodeName;
+  return same ? place : null;
+}
+
+// Takes HTML whose outermost elements all have ids, and morphs those that the page has.
+export function morphParts(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const fresh of [...template.content.children]) {
+    const old = fresh.id && document.getElementById(fresh.id);
+    if (old) morph(old, fresh);
+  }
+  document.dispatchEvent(new Event("portal:morphed"));
+}

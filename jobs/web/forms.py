@@ -1,0 +1,80 @@
+"""The shape of what people type into the pages. Meaning and rights are the actions' affair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
+
+from jobs.models import User
+from jobs.statuses import Role
+
+EXPIRIES = (("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"), ("", "Never"))
+
+
+class SignInForm(AuthenticationForm):
+    """User name and password."""
+
+    error_messages = {  # noqa: RUF012 - Django reads it from the class
+        "invalid_login": "This user name and password do not fit together.",
+        "inactive": "This account is not active.",
+    }
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(
+        max_length=100,
+        help_text="Where it will live, so that you know later which one to revoke.",
+        widget=forms.TextInput({"placeholder": "laptop", "autocomplete": "off"}),
+    )
+    project = forms.ChoiceField(required=False, label="Reaches")
+    days = forms.ChoiceField(choices=EXPIRIES, required=False, label="Expires", initial="90")
+    read_only = forms.BooleanField(required=False, label="Read only: may look, not change")
+
+    def __init__(self, *args: Any, projects: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["project"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - for the type checker
+        field.choices = [("", "All my projects"), *((slug, slug) for slug in projects)]
+
+    def clean_days(self) -> int | None:
+        """Days as a number; None for a token that lasts."""
+        days = self.cleaned_data["days"]
+        return int(days) if days else None
+
+
+class PasswordForm(SetPasswordForm[User]):
+    """A new password; the old one is asked for only when there is one."""
+
+    old_password = forms.CharField(
+        label="Current password",
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "current-password"}),
+    )
+    field_order = ("old_password", "new_password1", "new_password2")
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self.fields["new_password1"].label = "New password"
+        self.fields["new_password2"].label = "New password, once more"
+        if not user.has_usable_password():
+            del self.fields["old_password"]
+
+    def clean_old_password(self) -> str:
+        """The current password, checked."""
+        old: str = self.cleaned_data["old_password"]
+        if not self.user.check_password(old):
+            raise forms.ValidationError("This is not your current password.")
+        return old
+
+
+class MemberForm(forms.Form):
+    """A user and the role they are to have."""
+
+    username = forms.CharField(
+        max_length=150, label="User name", widget=forms.TextInput({"autocomplete": "off"})
+    )
+    role = forms.ChoiceField(choices=Role, initial=Role.MEMBER)

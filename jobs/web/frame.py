@@ -1,0 +1,53 @@
+"""What surrounds every page of somebody signed in: their projects and the one they are in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from jobs.models import Project
+from jobs.permissions import Actor, Verb, may
+from jobs.readers.project_list import ProjectView, project_list
+
+LAST_PROJECT = "last_project"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The top bar. `project` is None on pages that belong to none."""
+
+    username: str
+    projects: list[ProjectView]
+    project: ProjectView | None
+    may_submit: bool
+
+
+def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Frame:
+    """The frame for one page; remembers `project` as the one to come back to."""
+    projects = project_list(actor)
+    if project is not None and request.session.get(LAST_PROJECT) != project.slug:
+        request.session[LAST_PROJECT] = project.slug
+    slug = project.slug if project else request.session.get(LAST_PROJECT)
+    return Frame(
+        username=actor.user.get_username(),
+        projects=projects,
+        project=next((row for row in projects if row.slug == slug), None),
+        may_submit=project is not None and may(actor, Verb.SUBMIT_JOB, project),
+    )
+
+
+def render_page(
+    request: HttpRequest,
+    actor: Actor,
+    template: str,
+    context: dict[str, Any],
+    *,
+    project: Project | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """A whole page within its frame."""
+    frame = frame_of(request, actor, project)
+    return render(request, template, {**context, "frame": frame}, status=status)

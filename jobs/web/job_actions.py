@@ -1,0 +1,55 @@
+"""The buttons of a job: cancel, rerun, delete. Each is one action and a way back."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jobs.actions.cancel import cancel_job
+from jobs.actions.delete import delete_job
+from jobs.actions.rerun import rerun_job
+from jobs.errors import ConflictError, InvalidSpecError
+from jobs.permissions import Actor, job_for
+from jobs.web.access import attempt_action, signed_in
+
+
+@require_POST
+@signed_in
+def cancel(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Cancel the job and stay on its page."""
+    job = job_for(actor, slug, job_id)
+    back = reverse("web:job", args=[slug, job_id])
+    done = f"Job {job_id} is being cancelled."
+    return attempt_action(request, lambda: cancel_job(actor, job), done=done, back=back)
+
+
+@require_POST
+@signed_in
+def rerun(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Run the job again and go to the new one; a spec that no longer fits goes to the editor."""
+    job = job_for(actor, slug, job_id)
+    try:
+        again = rerun_job(actor, job)
+    except InvalidSpecError as error:
+        messages.error(request, f"{error.message} Mend it here, then submit.")
+        return redirect(f"{reverse('web:submit', args=[slug])}?from={job_id}")
+    messages.success(request, f"Job {job_id} runs again as job {again.pk}.")
+    return redirect("web:job", slug=slug, job_id=again.pk)
+
+
+@require_POST
+@signed_in
+def delete(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Delete the job and go back to the table."""
+    job = job_for(actor, slug, job_id)
+    name = job.name
+    try:
+        delete_job(actor, job)
+    except ConflictError as error:
+        messages.error(request, error.message)
+        return redirect("web:job", slug=slug, job_id=job_id)
+    messages.success(request, f"Job {job_id}, {name}, is deleted.")
+    return redirect("web:jobs", slug=slug)

@@ -1,0 +1,74 @@
+"""The job page: header, ending, stages, and tabs for log, events, workers and spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from jobs.permissions import Actor, project_for
+from jobs.readers.job_history import job_history
+from jobs.readers.job_page import AttemptView, JobPage, job_page
+from jobs.web.access import signed_in
+from jobs.web.frame import render_page
+
+TABS = (("log", "Log"), ("events", "Events"), ("workers", "Workers"), ("spec", "Spec"))
+EVENTS_SHOWN = 1000
+RANKS_AS_CHIPS = 16
+
+
+@require_safe
+@signed_in
+def page(
+    request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = "log"
+) -> HttpResponse:
+    """The whole page with one of its tabs open."""
+    if tab not in dict(TABS):
+        raise Http404("A job has no such page.")
+    context = page_context(actor, slug, job_id, request.GET.get("attempt", ""))
+    project = project_for(actor, slug)
+    context |= {"tab": tab, "tabs": TABS, "project": project, "nav": "jobs"}
+    return render_page(request, actor, "jobs/page.html", context, project=project)
+
+
+@require_safe
+@signed_in
+def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """The parts of the page that change; each is the partial of the first paint."""
+    context = page_context(actor, slug, job_id, request.GET.get("attempt", ""))
+    return render(request, "jobs/_page_live.html", context)
+
+
+def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str, Any]:
+    """All that the page's templates read; `attempt` is a number, or empty for the newest."""
+    found = job_page(actor, slug, job_id)
+    shown = _attempt_of(found, attempt)
+    ranks = range(found.job.num_nodes)
+    return {
+        "page": found,
+        "job": found.job,
+        "attempt": shown,
+        "is_newest": shown is None or shown == found.attempts[0],
+        "evidence": _evidence(shown) if found.job.is_final else "",
+        "events": job_history(actor, slug, job_id, limit=EVENTS_SHOWN),
+        "ranks": list(ranks[:RANKS_AS_CHIPS]),
+        "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
+    }
+
+
+def _attempt_of(found: JobPage, number: str) -> AttemptView | None:
+    """The attempt asked for, else the newest; None before the first."""
+    if not number:
+        return found.attempts[0] if found.attempts else None
+    for attempt in found.attempts:
+        if str(attempt.number) == number:
+            return attempt
+    raise Http404(f"This job has no attempt {number[:12]}.")
+
+
+def _evidence(attempt: AttemptView | None) -> str:
+    """What the failing stage left behind: the last lines of an error, as a rule."""
+    stages = attempt.stages if attempt else []
+    return next((stage.failure for stage in stages if stage.failure), "")

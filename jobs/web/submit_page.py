@@ -1,0 +1,66 @@
+"""The submit page: an editor for the job's YAML, checked by the same action as everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from jobs.actions.submit import submit_job
+from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.permissions import Actor, Verb, project_for, require
+from jobs.readers.job_page import job_page
+from jobs.web.access import signed_in
+from jobs.web.examples import EXAMPLES, example
+from jobs.web.frame import render_page
+
+MAX_KEY_LENGTH = 64
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """The empty, prefilled or refused form; a good one leads to the new job's page."""
+    project = project_for(actor, slug)
+    require(actor, Verb.SUBMIT_JOB, project)
+    source, errors = _first_source(request, actor, slug), []
+    if request.method == "POST":
+        source = request.POST.get("source", "").replace("\r\n", "\n")
+        try:
+            job = submit_job(actor, project, source, idempotency_key=_key(request))
+        except InvalidSpecError as error:
+            errors = error.data.get("errors", [])
+        else:
+            return redirect("web:job", slug=slug, job_id=job.pk)
+    context: dict[str, Any] = {
+        "project": project,
+        "nav": "jobs",
+        "source": source,
+        "line_count": range(1, source.count("\n") + 2),
+        "errors": errors,
+        "bad_lines": {row["line"] for row in errors},
+        "examples": EXAMPLES,
+    }
+    status = 422 if errors else 200
+    return render_page(request, actor, "jobs/submit.html", context, project=project, status=status)
+
+
+def _first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
+    """What the editor opens with: an example, the spec of an earlier job, or the first example."""
+    earlier = request.GET.get("from", "")
+    if earlier.isascii() and earlier.isdecimal():
+        return _source_of(actor, slug, earlier)
+    return example(request.GET.get("example", "")).source
+
+
+def _source_of(actor: Actor, slug: str, job_id: str) -> str:
+    if len(job_id) > len(str(2**62)):
+        raise NotFoundError
+    return job_page(actor, slug, int(job_id)).spec_source
+
+
+def _key(request: HttpRequest) -> str | None:
+    """Sent by the page's script, new for each visit: two clicks on "Submit" are one job."""
+    return request.POST.get("key", "")[:MAX_KEY_LENGTH] or None

@@ -1,0 +1,109 @@
+"""How times, durations, statuses and icons look in a template. Registered in the settings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, WorkerStatus
+
+register = template.Library()
+
+_A_MOMENT, _MINUTE, _HOUR, _DAY = 10, 60, 3600, 86400
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A sign from the sprite; decoration only, so hidden from screen readers."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("jobs/icons.svg"),
+        name.lower(),
+    )
+
+
+@register.simple_tag
+def ago(moment: datetime | None) -> SafeString | str:
+    """A moment as "3 min ago"; the script keeps it fresh and puts local time into the title."""
+    if moment is None:
+        return "–"
+    return format_html(
+        '<time datetime="{}" title="{}" data-ago>{}</time>',
+        moment.isoformat(),
+        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        words_ago((timezone.now() - moment).total_seconds()),
+    )
+
+
+@register.simple_tag
+def clock(moment: datetime) -> SafeString:
+    """A moment as a time of day, in UTC until the script makes it local."""
+    return format_html(
+        '<time datetime="{}" title="{}" data-clock>{}</time>',
+        moment.isoformat(),
+        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        moment.strftime("%H:%M:%S"),
+    )
+
+
+@register.simple_tag
+def took(start: datetime | None, end: datetime | None) -> SafeString | str:
+    """How long from `start` to `end`; still ticking while there is no end."""
+    if start is None:
+        return "–"
+    seconds = ((end or timezone.now()) - start).total_seconds()
+    if end is not None:
+        return format_html('<span class="num">{}</span>', words_for(seconds))
+    return format_html(
+        '<time class="num" datetime="{}" data-since>{}</time>',
+        start.isoformat(),
+        words_for(seconds),
+    )
+
+
+def words_ago(seconds: float) -> str:
+    """How long ago: "just now", "5 min ago", "3 h ago", "12 days ago"."""
+    if seconds < _A_MOMENT:
+        return "just now"
+    for size, word in ((_DAY, "day"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s")):
+        count = int(seconds // size)
+        if count:
+            plural = "s" if word == "day" and count > 1 else ""
+            return f"{count} {word}{plural} ago"
+    return "just now"
+
+
+def words_for(seconds: float) -> str:
+    """How long: "0.4 s", "12 s", "3 m 05 s", "2 h 07 m", "3 d 4 h"."""
+    whole = max(0, int(seconds))
+    if whole < _A_MOMENT:
+        return f"{max(0.0, seconds):.1f} s"
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} m {whole % _MINUTE:02d} s"
+    if whole < _DAY:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} m"
+    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+_WORDS: dict[str, type[JobStatus | StopReason | WaitReason | WorkerStatus | JobKind | Role]] = {
+    "status": JobStatus,
+    "stop": StopReason,
+    "wait": WaitReason,
+    "worker": WorkerStatus,
+    "kind": JobKind,
+    "role": Role,
+}
+
+
+@register.filter
+def words(value: str, vocabulary: str) -> str:
+    """The label of a stored value: `{{ row.kind|words:"kind" }}`. Unknown ones stay as they are."""
+    choices = _WORDS[vocabulary]
+    return str(choices(value).label) if value in choices.values else value

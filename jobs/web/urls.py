@@ -1,0 +1,44 @@
+"""Every page. Mounted at the root, after REST and health."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from jobs.web import (
+    job_actions,
+    job_pages,
+    landing,
+    member_pages,
+    settings_pages,
+    sign_in,
+    submit_page,
+    table_page,
+)
+
+app_name = "web"
+
+_JOB = "<slug:slug>/jobs/<int:job_id>"
+
+urlpatterns = [
+    path("", landing.landing, name="landing"),
+    path("sign-in", sign_in.SignInView.as_view(), name="sign_in"),
+    path("sign-in/once/<str:secret>", sign_in.sign_in_once, name="sign_in_once"),
+    path("sign-out", sign_in.sign_out, name="sign_out"),
+    path("settings/tokens", settings_pages.tokens, name="tokens"),
+    path("settings/tokens/<int:token_id>/revoke", settings_pages.revoke, name="revoke"),
+    path("settings/password", settings_pages.password, name="password"),
+    path("settings/theme", settings_pages.theme, name="theme"),
+    path("<slug:slug>", landing.project, name="project"),
+    path("<slug:slug>/members", member_pages.members, name="members"),
+    path("<slug:slug>/members/role", member_pages.change_role, name="change_role"),
+    path("<slug:slug>/members/remove", member_pages.remove, name="remove_member"),
+    path("<slug:slug>/jobs", table_page.job_table_page, name="jobs"),
+    path("<slug:slug>/jobs/live", table_page.live, name="jobs_live"),
+    path("<slug:slug>/jobs/new", submit_page.submit, name="submit"),
+    path(_JOB, job_pages.page, name="job"),
+    path(f"{_JOB}/live", job_pages.live, name="job_live"),
+    path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),
+    path(f"{_JOB}/rerun", job_actions.rerun, name="rerun"),
+    path(f"{_JOB}/delete", job_actions.delete, name="delete"),
+    path(f"{_JOB}/<str:tab>", job_pages.page, name="job_tab"),
+]
