@@ -15,8 +15,13 @@ RUNNER = [path for path in python_files("monarch_client") if "runner" in path.pa
 # Modules that joined the standard library after 3.8, and ones that have left it since.
 TOO_NEW = {"graphlib", "tomllib", "zoneinfo"}
 LEFT_SINCE = {"asynchat", "asyncore", "cgi", "crypt", "distutils", "imp", "pipes", "telnetlib"}
-# What runs inside the user's interpreter, where Monarch is; imported in functions only.
-MAY_IMPORT_MONARCH = {"worker.py", "mportal_runtime.py", "mportal_runtime"}
+# Programs that run in the interpreter of the workers, where these packages are: the runner starts
+# them and imports none of them.
+IN_THE_USERS_PYTHON = {
+    "worker.py": {"monarch"},
+    "mportal_runtime": {"monarch"},
+    "mint_with_cryptography.py": {"cryptography"},
+}
 
 
 def imports_of(path: Path) -> Iterator[str]:
@@ -33,8 +38,8 @@ def is_allowed(module: str, path: Path) -> bool:
         return False
     if top == "monarch_client":
         return module.startswith("monarch_client.runner")
-    if top == "monarch":
-        return not MAY_IMPORT_MONARCH.isdisjoint(path.parts)
+    if any(top in IN_THE_USERS_PYTHON.get(part, ()) for part in path.parts):
+        return True
     return top in sys.stdlib_module_names or top == "mportal_runtime"
 
 
@@ -46,3 +51,14 @@ def test_the_runner_parses_as_python_3_8(path: Path) -> None:
 @pytest.mark.parametrize("path", RUNNER, ids=name_of)
 def test_the_runner_imports_the_standard_library_only(path: Path) -> None:
     assert [module for module in imports_of(path) if not is_allowed(module, path)] == []
+
+
+def test_the_runner_imports_none_of_the_programs_it_starts() -> None:
+    started = {name.removesuffix(".py") for name in IN_THE_USERS_PYTHON}
+    imported = {
+        (name_of(path), module.rpartition(".")[2])
+        for path in RUNNER
+        if IN_THE_USERS_PYTHON.keys().isdisjoint(path.parts)
+        for module in imports_of(path)
+    }
+    assert {(file, module) for file, module in imported if module in started} == set()
