@@ -123,34 +123,23 @@ def _job_of_key(actor: Actor, project: Project, key: str, digest: str) -> Job | 
 def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
     errors = []
     if spec.portal.project not in (None, project.slug):
-        errors.append(
-            _error(
-                "portal.project",
-                "wrong_project",
-                f"The job names project {spec.portal.project}, but it was sent to {project.slug}.",
-            )
-        )
+        message = f"The job names {spec.portal.project}, but it was sent to {project.slug}."
+        errors.append(_error(spec, "portal.project", "wrong_project", message))
     known = set(project.uploads.values_list("digest", flat=True))
-    for reference in sorted(set(spec.references())):
+    for reference in spec.references():
         if reference.removeprefix("upload:") not in known:
             message = f"Project {project.slug} has no {reference}; upload the folder first."
-            errors.append(_error("workdir", "unknown_upload", message))
+            errors.append(_error(spec, "workdir", "unknown_upload", message))
     return errors
 
 
 def _backend_errors(spec: JobSpec) -> list[dict[str, Any]]:
-    content = spec.to_dict()
     return [
-        _error(path, "unsupported_by_backend", message)
-        for path, message in registry.problems_of(content)
+        _error(spec, path, "unsupported_by_backend", message)
+        for path, message in registry.problems_of(spec.to_dict())
     ]
 
 
-def _error(path: str, code: str, message: str) -> dict[str, Any]:
-    return {
-        "path": path,
-        "line": None,
-        "code": code,
-        "message": message,
-        "suggestion": None,
-    }
+def _error(spec: JobSpec, path: str, code: str, message: str) -> dict[str, Any]:
+    line = spec.line_of(path)
+    return {"path": path, "line": line, "code": code, "message": message, "suggestion": None}

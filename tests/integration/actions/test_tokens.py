@@ -50,3 +50,26 @@ def test_a_token_never_makes_one_that_reaches_further_than_itself():
     with pytest.raises(PermissionDeniedError):
         create_token(with_token, "writing", project=project)
     assert create_token(with_token, "same", project=project, read_only=True)
+
+
+def test_a_token_never_makes_one_that_outlives_it():
+    actor = make_actor(make_project(), Role.MEMBER)
+    for_a_week, _ = create_token(actor, "week", days=7)
+    with_token = Actor(actor.user, token=for_a_week)
+    with pytest.raises(PermissionDeniedError):
+        create_token(with_token, "for ever")
+    with pytest.raises(PermissionDeniedError):
+        create_token(with_token, "month", days=30)
+    assert create_token(with_token, "day", days=1)
+
+
+def test_a_limited_token_can_end_itself_and_no_other():
+    actor = make_actor(make_project(), Role.MEMBER)
+    other, _ = create_token(actor, "other")
+    reading, _ = create_token(actor, "reading", read_only=True)
+    with_token = Actor(actor.user, token=reading)
+    with pytest.raises(PermissionDeniedError):
+        revoke_token(with_token, other.pk)
+    revoke_token(with_token, reading.pk)
+    reading.refresh_from_db()
+    assert reading.revoked_at is not None
