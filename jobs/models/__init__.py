@@ -8,6 +8,7 @@ from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
 from jobs.models.job_event import JobEvent
+from jobs.models.log_block import LogBlock
 from jobs.models.log_chunk import LogChunk
 from jobs.models.log_head import LogHead
 from jobs.models.membership import Membership
@@ -26,6 +27,7 @@ __all__ = [
     "Installation",
     "Job",
     "JobEvent",
+    "LogBlock",
     "LogChunk",
     "LogHead",
     "Membership",

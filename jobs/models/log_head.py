@@ -17,7 +17,9 @@ class LogHead(models.Model):
     sealed_before = models.BigIntegerField(default=1)
     # Rank (as text, JSON has no other keys) -> last sequence number stored.
     acked = models.JSONField(default=dict)
+    # Bytes of text so far, and how many of them are still in the tail.
     raw_bytes = models.BigIntegerField(default=0)
+    tail_bytes = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"log of {self.attempt}"

@@ -1,0 +1,125 @@
+"""Taking in what a runner tells: its lines and reports, each exactly once, in one transaction."""
+
+from __future__ import annotations
+
+import hmac
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from jobs.actions.apply_reports import apply_reports
+from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
+from jobs.live.channel import publish_log_on_commit, publish_on_commit
+from jobs.logs.frames import Frame, parse
+from jobs.logs.lines import encoded
+from jobs.logs.sealing import CHUNK_BYTES
+from jobs.logs.write import append, locked_head
+from jobs.models import Attempt, LogHead
+from jobs.models.api_token import token_digest
+from jobs.statuses import ClusterStatus
+from jobs.wakeups import wake_on_commit
+
+# How stale `last_seen_at` may be: a write for every batch would bloat the row.
+LAST_SEEN_PRECISION = timedelta(seconds=1)
+
+
+class News(NamedTuple):
+    """What of a request was not known before."""
+
+    lines: list[str]  # as they are stored
+    reports: list[Frame]
+
+
+def ingest_frames(attempt_id: int, token: str, body: bytes) -> dict[str, int]:
+    """Store the frames of `body` and return the highest stored number of each rank (as text).
+
+    Frames that are stored already are skipped; numbers that are missing are told by a line of the
+    portal's own. No frames at all are a sign of life. NotFoundError, PermissionDeniedError and
+    AttemptClosedError: send nothing more. InvalidFrameError: nothing of `body` was stored.
+    """
+    attempt = _attempt(attempt_id, token)
+    frames = parse(body, attempt.job.num_nodes)
+    with transaction.atomic():
+        _note_contact(attempt)
+        if not frames:
+            return _acknowledged(attempt_id)
+        head = locked_head(attempt_id)
+        news = _sift(head, frames)
+        _store(head, news.lines)
+        apply_reports(attempt, news.reports)
+    acked: dict[str, int] = head.acked
+    return acked
+
+
+def _attempt(attempt_id: int, token: str) -> Attempt:
+    attempt = Attempt.objects.select_related("job", "cluster").filter(pk=attempt_id).first()
+    if attempt is None:
+        raise NotFoundError(f"There is no attempt {attempt_id}.")
+    if not hmac.compare_digest(token_digest(token), attempt.token_digest):
+        raise PermissionDeniedError("This is not the token of this attempt.")
+    cluster = attempt.cluster
+    if attempt.ended_at and (cluster is None or cluster.status == ClusterStatus.GONE):
+        raise AttemptClosedError
+    return attempt
+
+
+def _acknowledged(attempt_id: int) -> dict[str, int]:
+    heads = LogHead.objects.filter(pk=attempt_id)
+    return heads.values_list("acked", flat=True).first() or {}
+
+
+def _note_contact(attempt: Attempt) -> None:
+    now = timezone.now()
+    if attempt.last_seen_at is not None and now - attempt.last_seen_at < LAST_SEEN_PRECISION:
+        return
+    Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=now)
+    if Attempt.objects.filter(pk=attempt.pk, contacted_at=None).update(contacted_at=now):
+        wake_on_commit("running", attempt.job_id)
+        publish_on_commit(attempt.job)
+
+
+def _sift(head: LogHead, frames: list[Frame]) -> News:
+    """What `head` has not acknowledged yet; acknowledges it."""
+    acked = {int(rank): seq for rank, seq in head.acked.items()}
+    news = News([], [])
+    for frame in frames:
+        rank, seq = frame["rank"], frame["seq"]
+        expected = acked.get(rank, 0) + 1
+        if seq < expected:
+            continue
+        if seq > expected:
+            news.lines.append(_gap(frame, expected))
+        acked[rank] = seq
+        if frame["kind"] == "line":
+            news.lines.append(_stored(frame))
+        else:
+            news.reports.append(frame)
+    head.acked = {str(rank): seq for rank, seq in acked.items()}
+    return news
+
+
+def _stored(frame: Frame) -> str:
+    more = frame.get("more", False)
+    return encoded(frame["rank"], frame["stream"], int(frame["t"] * 1000), frame["text"], more=more)
+
+
+def _gap(frame: Frame, expected: int) -> str:
+    missing = frame["seq"] - expected
+    text = (
+        f"[portal] {missing} messages of rank {frame['rank']} are missing here: numbers "
+        f"{expected} to {frame['seq'] - 1} never arrived."
+    )
+    return encoded(frame["rank"], "portal", int(frame["t"] * 1000), text)
+
+
+def _store(head: LogHead, lines: list[str]) -> None:
+    """Append `lines`, save the head and tell followers and the compactor."""
+    full_before = head.tail_bytes // CHUNK_BYTES
+    if lines:
+        append(head, lines)
+        publish_log_on_commit(head.pk, head.next_line)
+    head.save(update_fields=["next_line", "acked", "raw_bytes", "tail_bytes"])
+    if head.tail_bytes // CHUNK_BYTES > full_before:
+        wake_on_commit("sealing", head.pk)

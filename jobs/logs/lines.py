@@ -1,0 +1,86 @@
+"""How lines of log are kept: one line of text each, `<rank> <stream><milliseconds> <text>`.
+
+Blocks of the tail and sealed chunks hold the same text, compressed with Zstandard, so that a
+chunk is its blocks put together, and `zstdcat` shows what the portal shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+import zstandard
+
+BLOCK_BYTES = 64 * 1024
+# A line longer than the runner sends in one piece has its code in capitals on all but the last.
+CODE_OF_STREAM = {"stdout": "o", "stderr": "e", "setup": "s", "provision": "v", "portal": "p"}
+_STREAM_OF_CODE = {
+    code: (name, more)
+    for name, letter in CODE_OF_STREAM.items()
+    for code, more in ((letter, False), (letter.upper(), True))
+}
+STREAMS = frozenset(CODE_OF_STREAM)
+# A chunk of the compactor's is 1 MB and some; this only keeps a damaged blob from filling memory.
+_MAX_RAW_BYTES = 64 * 1024 * 1024
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\ud800-\udfff\0]")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line. `number` counts from 1 as lines arrive; `more`: its rank's next piece goes on."""
+
+    number: int
+    rank: int
+    stream: str
+    at: datetime
+    text: str
+    more: bool = False
+
+
+def encoded(rank: int, stream: str, at_ms: int, text: str, *, more: bool = False) -> str:
+    """The line as it is stored, without its end."""
+    code = CODE_OF_STREAM[stream]
+    if "\n" in text:
+        text = text.replace("\n", "\N{SYMBOL FOR NEWLINE}")
+    return f"{rank} {code.upper() if more else code}{at_ms} {text}"
+
+
+def packed(lines: Iterable[str]) -> tuple[bytes, int]:
+    """Stored lines as one payload, and their size before compression, line ends included."""
+    text = "\n".join(lines)
+    try:
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raw = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text).encode()
+    return compressed(raw, level=1), len(raw) + 1
+
+
+def compressed(raw: bytes, *, level: int) -> bytes:
+    """`raw` in Zstandard, its size in the frame's header."""
+    return zstandard.compress(raw, level)
+
+
+def decompressed(payload: bytes) -> bytes:
+    """The text of a payload, without a newline at its end."""
+    return zstandard.decompress(payload, max_output_size=_MAX_RAW_BYTES)
+
+
+def line_of(number: int, stored: str) -> LogLine:
+    """The line that `stored` says, as number `number`."""
+    rank, stamp, text = stored.split(" ", 2)
+    stream, more = _STREAM_OF_CODE[stamp[0]]
+    return LogLine(number, int(rank), stream, moment_of(int(stamp[1:])), text, more)
+
+
+def moment_of(at_ms: int) -> datetime:
+    """The time of that many milliseconds after 1970."""
+    return _EPOCH + timedelta(milliseconds=at_ms)
+
+
+def storable(text: str, limit: int) -> str:
+    """`text` as a text column takes it: no NUL, no half of a character, at most `limit` long."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text[:limit])

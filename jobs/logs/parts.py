@@ -1,0 +1,85 @@
+"""Where lines lie: blocks of the tail and sealed chunks, seen as one sequence without holes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.core.files.storage import default_storage
+from django.db import connection
+
+from jobs.logs.lines import decompressed
+
+# One statement sees one state of the database: a line that moves from the tail into a chunk
+# meanwhile is found in exactly one of the two.
+_PARTS = """(
+    SELECT first_line, line_count, payload, NULL AS blob_name
+    FROM jobs_logblock WHERE attempt_id = %(attempt)s
+    UNION ALL
+    SELECT first_line, line_count, NULL, blob_name
+    FROM jobs_logchunk WHERE attempt_id = %(attempt)s
+) AS parts"""
+_FORWARD = f"""SELECT * FROM {_PARTS}
+    WHERE first_line >= COALESCE(
+        (SELECT first_line FROM {_PARTS} WHERE first_line <= %(line)s
+         ORDER BY first_line DESC LIMIT 1), 0)
+      AND first_line + line_count > %(line)s
+    ORDER BY first_line LIMIT %(wave)s"""  # noqa: S608 - no value is put into the text
+_BACKWARD = f"""SELECT * FROM {_PARTS} WHERE first_line < %(line)s
+    ORDER BY first_line DESC LIMIT %(wave)s"""  # noqa: S608
+# Parts fetched at once: more for a reader who goes on, few for one who wants a screen.
+_FIRST_WAVE, _LAST_WAVE = 4, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines `first_line` to `end - 1`, still compressed or still in the blob store."""
+
+    first_line: int
+    end: int
+    payload: bytes | None
+    blob_name: str | None
+
+    def stored_lines(self) -> list[str]:
+        """The lines as they are stored, in order."""
+        return decompressed(self._payload()).decode().split("\n")
+
+    def _payload(self) -> bytes:
+        if self.blob_name is None:
+            return bytes(self.payload or b"")
+        with default_storage.open(self.blob_name) as blob:
+            payload: bytes = blob.read()
+        return payload
+
+
+def forward(attempt_id: int, line: int) -> Iterator[Part]:
+    """Parts from the one that holds `line` to the last."""
+    wave = _FIRST_WAVE
+    while True:
+        parts = _fetch(_FORWARD, attempt_id, line, wave)
+        yield from parts
+        if len(parts) < wave:
+            return
+        line = parts[-1].end
+        wave = min(wave * 2, _LAST_WAVE)
+
+
+def backward(attempt_id: int, line: int) -> Iterator[Part]:
+    """Parts from the one that holds `line - 1` to the first."""
+    wave = _FIRST_WAVE
+    while True:
+        parts = _fetch(_BACKWARD, attempt_id, line, wave)
+        yield from parts
+        if len(parts) < wave:
+            return
+        line = parts[-1].first_line
+        wave = min(wave * 2, _LAST_WAVE)
+
+
+def _fetch(query: str, attempt_id: int, line: int, wave: int) -> list[Part]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, {"attempt": attempt_id, "line": line, "wave": wave})
+        return [
+            Part(first_line, first_line + line_count, payload, blob_name)
+            for first_line, line_count, payload, blob_name in cursor.fetchall()
+        ]
