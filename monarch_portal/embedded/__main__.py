@@ -1,4 +1,4 @@
-"""`python -m monarch_portal.embedded run|start|stop|status`: the portal of this checkout.
+"""`python -m monarch_portal.embedded run|start|stop|status|env|home`: the portal of this checkout.
 
 What must be fixed before Django reads its settings happens here: home, lock, address.
 """
@@ -23,12 +23,13 @@ from monarch_portal.embedded.terminal import Terminal, detached_terminal, foregr
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 STOP_TIMEOUT_S = 60.0
+VERBS = ("run", "start", "stop", "status", "env", "home")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Carry out one verb; the exit code."""
     parser = argparse.ArgumentParser(prog="manage.py portal", description=__doc__)
-    parser.add_argument("verb", choices=["run", "start", "stop", "status", "env"])
+    parser.add_argument("verb", choices=VERBS)
     parser.add_argument("--json", action="store_true", help="status as JSON")
     chosen = parser.parse_args(arguments)
     home = Home.of_checkout(CHECKOUT)
@@ -40,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
                 return _stop(home)
             case "env":
                 return _env(home)
+            case "home":
+                _say(str(home.path))
+                return 0
             case _:
                 return _status(home, as_json=chosen.json)
     except EmbeddedError as error:

@@ -1,0 +1,76 @@
+# One place for every command. `make` alone lists them; each makes the environment first, once.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PORTAL := $(BIN)/python -m monarch_portal.embedded
+
+# The environment is made again when what it is made of has changed.
+INSTALLED := $(VENV)/.installed-$(shell { cat requirements.lock; sed '/^\[tool\.ruff\]/,$$d' pyproject.toml; } | sha256sum | cut -c1-16)
+
+# Like production, so that Django's own checks see what users of a real server get.
+AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
+	REDIS_URL=redis://127.0.0.1:1 MPORTAL_URL=https://portal.example.org \
+	SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run stop demo status env test lint types format features bench browsers lock reset clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## Make the environment in .venv (minutes at first, then at once)
+
+$(INSTALLED):
+	@PYTHON="$(PYTHON)" deploy/make-environment "$(VENV)"
+	@rm -f $(VENV)/.installed-* && touch $@
+
+run: setup ## Run the portal in the foreground; prints a sign-in link
+	@$(PORTAL) run
+
+stop: setup ## End the portal; jobs go on
+	@$(PORTAL) stop
+
+status: setup ## Show the portal's processes and their memory
+	@$(PORTAL) status
+
+env: setup ## Print what a shell needs to use this portal: eval "$$(make -s env)"
+	@$(PORTAL) env
+
+demo: setup ## Start the portal if none runs, and run a Monarch job on it
+	@deploy/demo "$(BIN)"
+
+test: setup ## Run every test that needs neither root nor a browser (ARGS="-k word")
+	@$(BIN)/python -m pytest -m "not root and not browser" $(ARGS)
+
+lint: setup ## Check style, layers, templates, settings and migrations
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/djlint templates --check --lint --quiet
+	$(AS_PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(AS_PRODUCTION) $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
+
+types: setup ## Check types
+	$(BIN)/mypy
+
+format: setup ## Format the code
+	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
+
+features: setup ## Write docs/reference/features.md from the last run of every suite
+	@$(BIN)/python -m tests.feature_table
+
+bench: setup ## Measure: make bench NAME=submit_latency
+	@test -n "$(NAME)" || { echo "Which one? make bench NAME=..., see bench/README.md"; exit 2; }
+	@$(BIN)/python -m bench.$(NAME) $(ARGS)
+
+lock: setup ## Choose the versions of all dependencies anew (needs uv)
+	uv pip compile pyproject.toml --all-extras --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --upgrade -o requirements.lock
+
+reset: stop ## Remove all data of this checkout's portal; asks first
+	@deploy/reset "$(BIN)"
+
+clean: ## Remove the environment and caches; data stays
+	rm -rf $(VENV) build dist staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .results *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
