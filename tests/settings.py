@@ -18,3 +18,5 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MPORTAL_LOCAL_BACKEND = True
 # Hints of the code under test go nowhere; a test of the broker makes an app of its own.
 CELERY_BROKER_URL = "memory://"
+# Nothing is collected in a checkout; WhiteNoise would warn that the folder is missing.
+STATIC_ROOT = None
