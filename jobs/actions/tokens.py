@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
@@ -26,7 +26,8 @@ def create_token(
     """
     if project is not None:
         require(actor, Verb.VIEW_PROJECT, project)
-    _refuse_widening(actor, project, read_only=read_only)
+    expires_at = timezone.now() + timedelta(days=days) if days else None
+    _refuse_widening(actor, project, read_only=read_only, expires_at=expires_at)
     secret = ApiToken.new_secret()
     token = ApiToken.objects.create(
         user=actor.user,
@@ -34,27 +35,44 @@ def create_token(
         name=name,
         read_only=read_only,
         digest=token_digest(secret),
-        expires_at=timezone.now() + timedelta(days=days) if days else None,
+        expires_at=expires_at,
     )
     return token, secret
 
 
 def revoke_token(actor: Actor, token_id: int) -> None:
-    """End one of the actor's own tokens at once. NotFoundError for anybody else's."""
+    """End one of the actor's own tokens at once. NotFoundError for anybody else's.
+
+    A token that is limited to reading or to a project may end itself only.
+    """
+    _refuse_ending_others(actor.token, token_id)
     now = timezone.now()
     mine = ApiToken.objects.usable(now).filter(user=actor.user, pk=token_id)
     if not mine.update(revoked_at=now):
         raise NotFoundError(f"You have no usable token {token_id}.")
 
 
-def _refuse_widening(actor: Actor, project: Project | None, *, read_only: bool) -> None:
+def _refuse_widening(
+    actor: Actor, project: Project | None, *, read_only: bool, expires_at: datetime | None
+) -> None:
     with_token = actor.token
     if with_token is None:
         return
     wider_project = with_token.project_id is not None and (
         project is None or project.pk != with_token.project_id
     )
-    if wider_project or (with_token.read_only and not read_only):
+    longer = with_token.expires_at is not None and (
+        expires_at is None or expires_at > with_token.expires_at
+    )
+    if wider_project or longer or (with_token.read_only and not read_only):
         raise PermissionDeniedError(
-            "This token may not make one that reaches further than itself; sign in instead."
+            "This token may not make one that reaches further or lasts longer than itself; "
+            "sign in instead."
         )
+
+
+def _refuse_ending_others(with_token: ApiToken | None, token_id: int) -> None:
+    if with_token is None or with_token.pk == token_id:
+        return
+    if with_token.read_only or with_token.project_id is not None:
+        raise PermissionDeniedError("This token may end itself only; sign in to end others.")
