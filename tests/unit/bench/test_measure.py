@@ -1,0 +1,44 @@
+"""The arithmetic behind figures: wrong percentiles would make every other test of them moot."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.measure import memory_mb, percentile, report, wall_time_of_ticks
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(50, 10), (95, 19), (100, 20), (1, 1)])
+def test_a_percentile_is_a_value_that_was_measured(percent: float, expected: int) -> None:
+    assert percentile(list(range(20, 0, -1)), percent) == expected
+
+
+def test_a_figure_is_one_line_of_json_with_its_ratio_to_the_peer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report("latency_s", 1.5, "s", peer="other 1.0", peer_value=6.0)
+    line = json.loads(capsys.readouterr().out)
+    assert set(line) == {"figure", "value", "unit", "peer", "peer_value", "ratio", "machine"}
+    assert line["ratio"] == 0.25
+
+
+def test_a_figure_without_a_peer_has_no_ratio(capsys: pytest.CaptureFixture[str]) -> None:
+    report("memory_mb", 12.0, "MB")
+    line = json.loads(capsys.readouterr().out)
+    assert (line["peer"], line["peer_value"], line["ratio"]) == (None, None, None)
+
+
+def test_ticks_since_boot_become_the_moment_a_process_started() -> None:
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    started = wall_time_of_ticks(int(fields[19]), now=time.time(), since_boot=since_boot)
+    assert 0 <= time.time() - started < since_boot
+
+
+def test_memory_is_told_for_each_process_and_a_dead_one_takes_none() -> None:
+    sizes = memory_mb([os.getpid(), 2**22 + 1])
+    assert sorted(size > 0 for size in sizes.values()) == [False, True]
