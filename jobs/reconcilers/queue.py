@@ -44,13 +44,8 @@ def step() -> None:
 
 def run_pass() -> None:
     """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
-    snapshot = load_snapshot()
-    for decision in plan(snapshot):
-        job = Job.objects.select_related("project").get(pk=decision.job_id)
-        try:
-            _carry_out(job, decision)
-        except StaleJobError:
-            log.info("job moved meanwhile", extra={"action": "plan_stale", "job": job.pk})
+    for decision in plan(load_snapshot()):
+        _carry_out(decision)
 
 
 def load_snapshot() -> Snapshot:
@@ -75,7 +70,18 @@ def load_snapshot() -> Snapshot:
     return Snapshot(queued, capacity)
 
 
-def _carry_out(job: Job, decision: Decision) -> None:
+def _carry_out(decision: Decision) -> None:
+    queued = Job.objects.in_status(JobStatus.QUEUED).select_related("project")
+    job = queued.filter(pk=decision.job_id).first()
+    if job is None:
+        return
+    try:
+        _act(job, decision)
+    except StaleJobError:
+        log.info("job moved meanwhile", extra={"action": "plan_stale", "job": job.pk})
+
+
+def _act(job: Job, decision: Decision) -> None:
     match decision:
         case Start():
             start_attempt(job)
