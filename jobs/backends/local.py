@@ -25,13 +25,12 @@ from jobs.backends.local_nodes import (
     lay_out_node,
     link_tmp,
     node_start,
-    place_runner,
     ports_of,
     unlink_tmp,
 )
 from jobs.backends.local_processes import kill_all
 from jobs.backends.local_python import PortalPython
-from jobs.backends.local_runner import built_runner
+from jobs.backends.local_runner import installed_runner
 from jobs.backends.local_slots import Slot, SlotLeases
 from jobs.backends.trust import new_authority
 from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
@@ -76,14 +75,13 @@ class LocalBackend:
         with folder.locked() as lock:
             record = self._admitted(folder, request)
             layout = self._layout(folder, request, record)
-            place_runner(built_runner(self._options.directory), folder.runner)
             missing = [rank for rank in range(record.num_nodes) if not folder.has_started(rank)]
             for rank in missing:
                 lay_out_node(layout, rank, self._python, self._open_upload)
                 link_tmp(layout, rank)
             if missing:
                 starts = [node_start(layout, rank, self._python) for rank in missing]
-                start_nodes(starts, layout.uid, self._needed(folder), lock)
+                start_nodes(starts, layout.uid, self._needed(layout), lock)
 
     def observe(self, cluster_name: str) -> ClusterView:
         """What is there now. A launch that was cut off before anything started counts as GONE."""
@@ -119,10 +117,10 @@ class LocalBackend:
     def leftovers(self, cluster_name: str) -> Leftovers:
         """Frames left in the journal on rank 0."""
         folder = self._folder(cluster_name)
-        if folder.record() is None:
+        record, state = folder.record(), folder.node(0).state
+        if record is None:
             return Leftovers()
-        state = folder.node(0).state
-        return Leftovers(unacknowledged_frames(folder.runner, state, self._uid(folder)))
+        return Leftovers(unacknowledged_frames(Path(record.runner), state, self._uid(folder)))
 
     def tear_down(self, cluster_name: str) -> None:
         """Kill what is alive, delete the directory, give back network and user id, in this order.
@@ -149,9 +147,15 @@ class LocalBackend:
         slot = self._leases.find(folder.path)
         return slot.uid if slot is not None and jobs_get_own_user() else None
 
-    def _needed(self, folder: ClusterFolder) -> list[Path]:
+    def _needed(self, layout: Layout) -> list[Path]:
+        """Directories that the runners must see."""
         portal_file = self._options.portal_file
-        return [*self._python.prefixes, folder.path, *([portal_file.parent] if portal_file else [])]
+        return [
+            *self._python.prefixes,
+            Path(layout.record.runner),
+            layout.folder.path,
+            *([portal_file.parent] if portal_file else []),
+        ]
 
     def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:
         """The cluster's record; made, together with its lease, if there is room for its nodes."""
@@ -164,7 +168,10 @@ class LocalBackend:
                     folder.remove()
                     raise
                 authority = new_authority(request.cluster_name)
-                record = Record(request.num_nodes, authority.certificate, authority.key)
+                runner = installed_runner(self._options.directory / "runners")
+                record = Record(
+                    request.num_nodes, str(runner), authority.certificate, authority.key
+                )
                 folder.write_record(record)
         return record
 

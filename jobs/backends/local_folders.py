@@ -28,6 +28,7 @@ class Record:
     """What must not change when a launch is repeated. Field names are those in cluster.json."""
 
     num_nodes: int
+    runner: str  # a newer portal goes on with the runner that the cluster began with
     ca_cert: str
     ca_key: str
 
@@ -84,11 +85,6 @@ class ClusterFolder:
     def name(self) -> str:
         """The cluster's name."""
         return self.path.name
-
-    @property
-    def runner(self) -> Path:
-        """The program that every node runs."""
-        return self.path / "runner.pyz"
 
     def node(self, rank: int) -> NodeFolder:
         """The directory of node `rank`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -113,14 +112,15 @@ def attempt_config(layout: Layout) -> dict[str, Any]:
 def node_start(layout: Layout, rank: int, python: PortalPython) -> NodeStart:
     """How to start the runner of node `rank`."""
     node = layout.folder.node(rank)
-    interpreter = str(node.python / "bin" / "python3")
-    options = {"--config": node.attempt_file, "--rank": rank, "--root": node.path}
     return NodeStart(
         rank=rank,
         command=[
-            interpreter,
-            str(layout.folder.runner),
-            *(str(part) for option in options.items() for part in option),
+            str(node.python / "bin" / "python3"),
+            # The runner needs nothing but the standard library: without site it starts sooner.
+            *("-I", "-S", layout.record.runner),
+            *("--config", str(node.attempt_file)),
+            *("--rank", str(rank)),
+            *("--root", str(node.path)),
         ],
         environment=_environment(layout, rank, python),
         cwd=str(node.workdir),
@@ -181,12 +181,3 @@ def _unpack(archive: Path, node: NodeFolder, target: str) -> None:
 
     place.parent.mkdir(parents=True, exist_ok=True)
     unpack(archive, place)
-
-
-def place_runner(built: Path, target: Path) -> None:
-    """Give a cluster its own copy of the runner, so that a newer portal does not change it."""
-    if not target.exists():
-        draft = target.with_suffix(".new")
-        shutil.copyfile(built, draft)
-        draft.chmod(0o644)
-        draft.replace(target)

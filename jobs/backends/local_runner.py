@@ -1,23 +1,45 @@
-"""The runner program, built once for each version of its source and kept by content."""
+"""The runner program, laid out once for each version of its source and kept by content.
+
+Unpacked and compiled: as the single file that travels to other machines it starts 40 ms later.
+"""
 
 from __future__ import annotations
 
+import compileall
 import hashlib
+import os
+import tempfile
+import zipfile
 from functools import cache
 from pathlib import Path
 
 import monarch_client.runner
-from jobs.backends.local_folders import make_directory
+from jobs.backends.local_folders import make_directory, remove_tree
 from monarch_client.runner.bundle import build
 
 
-def built_runner(directory: Path) -> Path:
-    """The runner.pyz of this source, in `directory`/runners."""
-    target = directory / "runners" / f"{_source_digest()}.pyz"
+def installed_runner(directory: Path) -> Path:
+    """The runner of this source, as a directory below `directory` that Python can execute."""
+    target = directory / _source_digest()
     if not target.exists():
-        make_directory(target.parent, 0o711)
-        build(target)
+        make_directory(directory, 0o711)
+        with tempfile.TemporaryDirectory(dir=directory) as scratch:
+            _install(Path(scratch), target)
     return target
+
+
+def _install(scratch: Path, target: Path) -> None:
+    program = scratch / "runner"
+    with zipfile.ZipFile(build(scratch / "runner.pyz")) as bundle:
+        bundle.extractall(program)
+    compileall.compile_dir(program, quiet=2)
+    for path in (program, *program.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    try:
+        os.replace(program, target)  # noqa: PTH105 - says what it means for a directory
+    except OSError:
+        # Another process was faster.
+        remove_tree(program)
 
 
 @cache
