@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from monarch_portal.embedded.memory import pss_bytes
-
 
 def report(
     figure: str,
@@ -70,18 +68,6 @@ def percentile(values: Sequence[float], percent: float) -> float:
     ordered = sorted(values)
     rank = max(1, math.ceil(len(ordered) * percent / 100))
     return ordered[rank - 1]
-
-
-def memory_mb(pids: Iterable[int]) -> dict[str, float]:
-    """Proportional set size by process, in MB: shared pages are counted once over all."""
-    return {f"{pid} {_command(pid)}": pss_bytes(pid) / 1e6 for pid in sorted(pids)}
-
-
-def _command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()[:70]
-    except OSError:
-        return "(ended)"
 
 
 def wall_time_of_ticks(ticks: int, *, now: float, since_boot: float) -> float:

@@ -18,7 +18,7 @@ import httpx
 from bench.measure import say
 from monarch_client.rest.client import PortalClient
 from monarch_portal.embedded.home import Home
-from monarch_portal.embedded.memory import with_descendants
+from monarch_portal.embedded.status import portal_status
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 START_LIMIT_S = 120.0
@@ -31,11 +31,11 @@ class OwnPortal:
 
     client: PortalClient
     project: str
-    supervisor: int
+    home: Home
 
-    def processes(self) -> set[int]:
-        """The supervisor and everything it started. Jobs are no children of it."""
-        return with_descendants([self.supervisor])
+    def memory_mb(self) -> dict[str, float]:
+        """What each of its processes takes, PostgreSQL's children counted with it."""
+        return {part.name: part.memory_mb for part in portal_status(self.home).processes}
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def running() -> Iterator[OwnPortal]:
             with PortalClient(url, token) as client:
                 project = client.projects()[0].slug
                 say(f"portal at {url}, project {project}")
-                yield OwnPortal(client, project, process.pid)
+                yield OwnPortal(client, project, home)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(STOP_LIMIT_S)

@@ -15,7 +15,6 @@ from datetime import datetime
 from bench import own_portal, ray_peer
 from bench.measure import (
     median,
-    memory_mb,
     percentile,
     report,
     say,
@@ -109,9 +108,8 @@ def stage_start(attempt: Attempt, name: str) -> float | None:
 def measure_memory(portal: own_portal.OwnPortal, figure: str) -> None:
     """The portal's memory after it had nothing to do for a while."""
     time.sleep(IDLE_S)
-    sizes = memory_mb(portal.processes())
-    for process, size in sorted(sizes.items(), key=lambda item: -item[1]):
-        say(f"  {size:7.1f} MB  {process}")
+    sizes = portal.memory_mb()
+    say(", ".join(f"{part} {size:.0f} MB" for part, size in sizes.items()))
     report(figure, sum(sizes.values()), "MB")
 
 

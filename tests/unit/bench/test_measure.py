@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.measure import memory_mb, percentile, report, wall_time_of_ticks
+from bench.measure import percentile, report, wall_time_of_ticks
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(50, 10), (95, 19), (100, 20), (1, 1)])
@@ -37,8 +37,3 @@ def test_ticks_since_boot_become_the_moment_a_process_started() -> None:
     since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
     started = wall_time_of_ticks(int(fields[19]), now=time.time(), since_boot=since_boot)
     assert 0 <= time.time() - started < since_boot
-
-
-def test_memory_is_told_for_each_process_and_a_dead_one_takes_none() -> None:
-    sizes = memory_mb([os.getpid(), 2**22 + 1])
-    assert sorted(size > 0 for size in sizes.values()) == [False, True]
