@@ -1,0 +1,120 @@
+"""What an archive may hold: the bounds, and the rules for the names and links inside it."""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from dataclasses import dataclass
+from enum import Enum
+
+from monarch_client.errors import ArchiveError, ArchiveTooLargeError
+
+_LONGEST_NAME_BYTES = 255
+_LONGEST_PATH_BYTES = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much an archive may hold. Folders count as members, those only implied included."""
+
+    most_members: int = 20_000
+    most_bytes: int = 1024**3
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Kind(Enum):
+    """What a member is."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+
+
+def clean_path(name: str) -> str:
+    """`name` as a relative path without "." parts ("" is the top); ArchiveError if it leaves it."""
+    if name.startswith("/") or ".." in name.split("/"):
+        raise ArchiveError(f"{_shown(name)} lies outside of the archive's own folder.")
+    parts = [part for part in name.split("/") if part not in {"", "."}]
+    path = "/".join(parts)
+    if not _is_ordinary(path) or any(len(p.encode()) > _LONGEST_NAME_BYTES for p in parts):
+        raise ArchiveError(f"{_shown(name)} is not a name that every node can have.")
+    return path
+
+
+def check_link(path: str, target: str) -> None:
+    """Pass silently if the link at `path` stays inside, whatever other links it runs through.
+
+    Going up is allowed at the beginning only: then every step starts in a real folder, and none
+    can be led outside by a link on the way.
+    """
+    parts = target.split("/")
+    ups = 0
+    while ups < len(parts) and parts[ups] in {"..", "."}:
+        ups += 1
+    leaves = parts[:ups].count("..") > path.count("/")
+    if not target or target.startswith("/") or leaves or ".." in parts[ups:]:
+        raise ArchiveError(f"The link {_shown(path)} leads out of the archive, or may.")
+    if not _is_ordinary(target):
+        raise ArchiveError(f"The link {_shown(path)} leads to an impossible name.")
+
+
+class Contents:
+    """The members seen so far. Each must be new, and lie in a folder rather than behind a link."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._kinds: dict[str, Kind] = {"": Kind.FOLDER}
+        self._bytes = 0
+
+    def add(self, path: str, kind: Kind, size: int = 0) -> None:
+        """Take up a member; ArchiveError or ArchiveTooLargeError if it cannot be there."""
+        self._add_folders(posixpath.dirname(path))
+        known = self._kinds.get(path)
+        if known is not None and not (known is kind is Kind.FOLDER):
+            raise ArchiveError(f"{_shown(path)} is in the archive twice.")
+        self._note(path, kind)
+        self._bytes += size
+        if self._bytes > self._limits.most_bytes:
+            raise too_many_bytes(self._limits)
+
+    def _add_folders(self, path: str) -> None:
+        missing = []
+        while (kind := self._kinds.get(path)) is None:
+            missing.append(path)
+            path = posixpath.dirname(path)
+        if kind is not Kind.FOLDER:
+            raise ArchiveError(f"{_shown(path)} is a {kind.value}, yet something lies below it.")
+        for folder in reversed(missing):
+            self._note(folder, Kind.FOLDER)
+
+    def _note(self, path: str, kind: Kind) -> None:
+        self._kinds[path] = kind
+        if len(self._kinds) - 1 > self._limits.most_members:
+            raise ArchiveTooLargeError(
+                f"More than {self._limits.most_members:,} files and folders; leave some out with "
+                "a .mportalignore file."
+            )
+
+
+def too_many_bytes(limits: Limits) -> ArchiveTooLargeError:
+    """The error for content above the bound."""
+    size = f"{limits.most_bytes / 1024**2:,.0f} MiB"
+    return ArchiveTooLargeError(
+        f"More than {size} of content; leave data out with a .mportalignore file."
+    )
+
+
+def _is_ordinary(path: str) -> bool:
+    try:
+        encoded = path.encode()
+    except UnicodeEncodeError:  # bytes of the name that were not UTF-8
+        return False
+    return len(encoded) <= _LONGEST_PATH_BYTES and not any(
+        unicodedata.category(character) == "Cc" for character in path
+    )
+
+
+def _shown(name: str) -> str:
+    return ascii(name if len(name) <= 100 else name[:99] + "…")  # noqa: PLR2004
