@@ -1,0 +1,108 @@
+// The part of the log that is in the page: a run of lines, never more than some thousands.
+// It follows the newest lines while its reader is at the bottom, and stands still otherwise.
+import { lineElement } from "./line.js";
+
+const MOST = 4000;
+const TRIM = 500;
+const AT_BOTTOM_PX = 24;
+
+export class LogWindow {
+  // `changed` is called whenever following, pending or attached may have changed.
+  constructor(box, list, { rankColumn, changed }) {
+    Object.assign(this, { box, list, rankColumn, changed });
+    this.following = true; // at the bottom, moving along
+    this.attached = true; // the last line in the page is the newest there is
+    this.pending = 0; // lines that came while the reader looked elsewhere
+    this.queue = [];
+    box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    new ResizeObserver(() => this.#stick()).observe(list);
+  }
+
+  get first() {
+    return this.list.firstElementChild?.dataset.place ?? null;
+  }
+
+  get isEmpty() {
+    return !this.list.firstElementChild && !this.queue.length;
+  }
+
+  // New lines at the end. Bursts are drawn once a frame.
+  append(lines) {
+    if (!this.following) this.pending += lines.length;
+    if (this.attached) {
+      this.queue.push(...lines);
+      // What would be trimmed at once need not be drawn.
+      if (this.following && this.queue.length > MOST) this.queue.splice(0, this.queue.length - MOST);
+      this.frame ??= requestAnimationFrame(() => this.#draw());
+    }
+    this.changed();
+  }
+
+  // Earlier lines on top; what the reader looks at stays where it is.
+  prepend(lines) {
+    const below = this.box.scrollHeight - this.box.scrollTop;
+    this.list.prepend(...this.#elements(lines));
+    const excess = this.list.childElementCount - 2 * MOST;
+    this.box.scrollTop = this.box.scrollHeight - below;
+    if (excess > 0) {
+      this.#remove(excess, "lastElementChild");
+      this.attached = false;
+    }
+    this.changed();
+  }
+
+  // Start over with `lines`. `attached`: they are the newest ones.
+  replace(lines, { attached }) {
+    cancelAnimationFrame(this.frame);
+    this.frame = undefined;
+    this.queue = [];
+    this.list.replaceChildren(...this.#elements(lines));
+    this.attached = this.following = attached;
+    this.pending = 0;
+    this.#stick();
+    this.changed();
+  }
+
+  follow() {
+    this.following = true;
+    this.pending = 0;
+    this.#stick();
+    this.changed();
+  }
+
+  stopFollowing() {
+    this.following = false;
+    this.changed();
+  }
+
+  #draw() {
+    this.frame = undefined;
+    this.list.append(...this.#elements(this.queue.splice(0)));
+    const excess = this.list.childElementCount - MOST;
+    if (this.following && excess > TRIM) this.#remove(excess, "firstElementChild");
+    else if (excess > MOST) this.attached = false;
+    this.#stick();
+    this.changed();
+  }
+
+  #elements(lines) {
+    return lines.map((line) => lineElement(line, this));
+  }
+
+  #remove(count, which) {
+    for (let i = 0; i < count; i++) this.list[which].remove();
+  }
+
+  #stick() {
+    if (this.following) this.box.scrollTop = this.box.scrollHeight;
+  }
+
+  #scrolled() {
+    const rest = this.box.scrollHeight - this.box.scrollTop - this.box.clientHeight;
+    const atBottom = rest < AT_BOTTOM_PX && this.attached;
+    if (atBottom === this.following) return;
+    this.following = atBottom;
+    if (atBottom) this.pending = 0;
+    this.changed();
+  }
+}
