@@ -26,6 +26,7 @@ from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
 from jobs.errors import BackendError
+from monarch_client.spec import PortalBlock
 
 DEFAULT_PORT = 22222
 LAST_PORT = 65535
@@ -100,7 +101,8 @@ def attempt_config(layout: Layout) -> dict[str, Any]:
         "setup": spec.get("setup"),
         "run": spec.get("run") or "",
         "envs": {**(spec.get("envs") or {}), **(spec.get("secrets") or {})},
-        "meshes": spec.get("portal", {}).get("meshes") or None,
+        # In their order, which the database does not keep.
+        "meshes": PortalBlock.from_dict(spec.get("portal", {})).meshes or None,
         "port": port,
         "hub_port": hub_port,
         "tls": {"ca_cert": record.ca_cert, "ca_key": record.ca_key},

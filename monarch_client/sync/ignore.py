@@ -1,4 +1,4 @@
-"""What stays behind when a folder is packed: caches, and what `.mportalignore` names."""
+"""What stays behind when a folder is packed: caches, and what its ignore file names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-IGNORE_FILE = ".mportalignore"
+# The first that is there counts; the second is SkyPilot's.
+IGNORE_FILES = (".mportalignore", ".skyignore")
 # Nobody wants these on a node; all can be made again there.
 ALWAYS_IGNORED = (
     ".git",
@@ -35,8 +36,8 @@ class Ignore:
     @classmethod
     def of(cls, folder: Path) -> Ignore:
         """The patterns that hold in `folder`."""
-        file = folder / IGNORE_FILE
-        lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+        files = [folder / name for name in IGNORE_FILES if (folder / name).is_file()]
+        lines = files[0].read_text(encoding="utf-8").splitlines() if files else []
         own = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
         return cls((*ALWAYS_IGNORED, *own))
 
