@@ -27,6 +27,7 @@ from jobs.backends.local_python import PortalPython, make_environment, search_pa
 from jobs.backends.local_slots import Slot
 from jobs.errors import BackendError
 from monarch_client.spec import PortalBlock
+from monarch_client.sync.archive import unpack
 
 DEFAULT_PORT = 22222
 LAST_PORT = 65535
@@ -179,7 +180,5 @@ def _unpack(archive: Path, node: NodeFolder, target: str) -> None:
     place = node.place_of(target)
     if place is None:
         raise BackendError(f"{target} lies outside of the job's own directory.")
-    from monarch_client.sync.archive import unpack
-
     place.parent.mkdir(parents=True, exist_ok=True)
     unpack(archive, place)
