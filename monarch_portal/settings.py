@@ -1,6 +1,7 @@
 """Every setting, read once from the environment. Without any: the embedded set-up of a checkout."""
 
 import secrets
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -55,8 +56,9 @@ INSTALLED_APPS = [
     "jobs",
 ]
 MIDDLEWARE = [
+    "jobs.api.request_ids.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "monarch_portal.static_files.static_files",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -102,9 +104,21 @@ LANGUAGE_CODE = "en"
 APPEND_SLASH = False
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-# From a checkout nothing is collected: files are served from where they lie.
-WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+# Collected files (an image, a package) carry a hash in their names and may be kept for ever. From
+# a checkout nothing is collected: files are served from where they lie.
+_collected = (STATIC_ROOT / "staticfiles.json").is_file() or "collectstatic" in sys.argv
+_static_storage = (
+    "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    if _collected
+    else "django.contrib.staticfiles.storage.StaticFilesStorage"
+)
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": _static_storage},
+}
+WHITENOISE_USE_FINDERS = not _collected
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Sealed logs and other blobs, through Django's default storage: files unless STORAGES says else.
 MEDIA_ROOT = MPORTAL_HOME / "blobs"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
@@ -173,6 +187,7 @@ CONTENT_SECURITY_POLICY = {
 
 # --- REST -----------------------------------------------------------------------------------
 # Authentication, permissions and errors stand in `jobs.api`, where no setting can open them.
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Monarch portal",
     "DESCRIPTION": "Submit, watch and stop distributed PyTorch Monarch jobs.",

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from drf_spectacular.utils import OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
+from jobs.api.authentication import TokenAuthentication
 from jobs.api.serializers import ProblemSerializer
 
-TITLE = "Monarch portal"
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How the description names API tokens."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        """A bearer token in the Authorization header."""
+        return build_bearer_security_scheme_object("Authorization", "Bearer", "mpt_...")
 
 
 def page_of(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
