@@ -1,0 +1,154 @@
+"""Every address and method times every role, in one's own project and another: generated.
+
+An operation that is not in the table fails the first test, so none can be forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import URLPattern
+
+from jobs.api.urls import urlpatterns
+from jobs.statuses import JobStatus, Role
+from tests.factories import make_job, make_member, make_project, make_user
+from tests.integration.api.conftest import Caller, caller_for
+
+ROLES = ("viewer", "member", "maintainer", "admin")
+METHODS = ("get", "post", "put", "patch", "delete")
+
+PUBLIC = "public"  # without signing in
+SIGNED_IN = "signed in"  # about oneself
+ATTEMPT = "attempt token"  # the runner's own door: shown where it is tested
+
+# The least role for each operation.
+LEAST: dict[tuple[str, str], str] = {
+    ("get", "me"): SIGNED_IN,
+    ("get", "projects"): SIGNED_IN,
+    ("get", "tokens"): SIGNED_IN,
+    ("post", "tokens"): SIGNED_IN,
+    ("delete", "token"): SIGNED_IN,
+    ("get", "project"): "viewer",
+    ("get", "jobs"): "viewer",
+    ("post", "jobs"): "member",
+    ("post", "validate"): "member",
+    ("get", "job"): "viewer",
+    ("delete", "job"): "maintainer",
+    ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
+    ("post", "rerun"): "member",
+    ("get", "attempts"): "viewer",
+    ("get", "events"): "viewer",
+    ("get", "logs"): "viewer",
+    ("get", "log_stream"): "viewer",
+    ("get", "log_download"): "viewer",
+    ("post", "uploads"): "member",
+    ("get", "upload"): "viewer",
+    ("get", "job_schema"): PUBLIC,
+    ("get", "openapi"): PUBLIC,
+    ("get", "docs"): PUBLIC,
+    ("post", "frames"): ATTEMPT,
+}
+IN_PROJECT = sorted(what for what, least in LEAST.items() if least in ROLES)
+REFUSED = 403
+MISSING = 404
+
+
+def operations() -> set[tuple[str, str]]:
+    """Method and name of everything the URL conf leads to."""
+    found = set()
+    for pattern in urlpatterns:
+        if not isinstance(pattern, URLPattern) or pattern.name is None:
+            continue
+        view = getattr(pattern.callback, "view_class", None)
+        methods = [m for m in METHODS if hasattr(view, m)] if view else []
+        found |= {(method, pattern.name) for method in methods or ["get"]}
+    return found
+
+
+def test_every_operation_has_its_line_in_the_table():
+    posted = {("post", "frames")} & set(LEAST)
+    assert operations() - {("get", "frames")} | posted == set(LEAST)
+
+
+@pytest.fixture
+def job(project):
+    return make_job(project, status=JobStatus.SUCCEEDED)
+
+
+def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> int:
+    """The status with which the operation is answered."""
+    method, name = operation
+    route = next(str(p.pattern) for p in urlpatterns if getattr(p, "name", None) == name)
+    parts: dict[str, Any] = {"slug": slug, "job_id": job_id, "digest": "a" * 64, "token_id": 1}
+    path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route)
+    response = caller.send(method.upper(), f"/{path}", {"spec": {"run": "true"}})
+    if response.streaming:
+        response.close()
+    return int(response.status_code)
+
+
+def allowed(role: str, least: str) -> bool:
+    return ROLES.index(role) >= ROLES.index(least)
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("operation", IN_PROJECT, ids="-".join)
+def test_a_role_does_in_its_project_what_the_table_says(job, project, role, operation):
+    caller = caller_for(make_member(project, Role(role)))
+    status = call(caller, operation, "rl", job.pk)
+    assert (status != REFUSED) == allowed(role, LEAST[operation]), status
+    if status == MISSING:
+        assert operation == ("get", "upload")
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("operation", IN_PROJECT, ids="-".join)
+def test_in_another_project_no_role_sees_anything(job, role, operation):
+    caller = caller_for(make_member(make_project("other"), Role(role)))
+    assert call(caller, operation, "rl", job.pk) == MISSING
+    if "job" in operation[1] or "<int:job_id>" in operation:
+        # Nor through their own project's address.
+        assert call(caller, ("get", "job"), "other", job.pk) == MISSING
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.parametrize("operation", IN_PROJECT, ids="-".join)
+def test_a_read_only_token_reads(job, project, operation):
+    caller = caller_for(make_member(project, Role.ADMIN), read_only=True)
+    refused = call(caller, operation, "rl", job.pk) == REFUSED
+    assert refused == (LEAST[operation] != "viewer")
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.parametrize("operation", IN_PROJECT, ids="-".join)
+def test_a_token_of_another_project_reaches_nothing_here(job, project, operation):
+    user = make_member(project, Role.ADMIN)
+    caller = caller_for(user, project=make_project("other"))
+    assert call(caller, operation, "rl", job.pk) == MISSING
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.parametrize("operation", IN_PROJECT, ids="-".join)
+def test_an_administrator_of_the_installation_reaches_everything(job, operation):
+    caller = caller_for(make_user(is_superuser=True))
+    status = call(caller, operation, "rl", job.pk)
+    assert status != REFUSED
+    assert status != MISSING or operation == ("get", "upload")
+
+
+@pytest.mark.feature("P8.1")
+@pytest.mark.django_db
+@pytest.mark.parametrize("operation", sorted(set(LEAST) - {("post", "frames")}), ids="-".join)
+def test_without_signing_in_only_the_public_is_there(anonymous, operation):
+    status = call(anonymous, operation, "rl", 1)
+    assert status == (200 if LEAST[operation] == PUBLIC else 401)
+
+
+@pytest.mark.parametrize("method", ["put", "patch"])
+def test_methods_that_nothing_has_are_refused(member, method):
+    for name in ("jobs", "tokens", "me"):
+        assert call(member, (method, name), "rl", 1) == 405

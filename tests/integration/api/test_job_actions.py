@@ -1,0 +1,57 @@
+"""POST /projects/{slug}/jobs/{id}/actions/...: cancel and rerun."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Job
+from jobs.statuses import JobStatus
+from tests.factories import make_job
+from tests.integration.api.conftest import assert_problem
+
+
+def test_cancelling_a_queued_job_ends_it_at_once(maintainer, project):
+    job = make_job(project)
+    response = maintainer.post(f"/projects/rl/jobs/{job.pk}/actions/cancel")
+    assert (response.status_code, response.json()["status"]) == (202, "CANCELLED")
+
+
+def test_cancelling_a_running_job_stops_it_and_may_be_repeated(maintainer, project):
+    job = make_job(project, status=JobStatus.RUNNING)
+    for _ in range(2):
+        response = maintainer.post(f"/projects/rl/jobs/{job.pk}/actions/cancel")
+        assert (response.status_code, response.json()["status"]) == (202, "STOPPING")
+
+
+@pytest.mark.parametrize("status", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_a_job_that_has_ended_cannot_be_cancelled(maintainer, project, status):
+    job = make_job(project, status=JobStatus(status))
+    response = maintainer.post(f"/projects/rl/jobs/{job.pk}/actions/cancel")
+    assert_problem(response, 409, "job_already_final")
+
+
+def test_members_cancel_their_own_jobs_only(member, project):
+    own = make_job(project, submitted_by=member.user)
+    anothers = make_job(project)
+    assert member.post(f"/projects/rl/jobs/{own.pk}/actions/cancel").status_code == 202
+    response = member.post(f"/projects/rl/jobs/{anothers.pk}/actions/cancel")
+    assert_problem(response, 403, "permission_denied")
+    anothers.refresh_from_db()
+    assert anothers.status == JobStatus.QUEUED
+
+
+def test_a_rerun_is_a_new_job_that_knows_where_it_comes_from(member, project):
+    job = make_job(project, status=JobStatus.FAILED)
+    response = member.post(f"/projects/rl/jobs/{job.pk}/actions/rerun")
+    again = response.json()
+    assert response.status_code == 201
+    assert (again["rerun_of"], again["status"]) == (job.pk, "QUEUED")
+    assert response["Location"] == f"/api/v1/projects/rl/jobs/{again['id']}"
+    assert Job.objects.count() == 2
+
+
+@pytest.mark.parametrize("verb", ["cancel", "rerun"])
+def test_actions_are_posted(member, project, verb):
+    job = make_job(project)
+    response = member.get(f"/projects/rl/jobs/{job.pk}/actions/{verb}")
+    assert_problem(response, 405, "method_not_allowed")

@@ -1,0 +1,95 @@
+"""Whatever goes wrong leaves as problem+json, and says nothing about the inside."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.http import Http404
+from rest_framework import exceptions
+
+from jobs import errors
+from jobs.api.errors import problem_of
+from tests.integration.api.conftest import assert_problem
+
+
+def all_portal_errors(kind=errors.PortalError):
+    return [kind, *(e for sub in kind.__subclasses__() for e in all_portal_errors(sub))]
+
+
+@pytest.mark.feature("P7.2")
+@pytest.mark.parametrize("kind", all_portal_errors(), ids=lambda kind: kind.__name__)
+def test_every_error_of_the_portal_keeps_its_code(kind):
+    body = assert_problem_of(kind(), kind.http_status, kind.code)
+    assert body["detail"] == kind().message
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (Http404(), 404, "not_found"),
+        (PermissionDenied(), 403, "permission_denied"),
+        (SuspiciousOperation("odd"), 400, "bad_request"),
+        (BadRequest("odd"), 400, "bad_request"),
+        (exceptions.Throttled(wait=7), 429, "throttled"),
+        (exceptions.NotAcceptable(), 406, "not_acceptable"),
+        (exceptions.MethodNotAllowed("PUT"), 405, "method_not_allowed"),
+    ],
+)
+def test_errors_of_the_frameworks_are_problems_too(error, status, code):
+    assert_problem_of(error, status, code)
+
+
+def test_a_throttled_caller_is_told_when_to_come_back():
+    assert problem_of(exceptions.Throttled(wait=7))["Retry-After"] == "7"
+
+
+def test_only_the_errors_of_a_specification_leave_with_the_problem():
+    body = assert_problem_of(errors.StaleJobError(job=7), 409, "stale_job")
+    assert set(body) == {"type", "title", "status", "code", "detail"}
+
+
+def test_a_bug_is_logged_and_answered_without_its_inside(viewer, project, monkeypatch, caplog):
+    def broken(*args, **kwargs):
+        raise RuntimeError("the password is hunter2")
+
+    monkeypatch.setattr("jobs.api.job_views.job_table", broken)
+    with caplog.at_level(logging.ERROR, logger="jobs.api.errors"):
+        response = viewer.get("/projects/rl/jobs")
+    assert_problem(response, 500, "internal_error")
+    assert b"hunter2" not in response.content
+    assert "hunter2" in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/projects/rl/jobs/", "/projects/r%20l"])
+def test_an_address_that_is_none_is_a_problem(anonymous, path):
+    assert_problem(anonymous.get(path), 404, "not_found")
+
+
+@pytest.mark.django_db
+def test_an_answer_in_a_language_the_api_does_not_speak_is_a_problem(member):
+    response = member.get("/me", headers={"Accept": "text/csv"})
+    assert_problem(response, 406, "not_acceptable")
+
+
+@pytest.mark.django_db
+def test_a_request_keeps_the_id_it_came_with(member):
+    assert member.get("/me", headers={"X-Request-ID": "abc-1"})["X-Request-ID"] == "abc-1"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("given", ["", "a b", "x" * 65, "<script>"])
+def test_a_request_without_a_usable_id_is_given_one(member, given):
+    assert len(member.get("/me", headers={"X-Request-ID": given})["X-Request-ID"]) == 32
+
+
+@pytest.mark.django_db
+def test_answers_tell_the_portals_version(member):
+    assert member.get("/me")["X-Mportal-Version"]
+
+
+def assert_problem_of(error, status, code):
+    response = problem_of(error)
+    response.json = lambda: __import__("json").loads(response.content)
+    return assert_problem(response, status, code)

@@ -1,0 +1,41 @@
+"""/me, /projects and /projects/{slug}: what the caller can see."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Membership
+from jobs.statuses import JobStatus, Role
+from tests.factories import make_job, make_project
+from tests.integration.api.conftest import assert_problem, caller_for
+
+
+def test_one_sees_ones_own_projects_with_ones_role(member):
+    make_project("hidden")
+    Membership.objects.create(project=make_project("alpha"), user=member.user, role=Role.ADMIN)
+    rows = member.get("/projects").json()["results"]
+    assert [(row["slug"], row["role"]) for row in rows] == [("alpha", "admin"), ("rl", "member")]
+    me = member.get("/me").json()
+    assert me["projects"] == rows
+    assert (me["username"], me["is_admin"]) == (member.user.username, False)
+
+
+def test_a_bound_token_sees_its_project_alone(member, project):
+    Membership.objects.create(project=make_project("alpha"), user=member.user, role=Role.ADMIN)
+    caller = caller_for(member.user, project=project, read_only=True)
+    assert [row["slug"] for row in caller.get("/projects").json()["results"]] == ["rl"]
+    assert caller.get("/me").json()["read_only"] is True
+
+
+def test_a_project_counts_its_jobs(viewer, project):
+    for status in (JobStatus.QUEUED, JobStatus.QUEUED, JobStatus.FAILED):
+        make_job(project, status=status)
+    body = viewer.get("/projects/rl").json()
+    assert body["job_counts"] == {"QUEUED": 2, "FAILED": 1}
+    assert body["role"] == "viewer"
+
+
+@pytest.mark.parametrize("slug", ["other", "nothing", "x" * 300])
+def test_a_project_one_may_not_see_does_not_exist(viewer, slug):
+    make_project("other")
+    assert_problem(viewer.get(f"/projects/{slug}"), 404, "not_found")
