@@ -18,6 +18,7 @@ from django.core.exceptions import (
     SuspiciousOperation,
 )
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
@@ -76,6 +77,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse
     return problem_of(error)
 
 
+@csrf_exempt
 def not_found_view(request: HttpRequest, **_: Any) -> HttpResponse:
     """Whatever else lies below the API's root."""
     return problem(404, "not_found", f"There is no {request.path}; see the API's page, docs.")
