@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -57,7 +58,7 @@ def env_secret(name: str) -> str:
         raise ImproperlyConfigured(f"{name}_FILE={file!r} can't be read: {error}") from error
 
 
-def database_from_url(url: str) -> dict[str, object]:
+def database_from_url(url: str) -> dict[str, Any]:
     """Django's settings for a `postgresql://user:password@host:port/name?option=value` URL.
 
     `host` among the options names a directory with the server's Unix socket.
@@ -65,7 +66,7 @@ def database_from_url(url: str) -> dict[str, object]:
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
         raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://")
-    options: dict[str, object] = dict(parse_qsl(parts.query))
+    options: dict[str, Any] = dict(parse_qsl(parts.query))
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.removeprefix("/")),

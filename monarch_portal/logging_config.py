@@ -10,6 +10,9 @@ from typing import Any
 # What every LogRecord has; anything beyond was given as `extra` and belongs into the line.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
+# Django's whole request with its headers; uvicorn's message once more, with escape codes.
+UNWANTED = ("request", "color_message")
+
 
 class JsonFormatter(logging.Formatter):
     """`time`, `level`, `logger`, `message`, then the call's extras: `action` and ids."""
@@ -23,7 +26,8 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
-        line.pop("request", None)  # Django's own extra: the whole request with its headers
+        for key in UNWANTED:
+            line.pop(key, None)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=repr)

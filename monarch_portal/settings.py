@@ -103,10 +103,10 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 APPEND_SLASH = False
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = str(BASE_DIR / "staticfiles")
 # Collected files (an image, a package) carry a hash in their names and may be kept for ever. From
 # a checkout nothing is collected: files are served from where they lie.
-_collected = (STATIC_ROOT / "staticfiles.json").is_file() or "collectstatic" in sys.argv
+_collected = Path(STATIC_ROOT, "staticfiles.json").is_file() or "collectstatic" in sys.argv
 _static_storage = (
     "whitenoise.storage.CompressedManifestStaticFilesStorage"
     if _collected
@@ -125,9 +125,10 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 LOGGING = logging_config(env_str("MPORTAL_LOG_LEVEL", "INFO"))
 
 # --- Database -------------------------------------------------------------------------------
-DATABASES = {"default": database_from_url(_database_url or _home.postgres.url())}
+_database = database_from_url(_database_url or _home.postgres.url())
+DATABASES = {"default": _database}
 # Requests and steps run in threads; the pool bounds what they hold, and holds nothing when idle.
-DATABASES["default"]["OPTIONS"] |= {
+_database["OPTIONS"] |= {
     "pool": {
         "min_size": 0,
         "max_size": env_int("MPORTAL_DATABASE_CONNECTIONS", 12),

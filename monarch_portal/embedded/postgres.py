@@ -10,6 +10,9 @@ import os
 import shutil
 import signal
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -25,6 +28,7 @@ from monarch_portal.embedded.server_paths import DATABASE, PostgresPaths
 MAJOR_VERSION = "18"
 START_TIMEOUT_S = 60.0
 STOP_PATIENCE_S = 20.0
+LEFTOVER_PATIENCE_S = 2.0
 
 # Small on purpose: the whole portal should idle in less than half a gigabyte.
 SETTINGS = {
@@ -68,7 +72,7 @@ class PostgresServer:
         if not self._paths.data.exists():
             self._make_data()
         self._check_version()
-        self._forget_dead_server()
+        self._clear_leftovers()
         self.process = child.start(self._program())
         if not child.wait_until_ready(self.process, self._answers, timeout_s=START_TIMEOUT_S):
             self.stop()
@@ -147,19 +151,19 @@ class PostgresServer:
                 f"pg_dump, move the directory away, start this release, load the dump with psql."
             )
 
-    def _forget_dead_server(self) -> None:
-        """Remove a postmaster.pid whose process is gone, even if its number lives on."""
-        pid_file = self._paths.data / "postmaster.pid"
-        if not pid_file.exists():
-            return
-        pid = pid_file.read_text().split("\n", 1)[0].strip()
-        try:
-            runs_here = Path(f"/proc/{pid}/cwd").resolve(strict=True) == self._paths.data.resolve()
-        except OSError:
-            runs_here = False
-        if runs_here:
-            raise ServerStartError(f"PostgreSQL already runs on {self._paths.data}, process {pid}.")
-        pid_file.unlink()
+    def _clear_leftovers(self) -> None:
+        """End what a killed portal left of this server, and remove its lock files.
+
+        The server would take the numbers in them for its own even when zombies or strangers have
+        them. The instance lock is what tells that no living portal uses the data.
+        """
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            if _gone(self._paths.data):
+                break
+            for pid in _working_in(self._paths.data):
+                os.kill(pid, number)
+        for lock in (self._paths.data / "postmaster.pid", *self._paths.sockets.glob(".s.PGSQL.*")):
+            lock.unlink(missing_ok=True)
 
     def _answers(self) -> bool:
         try:
@@ -173,6 +177,23 @@ class PostgresServer:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
             if found.fetchone() is None:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+
+
+def _working_in(directory: Path) -> Iterator[int]:
+    """The living processes whose working directory this is: PostgreSQL's are in its data."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (entry / "cwd").readlink() == directory:
+                yield int(entry.name)
+
+
+def _gone(directory: Path) -> bool:
+    deadline = time.monotonic() + LEFTOVER_PATIENCE_S
+    while any(_working_in(directory)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def _give(tree: Path, account: Account) -> None:

@@ -6,10 +6,13 @@ import importlib
 import io
 import signal
 import socket
+import warnings
+from typing import Any
 
 import uvicorn
 from celery.apps.beat import Beat
 from celery.apps.worker import Worker
+from celery.exceptions import SecurityWarning
 from django.conf import settings
 from django.core.management import call_command, get_commands
 
@@ -64,7 +67,13 @@ def web(listener: socket.socket) -> None:
 
 def worker() -> None:
     """Run Celery tasks in threads."""
-    without = {"without_gossip": True, "without_mingle": True, "without_heartbeat": True}
+    # As root it must stay root: it starts each job's attempt under a user id of its own.
+    warnings.simplefilter("ignore", SecurityWarning)
+    without: dict[str, Any] = {
+        "without_gossip": True,
+        "without_mingle": True,
+        "without_heartbeat": True,
+    }
     process = Worker(app=app, pool="threads", loglevel="WARNING", quiet=True, **without)
     process.start()
     raise SystemExit(process.exitcode)
