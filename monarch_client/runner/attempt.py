@@ -5,6 +5,7 @@ All methods run on the main loop's thread.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,15 @@ class Attempt:
         limit = self._place.config.timeouts.workers_s
         self._place.loop.call_later(limit, self._look_who_is_missing)
         self._pursue("setup")
+        # What went wrong while the runner prepared itself shows in the first state.
+        self.node_changed(self._place.rank, self._node.state)
+
+    def end_after_crash(self) -> None:
+        """This runner follows one that was killed: end what the other ranks still do."""
+        with contextlib.suppress(OSError):
+            self.goal = self._place.folder.goal.read_text()
+        self._states = {rank: NodeState() for rank in self._place.config.ranks[1:]}
+        self.end(verdicts.runner_lost(self._where(self._place.rank)))
 
     def node_changed(self, rank: int, state: NodeState) -> None:
         """A node has said how far it is. The same state may come any number of times."""
@@ -66,7 +76,7 @@ class Attempt:
             return
         self._gone.add(rank)
         seconds = self._place.config.timeouts.peer_silence_s
-        what = "nothing was heard from it for {:g} s".format(seconds)
+        what = f"nothing was heard from it for {seconds:g} s"
         self._record_loss(rank, what)
         if self.goal == "end":
             self._finish_when_all_ended()
@@ -92,6 +102,7 @@ class Attempt:
 
     def _begin_stage(self, goal: str) -> None:
         self.goal = goal
+        self._place.folder.goal.write_text(goal)
         self._place.recorder.write(
             "stage", stage=_STAGES[goal], phase="begin", ok=True, detail=self._detail_of(goal)
         )
@@ -132,10 +143,8 @@ class Attempt:
             return verdicts.setup_too_slow(where, config.timeouts.setup_s, state.evidence)
         if state.worker == node_state.FAILED:
             return verdicts.worker_never_ready(where, config.port, state.worker_why, state.evidence)
-        if state.worker == node_state.LOST and state.oom:
-            return verdicts.out_of_memory(where, "The worker", 137, state.evidence)
         if state.worker == node_state.LOST:
-            return verdicts.worker_lost(where, state.worker_why, state.evidence)
+            return _loss(where, state)
         return None
 
     def _outcome(self) -> Verdict | None:
@@ -220,7 +229,7 @@ class Attempt:
         scheme = "tls" if config.tls else "tcp"
         content = {
             "meshes": meshes,
-            "transport": "{}://{}:0".format(scheme, config.address_of(self._place.rank)),
+            "transport": f"{scheme}://{config.address_of(self._place.rank)}:0",
             "attach_timeout_s": config.timeouts.workers_s,
         }
         self._place.folder.meshes.write_text(json.dumps(content))
@@ -241,3 +250,9 @@ class Attempt:
 
     def _where(self, rank: int) -> Where:
         return verdicts.Where(rank, self._place.config.address_of(rank))
+
+
+def _loss(where: Where, state: NodeState) -> Verdict:
+    if state.oom:
+        return verdicts.out_of_memory(where, "The worker", 137, state.evidence)
+    return verdicts.worker_lost(where, state.worker_why, state.evidence)

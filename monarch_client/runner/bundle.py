@@ -18,7 +18,7 @@ _MODE = 0o644 << 16
 def build(target: Path) -> Path:
     """Write the zipapp to `target`, replacing it whole, and return it."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    new = target.with_name("{}.{}.new".format(target.name, os.getpid()))
+    new = target.with_name(f"{target.name}.{os.getpid()}.new")
     with new.open("wb") as file:
         file.write(b"#!/usr/bin/env python3\n")
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

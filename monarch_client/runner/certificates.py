@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from monarch_client.runner import runtime_files
+
 if TYPE_CHECKING:
     from monarch_client.runner.config import Authority
 
@@ -49,7 +51,7 @@ def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str)
         else:
             _mint_with_cryptography(work, names, python)
         for name in ("leaf.crt", "leaf.key", "ca.crt"):
-            os.replace(work / name, folder / name)
+            (work / name).replace(folder / name)
 
 
 def _mint_with_openssl(work: Path, names: list[str]) -> None:
@@ -64,8 +66,6 @@ def _mint_with_openssl(work: Path, names: list[str]) -> None:
 
 
 def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
-    from monarch_client.runner import runtime_files
-
     script = work / "mint.py"
     script.write_bytes(runtime_files.read("mint_with_cryptography.py"))
     try:
@@ -73,13 +73,13 @@ def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
     except CertificateError as error:
         raise CertificateError(
             "no certificate can be made: install openssl, or the Python package "
-            "cryptography ({})".format(error)
+            f"cryptography ({error})"
         ) from error
 
 
 def _call(argv: list[str], cwd: Path) -> None:
     try:
-        result = subprocess.run(  # noqa: S603 - our own arguments
+        result = subprocess.run(
             argv,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -89,10 +89,10 @@ def _call(argv: list[str], cwd: Path) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CertificateError("{} could not run: {}".format(argv[0], error)) from error
+        raise CertificateError(f"{argv[0]} could not run: {error}") from error
     if result.returncode:
         text = result.stdout.decode("utf-8", "replace").strip()
-        raise CertificateError("{} failed: {}".format(argv[0], text[-500:]))
+        raise CertificateError(f"{argv[0]} failed: {text[-500:]}")
 
 
 def _is_ip(name: str) -> bool:

@@ -81,10 +81,10 @@ class AttemptConfig:
         return self.nodes[rank].address
 
     def worker_address(self, rank: int) -> str:
-        """Where the Monarch worker of `rank` serves, with its service id (the same on all sides)."""
+        """Where the Monarch worker of `rank` serves, with its service id (one on all sides)."""
         scheme = "tls" if self.tls else "tcp"
         service = _service_id(self.attempt_id, rank)
-        return "service<{}>@{}://{}:{}".format(service, scheme, self.address_of(rank), self.port)
+        return f"service<{service}>@{scheme}://{self.address_of(rank)}:{self.port}"
 
     def ranks_of_meshes(self) -> dict[str, list[int]]:
         """Which ranks each mesh has: nodes are dealt to meshes in rank order."""
@@ -133,6 +133,11 @@ class NodeFolder(NamedTuple):
         return self.state / "verdict.json"
 
     @property
+    def goal(self) -> Path:
+        """How far the attempt has come, for a runner that follows a killed one (rank 0)."""
+        return self.state / "goal"
+
+    @property
     def runtime(self) -> Path:
         """What the runner puts on the PYTHONPATH of drivers and workers."""
         return self.state / "runtime"
@@ -158,18 +163,18 @@ def read_config(path: Path) -> AttemptConfig:
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError("cannot read {}: {}".format(path, error)) from error
+        raise ConfigError(f"cannot read {path}: {error}") from error
     if raw.get("format") != FORMAT:
         raise ConfigError("format {!r} of {} is not {}".format(raw.get("format"), path, FORMAT))
     try:
         return _parse(raw)
     except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError("{} is not complete: {!r}".format(path, error)) from error
+        raise ConfigError(f"{path} is not complete: {error!r}") from error
 
 
 def _service_id(attempt_id: int, rank: int) -> str:
     """A name, not a secret: 64 bits in the base58 that Monarch's addresses use."""
-    digest = hashlib.sha256("{}/{}".format(attempt_id, rank).encode()).digest()
+    digest = hashlib.sha256(f"{attempt_id}/{rank}".encode()).digest()
     number = int.from_bytes(digest[:8], "big")
     digits = ""
     while number:
@@ -218,6 +223,4 @@ def _parse_meshes(raw: dict[str, Any] | None) -> dict[str, int] | None:
 def _check_meshes(config: AttemptConfig) -> None:
     sizes = config.meshes or {}
     if sizes and sum(sizes.values()) != len(config.nodes):
-        raise ValueError(
-            "meshes need {} nodes, not {}".format(sum(sizes.values()), len(config.nodes))
-        )
+        raise ValueError(f"meshes need {sum(sizes.values())} nodes, not {len(config.nodes)}")

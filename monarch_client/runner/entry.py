@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
         config = read_config(arguments.config)
         config.address_of(arguments.rank)
     except (ConfigError, IndexError) as error:
-        print("runner: {}".format(error), file=sys.stderr)
+        sys.stderr.write(f"runner: {error}\n")
         return _CONFIG_ERROR_CODE
     folder.state.mkdir(parents=True, exist_ok=True)
     folder.workdir.mkdir(parents=True, exist_ok=True)
@@ -110,6 +110,6 @@ def _wait_for(pid: int) -> int:
 
 def _run(config: AttemptConfig, rank: int, folder: NodeFolder, is_restart: bool) -> int:  # noqa: FBT001
     # Imported after the fork: the guardian stays small.
-    from monarch_client.runner.runner import Runner
+    from monarch_client.runner.runner import Runner  # noqa: PLC0415
 
     return Runner(config, rank, folder).run(is_restart=is_restart)

@@ -44,7 +44,7 @@ def monarch_environment(place: Place) -> dict[str, str]:
     """For a worker and for the driver: what `run` gets, Monarch tuned, and our module to import."""
     config, folder = place.config, place.folder
     env = {**MONARCH_TUNING, **_base(place)}
-    env.setdefault("MONARCH_LOG_SUFFIX", "mportal_{}_{}".format(config.attempt_id, place.rank))
+    env.setdefault("MONARCH_LOG_SUFFIX", f"mportal_{config.attempt_id}_{place.rank}")
     if config.tls is not None:
         env.update(
             HYPERACTOR_TLS_CERT=str(folder.certificates / "leaf.crt"),
@@ -81,7 +81,7 @@ def _base(place: Place) -> dict[str, str]:
     env[NODE_MARK] = str(place.folder.root)
     # Only the cluster knows these two; on a machine without SkyPilot they get a plain value.
     env.setdefault("SKYPILOT_NUM_GPUS_PER_NODE", "0")
-    task_id = "mportal-{}-{}-{}".format(config.project, config.job_id, config.attempt_number)
+    task_id = f"mportal-{config.project}-{config.job_id}-{config.attempt_number}"
     env.setdefault("SKYPILOT_TASK_ID", task_id)
     # Output is shown live: Python programs should not hold it back.
     env.setdefault("PYTHONUNBUFFERED", "1")

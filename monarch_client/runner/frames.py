@@ -71,3 +71,12 @@ def replacement_for(line: bytes, why: str) -> bytes:
     kept = {name: frame[name] for name in ("rank", "seq", "t")}
     kept.update(kind="line", stream="portal", text=note[:2000], more=False)
     return _encode(kept).encode("ascii") + b"\n"
+
+
+def stored_prefix(lines: list[bytes], acknowledged: dict[int, int]) -> list[bytes]:
+    """The leading lines that the other side has, by the highest number it has of each rank."""
+    for index, line in enumerate(lines):
+        rank, seq = number_of(line)
+        if seq > acknowledged.get(rank, 0):
+            return lines[:index]
+    return lines

@@ -15,7 +15,7 @@ from monarch_client.runner.frames import number_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Iterator
+    from typing import Callable, Iterator
 
 SEGMENT_BYTES = 8 * 1024 * 1024
 _POSITION_FILE = "acknowledged"
@@ -33,6 +33,7 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self._segment, self._offset, self.highest = _read_position(folder)
         self._finished = False
+        self.on_append: Callable[[], None] = lambda: None
         for segment in self._segments():
             self._replay(segment)
         self._write_segment = max([*self._segments(), self._segment])
@@ -52,6 +53,7 @@ class Journal:
             self._size += len(data)
             self.highest[rank] = last
             self._changed.notify_all()
+        self.on_append()
 
     def wait(self, seconds: float) -> bool:
         """Wait until there is something to read; False if there was nothing in time."""
@@ -130,7 +132,7 @@ class Journal:
         return [number for number in _segment_numbers(self._folder) if number >= self._segment]
 
     def _path(self, segment: int) -> Path:
-        return self._folder / "{:08d}{}".format(segment, _SUFFIX)
+        return self._folder / f"{segment:08d}{_SUFFIX}"
 
 
 def read_leftovers(folder: Path) -> Iterator[bytes]:
@@ -139,7 +141,7 @@ def read_leftovers(folder: Path) -> Iterator[bytes]:
     for number in _segment_numbers(folder):
         if number < segment:
             continue
-        with (folder / "{:08d}{}".format(number, _SUFFIX)).open("rb") as file:
+        with (folder / f"{number:08d}{_SUFFIX}").open("rb") as file:
             file.seek(offset if number == segment else 0)
             for line in file:
                 if line.endswith(b"\n"):
@@ -175,4 +177,4 @@ def _write_position(folder: Path, segment: int, offset: int, highest: dict[int, 
     path = folder / _POSITION_FILE
     new = path.with_suffix(".new")
     new.write_text(json.dumps({"segment": segment, "offset": offset, "highest": dict(highest)}))
-    os.replace(new, path)
+    new.replace(path)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Callable
 
 MAX_PIECE_BYTES = 32 * 1024
+# UTF-8: bytes 10xxxxxx continue a character.
+_CONTINUATION = 0x80
 _READ_BYTES = 64 * 1024
 
 
@@ -60,7 +62,7 @@ def _decode(data: bytes) -> str:
 def _character_boundary(line: bytes, end: int) -> int:
     """The last place at or before `end` that is not inside a UTF-8 character."""
     for back in range(4):
-        if line[end - back] & 0xC0 != 0x80:
+        if line[end - back] & 0xC0 != _CONTINUATION:
             return end - back
     return end
 

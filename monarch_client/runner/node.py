@@ -55,6 +55,15 @@ class Node:
             self._goal = wanted
             self._steps[goal]()
 
+    def give_up(self, why: str) -> None:
+        """Say, at the next look, that this node can take no part."""
+        self.state.worker, self.state.worker_why = node_state.FAILED, why
+
+    def mourn(self, why: str) -> None:
+        """Start nothing any more: what ran here is dead. Only the end may still be pursued."""
+        self._goal = GOALS.index("end") - 1
+        self._update(setup=0, worker=node_state.LOST, worker_why=why)
+
     def stop(self, signal_name: str) -> None:
         """Somebody outside wants the attempt to end: rank 0 will ask everybody to."""
         self.state.stopped_by = signal_name
@@ -138,7 +147,7 @@ class Node:
                 ["bash", "-c", script], cwd=cwd, env=env, on_pieces=on_pieces, on_exit=on_exit
             )
         except OSError as error:
-            self._place.recorder.remark("bash cannot be started in {}: {}".format(cwd, error))
+            self._place.recorder.remark(f"bash cannot be started in {cwd}: {error}")
             on_exit(_CANNOT_START_CODE)
 
     def _record_setup(self, _stream: str, pieces: list[Piece]) -> None:
@@ -157,7 +166,7 @@ class Node:
         self._place.recorder.write(
             "worker",
             status=status,
-            address="{}:{}".format(address, config.port) if config.is_monarch else address,
+            address=f"{address}:{config.port}" if config.is_monarch else address,
             mesh=config.mesh_of(rank),
             pid=command.pid if command else None,
             python=self._worker.python,

@@ -54,14 +54,17 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
+def _all_pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
 def descendants(ancestor: int) -> list[int]:
     """Live processes below `ancestor`, zombies left out."""
     children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            parent = _parent_of(entry)
-            if parent is not None:
-                children.setdefault(parent, []).append(int(entry))
+    for pid in _all_pids():
+        parent = _parent_of(pid)
+        if parent is not None:
+            children.setdefault(parent, []).append(pid)
     found: list[int] = []
     waiting = [ancestor]
     while waiting:
@@ -71,10 +74,10 @@ def descendants(ancestor: int) -> list[int]:
     return found
 
 
-def _parent_of(pid: str) -> int | None:
+def _parent_of(pid: int) -> int | None:
     """The parent of a live process; None for one that is gone or a zombie."""
     try:
-        stat = Path("/proc", pid, "stat").read_text(errors="replace")
+        stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
     except OSError:
         return None
     # The name in brackets may hold blanks and brackets itself.
@@ -84,13 +87,12 @@ def _parent_of(pid: str) -> int | None:
 
 def marked_processes(root: Path) -> list[int]:
     """Processes that the runner of node directory `root` started, also when it is long gone."""
-    mark = "{}={}".format(NODE_MARK, root).encode()
+    mark = f"{NODE_MARK}={root}".encode()
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and int(entry) != os.getpid():
-            with contextlib.suppress(OSError):
-                if mark in Path("/proc", entry, "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry))
+    for pid in _all_pids():
+        with contextlib.suppress(OSError):
+            if mark in Path("/proc", str(pid), "environ").read_bytes().split(b"\0"):
+                found.append(pid)
     return found
 
 
@@ -146,7 +148,7 @@ class Command:
     ) -> None:
         self.last_lines: deque[str] = deque(maxlen=_EVIDENCE_LINES)
         self._on_pieces = on_pieces
-        self.process = subprocess.Popen(  # noqa: S603 - running users' code is the purpose
+        self.process = subprocess.Popen(
             argv,
             cwd=cwd,
             env=dict(env),

@@ -7,10 +7,11 @@ import http.client
 import json
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from monarch_client.runner.frames import number_of, replacement_for
+from monarch_client.runner.frames import replacement_for, stored_prefix
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -61,7 +62,7 @@ class PortalConnection:
         except (OSError, http.client.HTTPException) as error:
             self._forget()
             if not kept_alive:
-                raise OSError("the portal does not answer: {!r}".format(error)) from error
+                raise OSError(f"the portal does not answer: {error!r}") from error
         # A connection that was idle may have been closed by the other side: not yet a failure.
         return self.post(body)
 
@@ -75,7 +76,7 @@ class PortalConnection:
         if len(body) >= _GZIP_FROM_BYTES:
             headers["Content-Encoding"] = "gzip"
             body = gzip.compress(body, 1)
-        path = "{}/api/v1/attempts/{}/frames".format(url.path, self._config.attempt_id)
+        path = f"{url.path}/api/v1/attempts/{self._config.attempt_id}/frames"
         connection.request("POST", path, body, headers)
         response = connection.getresponse()
         return Answer(response.status, response.read())
@@ -98,8 +99,7 @@ def _url_in_file(path: str | None) -> str | None:
     if path is None:
         return None
     try:
-        with open(path, encoding="utf-8") as file:
-            return str(json.load(file)["url"]).rstrip("/")
+        return str(json.loads(Path(path).read_text(encoding="utf-8"))["url"]).rstrip("/")
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -163,7 +163,7 @@ class PushCarrier:
         return True
 
     def _settle(self, lines: list[bytes], answer: Answer) -> None:
-        stored = _stored_prefix(lines, answer.acknowledged)
+        stored = stored_prefix(lines, answer.acknowledged)
         self._journal.acknowledge(stored)
         if len(stored) < len(lines):
             self._back_off()
@@ -188,11 +188,3 @@ class PushCarrier:
         # Not shortened by `finish`: the portal is away, and haste would not bring it back.
         time.sleep(self._back_off_s)
         self._back_off_s = min(self._back_off_s * 2, _LAST_BACK_OFF_S)
-
-
-def _stored_prefix(lines: list[bytes], acknowledged: dict[int, int]) -> list[bytes]:
-    for index, line in enumerate(lines):
-        rank, seq = number_of(line)
-        if seq > acknowledged.get(rank, 0):
-            return lines[:index]
-    return lines

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import os
 import signal
 from typing import TYPE_CHECKING
 
-from monarch_client.runner import node_state, runtime_files, verdicts
+from monarch_client.runner import runtime_files
 from monarch_client.runner.attempt import Attempt
 from monarch_client.runner.certificates import CertificateError, mint_leaf
 from monarch_client.runner.frames import Recorder
@@ -16,11 +16,10 @@ from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node import Node
 from monarch_client.runner.place import Place
 from monarch_client.runner.processes import Children, marked_processes, signal_all
+from monarch_client.runner.push import PortalConnection, PushCarrier
 
 if TYPE_CHECKING:
     from monarch_client.runner.config import AttemptConfig, NodeFolder
-
-_RUNNER_DIED = "its runner was killed"
 
 
 class Runner:
@@ -46,77 +45,100 @@ class Runner:
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda n, _frame: self._loop.post(lambda: self._stop(n)))
-        if self._has_died_before() or is_restart:
-            self._mourn()
+        is_after_crash = self._has_died_before() or is_restart
+        if is_after_crash:
+            signal_all(marked_processes(self._folder.root), signal.SIGKILL)
         else:
-            self._prepare()
+            runtime_files.extract(self._folder)
+            self._mint()
         if self._rank == 0:
-            self._lead()
+            self._lead(is_after_crash=is_after_crash)
         else:
-            self._follow()
+            self._follow(is_after_crash=is_after_crash)
         self._loop.run()
         return 0
 
     def _has_died_before(self) -> bool:
-        mark = self._folder.state / "started"
         try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(os.open(self._folder.state / "started", os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
             return True
         return False
 
-    def _mourn(self) -> None:
-        """Our predecessor died: end what it left, and say so in place of starting anything."""
-        signal_all(marked_processes(self._folder.root), signal.SIGKILL)
-        state = self._node.state
-        state.setup, state.worker, state.worker_why = 0, node_state.LOST, _RUNNER_DIED
-
-    def _prepare(self) -> None:
-        runtime_files.extract(self._folder)
-        if self._config.tls is None or not self._needs_certificate:
+    def _mint(self) -> None:
+        if self._config.tls is None or not (self._config.is_monarch or self._has_peers):
             return
         names = [self._config.address_of(self._rank), "127.0.0.1", "localhost"]
         try:
             mint_leaf(self._config.tls, names, self._folder.certificates, self._config.python)
         except CertificateError as error:
-            state = self._node.state
-            state.worker, state.worker_why = node_state.FAILED, str(error)
+            self._node.give_up(str(error))
 
     @property
-    def _needs_certificate(self) -> bool:
-        return self._config.is_monarch or len(self._config.nodes) > 1
+    def _has_peers(self) -> bool:
+        return len(self._config.nodes) > 1
 
-    def _lead(self) -> None:
-        from monarch_client.runner.push import PortalConnection, PushCarrier
-
-        self._carrier = PushCarrier(
+    def _lead(self, *, is_after_crash: bool) -> None:
+        carrier = PushCarrier(
             self._journal,
             PortalConnection(self._config),
             lambda: self._loop.post(self._loop.stop),
         )
-        self._carrier.start()
+        carrier.start()
+        on_over = functools.partial(self._linger, carrier)
         if self._folder.verdict.exists():
-            self._attempt_is_over()
+            on_over()
             return
-        attempt = Attempt(self._place, self._node, self._attempt_is_over)
-        if len(self._config.nodes) > 1:
+        attempt = Attempt(self._place, self._node, on_over)
+        if self._has_peers:
             self._open_hub(attempt)
-        attempt.begin()
+        if is_after_crash:
+            attempt.end_after_crash()
+        else:
+            attempt.begin()
 
-    def _attempt_is_over(self) -> None:
+    def _linger(self, carrier: PushCarrier) -> None:
+        """The end frame is written: stay until it is acknowledged, or nobody can want it."""
         self._is_lingering = True
-        self._carrier.finish()
+        carrier.finish()
         self._loop.call_later(self._config.linger_s, self._loop.stop)
 
-    def _follow(self) -> None:
-        raise NotImplementedError
-
     def _open_hub(self, attempt: Attempt) -> None:
-        raise NotImplementedError
+        # Only attempts of several nodes pay for importing asyncio and ssl.
+        from monarch_client.runner.hub import Hub  # noqa: PLC0415
+
+        hub = Hub(self._place, self._journal, attempt)
+        attempt.ask_peers = hub.ask
+        try:
+            hub.open()
+        except (OSError, ValueError) as error:
+            where = f"{self._config.address_of(0)}:{self._config.hub_port}"
+            self._node.give_up(f"rank 0 cannot listen for the others on {where}: {error}")
+
+    def _follow(self, *, is_after_crash: bool) -> None:
+        from monarch_client.runner.link import Link  # noqa: PLC0415
+
+        link = Link(self._place, self._journal)
+        link.on_goal = self._node.pursue
+        link.on_delivered = self._loop.stop
+        link.on_lost = self._end_alone
+        self._node.on_change = lambda: link.update(self._node.state)
+        link.start()
+        if is_after_crash:
+            self._node.mourn("its runner was killed")
+
+    def _end_alone(self) -> None:
+        """Rank 0 is gone for good: end what runs here and go."""
+        if self._node.state.ended:
+            self._loop.stop()
+            return
+        self._is_lingering = True
+        self._node.on_change = lambda: self._loop.stop() if self._node.state.ended else None
+        self._node.pursue("end")
 
     def _stop(self, number: int) -> None:
         """Asked to end by a signal. While only waiting for acknowledgement: end at once."""
         if self._is_lingering:
             self._loop.stop()
-            return
-        self._node.stop(signal.Signals(number).name)
+        else:
+            self._node.stop(signal.Signals(number).name)

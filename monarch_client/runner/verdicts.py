@@ -18,7 +18,7 @@ class Where(NamedTuple):
     address: str
 
     def __str__(self) -> str:
-        return "rank {} ({})".format(self.rank, self.address)
+        return f"rank {self.rank} ({self.address})"
 
 
 class Verdict(NamedTuple):
@@ -49,7 +49,7 @@ def stopped(signal_name: str) -> Verdict:
     """Somebody outside told a runner to end."""
     return Verdict(
         "CANCELLED_BY_USER",
-        "The attempt was stopped from outside ({}).".format(signal_name),
+        f"The attempt was stopped from outside ({signal_name}).",
         "Run it again when you want it.",
     )
 
@@ -58,7 +58,7 @@ def setup_failed(where: Where, exit_code: int, evidence: str) -> Verdict:
     """`setup` returned something other than 0."""
     return Verdict(
         "SETUP",
-        "setup failed on {}: it {}.".format(where, ended_with(exit_code)),
+        f"setup failed on {where}: it {ended_with(exit_code)}.",
         "See the log's setup stream of this rank; correct `setup` and run again.",
         exit_code,
         evidence,
@@ -69,7 +69,7 @@ def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
     """`setup` went on for longer than it may."""
     return Verdict(
         "SETUP",
-        "setup on {} did not finish within {:g} s.".format(where, seconds),
+        f"setup on {where} did not finish within {seconds:g} s.",
         "Look at the last setup lines of this rank for what it waits for.",
         evidence=evidence,
     )
@@ -79,7 +79,7 @@ def never_joined(where: Where, seconds: float) -> Verdict:
     """A rank's runner did not connect to rank 0."""
     return Verdict(
         "WORKER_NEVER_READY",
-        "The runner of {} did not report to rank 0 within {:g} s.".format(where, seconds),
+        f"The runner of {where} did not report to rank 0 within {seconds:g} s.",
         "Check that this node is up and may open connections to rank 0.",
     )
 
@@ -88,7 +88,7 @@ def worker_never_ready(where: Where, port: int, why: str, evidence: str) -> Verd
     """A Monarch worker did not come to listen; `why` continues the sentence."""
     return Verdict(
         "WORKER_NEVER_READY",
-        "The worker of {} never listened on port {}: {}.".format(where, port, why),
+        f"The worker of {where} never listened on port {port}: {why}.",
         _worker_hint(evidence),
         evidence=evidence,
     )
@@ -108,7 +108,7 @@ def worker_lost(where: Where, what: str, evidence: str) -> Verdict:
     """A worker was there and is not any more; `what` is a sentence's end."""
     return Verdict(
         "WORKER_LOST",
-        "The worker of {} was lost: {}.".format(where, what),
+        f"The worker of {where} was lost: {what}.",
         "If the node is well, see the last lines of this rank; else run again.",
         evidence=evidence,
     )
@@ -129,7 +129,7 @@ def runner_lost(where: Where) -> Verdict:
     """The runner itself died; its guardian says so."""
     return Verdict(
         "WORKER_LOST",
-        "The runner of {} was killed; everything it had started was ended.".format(where),
+        f"The runner of {where} was killed; everything it had started was ended.",
         "Something outside killed it; look for memory pressure on this node, or run again.",
     )
 
@@ -138,7 +138,7 @@ def out_of_memory(where: Where, what: str, exit_code: int, evidence: str) -> Ver
     """The kernel's counter says so."""
     return Verdict(
         "OOM",
-        "{} of {} was killed because memory ran out.".format(what, where),
+        f"{what} of {where} was killed because memory ran out.",
         "Ask for more memory, or use less: smaller batches, fewer procs on a host.",
         exit_code,
         evidence,
@@ -149,7 +149,7 @@ def python_mismatch(driver: str, workers: str, evidence: str = "") -> Verdict:
     """Monarch crashes when minor versions differ, so nothing was tried."""
     return Verdict(
         "PYTHON_MISMATCH",
-        "The driver runs Python {}, but the workers run {}.".format(driver, workers),
+        f"The driver runs Python {driver}, but the workers run {workers}.",
         "Use the same minor version of Python for `run` and for the workers.",
         evidence=evidence,
     )
@@ -157,10 +157,10 @@ def python_mismatch(driver: str, workers: str, evidence: str = "") -> Verdict:
 
 def workers_differ(versions: dict[int, str]) -> Verdict:
     """Workers found different Pythons on their nodes."""
-    listed = ", ".join("rank {}: {}".format(rank, versions[rank]) for rank in sorted(versions))
+    listed = ", ".join(f"rank {rank}: {versions[rank]}" for rank in sorted(versions))
     return Verdict(
         "PYTHON_MISMATCH",
-        "The workers run different versions of Python ({}).".format(listed),
+        f"The workers run different versions of Python ({listed}).",
         "Use one image, or install the same minor version on every node.",
         evidence=listed,
     )
@@ -173,13 +173,13 @@ def command_failed(where: Where, exit_code: int, evidence: str, error: str = "")
         message = "The program on {} raised {}.".format(where, error.rstrip("."))
         hint = "See the traceback in the log."
     elif number == signal.SIGKILL:
-        message = "The program on {} was killed by SIGKILL.".format(where)
+        message = f"The program on {where} was killed by SIGKILL."
         hint = "Nothing says who did it; running out of memory is the usual cause."
     elif _signal_name(exit_code):
-        message = "The program on {} {}.".format(where, ended_with(exit_code))
+        message = f"The program on {where} {ended_with(exit_code)}."
         hint = "It did not raise: a crash in native code, or a signal from outside."
     else:
-        message = "The program on {} {}.".format(where, ended_with(exit_code))
+        message = f"The program on {where} {ended_with(exit_code)}."
         hint = "See the last lines of this rank's log."
     return Verdict("USER_CODE", message, hint, exit_code, evidence)
 
@@ -205,4 +205,4 @@ def _signal_name(exit_code: int) -> str:
 def ended_with(exit_code: int) -> str:
     """In words: what follows "the program"."""
     name = _signal_name(exit_code)
-    return "was ended by {}".format(name) if name else "returned exit code {}".format(exit_code)
+    return f"was ended by {name}" if name else f"returned exit code {exit_code}"

@@ -17,7 +17,7 @@ def main(address: str, facts: str) -> None:
     Path(facts).write_text(json.dumps({"python": python}))
     # Processes of a mesh import users' modules from the directory this one runs in.
     sys.path[0] = ""
-    from monarch.actor import run_worker_loop_until_shutdown
+    from monarch.actor import run_worker_loop_until_shutdown  # noqa: PLC0415
 
     run_worker_loop_until_shutdown(ca="trust_all_connections", address=address)
 

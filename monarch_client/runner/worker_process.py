@@ -62,9 +62,7 @@ class WorkerProcess:
                 on_exit=self._exited,
             )
         except OSError as error:
-            self._become(
-                node_state.FAILED, "{} cannot be started: {}".format(place.config.python, error)
-            )
+            self._become(node_state.FAILED, f"{place.config.python} cannot be started: {error}")
             return
         self._probe()
 
@@ -76,7 +74,7 @@ class WorkerProcess:
             self._become(node_state.READY)
         elif time.monotonic() > self._deadline:
             limit = self._place.config.timeouts.workers_s
-            self._become(node_state.FAILED, "it accepted no connection within {:g} s".format(limit))
+            self._become(node_state.FAILED, f"it accepted no connection within {limit:g} s")
         else:
             self._place.loop.call_later(_PROBE_S, self._probe)
 
@@ -92,11 +90,11 @@ class WorkerProcess:
     def _exited(self, returncode: int) -> None:
         self.exit_code = exit_code_of(returncode)
         if self.status == node_state.STARTING:
-            self._become(node_state.FAILED, "it {} first".format(ended_with(self.exit_code)))
+            self._become(node_state.FAILED, f"it {ended_with(self.exit_code)} first")
         elif self.status == node_state.READY:
             # A driver may shut its hosts down: the worker then returns 0, and nothing is wrong.
             status = node_state.LOST if self.exit_code else node_state.EXITED
-            self._become(status, "its process {}".format(ended_with(self.exit_code)))
+            self._become(status, f"its process {ended_with(self.exit_code)}")
 
     def _become(self, status: str, why: str = "") -> None:
         self.status = status

@@ -1,0 +1,165 @@
+"""Attaches a driver to the meshes the runner has prepared, and lets go of them at its end."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .reporting import has_fault, note_fault
+
+if TYPE_CHECKING:
+    from typing import Any, Iterator
+
+PLAN_VARIABLE = "MPORTAL_RUNTIME_FILE"
+# How long a driver's exit may wait for actors to clean up.
+_STOP_TIMEOUT_S = 3.0
+
+
+class MeshesError(RuntimeError):
+    """The meshes cannot be had; the text says why and what to do."""
+
+
+class UnknownMeshError(MeshesError, AttributeError, KeyError):
+    """There is no mesh of that name."""
+
+    # KeyError would print the text in quotes.
+    __str__ = Exception.__str__
+
+
+class AttachError(MeshesError):
+    """The workers listen, but Monarch could not attach to them."""
+
+    def __init__(self, mesh: str, addresses: list[str], why: Exception) -> None:
+        where = ", ".join(addresses)
+        super().__init__(f"mesh {mesh!r} ({where}) did not answer: {why}")
+        self.report_fields = {"kind": "monarch"}
+
+
+class PythonMismatchError(MeshesError):
+    """The driver's Python is not the workers'. Monarch would crash, so nothing is tried."""
+
+    def __init__(self, mesh: str, workers: str) -> None:
+        driver = "{}.{}".format(*sys.version_info[:2])
+        super().__init__(
+            f"this driver runs Python {driver}, but the workers of mesh {mesh!r} run {workers}: "
+            f"start `run` with the workers' interpreter (this one is {sys.executable})"
+        )
+        self.report_fields = {
+            "kind": "python_mismatch",
+            "driver_python": driver,
+            "worker_python": workers,
+        }
+
+
+class Meshes:
+    """The job's meshes by name: `meshes.trainers` or `meshes["trainers"]`, a `HostMesh` each.
+
+    A mesh is attached when it is first asked for; asking again gives the same one.
+    """
+
+    def __init__(self) -> None:
+        self._attached: dict[str, Any] = {}
+        # Two threads may ask at once; Monarch's client is one for the process.
+        self._lock = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Any:
+        with self._lock:
+            if name not in self._attached:
+                self._attached[name] = self._attach(name)
+            return self._attached[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_plan()["meshes"])
+
+    def __len__(self) -> int:
+        return len(_plan()["meshes"])
+
+    def __dir__(self) -> list[str]:
+        return list(self)
+
+    def _attach(self, name: str) -> Any:
+        plan = _plan()
+        if name not in plan["meshes"]:
+            names = ", ".join(sorted(plan["meshes"]))
+            raise UnknownMeshError(f"no mesh is called {name!r}; this job has: {names}")
+        workers = plan["meshes"][name]
+        _check_python(name, workers)
+        actor = _import_monarch()
+        if not self._attached:
+            self._prepare(actor, plan["transport"])
+        addresses = [worker["address"] for worker in workers]
+        mesh = actor.attach_to_workers(
+            ca="trust_all_connections", workers=addresses, name=name.replace("-", "_")
+        )
+        try:
+            mesh.initialized.get(timeout=plan["attach_timeout_s"])
+        except Exception as error:
+            raise AttachError(name, addresses, error) from error
+        return mesh
+
+    def _prepare(self, actor: Any, transport: str) -> None:
+        """Once a process, before the first call: faults are reported, connections are ours."""
+        default_hook = actor.unhandled_fault_hook
+
+        def report_fault(failure: Any) -> None:
+            note_fault(f"{failure.mesh_name}: {failure.report()}")
+            default_hook(failure)
+
+        # A hook of the user's own stays.
+        if default_hook.__module__.startswith("monarch."):
+            actor.unhandled_fault_hook = report_fault
+        actor.enable_transport(transport)
+        atexit.register(self._stop, os.getpid())
+
+    def _stop(self, pid: int) -> None:
+        """Let actors clean up. The runner ends whatever is left."""
+        # A forked child is not the driver; and where a worker is dead, stopping would hang.
+        if pid != os.getpid() or has_fault():
+            return
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        try:
+            stops = [mesh.stop() for mesh in self._attached.values()]
+            for stop in stops:
+                stop.get(timeout=max(0.1, deadline - time.monotonic()))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the exit goes on
+            sys.stderr.write(f"mportal: the meshes did not stop in time: {error!r}\n")
+
+
+def _plan() -> dict[str, Any]:
+    path = os.environ.get(PLAN_VARIABLE)
+    if not path:
+        raise MeshesError(
+            "meshes are there only in the driver of a Monarch job: `run` of a job with "
+            "`portal.meshes`, on rank 0"
+        )
+    plan: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return plan
+
+
+def _check_python(name: str, workers: list[dict[str, Any]]) -> None:
+    mine = "{}.{}".format(*sys.version_info[:2])
+    for worker in workers:
+        if worker["python"] and worker["python"] != mine:
+            raise PythonMismatchError(name, worker["python"])
+
+
+def _import_monarch() -> Any:
+    try:
+        import monarch.actor  # noqa: PLC0415 - a driver that needs no mesh must not pay for it
+    except ImportError as error:
+        raise MeshesError(
+            f"Monarch cannot be imported by {sys.executable} ({error}): install torchmonarch for "
+            "it, or start `run` with the workers' interpreter"
+        ) from error
+    return monarch.actor

@@ -1,0 +1,145 @@
+"""Where the other ranks meet rank 0: takes their frames and states, hands out the goal.
+
+Runs on a thread of its own; what it hears is posted to the main loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import functools
+import hmac
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from monarch_client.runner import wire
+from monarch_client.runner.frames import number_of
+from monarch_client.runner.node_state import NodeState
+
+if TYPE_CHECKING:
+    from monarch_client.runner.attempt import Attempt
+    from monarch_client.runner.journal import Journal
+    from monarch_client.runner.place import Place
+
+_HELLO_TIMEOUT_S = 10.0
+
+
+class Hub:
+    """Open from `open` to the end of the process."""
+
+    def __init__(self, place: Place, journal: Journal, attempt: Attempt) -> None:
+        self._place = place
+        self._journal = journal
+        self._attempt = attempt
+        self._goal = attempt.goal
+        self._peers: dict[int, asyncio.StreamWriter] = {}
+        self._heard_at: dict[int, float] = {}
+        self._loop = asyncio.new_event_loop()
+        self._silence_s = place.config.timeouts.peer_silence_s
+
+    def open(self) -> None:
+        """Listen. OSError if the port cannot be had."""
+        listener = self._listen()
+        threading.Thread(target=self._run, args=(listener,), daemon=True, name="hub").start()
+
+    def ask(self, goal: str) -> None:
+        """Send a new goal to everybody. From any thread."""
+        self._loop.call_soon_threadsafe(self._set_goal, goal)
+
+    def _listen(self) -> socket.socket:
+        config = self._place.config
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((config.address_of(0), config.hub_port))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            # The others know us by an address that is translated on its way here.
+            listener.bind(("", config.hub_port))
+        listener.listen(1024)
+        return listener
+
+    def _run(self, listener: socket.socket) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve(listener))
+
+    async def _serve(self, listener: socket.socket) -> None:
+        has_tls = self._place.config.tls is not None
+        context = wire.server_context(self._place.folder.certificates) if has_tls else None
+        await asyncio.start_server(self._talk, sock=listener, ssl=context, limit=wire.LINE_LIMIT)
+        while True:
+            await asyncio.sleep(self._silence_s / 5)
+            self._look_for_silence()
+
+    def _look_for_silence(self) -> None:
+        limit = time.monotonic() - self._silence_s
+        for rank, heard_at in list(self._heard_at.items()):
+            if heard_at < limit:
+                del self._heard_at[rank]
+                self._place.loop.post(functools.partial(self._attempt.peer_is_silent, rank))
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        rank = None
+        try:
+            rank = await self._welcome(reader, writer)
+            while True:
+                message = await asyncio.wait_for(wire.receive(reader), self._silence_s)
+                self._heard_at[rank] = time.monotonic()
+                await self._answer(rank, message, writer)
+        except (wire.WireError, OSError, asyncio.TimeoutError, ValueError):
+            # Silence, not a broken connection, makes a peer lost: it may come back.
+            pass
+        finally:
+            if rank is not None and self._peers.get(rank) is writer:
+                del self._peers[rank]
+            with contextlib.suppress(OSError):
+                writer.close()
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
+        message = await asyncio.wait_for(wire.receive(reader), _HELLO_TIMEOUT_S)
+        hello, config = message.fields.get("hello", {}), self._place.config
+        rank = int(hello.get("rank", 0))
+        is_ours = hmac.compare_digest(str(hello.get("token")).encode(), config.token.encode())
+        if not is_ours or hello.get("attempt_id") != config.attempt_id:
+            raise wire.WireError("a stranger")
+        if rank not in config.ranks[1:]:
+            raise wire.WireError("no such rank")
+        self._peers[rank] = writer
+        self._heard_at[rank] = time.monotonic()
+        await self._send_answer(rank, int(message.fields.get("number", 0)), writer)
+        return rank
+
+    async def _answer(self, rank: int, message: wire.Message, writer: asyncio.StreamWriter) -> None:
+        self._store(rank, message.lines)
+        if message.fields.get("state"):
+            state = NodeState.from_dict(message.fields["state"])
+            self._place.loop.post(lambda: self._attempt.node_changed(rank, state))
+        await self._send_answer(rank, int(message.fields.get("number", 0)), writer)
+
+    async def _send_answer(self, rank: int, number: int, writer: asyncio.StreamWriter) -> None:
+        have = self._journal.highest.get(rank, 0)
+        await wire.send(writer, {"number": number, "have": have, "goal": self._goal}, [])
+
+    def _store(self, rank: int, lines: list[bytes]) -> None:
+        """Journal what is new; after a reconnection some may come again."""
+        have = self._journal.highest.get(rank, 0)
+        new = [line for line in lines if number_of(line) > (rank, have)]
+        if new:
+            last = number_of(new[-1])
+            if number_of(new[0]) != (rank, have + 1) or last != (rank, have + len(new)):
+                raise wire.WireError("frames are missing")
+            self._journal.append(rank, last[1], new)
+
+    def _set_goal(self, goal: str) -> None:
+        self._goal = goal
+        for writer in self._peers.values():
+            self._loop.create_task(_send_goal(writer, goal))
+
+
+async def _send_goal(writer: asyncio.StreamWriter, goal: str) -> None:
+    with contextlib.suppress(OSError):
+        await wire.send(writer, {"goal": goal}, [])

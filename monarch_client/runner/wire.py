@@ -1,0 +1,72 @@
+"""What runners say to each other: JSON lines over TLS, a message may carry frames as they are.
+
+Peer to hub: first {"hello": {...}}, then {"number", "frames", "state"}. Hub to peer: an answer
+{"number", "have", "goal"} to each, and {"goal"} whenever the goal changes.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+    from pathlib import Path
+    from typing import Any
+
+# A frame has at most 32 KiB of text, each byte at most six characters of JSON.
+LINE_LIMIT = 1024 * 1024
+
+
+class WireError(Exception):
+    """The other side does not speak as agreed, or has gone."""
+
+
+class Message(NamedTuple):
+    """One message with the frames it carries."""
+
+    fields: dict[str, Any]
+    lines: list[bytes]
+
+
+async def send(writer: asyncio.StreamWriter, fields: dict[str, Any], lines: list[bytes]) -> None:
+    """Write a message and wait until the connection has taken it."""
+    head = json.dumps({**fields, "frames": len(lines)}).encode("ascii") + b"\n"
+    writer.write(head + b"".join(lines))
+    await writer.drain()
+
+
+async def receive(reader: asyncio.StreamReader) -> Message:
+    """Read a message; WireError when there is none to come."""
+    try:
+        head = json.loads(await _line(reader))
+        count = int(head.get("frames", 0))
+    except (ValueError, AttributeError, OSError) as error:
+        raise WireError(repr(error)) from error
+    return Message(head, [await _line(reader) for _ in range(count)])
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    line = await reader.readline()
+    if not line.endswith(b"\n"):
+        raise WireError("the connection has closed")
+    return line
+
+
+def server_context(certificates: Path) -> ssl.SSLContext:
+    """For the hub: only peers with a leaf of the attempt's authority may speak."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return _with_leaf(context, certificates)
+
+
+def client_context(certificates: Path) -> ssl.SSLContext:
+    """For a peer: the hub must prove that the address is its own."""
+    return _with_leaf(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificates)
+
+
+def _with_leaf(context: ssl.SSLContext, certificates: Path) -> ssl.SSLContext:
+    context.load_cert_chain(str(certificates / "leaf.crt"), str(certificates / "leaf.key"))
+    context.load_verify_locations(str(certificates / "ca.crt"))
+    return context
