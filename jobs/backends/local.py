@@ -72,16 +72,22 @@ class LocalBackend:
     def launch(self, request: LaunchRequest) -> None:
         """Lay out the nodes and start a runner on each. A repeated call starts what is missing."""
         folder = self._folder(request.cluster_name)
-        with folder.locked() as lock:
-            record = self._admitted(folder, request)
-            layout = self._layout(folder, request, record)
-            missing = [rank for rank in range(record.num_nodes) if not folder.has_started(rank)]
-            for rank in missing:
-                lay_out_node(layout, rank, self._python, self._open_upload)
-                link_tmp(layout, rank)
-            if missing:
-                starts = [node_start(layout, rank, self._python) for rank in missing]
-                start_nodes(starts, layout.uid, self._needed(layout), lock)
+        try:
+            with folder.locked() as lock:
+                self._launch(folder, request, lock)
+        except OSError as error:
+            raise BackendError(f"This machine could not take the job: {error}.") from error
+
+    def _launch(self, folder: ClusterFolder, request: LaunchRequest, lock: int) -> None:
+        layout = self._layout(folder, request, self._admitted(folder, request))
+        ranks = range(layout.record.num_nodes)
+        missing = [rank for rank in ranks if not folder.has_started(rank)]
+        for rank in missing:
+            lay_out_node(layout, rank, self._python, self._open_upload)
+            link_tmp(layout, rank)
+        if missing:
+            starts = [node_start(layout, rank, self._python) for rank in missing]
+            start_nodes(starts, layout.uid, self._needed(layout), lock)
 
     def observe(self, cluster_name: str) -> ClusterView:
         """What is there now. A launch that was cut off before anything started counts as GONE."""

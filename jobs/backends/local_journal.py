@@ -23,6 +23,8 @@ if uid:
     os.setgroups([]); os.setresgid(*[int(uid)] * 3); os.setresuid(*[int(uid)] * 3)
 resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
 signal.alarm(300)
+if any(not path.is_file() or path.is_symlink() for path in Path("journal").iterdir()):
+    sys.exit("this is not what a runner writes")
 for line in read_leftovers(Path("journal")):
     sys.stdout.buffer.write(line)
 """

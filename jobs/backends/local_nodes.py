@@ -26,6 +26,7 @@ from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
 from jobs.errors import BackendError
+from monarch_client.errors import ArchiveError
 from monarch_client.spec import PortalBlock
 from monarch_client.sync.archive import unpack
 
@@ -181,4 +182,7 @@ def _unpack(archive: Path, node: NodeFolder, target: str) -> None:
     if place is None:
         raise BackendError(f"{target} lies outside of the job's own directory.")
     place.parent.mkdir(parents=True, exist_ok=True)
-    unpack(archive, place)
+    try:
+        unpack(archive, place)
+    except ArchiveError as error:
+        raise BackendError(f"The folder for {target} cannot be unpacked: {error}") from error

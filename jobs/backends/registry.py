@@ -19,7 +19,7 @@ from jobs.backends.local import LocalBackend, LocalOptions
 from jobs.errors import BackendError, BackendUnavailableError
 
 # As root the leases of all installations lie together: a user id must never be leased twice.
-_LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
+LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
 
 
 def names() -> list[str]:
@@ -76,7 +76,7 @@ def _local() -> LocalBackend:
     directory = Path(settings.MPORTAL_HOME) / "local"
     options = LocalOptions(
         directory=directory,
-        leases=_LEASES_OF_ROOT if os.geteuid() == 0 else directory / "slots",
+        leases=LEASES_OF_ROOT if os.geteuid() == 0 else directory / "slots",
         nodes=settings.MPORTAL_LOCAL_NODES,
         portal_file=settings.MPORTAL_PORTAL_FILE,
     )

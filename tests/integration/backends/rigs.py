@@ -1,0 +1,204 @@
+"""What the contract suite needs to know of each backend beside the contract itself."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from jobs.backends.base import ClusterPhase, ComputeBackend, LaunchRequest
+from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.local import LocalBackend, LocalOptions
+from jobs.backends.local_isolation import jobs_get_own_user
+from jobs.backends.local_processes import kill_all, processes_of_cluster
+from jobs.backends.local_slots import SlotLeases
+from jobs.backends.registry import LEASES_OF_ROOT
+from tests.fake_ingest import FakeIngest
+from tests.runner_harness import wait_until
+
+NODES = 4
+GRACE_S = 0.5
+LINE = "hello from the job"
+# "short" ends by itself, "long" when it is stopped, "stubborn" not even then.
+Behaviour = Literal["short", "long", "stubborn"]
+PROGRAMS: dict[str, str] = {
+    "short": f"echo {LINE}",
+    "long": f"echo {LINE}; exec sleep 600",
+    "stubborn": f"trap '' TERM; echo {LINE}; while true; do sleep 0.05; done",
+}
+_numbers = itertools.count(1)
+
+
+def make_request(spec: dict[str, Any], nodes: int = 1, portal_url: str = "") -> LaunchRequest:
+    """A request of its own name."""
+    number = next(_numbers)
+    return LaunchRequest(
+        cluster_name=f"mptest{os.getpid()}-{time.time_ns() % 10**9}-{number}",
+        project_slug="rl",
+        job_id=number,
+        job_name="hello",
+        attempt_id=number,
+        attempt_number=1,
+        spec={"num_nodes": nodes, **spec},
+        num_nodes=nodes,
+        portal_url=portal_url,
+        token="secret-token",
+    )
+
+
+class Rig(Protocol):
+    """A backend with room for NODES nodes, and ways to look behind it."""
+
+    @property
+    def backend(self) -> ComputeBackend:
+        """The backend."""
+
+    def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
+        """A request for a job that prints LINE and behaves like that."""
+
+    def another_process(self) -> ComputeBackend:
+        """The same backend as a process sees it that has just started."""
+
+    def incarnations(self, name: str) -> list[str]:
+        """What was started for the cluster; each node's start has a name of its own."""
+
+    def wait_for_line(self, name: str) -> None:
+        """Wait until the job is well under way."""
+
+    def cut_off(self) -> None:
+        """Let no frame reach the portal from now on."""
+
+    def kill_everything(self, name: str) -> None:
+        """kill -9 to the cluster's processes, as a machine's owner might."""
+
+    def remains(self, name: str) -> list[str]:
+        """Whatever still tells of the cluster: processes, files, leases, addresses."""
+
+
+class FakeRig:
+    """The fake backend: its behaviours are plans."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.backend = FakeBackend(folder)
+        self.backend.set_capacity(NODES)
+
+    def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
+        run_s = 0.05 if behaviour == "short" else None
+        stop_s = 600.0 if behaviour == "stubborn" else 0.0
+        self.backend.plan(FakePlan(run_s=run_s, stop_s=stop_s, lines=(LINE,)))
+        return make_request({}, nodes)
+
+    def another_process(self) -> ComputeBackend:
+        return FakeBackend(self._folder)
+
+    def incarnations(self, name: str) -> list[str]:
+        text = (self._folder / "clusters" / f"{name}.json").read_text()
+        return [text.partition("launched_at")[2].partition(",")[0]]
+
+    def wait_for_line(self, name: str) -> None:
+        assert self.backend.frames(name)
+
+    def cut_off(self) -> None:
+        """Nothing of it reaches a portal anyway."""
+
+    def kill_everything(self, name: str) -> None:
+        self.backend.finish(name, exit_code=137)
+
+    def remains(self, name: str) -> list[str]:
+        return [str(path) for path in self._folder.rglob(f"{name}*")]
+
+
+class LocalRig:
+    """The local backend over real runners, which push to a portal that only takes frames."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ingest = FakeIngest()
+        self.portal_url = self.ingest.url
+        self._leases = LEASES_OF_ROOT if jobs_get_own_user() else folder / "slots"
+        self._launched: list[str] = []
+        self._is_cut_off = False
+        self.backend = self.another_process()
+
+    def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
+        return self.request_program(PROGRAMS[behaviour], nodes)
+
+    def request_program(self, run: str, nodes: int = 1, **spec: Any) -> LaunchRequest:
+        """A request for a plain job that runs `run` on every node."""
+        request = make_request({"run": run, **spec}, nodes, self.portal_url)
+        self._launched.append(request.cluster_name)
+        return request
+
+    def output_of(self, run: str, nodes: int = 1, **spec: Any) -> list[str]:
+        """Run a job to its end and give back what it printed."""
+        request = self.request_program(run, nodes, **spec)
+        self.backend.launch(request)
+        wait_for_phase(self.backend, request.cluster_name, ClusterPhase.ENDED)
+        return self.ingest.texts()
+
+    def another_process(self) -> LocalBackend:
+        options = LocalOptions(self.folder, self._leases, NODES, None, grace_s=GRACE_S)
+        return LocalBackend(options, no_uploads)
+
+    def path(self, name: str) -> Path:
+        """The cluster's directory."""
+        return self.folder / name
+
+    def incarnations(self, name: str) -> list[str]:
+        return sorted(path.read_text() for path in self.path(name).glob("started-*"))
+
+    def wait_for_line(self, name: str) -> None:
+        wait_until(lambda: LINE in self.ingest.texts() or self._is_in_journal(name))
+
+    def _is_in_journal(self, name: str) -> bool:
+        frames = self.backend.leftovers(name).frames if self._is_cut_off else ()
+        return any(LINE.encode() in frame for frame in frames)
+
+    def cut_off(self) -> None:
+        self._is_cut_off = True
+        self.ingest.stop()
+
+    def uid(self, name: str) -> int | None:
+        """The user id that the cluster has leased; None where jobs run as ourselves."""
+        slot = SlotLeases(self._leases, "").find(self.path(name))
+        return slot.uid if slot is not None and jobs_get_own_user() else None
+
+    def pids(self, name: str) -> list[int]:
+        """The cluster's living processes."""
+        return [process.pid for process in processes_of_cluster(name, self.uid(name))]
+
+    def kill_everything(self, name: str) -> None:
+        for pid in self.pids(name):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not self.pids(name))
+
+    def remains(self, name: str) -> list[str]:
+        files = [str(path) for path in self.folder.rglob(f"{name}*")]
+        leases = [
+            str(path) for path in self._leases.iterdir() if name in path.read_text(errors="replace")
+        ]
+        return [*files, *leases, *map(str, self.pids(name))]
+
+    def close(self) -> None:
+        """Take down whatever a test has left, however it went."""
+        for name in self._launched:
+            kill_all(name, self.uid(name))
+            self.backend.tear_down(name)
+        self.ingest.stop()
+
+
+@contextmanager
+def no_uploads(reference: str) -> Iterator[Path]:
+    raise AssertionError(f"no test here uploads {reference}")
+    yield Path()
+
+
+def wait_for_phase(backend: ComputeBackend, name: str, phase: ClusterPhase) -> None:
+    """Wait until the cluster is in `phase`."""
+    wait_until(lambda: backend.observe(name).phase is phase)

@@ -1,0 +1,229 @@
+"""The local backend alone: what a job sees, and what survives whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs.backends.base import ClusterPhase
+from jobs.backends.local_isolation import jobs_get_own_user
+from jobs.backends.local_processes import process_of
+from tests.integration.backends.rigs import LINE, LocalRig, wait_for_phase
+from tests.runner_harness import wait_until
+
+as_root = pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
+
+# Launches a job from a process of its own, as a Celery worker would, and waits to be killed.
+LAUNCH_AND_WAIT = """
+import json, signal, sys
+from pathlib import Path
+from jobs.backends.base import LaunchRequest
+from jobs.backends.local import LocalBackend, LocalOptions
+options, request = json.loads(sys.argv[1])
+paths = {key: Path(options[key]) for key in ("directory", "leases")}
+backend = LocalBackend(LocalOptions(**paths, nodes=4, portal_file=None), None)
+backend.launch(LaunchRequest(**request))
+print("launched", flush=True)
+signal.pause()
+"""
+
+
+def launch_and_kill(local: LocalRig, request) -> None:
+    fields = {name: getattr(request, name) for name in request.__slots__ if name != "uploads"}
+    options = {"directory": str(local.folder), "leases": str(local._leases)}
+    with subprocess.Popen(
+        [sys.executable, "-c", LAUNCH_AND_WAIT, json.dumps([options, fields])],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        cwd=Path(__file__).parents[3],
+    ) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"launched\n"
+        os.killpg(worker.pid, signal.SIGKILL)
+
+
+def test_a_job_outlives_the_process_that_launched_it(local: LocalRig) -> None:
+    request = local.request_program("read -r go < /dev/null; sleep 0.5; echo still here; exit 7")
+    launch_and_kill(local, request)
+    local.ingest.wait_for(lambda: "still here" in local.ingest.texts())
+    assert local.ingest.end["exit_code"] == 7
+
+
+def test_a_launched_runner_is_nobodys_child_here_and_leaves_no_zombie(local: LocalRig) -> None:
+    request = local.request("short")
+    local.backend.launch(request)
+    runner = int(local.incarnations(request.cluster_name)[0].split()[1])
+    process = process_of(runner)
+    assert process is None or process.parent != os.getpid()
+    wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
+    wait_until(lambda: not Path(f"/proc/{runner}").exists())
+
+
+def test_a_launch_cut_off_before_anything_started_is_gone_and_can_be_repeated(
+    local: LocalRig, monkeypatch
+) -> None:
+    request = local.request("short", nodes=2)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("jobs.backends.local.start_nodes", interrupt)
+        local.backend.launch(request)
+    assert local.backend.observe(request.cluster_name).phase is ClusterPhase.GONE
+    assert local.remains(request.cluster_name)
+    local.another_process().launch(request)
+    assert local.ingest.end["reason"] == "COMPLETED"
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_nothing_of_the_portals_environment_reaches_a_job(local: LocalRig, monkeypatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
+    monkeypatch.setenv("SECRET_KEY", "secret")
+    names = {line.partition("=")[0] for line in local.output_of("env")}
+    assert "HOME" in names
+    assert not {
+        name for name in names if name.startswith(("DATABASE", "SECRET", "DJANGO", "PYTEST"))
+    }
+
+
+def test_no_open_file_of_the_portal_reaches_a_job(local: LocalRig, tmp_path: Path) -> None:
+    with (tmp_path / "secret").open("w") as secret:
+        os.set_inheritable(secret.fileno(), True)
+        request = local.request("long")
+        local.backend.launch(request)
+    local.wait_for_line(request.cluster_name)
+    for pid in local.pids(request.cluster_name):
+        opened = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+        assert str(tmp_path / "secret") not in opened
+        # The lock on the cluster's directory, which the launcher was lent.
+        assert str(local.path(request.cluster_name)) not in opened
+
+
+def test_every_node_has_a_working_copy_an_address_and_temporary_files_of_its_own(
+    local: LocalRig,
+) -> None:
+    program = (
+        "rank=$SKYPILOT_NODE_RANK; echo $rank | tee mine $TMPDIR/mine > /dev/null; "
+        "while [ ! -e $HOME/../rank-$((1 - rank))/workdir/mine ]; do sleep 0.02; done; "
+        "echo $rank $(cat mine) $(cat $TMPDIR/mine) $HOME"
+    )
+    request = local.request_program(program, nodes=2)
+    local.backend.launch(request)
+    addresses = {node.address for node in local.backend.observe(request.cluster_name).nodes}
+    assert local.ingest.end["reason"] == "COMPLETED"
+    assert len(addresses) == 2
+    path = local.path(request.cluster_name)
+    assert sorted(local.ingest.texts()) == [f"{k} {k} {k} {path}/rank-{k}" for k in range(2)]
+
+
+def test_a_job_uses_the_portals_packages_but_installs_into_its_own_node(local: LocalRig) -> None:
+    program = (
+        "import sys, sysconfig, cryptography; "
+        "print(sys.prefix); print(sysconfig.get_paths()['purelib'])"
+    )
+    prefix, packages = local.output_of(f'python3 -c "{program}"; pip --version > /dev/null')
+    assert prefix.endswith("/rank-0/python")
+    assert packages.startswith(prefix)
+
+
+def test_processes_that_left_their_session_go_with_the_rest(local: LocalRig) -> None:
+    program = f"setsid nohup sleep 601 & (sleep 602 & disown); echo {LINE}; sleep 603"
+    request = local.request_program(program)
+    local.backend.launch(request)
+    local.wait_for_line(request.cluster_name)
+    pids = local.pids(request.cluster_name)
+    local.backend.tear_down(request.cluster_name)
+    assert len(pids) >= 5
+    assert not [pid for pid in pids if process_of(pid)]
+
+
+def test_directories_without_the_right_to_write_go_with_the_rest(local: LocalRig) -> None:
+    program = f"mkdir -p a/b; touch a/b/c; chmod 500 a/b a; echo {LINE}; sleep 600"
+    request = local.request_program(program)
+    local.backend.launch(request)
+    local.wait_for_line(request.cluster_name)
+    local.backend.tear_down(request.cluster_name)
+    assert local.remains(request.cluster_name) == []
+
+
+def test_another_boot_of_the_machine_leaves_no_runner_alive(local: LocalRig) -> None:
+    request = local.request("short")
+    local.backend.launch(request)
+    wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
+    mark = local.path(request.cluster_name) / "started-0"
+    own_ticks = process_of(os.getpid()).started
+    mark.write_text(f"another-boot {os.getpid()} {own_ticks}\n")
+    assert local.backend.observe(request.cluster_name).phase is ClusterPhase.ENDED
+
+
+def test_a_runner_that_cannot_start_says_why(local: LocalRig) -> None:
+    request = local.request("short")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jobs.backends.local_nodes.ports_of", lambda _: (22222, "no number"))
+        local.backend.launch(request)
+    wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
+    assert "attempt.json" in local.backend.observe(request.cluster_name).nodes[0].detail
+
+
+@as_root
+def test_a_job_runs_as_a_user_of_its_own_without_a_way_back(local: LocalRig) -> None:
+    request = local.request_program("id -u; id -G; grep NoNewPrivs /proc/self/status")
+    local.backend.launch(request)
+    uid = str(local.uid(request.cluster_name))
+    assert local.ingest.end["reason"] == "COMPLETED"
+    assert local.ingest.texts() == [uid, uid, "NoNewPrivs:\t1"]
+
+
+@as_root
+def test_jobs_cannot_read_each_others_files(local: LocalRig) -> None:
+    first = local.request("long")
+    local.backend.launch(first)
+    path = local.path(first.cluster_name)
+    attempt_file = path / "rank-0" / "attempt.json"
+    status = attempt_file.stat()
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (local.uid(first.cluster_name), 0o600)
+    program = f"cat {attempt_file} {path}/cluster.json; ls {path} {path}/rank-0; echo done"
+    assert [line for line in local.output_of(program) if line != LINE] == ["done"]
+
+
+@pytest.mark.parametrize("trap", ["link", "pipe"])
+def test_a_journal_that_is_a_trap_gives_nothing_away(local: LocalRig, trap: str) -> None:
+    secret = local.folder.parent / "secret"
+    secret.write_text('{"secret": true}\n')
+    local.cut_off()
+    request = local.request("long")
+    local.backend.launch(request)
+    local.wait_for_line(request.cluster_name)
+    local.kill_everything(request.cluster_name)
+    segment = local.path(request.cluster_name) / "rank-0/state/journal/00000001.ndjson"
+    segment.unlink()
+    segment.symlink_to(secret) if trap == "link" else os.mkfifo(segment)
+    assert list(local.backend.leftovers(request.cluster_name).frames) == []
+
+
+@as_root
+def test_leftovers_are_read_with_the_rights_of_the_job(local: LocalRig) -> None:
+    local.cut_off()
+    request = local.request("long")
+    local.backend.launch(request)
+    local.wait_for_line(request.cluster_name)
+    local.kill_everything(request.cluster_name)
+    segment = local.path(request.cluster_name) / "rank-0/state/journal/00000001.ndjson"
+    assert list(local.backend.leftovers(request.cluster_name).frames) != []
+    os.chown(segment, 0, 0)
+    segment.chmod(0o600)
+    assert list(local.backend.leftovers(request.cluster_name).frames) == []
+
+
+@as_root
+def test_temporary_files_and_shared_memory_end_with_the_job(local: LocalRig) -> None:
+    local.output_of("touch /tmp/mptest-left /var/tmp/mptest-left /dev/shm/mptest-left")
+    for directory in ("/tmp", "/var/tmp", "/dev/shm"):
+        assert not Path(directory, "mptest-left").exists()
