@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from jobs.api import job_views, project_views, schema_views, token_views, upload_views
+from jobs.api import (
+    job_views,
+    log_views,
+    project_views,
+    schema_views,
+    token_views,
+    upload_views,
+)
 from jobs.api.errors import not_found_view
+from jobs.api.ingest_view import ingest_view
+from jobs.api.log_stream import log_stream
 
 app_name = "api"
 
@@ -23,6 +32,10 @@ urlpatterns = [
     path(f"{_JOB}/actions/rerun", job_views.JobRerunView.as_view(), name="rerun"),
     path(f"{_JOB}/attempts", job_views.AttemptListView.as_view(), name="attempts"),
     path(f"{_JOB}/events", job_views.EventListView.as_view(), name="events"),
+    path(f"{_JOB}/logs", log_views.LogView.as_view(), name="logs"),
+    path(f"{_JOB}/logs/stream", log_stream, name="log_stream"),
+    path(f"{_JOB}/logs/download", log_views.log_download, name="log_download"),
+    path("attempts/<int:attempt_id>/frames", ingest_view, name="frames"),
     path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),
     path(
         f"{_PROJECT}/uploads/<slug:digest>",

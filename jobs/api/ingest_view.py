@@ -1,0 +1,64 @@
+"""Where runners post their frames. They sign in with their attempt's token, never with a user's.
+
+The body is bounded before and after decompression; `jobs.actions.ingest_frames` does the rest.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from jobs.actions.ingest_frames import ingest_frames
+from jobs.api.errors import problem, problem_of
+from jobs.errors import InvalidFrameError
+from jobs.logs.frames import MAX_BODY_BYTES
+
+_GZIP = 16 + zlib.MAX_WBITS
+_TOO_LARGE = f"Post at most {MAX_BODY_BYTES} bytes of frames at once."
+
+
+class BodyTooLargeError(Exception):
+    """More than the bound, as sent or once unpacked."""
+
+
+@csrf_exempt
+@require_POST
+def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
+    """`POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        headers = {"WWW-Authenticate": 'Bearer realm="mportal-attempt"'}
+        return problem(401, "not_authenticated", "Send the attempt's token.", headers=headers)
+    try:
+        acked = ingest_frames(attempt_id, token.strip(), _frames_in(request))
+    except BodyTooLargeError:
+        return problem(413, "body_too_large", _TOO_LARGE)
+    except Exception as error:  # noqa: BLE001 - every answer here is a problem document
+        return problem_of(error)
+    return JsonResponse({"acked": acked})
+
+
+def _frames_in(request: HttpRequest) -> bytes:
+    body = request.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise BodyTooLargeError
+    if request.headers.get("Content-Encoding", "").lower() == "gzip":
+        return _unzipped(body)
+    return body
+
+
+def _unzipped(body: bytes) -> bytes:
+    """`body` unpacked; a bomb is given up at the bound, not after it."""
+    unzip = zlib.decompressobj(_GZIP)
+    try:
+        frames = unzip.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise InvalidFrameError("The body is not gzip, as Content-Encoding says.") from None
+    if len(frames) > MAX_BODY_BYTES:
+        raise BodyTooLargeError
+    if not unzip.eof:
+        raise InvalidFrameError("The gzip body ends too early.")
+    return frames
