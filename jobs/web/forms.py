@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 
 from jobs.models import User
 from jobs.statuses import Role
+
+if TYPE_CHECKING:
+    _SetPasswordForm = SetPasswordForm[User]
+else:
+    _SetPasswordForm = SetPasswordForm
 
 EXPIRIES = (("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year"), ("", "Never"))
 
@@ -46,7 +51,7 @@ class TokenForm(forms.Form):
         return int(days) if days else None
 
 
-class PasswordForm(SetPasswordForm[User]):
+class PasswordForm(_SetPasswordForm):
     """A new password; the old one is asked for only when there is one."""
 
     old_password = forms.CharField(

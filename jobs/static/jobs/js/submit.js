@@ -1,0 +1,21 @@
+// The submit page: editor, checking while one types, examples, guided form, upload.
+import { bindEditor } from "./submit/editor.js";
+import { bindGuidedForm } from "./submit/guided.js";
+import { bindUpload } from "./submit/upload.js";
+import { bindValidation } from "./submit/validate.js";
+
+const form = document.getElementById("submit-form");
+const editor = bindEditor(document.getElementById("source"), document.getElementById("gutter"));
+bindValidation(form, editor);
+bindGuidedForm(document.getElementById("guided"), editor);
+bindUpload(document.querySelector("[data-upload]"), editor);
+
+// Two clicks on "Submit" are one job: the server knows the key of this visit.
+document.getElementById("submit-key").value =
+  Date.now().toString(36) + crypto.getRandomValues(new Uint32Array(4)).join("");
+
+for (const example of document.querySelectorAll("[data-yaml]"))
+  example.addEventListener("click", (event) => {
+    event.preventDefault();
+    editor.replace(example.dataset.yaml);
+  });

@@ -1,0 +1,85 @@
+// Sends what stands in the editor to be checked, a moment after the last key, and lists what is
+// wrong. The server checks again on submit: this only tells earlier.
+const PAUSE_MS = 350;
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// The same markup as templates/jobs/_problems.html.
+function problem(error) {
+  const button = element("button");
+  button.type = "button";
+  button.dataset.line = error.line ?? "";
+  button.append(
+    element("span", "line", error.line ? `Line ${error.line}` : error.path || "Job"),
+    element("span", "", error.message),
+  );
+  if (error.suggestion) {
+    const tip = element("span", "tip", "Did you mean ");
+    tip.append(element("code", "", error.suggestion), "?");
+    button.append(tip);
+  }
+  const item = element("li");
+  item.append(button);
+  return item;
+}
+
+function show(verdict, answer) {
+  const count = answer.errors.length;
+  if (answer.valid) {
+    verdict.replaceChildren(element("span", "ok", "✓ Ready to submit"), ` ${summary(answer.spec)}`);
+    return;
+  }
+  const list = element("ul", "problems");
+  list.append(...answer.errors.map(problem));
+  verdict.replaceChildren(element("span", "bad", `${count} problem${count > 1 ? "s" : ""}`), list);
+}
+
+function summary(spec) {
+  const nodes = spec?.num_nodes ?? 1;
+  const meshes = Object.entries(spec?.portal?.meshes ?? {}).map(([name, size]) => `${name} ${size}`);
+  const kind = meshes.length ? `Monarch job, meshes: ${meshes.join(", ")}` : "multi-node job";
+  return `${nodes} node${nodes > 1 ? "s" : ""}, ${kind}`;
+}
+
+export function bindValidation(form, editor) {
+  const verdict = document.getElementById("verdict");
+  const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
+  let timer = 0;
+  let asked = null;
+
+  async function check() {
+    asked?.abort();
+    asked = new AbortController();
+    try {
+      const response = await fetch(form.dataset.validate, {
+        method: "POST",
+        headers: { "Content-Type": "application/yaml", "X-CSRFToken": token },
+        body: editor.area.value,
+        signal: asked.signal,
+      });
+      const answer = await response.json();
+      if (!response.ok) throw new Error(answer.detail ?? answer.title);
+      show(verdict, answer);
+      editor.markBad(answer.errors.map((error) => error.line).filter(Boolean));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      verdict.replaceChildren(element("span", "muted", `Could not be checked now: ${error.message}`));
+    }
+  }
+
+  editor.area.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(check, PAUSE_MS);
+  });
+  verdict.addEventListener("click", (event) => {
+    const line = Number(event.target.closest("[data-line]")?.dataset.line);
+    if (line) editor.showLine(line);
+  });
+  // What the server has already said about this very text stays.
+  if (!verdict.querySelector(".problems") && editor.area.value.trim()) check();
+}
