@@ -151,7 +151,9 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
     """A sentence, or nothing when the frame is sound. Called for every line of every log."""
     if type(frame) is not dict:
         return "it is not an object."
-    rank, seq, at = frame.get("rank"), frame.get("seq"), frame.get("t")
+    rank: Any = frame.get("rank")
+    seq: Any = frame.get("seq")
+    at: Any = frame.get("t")
     if type(rank) is not int or not 0 <= rank < num_ranks:
         return f"its rank is not one of the job's {num_ranks}."
     if type(seq) is not int or not 0 < seq <= _MAX_SEQ:
@@ -192,5 +194,4 @@ def _wrong_report(frame: Frame, num_ranks: int) -> str:
 
 def about_rank(frame: Frame) -> int:
     """The rank that a sound report is about: its own, or the one that rank 0 speaks of."""
-    rank: int = frame.get("about", frame["rank"]) if frame["kind"] == "worker" else frame["rank"]
-    return rank
+    return int(frame.get("about", frame["rank"]) if frame["kind"] == "worker" else frame["rank"])

@@ -12,6 +12,8 @@ from jobs.logs.lines import CODE_OF_STREAM, LogLine, line_of
 MAX_LIMIT = 5000
 # A filter that matches next to nothing must not read a whole log in one call.
 _MOST_SCANNED = 200_000
+# Nor must long lines: what is found in one call fits into memory many times over.
+_MOST_CHARS = 1024 * 1024
 _BEYOND = 2**62
 
 
@@ -91,7 +93,7 @@ def read_after(
         if len(lines) >= limit:
             return LogPage(lines, after + 1, lines[-1].number, is_cut=True)
         last = part.end - 1
-        if last - after >= _MOST_SCANNED:
+        if last - after >= _MOST_SCANNED or _is_much(lines):
             return LogPage(lines, after + 1, last, is_cut=True)
     return LogPage(lines, after + 1, last, is_cut=False)
 
@@ -101,7 +103,7 @@ def read_before(
 ) -> LogPage:
     """The last lines before line `before`, in order; None: before the end."""
     newest_first: list[LogLine] = []
-    bound = before or _BEYOND
+    bound = _BEYOND if before is None else before
     first, last = 1, 0
     for part in parts.backward(attempt_id, bound):
         end = min(bound, part.end)
@@ -113,9 +115,13 @@ def read_before(
         if len(newest_first) >= limit:
             first = newest_first[-1].number
             break
-        if last - first >= _MOST_SCANNED:
+        if last - first >= _MOST_SCANNED or _is_much(newest_first):
             break
     return LogPage(newest_first[::-1], first, last, is_cut=first > 1)
+
+
+def _is_much(lines: list[LogLine]) -> bool:
+    return sum(len(line.text) for line in lines) > _MOST_CHARS
 
 
 def _matching(stored: list[str], first: int, wanted: Wanted) -> Iterator[LogLine]:

@@ -45,9 +45,8 @@ WHERE head.tail_bytes >= %(full)s
 
 def due() -> list[int]:
     """Attempts with a full tail, with an old one, or with any at all when they have ended."""
-    limits = {"full": CHUNK_BYTES, "old": timezone.now() - OLDEST_TAIL}
     with connection.cursor() as cursor:
-        cursor.execute(_DUE, limits)
+        cursor.execute(_DUE, {"full": CHUNK_BYTES, "old": timezone.now() - OLDEST_TAIL})
         return [attempt_id for (attempt_id,) in cursor.fetchall()]
 
 

@@ -1,0 +1,99 @@
+"""What can be asked of a log: where to begin, how much, and of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from jobs.logs.cursor import parse
+from jobs.logs.lines import STREAMS
+from jobs.logs.reading import MAX_LIMIT, Wanted
+from jobs.readers.job_log import LogChoice
+
+END = "end"
+
+
+class CursorField(serializers.CharField):
+    """A place in a log, `attempt:line`."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The cursor, or None when there is none. InvalidCursorError leaves as it is."""
+        text = super().to_internal_value(data)
+        return parse(text) if text else None
+
+
+class EndCursorField(CursorField):
+    """A place in a log, or `end`."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The cursor, or `end` itself."""
+        return END if data == END else super().to_internal_value(data)
+
+
+class LogChoiceQuery(serializers.Serializer[Any]):
+    """Which lines."""
+
+    attempt = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, help_text="Its number."
+    )
+    rank = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=0)
+    stream = serializers.ChoiceField(
+        choices=sorted(STREAMS), required=False, allow_null=True, allow_blank=True, default=None
+    )
+
+
+class LogQuery(LogChoiceQuery):
+    """A page of a log."""
+
+    after = CursorField(
+        required=False, allow_blank=True, default=None, help_text="Lines after `attempt:line`."
+    )
+    before = EndCursorField(
+        required=False,
+        allow_blank=True,
+        default=None,
+        help_text="The last lines before `attempt:line`, or before the `end` of the log.",
+    )
+    limit = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
+
+
+class StreamQuery(LogChoiceQuery):
+    """Where a stream begins. Last-Event-ID goes before it all."""
+
+    after = CursorField(required=False, allow_blank=True, default=None)
+    tail = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=MAX_LIMIT,
+        help_text="Begin with the last so many lines.",
+    )
+
+
+class DownloadQuery(LogChoiceQuery):
+    """A log as text."""
+
+    times = serializers.BooleanField(
+        required=False, default=False, help_text="Put its time before each line."
+    )
+
+
+def checked(
+    serializer: type[serializers.Serializer[Any]], query: Mapping[str, Any]
+) -> dict[str, Any]:
+    """`query` in the shape of `serializer`, or a ValidationError naming every field.
+
+    Empty values are as if they were not there, as forms and address bars send them.
+    """
+    found = serializer(data={key: value for key, value in query.items() if value != ""})
+    found.is_valid(raise_exception=True)
+    return dict(found.validated_data)
+
+
+def choice_of(query: dict[str, Any]) -> LogChoice:
+    """The choice that a checked query makes."""
+    wanted = Wanted(query["rank"], query["stream"] or None)
+    return LogChoice(query["attempt"], wanted)

@@ -1,0 +1,131 @@
+"""A job live: its log and its changes as server-sent events, resumed exactly where they broke.
+
+Events: `line` (a JSON list of lines; the id is the last one's cursor), `job` (it changed: read it
+again), `end` (the job is over and every line is out; nothing follows).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_safe
+
+from jobs.api.authentication import authenticate
+from jobs.api.errors import problem_of
+from jobs.api.log_inputs import StreamQuery, checked, choice_of
+from jobs.api.log_views import line_row
+from jobs.errors import NotFoundError
+from jobs.live import sse
+from jobs.live.channel import job_topic, log_topic
+from jobs.live.looking import Look, events_of, in_thread
+from jobs.logs.cursor import START, Cursor, parse
+from jobs.models import Job
+from jobs.permissions import job_for
+from jobs.readers.job_log import JobLogPage, LogChoice, log_after, log_before
+from jobs.statuses import JobStatus
+
+# Lines in one event. Further ones follow as soon as the reader has taken these.
+LINES_AN_EVENT = 500
+# How long a reader who has lost the right to see a job may go on.
+ACCESS_CHECKED_S = 30.0
+
+
+@require_safe
+async def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
+    """`/projects/{slug}/jobs/{id}/logs/stream`."""
+    try:
+        watch = await in_thread(_open, request, slug, job_id)
+    except Exception as error:  # noqa: BLE001 - every answer here is a problem document
+        return problem_of(error)
+    return sse.response(events_of(watch))
+
+
+def _open(request: HttpRequest, slug: str, job_id: int) -> LogWatch:
+    query = checked(StreamQuery, request.GET)
+    choice = choice_of(query)
+
+    def access() -> Job:
+        return job_for(authenticate(request), slug, job_id)
+
+    job = access()
+    if last_id := request.headers.get("Last-Event-ID", ""):
+        after = parse(last_id)
+    elif query["tail"] is not None:
+        after = _before_the_last(job, query["tail"], choice)
+    else:
+        after = query["after"] or START
+    return LogWatch(access, job, after, choice)
+
+
+def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
+    page = log_before(job.pk, None, max(1, count), choice)
+    if count == 0 or not page.lines:
+        return page.last
+    first = page.lines[0].cursor
+    return Cursor(first.attempt, first.line - 1)
+
+
+class LogWatch:
+    """Where one reader of a job stands."""
+
+    def __init__(
+        self, access: Callable[[], Job], job: Job, after: Cursor, choice: LogChoice
+    ) -> None:
+        self._access = access
+        self._checked_at = time.monotonic()
+        self._job_id = job.pk
+        self._topics = {job_topic(job.pk)}
+        self._after = after
+        self._choice = choice
+        self._told: str | None = None  # the status that the reader knows
+
+    def topics(self) -> set[str]:
+        """The job's, and those of its attempts' logs."""
+        return self._topics
+
+    def look(self, hinted: set[str]) -> Look:
+        """Lines, then what changed, then the end: in this order nothing is missed."""
+        self._check_access()
+        news: list[bytes] = []
+        status = self._told
+        # A hint about lines alone is by far the most frequent one.
+        if status is None or not hinted or job_topic(self._job_id) in hinted:
+            status = self._status()
+            if hinted or status != self._told:
+                news = [self._event("job", {"id": self._job_id, "status": status})]
+        page = log_after(self._job_id, self._after, LINES_AN_EVENT, self._choice)
+        self._after, self._told = max(self._after, page.last), status
+        lines = self._lines(page)
+        if page.is_cut:
+            return Look(lines + news, is_behind=True)
+        is_over = JobStatus(status).is_final
+        if is_over:
+            news.append(self._event("end", {"id": self._job_id, "status": status}))
+        return Look(lines + news, is_over=is_over)
+
+    def _check_access(self) -> None:
+        if time.monotonic() - self._checked_at > ACCESS_CHECKED_S:
+            self._access()
+            self._checked_at = time.monotonic()
+
+    def _status(self) -> str:
+        job = Job.objects.filter(pk=self._job_id).first()
+        if job is None:
+            raise NotFoundError
+        self._topics |= {log_topic(pk) for _, pk in self._choice.attempts(self._job_id)}
+        return job.status
+
+    def _lines(self, page: JobLogPage) -> list[bytes]:
+        if not page.lines:
+            return []
+        rows = [line_row(line) for line in page.lines]
+        return [self._event("line", rows, str(page.lines[-1].cursor))]
+
+    @staticmethod
+    def _event(name: str, data: Any, event_id: str = "") -> bytes:
+        return sse.event(name, json.dumps(data, separators=(",", ":")), event_id)

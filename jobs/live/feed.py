@@ -1,0 +1,168 @@
+"""Hints as they arrive: one Redis subscription a web process, fanned out to its open streams.
+
+A stream learns only *that* it should look again, so a slow one holds a flag and no backlog. While
+Redis is away streams look every second; when it is back they look at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from redis import RedisError
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+log = logging.getLogger(__name__)
+
+# How long a stream goes without looking although no hint came: with the feed, and without it.
+LOOK_S, LOOK_WITHOUT_FEED_S = 5.0, 1.0
+# Always subscribed, so that the connection lives however few streams there are.
+_OWN_TOPIC = "mportal:feed"
+_PING_S = 10.0
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
+
+
+class Hints:
+    """What one stream has been told since it last asked."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._topics: set[str] = set()
+        self._hinted: set[str] = set()
+        self._event = asyncio.Event()
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """What this stream watches."""
+        return frozenset(self._topics)
+
+    async def watch(self, *topics: str) -> None:
+        """Watch further topics. They count as hinted once the subscription stands."""
+        new = set(topics) - self._topics
+        self._topics |= new
+        await self._feed.add(self, new)
+
+    def note(self, topic: str) -> None:
+        """`topic` was hinted at."""
+        self._hinted.add(topic)
+        self._event.set()
+
+    async def wait(self, at_most_s: float = LOOK_S) -> set[str]:
+        """The topics hinted at since the last call; none when it is time to look anyway."""
+        limit = at_most_s if self._feed.connected else min(at_most_s, LOOK_WITHOUT_FEED_S)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._event.wait(), limit)
+        self._event.clear()
+        hinted, self._hinted = self._hinted, set()
+        return hinted
+
+
+class Feed:
+    """The subscription of one event loop. It listens for as long as anybody watches."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._watchers: dict[str, set[Hints]] = {}
+        self._streams = 0
+        self._pubsub: PubSub | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self.connected = False
+
+    @asynccontextmanager
+    async def subscribe(self, *topics: str) -> AsyncIterator[Hints]:
+        """Watch `topics` for the length of the block."""
+        hints = Hints(self)
+        self._streams += 1
+        if self._listener is None:
+            self._listener = asyncio.create_task(self._listen(), name="live-feed")
+        try:
+            await hints.watch(*topics)
+            yield hints
+        finally:
+            self._streams -= 1
+            await self._remove(hints)
+
+    async def add(self, hints: Hints, topics: set[str]) -> None:
+        """Let `hints` know of `topics`."""
+        unknown = {topic for topic in topics if topic not in self._watchers}
+        for topic in topics:
+            self._watchers.setdefault(topic, set()).add(hints)
+            hints.note(topic)
+        await self._tell("subscribe", unknown)
+
+    async def _remove(self, hints: Hints) -> None:
+        unwatched = set()
+        for topic in hints.topics:
+            watchers = self._watchers.get(topic, set())
+            watchers.discard(hints)
+            if not watchers:
+                self._watchers.pop(topic, None)
+                unwatched.add(topic)
+        if self._streams:
+            await self._tell("unsubscribe", unwatched)
+        elif self._listener is not None:
+            listener, self._listener = self._listener, None
+            listener.cancel()
+
+    async def _tell(self, command: str, topics: set[str]) -> None:
+        """Without a connection there is nothing to tell: the next one begins with all topics."""
+        if topics and self._pubsub is not None:
+            with suppress(RedisError, OSError):
+                await getattr(self._pubsub, command)(*topics)
+
+    async def _listen(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                async for topic in self._topics_hinted():
+                    pause_s = _FIRST_PAUSE_S
+                    self._note(topic)
+            except (RedisError, OSError) as error:
+                log.warning("live feed lost: %s", error, extra={"action": "live_feed_lost"})
+            # Hints may be lost from now on: let everybody look.
+            for topic in list(self._watchers):
+                self._note(topic)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+
+    async def _topics_hinted(self) -> AsyncIterator[str]:
+        """Topics, as they are hinted at or newly subscribed to, until the connection breaks."""
+        client = Redis.from_url(
+            self._url, socket_connect_timeout=2, retry=Retry(NoBackoff(), 0), decode_responses=True
+        )
+        async with client, client.pubsub() as pubsub:
+            try:
+                await pubsub.subscribe(_OWN_TOPIC, *self._watchers)
+                self._pubsub, self.connected = pubsub, True
+                while True:
+                    message: dict[str, Any] | None = await pubsub.get_message(timeout=_PING_S)
+                    if message is None:
+                        await pubsub.ping()
+                    # The first word of a subscription is a hint too: it may have come too late.
+                    elif message["type"] in {"message", "subscribe"}:
+                        yield message["channel"]
+            finally:
+                self._pubsub, self.connected = None, False
+
+    def _note(self, topic: str) -> None:
+        for hints in self._watchers.get(topic, ()):
+            hints.note(topic)
+
+
+_feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, Feed] = WeakKeyDictionary()
+
+
+def feed() -> Feed:
+    """The feed of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _feeds:
+        _feeds[loop] = Feed(settings.REDIS_URL)
+    return _feeds[loop]

@@ -1,0 +1,23 @@
+"""`manage.py follower`: the process that reads frames where nodes cannot reach the portal."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from jobs.follower.loop import FollowerLoop
+
+
+class Command(BaseCommand):
+    """Runs until SIGTERM or SIGINT, then exits 0."""
+
+    help = "Follow jobs whose nodes cannot push to the portal."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the loop in this thread."""
+        loop = FollowerLoop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, loop.stop)
+        loop.run()

@@ -1,0 +1,99 @@
+"""The log of a job: the logs of its attempts, one after the other, by cursor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.logs.cursor import START, Cursor
+from jobs.logs.lines import LogLine
+from jobs.logs.reading import EVERYTHING, Wanted, read_after, read_before
+from jobs.models import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class JobLogLine:
+    """Line `line` of attempt number `attempt`. `more`: its rank's next line goes on with it."""
+
+    attempt: int
+    line: int
+    rank: int
+    stream: str
+    at: datetime
+    text: str
+    more: bool
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where the line stands."""
+        return Cursor(self.attempt, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class JobLogPage:
+    """Lines in order. Reading goes on after `last` or before `first`; `is_cut`: there is more."""
+
+    lines: list[JobLogLine]
+    first: Cursor
+    last: Cursor
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogChoice:
+    """Which lines of a job to show: of one attempt (by number), one rank, one stream, or all."""
+
+    attempt: int | None = None
+    wanted: Wanted = EVERYTHING
+
+    def attempts(self, job_id: int) -> list[tuple[int, int]]:
+        """(number, id) of the attempts to read, oldest first."""
+        rows = Attempt.objects.filter(job_id=job_id)
+        if self.attempt is not None:
+            rows = rows.filter(number=self.attempt)
+        return list(rows.order_by("number").values_list("number", "pk"))
+
+
+ALL_LINES = LogChoice()
+
+
+def log_after(
+    job_id: int, after: Cursor = START, limit: int = 1000, choice: LogChoice = ALL_LINES
+) -> JobLogPage:
+    """The first lines after `after`."""
+    lines: list[JobLogLine] = []
+    last = after
+    for number, attempt_id in choice.attempts(job_id):
+        if number < after.attempt:
+            continue
+        line = after.line if number == after.attempt else 0
+        page = read_after(attempt_id, line, limit - len(lines), choice.wanted)
+        lines += [_of(number, each) for each in page.lines]
+        last = Cursor(number, page.last)
+        if page.is_cut or len(lines) >= limit:
+            return JobLogPage(lines, after, last, is_cut=True)
+    return JobLogPage(lines, after, last, is_cut=False)
+
+
+def log_before(
+    job_id: int, before: Cursor | None, limit: int = 1000, choice: LogChoice = ALL_LINES
+) -> JobLogPage:
+    """The last lines before `before`, in order; None: before the end of the log."""
+    newest_first: list[JobLogLine] = []
+    first, last = before or START, None
+    attempts = choice.attempts(job_id)
+    for number, attempt_id in reversed(attempts):
+        if before is not None and number > before.attempt:
+            continue
+        line = before.line if before is not None and number == before.attempt else None
+        page = read_before(attempt_id, line, limit - len(newest_first), choice.wanted)
+        newest_first += [_of(number, each) for each in reversed(page.lines)]
+        first, last = Cursor(number, page.first), last or Cursor(number, page.last)
+        if page.is_cut or len(newest_first) >= limit:
+            is_cut = page.is_cut or number != attempts[0][0]
+            return JobLogPage(newest_first[::-1], first, last, is_cut)
+    return JobLogPage(newest_first[::-1], first, last or first, is_cut=False)
+
+
+def _of(number: int, line: LogLine) -> JobLogLine:
+    return JobLogLine(number, line.number, line.rank, line.stream, line.at, line.text, line.more)
