@@ -21,6 +21,7 @@ from monarch_client.spec.shapes import (
 from monarch_client.spec.tables import Key, Table, Tier
 
 _INTERNAL = "SkyPilot's own bookkeeping, never part of a specification."
+_ANY_DISK = "it can attach any disk of the cloud account."
 _amount = Text("an amount such as 64M", r"[0-9]{1,12}[bkmgtpBKMGTP]?")
 _time = Text("a length of time such as 10s", r"[-+.0-9a-zA-Z]{1,30}")
 
@@ -46,11 +47,17 @@ _MOUNT_KEYS = (
         why="they go to a program on the node word by word.",
     ),
 )
+
+
+def _disk(name: str, about: str, shape: Shape, example: Any) -> Key:
+    return Key(name, about, shape, example, tier=Tier.ADMIN, why=_ANY_DISK)
+
+
 _CONFIG_KEYS = (
-    Key("disk_size", "Size, where the store is a disk.", Either((Whole(1), Text())), 100),
-    Key("disk_tier", "Speed, where the store is a disk.", Text(), "high"),
-    Key("storage_type", "Network or instance disk.", Text(), "network"),
-    Key("attach_mode", "Read-only or read and write.", Text(), "read_write"),
+    _disk("disk_size", "Size, where the store is a disk.", Either((Whole(1), Text())), 100),
+    _disk("disk_tier", "Speed, where the store is a disk.", Text(), "high"),
+    _disk("storage_type", "Network or instance disk.", Text(), "network"),
+    _disk("attach_mode", "Read-only or read and write.", Text(), "read_write"),
     Key("mount_cached", "How MOUNT_CACHED caches.", Table(_CACHED_KEYS), {"transfers": 8}),
     Key("mount", "How MOUNT mounts.", Table(_MOUNT_KEYS), {"read_only": True}),
 )
@@ -104,6 +111,13 @@ STORAGE_KEYS = (
 )
 
 
+def _no_disk(values: dict[str, Any], path: str, findings: Findings) -> None:
+    if values.get("store") == "volume" and not findings.admin:
+        where = join(path, "store")
+        message = f"{where}: volume is for administrators of this installation: {_ANY_DISK}"
+        findings.add(where, SpecCode.ADMIN_ONLY, message)
+
+
 def _a_bucket(values: dict[str, Any], path: str, findings: Findings) -> None:
     if "name" not in values and "source" not in values:
         message = f"{path} names no bucket: give source, or name for a new one."
@@ -116,7 +130,9 @@ FILE_MOUNTS: Shape = Mapping(
     Either(
         (
             Source(buckets=True),
-            Table(STORAGE_KEYS, rules=(_a_bucket,), words="a mapping that describes a bucket"),
+            Table(
+                STORAGE_KEYS, rules=(_a_bucket, _no_disk), words="a mapping that describes a bucket"
+            ),
         )
     ),
 )

@@ -41,21 +41,19 @@ _accelerators = Either(
         Listing(_accelerator, most=50),
     )
 )
-_size = Either((Whole(1, 10**9), Text("a size in GB, or with a unit such as 1TB", _SIZE)))
-_at_least = Either(
-    (Number(), Text("a number, or a least number such as 4+", r"[0-9]{1,9}(?:\.[0-9]{1,3})?\+?"))
-)
+_size = Either((Whole(1, 10**9), Text("a size with a unit such as 1TB", _SIZE)))
+_at_least = Either((Number(), Text("a least number such as 4+", r"[0-9]{1,9}(?:\.[0-9]{1,3})?\+?")))
 _memory = Either(
     (
         Number(),
         Text(
-            "GB per node, or a least amount such as 16+ or 64GB+",
+            "an amount such as 64GB, or a least one such as 16+",
             r"[0-9]{1,9}(?:\.[0-9]{1,3})?(?:[kmgtpKMGTP][ibIB]?[bB]?)?[+x]?",
         ),
     )
 )
 _PORT = Whole(1, 65_535)
-_port = Either((_PORT, Text("a port or a range such as 8080-8090", r"[0-9]{1,5}(?:-[0-9]{1,5})?")))
+_port = Either((_PORT, Text("a range such as 8080-8090", r"[0-9]{1,5}(?:-[0-9]{1,5})?")))
 _TPU_KEYS = (
     Key("runtime_version", "The TPU's software version.", Text(), "tpu-vm-base"),
     Key("tpu_name", "The TPU's name.", Text(), "mine"),

@@ -192,7 +192,7 @@ class Listing(Shape):
 
     @property
     def wants(self) -> str:
-        return f"a list of {self.least} to {self.most} entries"
+        return f"a list of {f'{self.least} to' if self.least else 'at most'} {self.most} entries"
 
     def schema(self) -> Schema:
         return {

@@ -1,0 +1,84 @@
+"""The sentences of docs/reference/spec.md that the parser's tables cannot know."""
+
+from __future__ import annotations
+
+from monarch_client.spec import SpecCode
+
+INTRODUCTION = """\
+# Job specification
+
+Written by `python -m tests.spec_documents` from the tables that the parser reads by; do not edit.
+For editors the same as JSON Schema: [job-spec.schema.json](job-spec.schema.json), and
+`GET /api/v1/schema/job` on a portal.
+
+A specification is SkyPilot's task YAML plus the block `portal`. Page, REST, command line and Python
+read it with one parser, which names every error at once, each with its path and line.
+
+```yaml
+name: ppo
+workdir: .                      # `mportal submit` uploads it
+resources: {accelerators: H100:8, infra: slurm/main}
+setup: pip install -r requirements.txt
+run: python train.py
+envs: {LEARNING_RATE: 3e-4}
+portal:
+  meshes: {trainers: 2, generators: 1}
+  max_duration: 12h
+  retry: {max_attempts: 3}
+```
+
+- **With `portal.meshes`** it is a Monarch job: nodes are dealt to the meshes in order, and `run` is
+  the driver, once, on rank 0. There `from mportal_runtime import meshes` gives `meshes.trainers`.
+  `num_nodes` is the sum; if it is given, it must agree.
+- **Without** it is a plain job: `run` runs on every one of the `num_nodes` nodes.
+- **Folders** (`workdir`, `file_mounts`) reach the portal as uploads, `upload:<sha256>`. A path is a
+  path of your own machine: the command line packs the folder and puts the upload in its place; the
+  portal itself refuses paths (`local_path`). `.mportalignore` (or `.skyignore`) says what stays
+  behind, a pattern a line: `*.ckpt` by name anywhere, `/data` or `a/b*` by path, `runs/` folders
+  only. `.git`, virtual environments and caches always stay behind. A link may not lead out of the
+  folder. An upload holds at most 20,000 files and folders and 1 GiB, packed at most 512 MiB.
+- **Numbers and words.** Only plain decimals are numbers: `010`, `0x1F` and `12:30` are text. In
+  `envs` everything is text as it was written, so `1.10` stays `1.10`. A key without a value counts
+  as not given.
+- **Bounds.** One YAML document of at most 256 KiB, 10,000 values (those that aliases repeat
+  included) and 24 levels; no tags, no merge keys. `setup` and `run` hold at most 100 KiB each.
+- **Backends** may refuse more, with the reason, when the job is submitted: the local one has no
+  buckets, ports or images.
+
+Whatever SkyPilot's task reference knows and this page does not accept is listed under
+[refused keys](#refused-keys) with the reason.
+"""
+
+SECTIONS = (
+    ("Top level", "", ""),
+    ("resources", "What each node must be.", "resources"),
+    (
+        "file_mounts",
+        "Each key is a path on the nodes; its value an upload, a bucket's URL, or a mapping with:",
+        "file_mounts",
+    ),
+    ("portal", "What the portal itself does for the job.", "portal"),
+    (
+        "config",
+        "SkyPilot's settings for one task. All of it is for administrators of the installation.",
+        "config",
+    ),
+)
+
+CODES = {
+    SpecCode.TOO_LARGE: "More text, values or entries than the bounds allow.",
+    SpecCode.TOO_DEEP: "Nested too deeply.",
+    SpecCode.YAML_SYNTAX: "Not YAML.",
+    SpecCode.YAML_FEATURE: "YAML that is not read: tags, merge keys, a second document.",
+    SpecCode.BAD_CHARACTER: "A control character, or half of one.",
+    SpecCode.DUPLICATE_KEY: "The same key twice in one mapping.",
+    SpecCode.UNKNOWN_KEY: "No such key; `suggestion` is the nearest one.",
+    SpecCode.MISSING: "A key that must be there is not.",
+    SpecCode.WRONG_TYPE: "A value of another kind, such as text for a number.",
+    SpecCode.BAD_VALUE: "The right kind, but none of the allowed values.",
+    SpecCode.CONFLICT: "Two keys that do not go together.",
+    SpecCode.ADMIN_ONLY: "A key for administrators of the installation.",
+    SpecCode.SET_BY_PORTAL: "A key that the portal sets itself, or does in another way.",
+    SpecCode.NOT_ENFORCED: "A key that this version would ignore; it refuses it instead.",
+    SpecCode.LOCAL_PATH: "A path of the submitter's machine, where the portal takes uploads only.",
+}

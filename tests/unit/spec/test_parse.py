@@ -1,0 +1,146 @@
+"""What a specification means once it is parsed."""
+
+from __future__ import annotations
+
+import pytest
+
+from monarch_client.spec import JobSpec, Retry
+from tests.unit.spec.specs import UPLOAD, nested, portal, spec
+
+WHOLE = f"""\
+name: ppo
+workdir: {UPLOAD}
+resources: {{accelerators: H100:8, infra: slurm/main}}
+setup: pip install -r requirements.txt
+run: python train.py
+envs: {{LEARNING_RATE: 3e-4, VERSION: 1.10, DEBUG: yes, EMPTY: "", ID: 007}}
+file_mounts:
+  /data: s3://datasets/imagenet
+  ~/model: {UPLOAD}
+portal:
+  project: rl
+  meshes: {{trainers: 2, generators: 1}}
+  priority: 80
+  max_duration: 1h30m
+  retry: {{max_attempts: 3}}
+"""
+
+
+def test_a_monarch_job_has_as_many_nodes_as_its_meshes():
+    parsed = JobSpec.parse(WHOLE)
+    assert parsed.num_nodes == 3
+    assert parsed.kind == "monarch"
+    assert parsed.is_monarch
+    assert list(parsed.portal.meshes) == ["trainers", "generators"]
+
+
+def test_a_job_without_meshes_is_plain_and_has_one_node():
+    parsed = JobSpec.parse("run: hostname")
+    assert (parsed.kind, parsed.num_nodes, parsed.name) == ("plain", 1, "job")
+    assert (parsed.setup, parsed.workdir, parsed.references()) == (None, None, [])
+
+
+def test_the_portal_block_is_complete_with_its_defaults():
+    block = JobSpec.parse(WHOLE).portal
+    assert (block.project, block.queue, block.priority, block.port) == ("rl", "default", 80, 22222)
+    assert block.retry == Retry(max_attempts=3, max_recoveries=5)
+    assert block.max_duration_s == 5400
+
+
+def test_environment_variables_stay_as_they_are_written():
+    envs = JobSpec.parse(WHOLE).envs
+    expected = {
+        "LEARNING_RATE": "3e-4",
+        "VERSION": "1.10",
+        "DEBUG": "yes",
+        "EMPTY": "",
+        "ID": "007",
+    }
+    assert envs == expected
+
+
+def test_numbers_and_flags_of_json_become_environment_text():
+    envs = JobSpec.parse(spec(envs={"A": 1, "B": 0.5, "C": True})).envs
+    assert envs == {"A": "1", "B": "0.5", "C": "true"}
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("90s", 90), ("90m", 5400), ("12h", 43_200), ("2d", 172_800), ("1w", 604_800), (600, 600),
+     ("600", 600), ("1H30M", 5400)],
+)  # fmt: skip
+def test_durations_become_seconds(written, seconds):
+    assert JobSpec.parse(portal(max_duration=written)).portal.max_duration_s == seconds
+
+
+def test_a_key_without_a_value_counts_as_not_given():
+    parsed = JobSpec.parse("run: hostname\nsetup:\nresources:\nportal:\n  retry:\n")
+    assert (parsed.setup, parsed.resources, parsed.portal.retry) == (None, {}, Retry())
+
+
+def test_uploads_are_found_with_their_targets():
+    parsed = JobSpec.parse(WHOLE)
+    assert parsed.upload_targets() == [("workdir", UPLOAD), ("~/model", UPLOAD)]
+    assert parsed.references() == [UPLOAD]
+
+
+def test_folders_of_the_submitter_are_found_by_the_key_that_names_them():
+    parsed = JobSpec.parse(spec(workdir=".", file_mounts={"/data": "./data", "/b": "gs://b"}))
+    assert parsed.local_sources() == {"workdir": ".", "file_mounts./data": "./data"}
+
+
+def test_the_order_of_meshes_survives_a_database_that_sorts_keys():
+    content = JobSpec.parse(portal(meshes={"zoo": 1, "b": 1, "apes": 2})).to_dict()
+    content["portal"]["meshes"] = dict(sorted(content["portal"]["meshes"].items()))
+    assert list(JobSpec.from_dict(content).portal.meshes) == ["zoo", "b", "apes"]
+    assert list(JobSpec.parse(content).portal.meshes) == ["zoo", "b", "apes"]
+
+
+def test_the_normal_form_is_a_copy():
+    parsed = JobSpec.parse(WHOLE)
+    parsed.to_dict()["envs"]["ADDED"] = "1"
+    assert "ADDED" not in parsed.envs
+
+
+@pytest.mark.feature("S2.1")
+@pytest.mark.parametrize(
+    "accelerators",
+    [
+        "A100:8",
+        "H100",
+        "tpu-v5p-8",
+        "A100:0.5",
+        {"A100": 8},
+        ["A100:8", "H100:8"],
+        "{A100:8, H100}",
+    ],
+)
+def test_gpu_strings_are_accepted_as_skypilot_writes_them(accelerators):
+    parsed = JobSpec.parse(spec(resources={"accelerators": accelerators, "use_spot": True}))
+    assert parsed.resources["accelerators"] == accelerators
+
+
+def test_a_yaml_set_of_accelerators_is_accepted():
+    parsed = JobSpec.parse("run: x\nresources: {accelerators: {A100:8, H100:8}}")
+    assert parsed.resources == {"accelerators": {"A100:8": None, "H100:8": None}}
+
+
+@pytest.mark.feature("S2.1")
+@pytest.mark.parametrize(
+    "infra",
+    ["local", "aws", "AWS/us-east-1", "gcp/us-central1/us-central1-a", "*/us-east-1", "*",
+     "slurm/main/gpu", "k8s/arn:aws:eks:eu:12:cluster/main", "kubernetes", "ssh/pool"],
+)  # fmt: skip
+def test_every_way_to_name_a_place_is_accepted(infra):
+    assert JobSpec.parse(nested("resources.infra", infra)).resources == {"infra": infra}
+
+
+def test_words_are_accepted_in_any_case_and_kept_as_listed():
+    mount = {"source": "s3://bucket", "mode": "mount_cached"}
+    parsed = JobSpec.parse(spec(file_mounts={"/data": mount}))
+    assert parsed.file_mounts["/data"] == {"source": "s3://bucket", "mode": "MOUNT_CACHED"}
+
+
+def test_aliases_are_followed():
+    parsed = JobSpec.parse("run: x\nresources:\n  any_of:\n    - &a {infra: aws}\n    - *a\n")
+    assert parsed.resources == {"any_of": [{"infra": "aws"}, {"infra": "aws"}]}
