@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -13,13 +14,11 @@ from jobs import statuses
 from jobs.api.urls import urlpatterns
 from jobs.errors import PortalError
 from monarch_client.cli.main import cli
-from tests.architecture.source import ROOT, python_files
+from tests.architecture.source import ROOT, python_files, tree_of
 
 REFERENCE = ROOT / "docs" / "reference"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
-READ_SETTING = re.compile(
-    r"(?:env_(?:str|bool|int|list|secret)\(\s*|environ(?:\.get\(|\[)\s*)\"([A-Z][A-Z_]+)\""
-)
+READERS = {"env_str", "env_bool", "env_int", "env_list", "env_secret"}
 # Read from the environment, but not ours to document.
 FOREIGN = {"DJANGO_SETTINGS_MODULE", "PATH", "HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"}
 
@@ -38,11 +37,23 @@ def error_codes() -> Iterator[str]:
 
 
 def settings_read() -> set[str]:
-    """Every variable that server or client read."""
-    found: set[str] = set()
-    for path in python_files("monarch_portal", "jobs"):
-        found |= set(READ_SETTING.findall(path.read_text()))
-    return found - FOREIGN
+    """Every variable that the server reads."""
+    nodes = (
+        node for path in python_files("monarch_portal", "jobs") for node in ast.walk(tree_of(path))
+    )
+    return {name for node in nodes if (name := variable_read(node)).isupper()} - FOREIGN
+
+
+def variable_read(node: ast.AST) -> str:
+    """`X` for env_str("X"), environ.get("X") and environ["X"]; else nothing."""
+    argument: ast.expr | None = None
+    if isinstance(node, ast.Call) and node.args:
+        called = ast.unparse(node.func)
+        if called in READERS or called.endswith("environ.get"):
+            argument = node.args[0]
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("environ"):
+        argument = node.slice
+    return str(argument.value) if isinstance(argument, ast.Constant) else ""
 
 
 def endpoints() -> list[str]:
