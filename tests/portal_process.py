@@ -1,0 +1,138 @@
+"""A whole portal for tests: all its processes, on a home of its own below /tmp."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from monarch_portal.embedded.home import Home
+from monarch_portal.embedded.process_table import living
+from tests.waiting import eventually
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+# What would make the portal another one than that of its home.
+FOREIGN = ("MPORTAL_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_", "ALLOWED_HOSTS")
+
+
+class PortalProcess:
+    """The portal on one temporary home. `close` ends it and removes the home."""
+
+    def __init__(self, **environment: str) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="mportal-acc-", dir="/tmp"))
+        self.root.chmod(0o711)  # as root, servers and jobs pass through under ids of their own
+        self.home = Home(self.root / "home")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(FOREIGN)}
+        ci_mark = {key: os.environ[key] for key in ("MPORTAL_CI_RUN",) if key in os.environ}
+        self.environment = {**kept, **ci_mark, "MPORTAL_HOME": str(self.home.path), **environment}
+
+    def run(self, *verb: str) -> subprocess.CompletedProcess[str]:
+        """`manage.py portal <verb>`, without the detour."""
+        argv = [sys.executable, "-m", "monarch_portal.embedded", *verb]
+        return self._run(argv)
+
+    def start(self) -> str:
+        """Start the portal in the background; what it said."""
+        done = self.run("start")
+        assert done.returncode == 0, done.stdout + done.stderr + self.logs()
+        return done.stdout
+
+    def stop(self) -> str:
+        """End the portal; what it said."""
+        done = self.run("stop")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def mportal(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line as the portal's first user."""
+        mportal = str(Path(sys.executable).with_name("mportal"))
+        account = {"MPORTAL_URL": self.url, "MPORTAL_TOKEN": self.token}
+        return self._run([mportal, *arguments], **account, **environment)
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a `manage.py` command on this portal's data."""
+        return self._run([sys.executable, str(CHECKOUT / "manage.py"), *arguments])
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return self.home.url
+
+    @property
+    def token(self) -> str:
+        """The first user's API token."""
+        return self.home.admin_token_file.read_text().strip()
+
+    def client(self) -> httpx.Client:
+        """An HTTP client signed in as the first user."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+
+    def status(self) -> dict[str, Any]:
+        """Address, processes and memory."""
+        status: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
+        return status
+
+    def pids(self) -> dict[str, int]:
+        """The portal's living processes by name."""
+        return {record.name: record.pid for record in living(self.home.process_table)}
+
+    def kill(self, *names: str) -> None:
+        """SIGKILL to the processes named, or to all, supervisor included, at once."""
+        for name, pid in self.pids().items():
+            if not names or name in names:
+                os.kill(pid, signal.SIGKILL)
+
+    def wait_until_ready(self, timeout_s: float = 30) -> None:
+        """Wait until web answers and has its database and Redis."""
+        assert eventually(self._is_ready, timeout_s=timeout_s), self.logs()
+
+    def logs(self) -> str:
+        """The ends of all its logs, for a failed assertion."""
+        files = sorted(self.home.logs.glob("*.log"))
+        return "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in files)
+
+    def close(self) -> None:
+        """End it and its jobs, and remove its home."""
+        self.run("stop")
+        for pid in self._pids_of_jobs():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _pids_of_jobs(self) -> list[int]:
+        """Processes started with a path below this home, which is this test's own."""
+        mark = os.fsencode(self.home.path / "local")
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return found
+
+    def _run(self, argv: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            argv,
+            cwd=CHECKOUT,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=110,
+        )
+
+    def _is_ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=2).is_success
+        except httpx.TransportError:
+            return False
