@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobs.actions.end_attempt import close_attempt, finish_attempt
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
-from jobs.backends.base import ClusterPhase
+from jobs.backends.base import ClusterPhase, ClusterView
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
@@ -70,11 +70,10 @@ def _is_silent(attempt: Attempt) -> bool:
 
 
 def _look_for_runner(job: Job, attempt: Attempt) -> None:
-    """A silent carrier proves nothing; a backend that sees no runner alive does."""
+    """A silent carrier proves nothing; a backend that sees the head's runner dead does."""
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
     backend = registry.get(job.backend_name)
-    view = backend.observe(attempt.cluster.name)
-    if view.phase not in {ClusterPhase.ENDED, ClusterPhase.GONE}:
+    if _head_lives(backend.observe(attempt.cluster.name)):
         return
     ingest_leftovers(attempt, backend)
     attempt.refresh_from_db()
@@ -82,9 +81,16 @@ def _look_for_runner(job: Job, attempt: Attempt) -> None:
         close_attempt(
             attempt,
             StopReason.WORKER_LOST,
-            f"Every host of attempt {attempt.number} is gone without a word.",
+            f"The first host of attempt {attempt.number} is gone without a word.",
             "The machine was restarted or the runner was killed; see the last lines of the log.",
         )
+
+
+def _head_lives(view: ClusterView) -> bool:
+    """Whether rank 0, through which everything is reported, has a runner."""
+    if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE}:
+        return False
+    return not any(node.rank == 0 and not node.alive for node in view.nodes)
 
 
 def _take_verdict(job: Job, attempt: Attempt) -> None:
