@@ -1,0 +1,122 @@
+"""Commands about oneself: login, whoami, project, token."""
+
+from __future__ import annotations
+
+import click
+
+from monarch_client.cli.config import Config, save
+from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.rest.models import Me, Token
+
+TOKEN_COLUMNS = {
+    "ID": lambda token: str(token.id),
+    "NAME": lambda token: token.name,
+    "PROJECT": lambda token: token.project or "(all)",
+    "RIGHTS": lambda token: "read" if token.read_only else "read, write",
+    "LAST USED": lambda token: f"{age(token.last_used_at)} ago" if token.last_used_at else "never",
+    "EXPIRES": lambda token: f"{token.expires_at:%Y-%m-%d}" if token.expires_at else "never",
+}
+PROJECT_COLUMNS = {
+    "PROJECT": lambda project: project.slug,
+    "NAME": lambda project: project.name,
+    "ROLE": lambda project: project.role,
+}
+
+
+@click.command()
+@click.option("--url", prompt="Address of the portal", help="Address of the portal.")
+@click.option("--token", default="", help="An API token; asked for when not given.")
+@click.option("--project", "-p", default="", help="The project to use by default.")
+@pass_session
+def login(session: Session, url: str, token: str, project: str) -> None:
+    """Keep a portal's address and a token for the commands that follow."""
+    url = url.strip().rstrip("/")
+    if "://" not in url:
+        url = f"http://{url}" if url.startswith(("localhost", "127.")) else f"https://{url}"
+    if not token:
+        click.echo(f"Make a token at {url}/settings/tokens", err=True)
+        token = click.prompt("Token", hide_input=True, err=True)
+    config = Config(url=url, token=token.strip(), project=project)
+    me = session.client_for(config).me()
+    path = save(config)
+    click.echo(f"Signed in as {me.username}; kept in {path}", err=True)
+
+
+@click.command()
+@output_options
+@pass_session
+def whoami(session: Session, output: Output) -> None:
+    """Say who one is to the portal."""
+    me = session.client.me()
+    output.one(me, lambda: _show_me(session.config.url, me), key="username")
+
+
+@click.group()
+def project() -> None:
+    """Projects."""
+
+
+@project.command("ls")
+@output_options
+@pass_session
+def project_ls(session: Session, output: Output) -> None:
+    """List one's projects."""
+    output.rows(session.client.projects(), PROJECT_COLUMNS, key="slug")
+
+
+@click.group()
+def token() -> None:
+    """API tokens of one's own."""
+
+
+@token.command("ls")
+@output_options
+@pass_session
+def token_ls(session: Session, output: Output) -> None:
+    """List the tokens that still work."""
+    output.rows(session.client.tokens(), TOKEN_COLUMNS)
+
+
+@token.command("create")
+@click.argument("name")
+@click.option("--project", "-p", help="Let it reach this project only.")
+@click.option("--read-only", is_flag=True, help="Let it change nothing.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Let it expire.")
+@output_options
+@pass_session
+def token_create(
+    session: Session,
+    *,
+    name: str,
+    project: str | None,
+    read_only: bool,
+    days: int | None,
+    output: Output,
+) -> None:
+    """Make a token. It is shown this once; -q prints nothing else."""
+    made = session.client.create_token(name, project=project, read_only=read_only, days=days)
+    output.one(made, lambda: _show_new_token(made), key="token")
+
+
+@token.command("revoke")
+@click.argument("token_ids", type=int, nargs=-1, required=True, metavar="ID...")
+@pass_session
+def token_revoke(session: Session, token_ids: tuple[int, ...]) -> None:
+    """End tokens at once."""
+    for token_id in token_ids:
+        session.client.revoke_token(token_id)
+        click.echo(f"Token {token_id}: revoked")
+
+
+def _show_me(url: str, me: Me) -> None:
+    rights = " (read only)" if me.read_only else ""
+    admin = ", administrator" if me.is_admin else ""
+    click.echo(f"{me.username}{admin} at {url}, token {me.token or '-'}{rights}")
+    for membership in me.projects:
+        click.echo(f"  {membership.slug}: {membership.role}")
+
+
+def _show_new_token(made: Token) -> None:
+    click.echo(f"Token {made.id} ({made.name}); it is not shown again:", err=True)
+    click.echo(made.token)

@@ -1,0 +1,81 @@
+"""Where the portal is and who one is: the environment first, then ~/.config/mportal/config.toml."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import platformdirs
+
+from monarch_client.errors import ClientError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class BadConfigError(ClientError):
+    """The configuration file cannot be read."""
+
+    code = "bad_config"
+
+
+@dataclass(frozen=True)
+class Config:
+    """What commands need to know. Empty means: not set."""
+
+    url: str = ""
+    token: str = ""
+    project: str = ""
+
+
+def config_path() -> Path:
+    """The file that `mportal login` writes."""
+    return platformdirs.user_config_path("mportal") / "config.toml"
+
+
+def load(environ: Mapping[str, str]) -> Config:
+    """The file's values, each overridden by MPORTAL_URL, MPORTAL_TOKEN, MPORTAL_PROJECT.
+
+    A URL from the environment takes the file's token only when the file is about that portal.
+    """
+    config = _from_file(config_path())
+    url = environ.get("MPORTAL_URL", "").rstrip("/")
+    if url and url != config.url:
+        config = Config(url=url)
+    return replace(
+        config,
+        token=environ.get("MPORTAL_TOKEN") or config.token,
+        project=environ.get("MPORTAL_PROJECT") or config.project,
+    )
+
+
+def save(config: Config) -> Path:
+    """Write the file, readable by its owner alone, and say where it is."""
+    path = config_path()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # TOML's basic strings take JSON's escapes.
+    rows = [f"{name} = {json.dumps(value)}\n" for name, value in vars(config).items() if value]
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.writelines(rows)
+    new.replace(path)
+    return path
+
+
+def _from_file(path: Path) -> Config:
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return Config()
+    except (OSError, ValueError) as error:
+        raise BadConfigError(f"{path} cannot be read: {error}. Run `mportal login`.") from error
+    known = {name: str(values[name]) for name in ("url", "token", "project") if name in values}
+    return Config(**known)

@@ -1,0 +1,25 @@
+"""With which code a command ends: the job's own wherever a job was followed to its end."""
+
+from __future__ import annotations
+
+from monarch_client.rest.models import Job
+
+FAILED_WITHOUT_CODE = 1
+BAD_REQUEST = 2  # a wrong option, or a specification with errors
+TIMED_OUT = 124  # as timeout(1)
+PORTAL_TROUBLE = 125  # the portal refused or could not be reached: nothing is said about a job
+DETACHED = 130  # Ctrl-C: the job goes on
+CANCELLED = 143  # as a process ended by SIGTERM
+
+_LARGEST = 255
+
+
+def exit_code_of(job: Job) -> int:
+    """The code for an ended job."""
+    if job.status == "SUCCEEDED":
+        return 0
+    if job.status == "CANCELLED":
+        return CANCELLED
+    code = job.exit_code or FAILED_WITHOUT_CODE
+    # A shell would cut a larger one to its low byte, which may be 0.
+    return code if 0 < code <= _LARGEST else FAILED_WITHOUT_CODE

@@ -1,0 +1,89 @@
+"""Following jobs to their end: the log live, or just the waiting. Ctrl-C leaves, never kills."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from monarch_client.cli.exit_codes import DETACHED, TIMED_OUT, exit_code_of
+from monarch_client.cli.progress import LogPrinter, Progress
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.models import Job, LogLine
+from monarch_client.rest.stream import Changed, Disconnected, Follower, FollowEvent, NewLines
+
+WAIT_POLL_S = 1.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which lines to show; None is all."""
+
+    rank: int | None = None
+    stream: str | None = None
+    attempt: int | None = None
+
+    def takes(self, line: LogLine) -> bool:
+        """Whether it is one of them."""
+        return (
+            self.rank in {None, line.rank}
+            and self.stream in {None, line.stream}
+            and self.attempt in {None, line.attempt}
+        )
+
+
+class JobView:
+    """One job on the terminal, from now to its end."""
+
+    def __init__(self, client: PortalClient, job: Job, wanted: Wanted | None = None) -> None:
+        self._client = client
+        self._job = job
+        self._wanted = wanted or Wanted()
+        self._progress = Progress()
+        self._log = LogPrinter(many_ranks=job.num_nodes > 1)
+
+    def follow(self, after: str = "") -> int:
+        """Show all that happens from the cursor `after` on; the exit code for the command."""
+        self._look()
+        try:
+            for event in self._follower(after).events():
+                self._show(event)
+        except KeyboardInterrupt:
+            self._progress.detached(self._job)
+            return DETACHED
+        self._look()
+        self._progress.ended(self._job)
+        return exit_code_of(self._job)
+
+    def _follower(self, after: str) -> Follower:
+        return Follower(self._client, self._job.project, self._job.id, after)
+
+    def _show(self, event: FollowEvent) -> None:
+        if isinstance(event, NewLines):
+            self._log.show(line for line in event.lines if self._wanted.takes(line))
+        elif isinstance(event, Changed):
+            self._look()
+        elif isinstance(event, Disconnected):
+            self._progress.disconnected(event.reason)
+
+    def _look(self) -> None:
+        self._job = self._client.job(self._job.project, self._job.id)
+        attempts = self._client.attempts(self._job.project, self._job.id)
+        self._progress.show(self._job, attempts)
+
+
+def wait(client: PortalClient, project: str, job_id: int, timeout_s: float | None) -> int:
+    """Wait without a word until the job has ended; the exit code for the command."""
+    give_up_at = None if timeout_s is None else time.monotonic() + timeout_s
+    progress = Progress()
+    job = client.job(project, job_id)
+    try:
+        while not job.is_final:
+            if give_up_at is not None and time.monotonic() >= give_up_at:
+                return TIMED_OUT
+            client.connection.sleep(WAIT_POLL_S)
+            job = client.job(project, job_id)
+    except KeyboardInterrupt:
+        progress.detached(job)
+        return DETACHED
+    progress.ended(job)
+    return exit_code_of(job)

@@ -1,0 +1,84 @@
+"""mportal logs: what a job printed, so far or as it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from monarch_client.cli.follow import JobView, Wanted
+from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.progress import LogPrinter
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.models import Job, LogLine
+
+PAGE = 1000
+STREAMS = ("stdout", "stderr", "setup", "portal")
+# A place behind every line there can be.
+_END = "999999999:0"
+
+
+@click.command()
+@job_argument
+@project_option
+@click.option("--follow", "-f", is_flag=True, help="Go on until the job ends, with its exit code.")
+@click.option("--rank", "-r", type=click.IntRange(0), help="Lines of this rank only.")
+@click.option("--stream", "-s", type=click.Choice(STREAMS), help="Lines of this stream only.")
+@click.option("--attempt", "-a", type=click.IntRange(1), help="Lines of this attempt only.")
+@click.option("--tail", "-n", type=click.IntRange(0), help="Begin this many lines before the end.")
+@pass_session
+def logs(session: Session, /, job_id: int, project: str | None, **options: Any) -> None:
+    """Print a job's log."""
+    job = session.client.job(session.project(project), job_id)
+    follow, tail = options.pop("follow"), options.pop("tail")
+    reading = _Reading(session.client, job, options)
+    printer = LogPrinter(many_ranks=job.num_nodes > 1)
+    if tail is not None:
+        after = reading.end() if follow else ""
+        printer.show(reading.tail(tail))
+    elif follow:
+        after = ""
+    else:
+        for lines in reading.pages():
+            printer.show(lines)
+    if follow:
+        view = JobView(session.client, job, wanted=Wanted(**options))
+        click.get_current_context().exit(view.follow(after))
+
+
+class _Reading:
+    """Reading the lines there are, of those that `choice` (rank, stream, attempt) names."""
+
+    def __init__(self, client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
+        self._client = client
+        self._job = job
+        self._choice = choice
+
+    def pages(self) -> Iterator[list[LogLine]]:
+        """From the first line to the last, page by page."""
+        after: str | None = ""
+        while after is not None:
+            page = self._page(after=after, limit=PAGE)
+            yield page.results
+            # The portal names a next page while there may be one; at the end it brings nothing.
+            after = page.next if page.next != after else None
+
+    def tail(self, count: int) -> list[LogLine]:
+        """The last `count` lines, in order."""
+        lines: list[LogLine] = []
+        before: str | None = _END
+        while before is not None and len(lines) < count:
+            page = self._page(before=before, limit=min(PAGE, count - len(lines)))
+            lines = page.results + lines
+            before = page.previous if page.results else None
+        return lines
+
+    def end(self) -> str:
+        """The cursor of the last line there is."""
+        page = self._client.logs(self._job.project, self._job.id, before=_END, limit=1)
+        return "".join(f"{line.attempt}:{line.line}" for line in page.results)
+
+    def _page(self, **bounds: Any) -> Any:
+        return self._client.logs(self._job.project, self._job.id, **bounds, **self._choice)

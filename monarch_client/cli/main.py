@@ -1,0 +1,70 @@
+"""`mportal`: the group of all commands, and how errors end them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from monarch_client.cli import accounts, jobs, logs, submit
+from monarch_client.cli.config import load
+from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
+from monarch_client.cli.session import Session
+from monarch_client.errors import ClientError, InvalidSpecErrors
+from monarch_client.version import __version__
+
+
+class PortalGroup(click.Group):
+    """Turns errors that a user can be told into a sentence and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which one meets them, not by the alphabet."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except InvalidSpecErrors as error:
+            _complain(error.message)
+            ctx.exit(BAD_REQUEST)
+        except ClientError as error:
+            _complain(error.message)
+            ctx.exit(PORTAL_TROUBLE)
+
+
+@click.group(cls=PortalGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mportal")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Submit, watch and stop distributed jobs on a Monarch portal."""
+    if context.obj is None:
+        context.obj = Session(load(os.environ))
+
+
+for command in (
+    accounts.login,
+    accounts.whoami,
+    submit.submit,
+    submit.run,
+    jobs.ps,
+    jobs.get,
+    logs.logs,
+    jobs.wait_command,
+    jobs.cancel,
+    jobs.rerun,
+    jobs.delete,
+    accounts.project,
+    accounts.token,
+):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point of the `mportal` script."""
+    cli(prog_name="mportal")
+
+
+def _complain(message: str) -> None:
+    click.echo(click.style("Error: ", fg="red", bold=True) + message, err=True)

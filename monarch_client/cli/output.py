@@ -1,0 +1,130 @@
+"""What commands print: a table for people, JSON or YAML for programs, or ids alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeVar
+
+import click
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STATUS_COLOURS = {
+    "QUEUED": "yellow",
+    "PROVISIONING": "cyan",
+    "SETTING_UP": "cyan",
+    "RUNNING": "blue",
+    "RECOVERING": "magenta",
+    "STOPPING": "magenta",
+    "SUCCEEDED": "green",
+    "FAILED": "red",
+    "CANCELLED": "bright_black",
+}
+_TENTHS_BELOW_S = 10
+_UNITS = ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"))
+
+
+@dataclass(frozen=True)
+class Output:
+    """How one command was asked to print."""
+
+    form: str = "table"
+    quiet: bool = False
+
+    def rows(
+        self, rows: Sequence[Any], columns: dict[str, Callable[[Any], str]], *, key: str = "id"
+    ) -> None:
+        """A list of dataclasses; `key` is the attribute that --quiet prints."""
+        if self.quiet:
+            for row in rows:
+                click.echo(getattr(row, key))
+        elif self.form == "table":
+            print_table(list(columns), [[show(row) for show in columns.values()] for row in rows])
+        else:
+            self._dump([asdict(row) for row in rows])
+
+    def one(self, row: Any, show: Callable[[], None], *, key: str = "id") -> None:
+        """One dataclass; `show` prints it for people."""
+        if self.quiet:
+            click.echo(getattr(row, key))
+        elif self.form == "table":
+            show()
+        else:
+            self._dump(asdict(row))
+
+    def _dump(self, value: Any) -> None:
+        plain = json.loads(json.dumps(value, default=_plain))
+        if self.form == "json":
+            click.echo(json.dumps(plain, indent=2, ensure_ascii=False))
+        else:
+            click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).rstrip())
+
+
+def output_options(command: F) -> F:
+    """Give a command -o and -q, as one argument `output`."""
+
+    def collect(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        now = context.params.get("output") or Output()
+        form, quiet = (value, now.quiet) if parameter.name == "form" else (now.form, value)
+        context.params["output"] = Output(form, quiet)
+
+    form = click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(["table", "json", "yaml"]),
+        default="table",
+        show_default=True,
+        help="How to print.",
+        expose_value=False,
+        callback=collect,
+    )
+    quiet = click.option(
+        "-q", "--quiet", is_flag=True, help="Print ids only.", expose_value=False, callback=collect
+    )
+    return form(quiet(command))
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Colours and fitting on a terminal; plain columns in a pipe."""
+    if sys.stdout.isatty():
+        table = Table(*headers, box=None, pad_edge=False, header_style="bold")
+        for row in rows:
+            table.add_row(*(Text(cell, STATUS_COLOURS.get(cell, "")) for cell in row))
+        Console().print(table)
+        return
+    widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
+    for row in [headers, *rows]:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+
+
+def age(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long ago, in its largest unit."""
+    if moment is None:
+        return ""
+    return duration((now or datetime.now(timezone.utc)) - moment)
+
+
+def duration(span: timedelta | float) -> str:
+    """A span as people say it: 0.4 s, 12 s, 3 min, 5 h, 2 d."""
+    seconds = span if isinstance(span, int | float) else span.total_seconds()
+    seconds = max(0.0, seconds)
+    if seconds < _TENTHS_BELOW_S:
+        return f"{seconds:.1f} s"
+    for below_s, unit_s, word in _UNITS:
+        if seconds < below_s:
+            return f"{seconds / unit_s:.0f} {word}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

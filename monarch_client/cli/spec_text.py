@@ -1,0 +1,66 @@
+"""Changing a key of a specification in its text, so that comments and line numbers stay."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from monarch_client.errors import SpecError
+
+_SHOWN_AROUND = 1
+
+
+def set_key(text: str, key: str, value: Any) -> str:
+    """`text`, a YAML mapping, with the top-level `key` set to `value`."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    written = json.dumps(value)  # JSON is YAML
+    if not isinstance(root, yaml.MappingNode):
+        return f"{key}: {written}\n"
+    for name, node in root.value:
+        if name.value == key:
+            # A block ends where the next key begins: what is between belongs to the text.
+            old = text[node.start_mark.index : node.end_mark.index].rstrip()
+            end = node.start_mark.index + len(old)
+            return text[: node.start_mark.index] + written + text[end:]
+    if root.flow_style:
+        start = root.start_mark.index + 1
+        comma = ", " if root.value else ""
+        return f"{text[:start]}{json.dumps(key)}: {written}{comma}{text[start:]}"
+    end = root.end_mark.index
+    before = text[:end] if text[:end].endswith("\n") else text[:end] + "\n"
+    return f"{before}{key}: {written}\n{text[end:]}"
+
+
+def excerpt(text: str, error: SpecError, name: str) -> str:
+    """What is wrong, with the lines around it and a mark under the key."""
+    place = f"{name}:{error.line}" if error.line else name
+    where = f"{place}: {error.path}" if error.path else place
+    parts = [f"{where}: {error.message}"]
+    if error.suggestion:
+        parts.append(f"  Did you mean {error.suggestion}?")
+    parts += _lines_around(text.splitlines(), error)
+    return "\n".join(parts)
+
+
+def _lines_around(lines: list[str], error: SpecError) -> list[str]:
+    if error.line is None or not 0 < error.line <= len(lines):
+        return []
+    first = max(1, error.line - _SHOWN_AROUND)
+    shown = []
+    for number in range(first, min(len(lines), error.line + _SHOWN_AROUND) + 1):
+        shown.append(f"  {number:>4} | {lines[number - 1]}")
+        if number == error.line:
+            start, length = _span(lines[number - 1], error.path)
+            shown.append(f"       | {' ' * start}{'^' * length}")
+    return shown
+
+
+def _span(line: str, path: str) -> tuple[int, int]:
+    """Where the key that the path ends in stands in the line; else the line's own text."""
+    key = path.rpartition(".")[2]
+    if key and (start := line.find(key)) >= 0:
+        return start, len(key)
+    text = line.strip()
+    return line.find(text), max(1, len(text))

@@ -1,0 +1,170 @@
+"""Commands that make a job: submit, from a file; run, from a command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import yaml
+
+from monarch_client.cli.exit_codes import BAD_REQUEST
+from monarch_client.cli.folders import Sender
+from monarch_client.cli.follow import JobView
+from monarch_client.cli.jobs import project_option
+from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.spec_text import excerpt, set_key
+from monarch_client.errors import InvalidSpecErrors
+from monarch_client.rest.models import Job
+from monarch_client.spec import JobSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
+
+
+def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """K=V, or K alone for this shell's own value of it."""
+    pairs = {}
+    for text in values:
+        key, is_given, value = text.partition("=")
+        if not is_given and key not in os.environ:
+            raise click.BadParameter(f"{key} has no value here; give {key}=VALUE.")
+        pairs[key] = value if is_given else os.environ[key]
+    return pairs
+
+
+def job_options(command: F) -> F:
+    """Give a command --project, --name, --env and what they have in common."""
+    env = click.option(
+        "--env", "-e", "envs", multiple=True, metavar="K=V", callback=_pairs,
+        help="Set a variable; K alone takes this shell's value.",
+    )  # fmt: skip
+    name = click.option("--name", help="The job's name.")
+    return project_option(name(env(output_options(command))))
+
+
+@click.command()
+@click.option(
+    "--file", "-f", "source", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    required=True, help="The specification; - is standard input.",
+)  # fmt: skip
+@click.option("--follow/--detach", "-F/-d", default=False, help="Follow the job to its end.")
+@job_options
+@pass_session
+def submit(session: Session, /, **options: Any) -> None:
+    """Submit a job from a YAML file. Its `workdir` travels with it.
+
+    With --follow the exit code is the job's; Ctrl-C leaves the job running.
+    """
+    source = options.pop("source")
+    with click.open_file(source, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    base = Path.cwd() if source == "-" else Path(source).parent
+    _Submission(session, text, source, base).make(**options)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--nodes", "-N", "num_nodes", type=click.IntRange(1), help="Default: 1.")
+@click.option("--mesh", "meshes", multiple=True, metavar="NAME=N", help="Make it a Monarch job.")
+@click.option("--workdir", type=click.Path(), help="A folder that travels with the job.")
+@click.option("--setup", help="Runs on every node before the command.")
+@click.option("--gpus", help="Accelerators of each node, such as A100:8.")
+@click.option("--infra", help="Where to run, such as slurm or aws/us-east-1.")
+@click.option("--follow/--detach", "-F/-d", default=True, help="Follow it to its end, or not.")
+@job_options
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@pass_session
+def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
+    """Run a command as a job, on every node, and follow it.
+
+    The exit code is the job's; Ctrl-C leaves the job running. With --mesh the command is the
+    driver and runs once.
+    """
+    spec = {
+        "name": _name_of(command[0]),
+        "num_nodes": options.pop("num_nodes"),
+        "workdir": options.pop("workdir"),
+        "resources": _given(accelerators=options.pop("gpus"), infra=options.pop("infra")),
+        "setup": options.pop("setup"),
+        # One argument is a line for the shell, as with ssh; several are words.
+        "run": command[0] if len(command) == 1 else shlex.join(command),
+        "portal": _given(meshes=_meshes(options.pop("meshes"))),
+    }
+    text = yaml.safe_dump(_given(**spec), sort_keys=False, allow_unicode=True)
+    _Submission(session, text, "the command", Path.cwd()).make(**options)
+
+
+class _Submission:
+    """A specification on its way to a portal."""
+
+    def __init__(self, session: Session, text: str, source_name: str, base: Path) -> None:
+        self._session = session
+        self._text = text
+        self._source_name = source_name
+        self._base = base
+
+    def make(
+        self,
+        *,
+        project: str | None,
+        name: str | None,
+        envs: dict[str, str],
+        follow: bool,
+        output: Output,
+    ) -> None:
+        """Submit it, and say so; end with the job's code when it is to be followed."""
+        try:
+            job = self._submit(project, name, envs)
+        except InvalidSpecErrors as error:
+            self._complain(error)
+            click.get_current_context().exit(BAD_REQUEST)
+        if not follow:
+            output.one(job, lambda: click.echo(f"Job {job.id} ({job.name}): {job.url}"))
+            return
+        click.echo(f"Job {job.id} ({job.name}): {job.url}", err=True)
+        click.get_current_context().exit(JobView(self._session.client, job).follow())
+
+    def _submit(self, project: str | None, name: str | None, envs: dict[str, str]) -> Job:
+        # The portal decides which keys are for administrators.
+        spec = JobSpec.parse(self._text, admin=True)
+        text = self._text
+        if name:
+            text = set_key(text, "name", name)
+        if envs:
+            text = set_key(text, "envs", {**spec.envs, **envs})
+        slug = project or spec.portal.project or self._session.project(None)
+        client = self._session.client
+        text = Sender(client, slug, self._base).send_all(text, spec)
+        return client.submit(slug, text)
+
+    def _complain(self, error: InvalidSpecErrors) -> None:
+        for each in error.errors:
+            click.echo(excerpt(self._text, each, self._source_name), err=True)
+        count = len(error.errors)
+        click.echo(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.", err=True)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+def _name_of(command: str) -> str:
+    word = Path(command.split(maxsplit=1)[0] if command.split() else "job").name.lower()
+    name = _NOT_IN_NAMES.sub("-", word).strip("-")[:40]
+    return name if name[:1].isalpha() else f"job-{name}".strip("-")
+
+
+def _meshes(texts: tuple[str, ...]) -> dict[str, int]:
+    meshes = {}
+    for text in texts:
+        name, _, count = text.partition("=")
+        if not count.isdecimal():
+            raise click.BadParameter(f"{text} is not NAME=N, such as trainers=2.")
+        meshes[name] = int(count)
+    return meshes

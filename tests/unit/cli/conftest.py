@@ -1,0 +1,43 @@
+"""The command line against a scripted portal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from monarch_client.cli.config import Config
+from monarch_client.cli.main import cli
+from monarch_client.cli.session import Session
+from tests.unit.rest.fake_portal import FakePortal
+
+Mportal = Callable[..., Result]
+
+
+@pytest.fixture
+def portal() -> FakePortal:
+    return FakePortal()
+
+
+@pytest.fixture
+def mportal(portal: FakePortal) -> Mportal:
+    """Runs a command as a user who is signed in, project `rl` chosen."""
+
+    def invoke(*args: str, config: Config | None = None, **options: Any) -> Result:
+        signed_in = Config("http://portal", "mpt_x", "rl")
+        session = Session(config or signed_in, portal.options())
+        return CliRunner(mix_stderr=False).invoke(cli, list(args), obj=session, **options)
+
+    return invoke
+
+
+@pytest.fixture(autouse=True)
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or writes the configuration of whoever runs it."""
+    for name in ("MPORTAL_URL", "MPORTAL_TOKEN", "MPORTAL_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config" / "mportal" / "config.toml"

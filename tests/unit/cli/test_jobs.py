@@ -1,0 +1,97 @@
+"""mportal ps, get, cancel, rerun, delete."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.unit.rest.fake_portal import (
+    attempt_json,
+    ended_job,
+    job_json,
+    ok,
+    page,
+    problem,
+    stage_json,
+)
+
+JOBS = "GET /projects/rl/jobs"
+JOB = f"{JOBS}/42"
+
+
+def test_ps_lists_jobs_in_columns(mportal, portal):
+    failed = ended_job("FAILED", id=7, name="train", stop_reason="USER_CODE")
+    portal.on(JOBS, page([job_json(wait_message="No capacity."), failed]))
+    header, first, second = mportal("ps").stdout.splitlines()
+    assert header.split() == ["ID", "NAME", "STATUS", "NODES", "USER", "AGE", "WHY"]
+    assert first.split()[:5] == ["42", "hello", "QUEUED", "1", "alice"]
+    assert first.endswith("No capacity.")
+    assert second.endswith("USER_CODE")
+
+
+def test_ps_asks_for_what_was_asked(mportal, portal):
+    portal.on(JOBS, page([]))
+    mportal("ps", "-s", "running,queued", "-u", "me", "-n", "5", "--search", "tr")
+    assert dict(portal.seen(JOBS)[0].url.params) == {
+        "status": "RUNNING,QUEUED", "user": "me", "limit": "5", "q": "tr",
+    }  # fmt: skip
+
+
+def test_ps_prints_for_programs(mportal, portal):
+    portal.on(JOBS, page([job_json(), job_json(id=41)]))
+    assert mportal("ps", "-q").stdout == "42\n41\n"
+    assert [row["id"] for row in json.loads(mportal("ps", "-o", "json").stdout)] == [42, 41]
+    assert [row["id"] for row in yaml.safe_load(mportal("ps", "-o", "yaml").stdout)] == [42, 41]
+
+
+def test_get_shows_stages_and_workers(mportal, portal):
+    worker = {
+        "rank": 0, "mesh": "trainers", "address": "127.64.1.10:22222", "status": "EXITED",
+        "python": "3.11", "pid": 7, "exit_code": 3, "detail": "", "ready_at": None,
+        "ended_at": None,
+    }  # fmt: skip
+    stages = [stage_json("launch", "done", duration_s=0.42)]
+    portal.on(JOB, ok(ended_job("FAILED", message="It failed.", hint="Fix it.")))
+    portal.on(f"{JOB}/attempts", page([attempt_json(stages=stages, workers=[worker])]))
+    text = mportal("get", "42").stdout
+    for part in ("It failed.", "Fix it.", "http://portal/rl/jobs/42", "0.4 s", "trainers"):
+        assert part in text
+
+
+def test_get_as_json_is_the_job_alone(mportal, portal):
+    portal.on(JOB, ok(job_json(spec={"run": "x"})))
+    assert json.loads(mportal("get", "42", "-o", "json").stdout)["spec"] == {"run": "x"}
+    assert len(portal.requests) == 1
+
+
+def test_cancel_takes_several(mportal, portal):
+    portal.on("POST /projects/rl/jobs/1/actions/cancel", ok(ended_job("CANCELLED", id=1), 202))
+    portal.on("POST /projects/rl/jobs/2/actions/cancel", ok(job_json(id=2, status="STOPPING"), 202))
+    assert mportal("cancel", "1", "2").stdout.splitlines()[0] == "Job 1: Cancelled"
+
+
+def test_what_the_portal_refuses_is_said_in_its_words(mportal, portal):
+    refusal = problem(409, "job_already_final", "Job 42 has already ended (FAILED).")
+    portal.on("POST /projects/rl/jobs/42/actions/cancel", refusal)
+    result = mportal("cancel", "42")
+    assert result.exit_code == 125
+    assert result.stderr == "Error: Job 42 has already ended (FAILED).\n"
+
+
+def test_rerun_is_a_new_job(mportal, portal):
+    portal.on("POST /projects/rl/jobs/42/actions/rerun", ok(job_json(id=43), 201))
+    assert mportal("rerun", "42", "-q").stdout == "43\n"
+
+
+@pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False)])
+def test_delete_asks_first(mportal, portal, answer, gone):
+    portal.on("DELETE /projects/rl/jobs/42", ok(None, 200))
+    mportal("delete", "42", input=answer)
+    assert bool(portal.requests) == gone
+
+
+def test_delete_need_not_ask(mportal, portal):
+    portal.on("DELETE /projects/rl/jobs/42", ok(None, 200))
+    assert mportal("delete", "-y", "42").stdout == "Job 42: removed\n"

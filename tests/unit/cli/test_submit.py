@@ -1,0 +1,170 @@
+"""mportal submit and mportal run: what is sent, what travels with it, how errors look."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.unit.rest.fake_portal import (
+    ended_job,
+    event,
+    job_json,
+    line_json,
+    ok,
+    page,
+    problem,
+    stream,
+)
+
+JOBS = "POST /projects/rl/jobs"
+UPLOADS = "POST /projects/rl/uploads"
+UPLOADED = {"reference": "upload:x", "digest": "x", "size_bytes": 1, "file_count": 1}
+
+
+@pytest.fixture
+def spec(tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text("# my job\nname: hello\nrun: echo hello\n")
+    return file
+
+
+def sent(portal):
+    return yaml.safe_load(portal.seen(JOBS)[-1].content)
+
+
+def test_submit_says_where_the_job_can_be_seen(mportal, portal, spec):
+    portal.on(JOBS, ok(job_json(), 201))
+    result = mportal("submit", "-f", str(spec))
+    assert result.output == "Job 42 (hello): http://portal/rl/jobs/42\n"
+    assert result.exit_code == 0
+    assert portal.seen(JOBS)[0].content.decode() == spec.read_text()
+
+
+def test_quiet_prints_the_id_alone(mportal, portal, spec):
+    portal.on(JOBS, ok(job_json(), 201))
+    assert mportal("submit", "-q", "-f", str(spec)).stdout == "42\n"
+
+
+def test_json_is_for_programs(mportal, portal, spec):
+    portal.on(JOBS, ok(job_json(), 201))
+    assert json.loads(mportal("submit", "-o", "json", "-f", str(spec)).stdout)["id"] == 42
+    assert yaml.safe_load(mportal("submit", "-o", "yaml", "-f", str(spec)).stdout)["id"] == 42
+
+
+def test_name_and_variables_are_set_in_the_text(mportal, portal, spec, monkeypatch):
+    monkeypatch.setenv("HERE", "there")
+    portal.on(JOBS, ok(job_json(), 201))
+    mportal("submit", "-f", str(spec), "--name", "other", "--env", "A=1=2", "-e", "HERE")
+    assert sent(portal)["name"] == "other"
+    assert sent(portal)["envs"] == {"A": "1=2", "HERE": "there"}
+    assert portal.seen(JOBS)[0].content.startswith(b"# my job\n")
+
+
+def test_a_variable_without_a_value_is_a_mistake(mportal, spec):
+    result = mportal("submit", "-f", str(spec), "-e", "NOWHERE")
+    assert result.exit_code == 2
+    assert "NOWHERE=VALUE" in result.stderr
+
+
+@pytest.mark.feature("S2.1")
+def test_the_workdir_travels_once_and_is_named_by_its_content(mportal, portal, spec, tmp_path):
+    spec.write_text("name: hello\nrun: ls\nworkdir: code  # mine\n")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text("print(1)\n")
+    portal.on(JOBS, ok(job_json(), 201))
+    portal.on(UPLOADS, ok(UPLOADED, 201))
+    result = mportal("submit", "-f", str(spec))
+    assert "Sending code (1 file, " in result.stderr
+    reference = sent(portal)["workdir"]
+    assert reference.startswith("upload:")
+    assert portal.seen(UPLOADS)[0].headers["Content-Type"] == "application/gzip"
+
+    portal.on(f"GET /projects/rl/uploads/{reference.removeprefix('upload:')}", ok(UPLOADED))
+    result = mportal("submit", "-f", str(spec))
+    assert "Sending" not in result.stderr
+    assert len(portal.seen(UPLOADS)) == 1
+    assert sent(portal)["workdir"] == reference
+
+
+def test_local_file_mounts_travel_as_well(mportal, portal, spec, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x").touch()
+    spec.write_text("run: ls\nfile_mounts: {/data: data, /bucket: 's3://b/k'}\n")
+    portal.on(JOBS, ok(job_json(), 201))
+    portal.on(UPLOADS, ok(UPLOADED, 201))
+    mportal("submit", "-f", str(spec))
+    assert sent(portal)["file_mounts"]["/bucket"] == "s3://b/k"
+    assert sent(portal)["file_mounts"]["/data"].startswith("upload:")
+
+
+def test_a_folder_that_is_not_there_is_named(mportal, portal, spec, tmp_path):
+    spec.write_text("run: ls\nworkdir: nowhere\n")
+    result = mportal("submit", "-f", str(spec))
+    assert result.exit_code == 125
+    assert str(tmp_path / "nowhere") in result.stderr
+
+
+def test_standard_input_is_a_file_too(mportal, portal):
+    portal.on(JOBS, ok(job_json(), 201))
+    assert mportal("submit", "-q", "-f", "-", input="run: echo\n").stdout == "42\n"
+
+
+def test_the_project_of_the_file_is_used(mportal, portal, spec):
+    spec.write_text("run: ls\nportal: {project: vision}\n")
+    portal.on("POST /projects/vision/jobs", ok(job_json(), 201))
+    assert mportal("submit", "-f", str(spec)).exit_code == 0
+
+
+def test_errors_are_shown_in_the_file_and_nothing_is_sent(mportal, portal, spec):
+    spec.write_text("name: hello\nrunn: echo\nnum_nodes: none\n")
+    result = mportal("submit", "-f", str(spec))
+    assert result.exit_code == 2
+    assert f"{spec}:2: runn: " in result.stderr
+    assert "Did you mean run?" in result.stderr
+    assert "     2 | runn: echo" in result.stderr
+    assert "       | ^^^^" in result.stderr
+    assert f"{spec}:3: num_nodes: " in result.stderr
+    assert "nothing was submitted" in result.stderr
+    assert portal.requests == []
+
+
+def test_errors_of_the_portal_are_shown_in_the_file_too(mportal, portal, spec):
+    row = {"path": "name", "line": 2, "code": "taken", "message": "Taken.", "suggestion": None}
+    portal.on(JOBS, problem(422, "invalid_spec", errors=[row]))
+    result = mportal("submit", "-f", str(spec))
+    assert result.exit_code == 2
+    assert f"{spec}:2: name: Taken." in result.stderr
+    assert "     2 | name: hello" in result.stderr
+
+
+def test_run_makes_a_job_of_a_command_and_follows_it(mportal, portal):
+    portal.on(JOBS, ok(job_json(), 201))
+    portal.on("GET /projects/rl/jobs/42", ok(job_json()), ok(ended_job("FAILED", exit_code=7)))
+    portal.on("GET /projects/rl/jobs/42/attempts", page([]))
+    lines = event("line", [line_json(1, "hi")], "1:1")
+    portal.on("GET /projects/rl/jobs/42/logs/stream", stream(lines, event("end")))
+    result = mportal("run", "-N", "2", "--gpus", "A100:8", "--", "python", "train.py", "--lr", "1")
+    assert result.exit_code == 7
+    assert result.stdout == "hi\n"
+    assert sent(portal) == {
+        "name": "python",
+        "num_nodes": 2,
+        "resources": {"accelerators": "A100:8"},
+        "run": "python train.py --lr 1",
+    }
+
+
+def test_run_takes_a_line_for_the_shell_as_it_is(mportal, portal):
+    portal.on(JOBS, ok(job_json(), 201))
+    mportal("run", "--detach", "echo $A | wc -c")
+    assert sent(portal)["run"] == "echo $A | wc -c"
+
+
+def test_run_makes_a_monarch_job_of_meshes(mportal, portal):
+    portal.on(JOBS, ok(job_json(), 201))
+    mportal("run", "-d", "--mesh", "trainers=2", "--mesh", "generators=1", "./drive.py")
+    assert sent(portal)["portal"] == {"meshes": {"trainers": 2, "generators": 1}}
+    assert sent(portal)["name"] == "drive-py"
+    assert mportal("run", "-d", "--mesh", "trainers", "true").exit_code == 2
