@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from enum import Enum
+from pathlib import Path
 
 import click
 import pytest
@@ -116,11 +117,23 @@ def test_every_reason_leads_where_the_reference_says() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "document",
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")],
-    ids=lambda path: str(path.relative_to(ROOT)),
+DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")]
+FILE_NAMED = re.compile(
+    r"`((?:jobs|monarch_client|monarch_portal|templates|tests|bench|docs|examples)/[\w./-]*)`"
 )
-def test_every_link_inside_the_documents_leads_somewhere(document) -> None:
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
+def test_every_link_inside_the_documents_leads_somewhere(document: Path) -> None:
     targets = LINK.findall(document.read_text())
     assert [each for each in targets if not (document.parent / each).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
+def test_every_file_that_a_document_names_exists(document: Path) -> None:
+    named = FILE_NAMED.findall(document.read_text())
+    assert [each for each in named if not (ROOT / each).exists()] == []
