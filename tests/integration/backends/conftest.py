@@ -25,7 +25,7 @@ def jobs_can_start() -> None:
 
 @pytest.fixture
 def local(jobs_can_start: None, tmp_path: Path) -> Iterator[LocalRig]:
-    rig = LocalRig(tmp_path / "local")
+    rig = LocalRig(tmp_path / "home")
     yield rig
     rig.close()
 

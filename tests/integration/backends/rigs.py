@@ -117,10 +117,14 @@ class FakeRig:
 class LocalRig:
     """The local backend over real runners, which push to a portal that only takes frames."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, home: Path) -> None:
+        home.mkdir()
+        home.chmod(0o711)
+        self.folder = folder = home / "local"
+        self.portal_file = home / "portal.json"
         self.ingest = FakeIngest()
         self.portal_url = self.ingest.url
+        self.uploads: dict[str, Path] = {}
         self._leases = LEASES_OF_ROOT if jobs_get_own_user() else folder / "slots"
         self._launched: list[str] = []
         self._is_cut_off = False
@@ -143,8 +147,12 @@ class LocalRig:
         return self.ingest.texts()
 
     def another_process(self) -> LocalBackend:
-        options = LocalOptions(self.folder, self._leases, NODES, None, grace_s=GRACE_S)
-        return LocalBackend(options, no_uploads)
+        options = LocalOptions(self.folder, self._leases, NODES, self.portal_file, grace_s=GRACE_S)
+        return LocalBackend(options, self._open_upload)
+
+    @contextmanager
+    def _open_upload(self, reference: str) -> Iterator[Path]:
+        yield self.uploads[reference]
 
     def path(self, name: str) -> Path:
         """The cluster's directory."""
@@ -191,12 +199,6 @@ class LocalRig:
             kill_all(name, self.uid(name))
             self.backend.tear_down(name)
         self.ingest.stop()
-
-
-@contextmanager
-def no_uploads(reference: str) -> Iterator[Path]:
-    raise AssertionError(f"no test here uploads {reference}")
-    yield Path()
 
 
 def wait_for_phase(backend: ComputeBackend, name: str, phase: ClusterPhase) -> None:

@@ -8,13 +8,16 @@ import signal
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jobs.backends.base import ClusterPhase
+from jobs.backends.base import ClusterPhase, UploadSource
 from jobs.backends.local_isolation import jobs_get_own_user
 from jobs.backends.local_processes import process_of
+from jobs.errors import BackendError
+from monarch_client.sync.archive import pack
 from tests.integration.backends.rigs import LINE, LocalRig, wait_for_phase
 from tests.runner_harness import wait_until
 
@@ -131,6 +134,49 @@ def test_a_job_uses_the_portals_packages_but_installs_into_its_own_node(local: L
     prefix, packages = local.output_of(f'python3 -c "{program}"; pip --version > /dev/null')
     assert prefix.endswith("/rank-0/python")
     assert packages.startswith(prefix)
+
+
+def test_a_portal_that_has_moved_is_found_again(local: LocalRig) -> None:
+    request = local.request_program(f"echo {LINE}; while [ ! -e ../go ]; do sleep 0.05; done")
+    local.backend.launch(request)
+    local.wait_for_line(request.cluster_name)
+    local.ingest.move()
+    # As the portal writes it: whole or not at all, so the file is another one afterwards.
+    draft = local.portal_file.with_suffix(".new")
+    draft.write_text(json.dumps({"url": local.ingest.url}))
+    draft.chmod(0o644)
+    draft.replace(local.portal_file)
+    (local.path(request.cluster_name) / "rank-0" / "go").touch()
+    assert local.ingest.end["reason"] == "COMPLETED"
+
+
+@pytest.mark.feature("S2.1")
+def test_an_uploaded_folder_arrives_on_every_node_and_belongs_to_the_job(
+    local: LocalRig, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    (source / "deep").mkdir(parents=True)
+    (source / "deep" / "train.sh").write_text("echo $SKYPILOT_NODE_RANK > here; cat here")
+    local.uploads["upload:code"] = pack(source, tmp_path / "code.tar.gz").path
+    request = local.request_program("cd deep; sh train.sh; cat ~/data/deep/train.sh; echo", nodes=2)
+    targets = {"workdir": "upload:code", "~/data": "upload:code"}
+    sources = tuple(UploadSource(reference, target) for target, reference in targets.items())
+    local.backend.launch(replace(request, uploads=sources))
+    assert local.ingest.end["reason"] == "COMPLETED"
+    script = "echo $SKYPILOT_NODE_RANK > here; cat here"
+    assert sorted(local.ingest.texts()) == ["0", "1", script, script]
+
+
+def test_an_upload_that_cannot_be_unpacked_is_an_error_of_the_backend(
+    local: LocalRig, tmp_path: Path
+) -> None:
+    local.uploads["upload:broken"] = tmp_path / "broken.tar.gz"
+    local.uploads["upload:broken"].write_bytes(b"not an archive")
+    request = local.request("short")
+    with pytest.raises(BackendError, match="cannot be unpacked"):
+        local.backend.launch(replace(request, uploads=(UploadSource("upload:broken", "workdir"),)))
+    local.backend.tear_down(request.cluster_name)
+    assert local.remains(request.cluster_name) == []
 
 
 def test_processes_that_left_their_session_go_with_the_rest(local: LocalRig) -> None:
