@@ -18,7 +18,7 @@ function problem(error) {
     element("span", "line", error.line ? `Line ${error.line}` : error.path || "Job"),
     element("span", "", error.message),
   );
-  if (error.suggestion) {
+  if (error.suggestion && !error.message.includes(error.suggestion)) {
     const tip = element("span", "tip", "Did you mean ");
     tip.append(element("code", "", error.suggestion), "?");
     button.append(tip);
