@@ -21,6 +21,8 @@ MONARCH_TUNING = {
     "HYPERACTOR_MESH_ACTOR_SPAWN_MAX_IDLE": "300s",
     "HYPERACTOR_MESSAGE_DELIVERY_TIMEOUT": "300s",
     "HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "120s",
+    # Ends wait for acknowledgements: with Monarch's 500 ms a driver's exit takes a second.
+    "HYPERACTOR_MESSAGE_ACK_TIME_INTERVAL": "20ms",
 }
 
 

@@ -51,7 +51,8 @@ class Hub:
 
     def _listen(self) -> socket.socket:
         config = self._place.config
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Named in full: asyncio switches delays off only where it knows the protocol.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((config.address_of(0), config.hub_port))

@@ -99,7 +99,7 @@ class Node:
     def _worker_changed(self) -> None:
         worker = self._worker
         if self._is_ending and worker.status == node_state.LOST:
-            worker.status = node_state.EXITED  # we ended it ourselves
+            worker.end_with_attempt()
         self._report(_FRAME_STATUS[worker.status], detail=worker.why)
         self._update(
             worker=worker.status,

@@ -250,7 +250,8 @@ class Children:
     def _look(self, pause_s: float = _FIRST_LOOK_S) -> None:
         if self._on_gone is None:
             return
-        if not descendants(os.getpid()):
+        # A process whose first thread has ended looks gone before it can be collected.
+        if not descendants(os.getpid()) and not self._watched:
             self._gone()
             return
         self._loop.call_later(pause_s, lambda: self._look(min(pause_s * 1.5, _LAST_LOOK_S)))

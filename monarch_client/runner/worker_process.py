@@ -66,6 +66,10 @@ class WorkerProcess:
             return
         self._probe()
 
+    def end_with_attempt(self) -> None:
+        """It was ended on purpose: neither lost, nor is its exit code anybody's."""
+        self.status, self.why, self.exit_code = node_state.EXITED, "ended with the attempt", None
+
     def _probe(self) -> None:
         if self.status != node_state.STARTING:
             return

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from .reporting import has_fault, note_fault
 
 if TYPE_CHECKING:
-    from typing import Any, Iterator
+    from typing import Any, Callable, Iterator
 
 PLAN_VARIABLE = "MPORTAL_RUNTIME_FILE"
 # How long a driver's exit may wait for actors to clean up.
-_STOP_TIMEOUT_S = 3.0
+_STOP_TIMEOUT_S = 5.0
 
 
 class MeshesError(RuntimeError):
@@ -120,20 +120,34 @@ class Meshes:
         if default_hook.__module__.startswith("monarch."):
             actor.unhandled_fault_hook = report_fault
         actor.enable_transport(transport)
+        # Monarch registers the end of its client when the client is made, which is before any
+        # mesh can be used. What is registered later runs earlier: we need the client.
+        actor.context()
         atexit.register(self._stop, os.getpid())
 
     def _stop(self, pid: int) -> None:
-        """Let actors clean up. The runner ends whatever is left."""
+        """Let actors clean up, and end the workers: the attempt ends with its driver anyway."""
         # A forked child is not the driver; and where a worker is dead, stopping would hang.
         if pid != os.getpid() or has_fault():
             return
         deadline = time.monotonic() + _STOP_TIMEOUT_S
+        for stop in [_shut_down(mesh) for mesh in self._attached.values()]:
+            stop(max(0.1, deadline - time.monotonic()))
+
+
+def _shut_down(mesh: Any) -> Callable[[float], None]:
+    """Begin to end a mesh and its workers; what is returned waits for it."""
+    stopping = mesh.shutdown()
+
+    def wait(seconds: float) -> None:
         try:
-            stops = [mesh.stop() for mesh in self._attached.values()]
-            for stop in stops:
-                stop.get(timeout=max(0.1, deadline - time.monotonic()))
+            stopping.get(timeout=seconds)
+        except RuntimeError:
+            return  # the driver has shut it down itself
         except Exception as error:  # noqa: BLE001 - whatever it is, the exit goes on
-            sys.stderr.write(f"mportal: the meshes did not stop in time: {error!r}\n")
+            sys.stderr.write(f"mportal: a mesh did not stop in time: {error!r}\n")
+
+    return wait
 
 
 def _plan() -> dict[str, Any]:
