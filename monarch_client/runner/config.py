@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FORMAT = 1
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+# Monarch reads ids in this order of letters; in the other common one, every fifth number overflows
+# its 64 bits and the worker refuses its address.
+_BASE58 = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
 class ConfigError(Exception):
