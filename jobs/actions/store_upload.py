@@ -12,7 +12,7 @@ from typing import IO
 
 from django.conf import settings
 from django.core.files import File
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage, default_storage
 
 from jobs.errors import InvalidUploadError, UploadTooLargeError
 from jobs.models import Project, Upload
@@ -102,7 +102,7 @@ def _keep(draft: IO[bytes], blob_name: str) -> None:
 
 
 def _local_path(name: str) -> Path | None:
-    try:
-        return Path(default_storage.path(name))
-    except NotImplementedError:  # a storage elsewhere, such as S3: there a save is atomic
+    """Where the blob lies on disk; None for a storage elsewhere, such as S3: a save is atomic."""
+    if not isinstance(default_storage, FileSystemStorage):
         return None
+    return Path(default_storage.path(name))

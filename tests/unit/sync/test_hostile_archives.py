@@ -116,7 +116,8 @@ def test_what_tar_itself_writes_is_accepted():
     for style in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         facts = check(tar_gz(*members, format=style))
         assert (facts.file_count, facts.unpacked_bytes) == (2, 2)
-    assert check(tar_gz(member("x" * 200 + "/" + "y" * 200), format=tarfile.GNU_FORMAT))
+    long = tar_gz(member("x" * 200 + "/" + "y" * 200), format=tarfile.GNU_FORMAT)
+    assert check(long).file_count == 1
 
 
 def test_rights_beyond_executable_are_left_out(tmp_path):
