@@ -47,7 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
             case _:
                 return _status(home, as_json=chosen.json)
     except EmbeddedError as error:
-        _say(f"{error}")
+        # Not to stdout: a shell may be about to evaluate that.
+        sys.stderr.write(f"{error}\n")
         return 1
 
 
