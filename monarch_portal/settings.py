@@ -56,7 +56,7 @@ INSTALLED_APPS = [
     "jobs",
 ]
 MIDDLEWARE = [
-    "jobs.api.request_ids.RequestIdMiddleware",
+    "jobs.api.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "monarch_portal.static_files.static_files",
     "csp.middleware.CSPMiddleware",

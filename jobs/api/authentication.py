@@ -50,7 +50,8 @@ class SignInRequired(NotAuthenticated):
 
 def actor_of(request: Request) -> Actor:
     """Who a request that DRF has authenticated comes from."""
-    return _actor(request.user, request.auth, request.META)
+    token: Any = request.auth
+    return _actor(request.user, token, request.META)
 
 
 def authenticate(request: HttpRequest) -> Actor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import IsAuthenticated
@@ -24,10 +24,10 @@ class PortalView(APIView):
     All that DRF would read from settings stands here, so that no setting can open the API.
     """
 
-    authentication_classes = AUTHENTICATION_CLASSES
-    permission_classes = (IsAuthenticated,)
+    authentication_classes: Any = AUTHENTICATION_CLASSES
+    permission_classes: Any = (IsAuthenticated,)
     renderer_classes = (JSONRenderer,)
-    parser_classes: ClassVar[Any] = (BoundedJsonParser,)
+    parser_classes: Any = (BoundedJsonParser,)
     schema = AutoSchema()
 
     @property

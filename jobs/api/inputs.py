@@ -40,7 +40,7 @@ class TokenBody(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=100)
     project = serializers.SlugField(required=False, allow_null=True, default=None)
-    read_only = serializers.BooleanField(required=False, default=False)
+    read_only = serializers.BooleanField(required=False, default=False)  # type: ignore[assignment]
     days = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=1, max_value=3650
     )

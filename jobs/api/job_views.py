@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -57,7 +58,7 @@ class JobView(PortalView):
 class SpecView(JobView):
     """A view that takes a job specification, as YAML text or inside JSON."""
 
-    parser_classes: ClassVar[Any] = (
+    parser_classes: Any = (
         BoundedJsonParser,
         YamlTextParser,
         OldYamlTextParser,
@@ -66,7 +67,7 @@ class SpecView(JobView):
 
     def source(self) -> str | dict[str, Any]:
         """The specification as it was sent."""
-        data = self.request.data
+        data: Any = self.request.data
         if isinstance(data, str):
             return data
         source: str | dict[str, Any] = self.parsed(SubmitBody, data)["spec"]

@@ -46,7 +46,7 @@ class YamlTextParser(BaseParser):
         stream: IO[Any],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> str:
+    ) -> Any:
         """The body as text; ParseError when it is not UTF-8."""
         try:
             return _bounded(stream).decode()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import sync_and_async_middleware
 
 from monarch_client.version import __version__
 
@@ -18,26 +19,22 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
-class RequestIdMiddleware:
+@sync_and_async_middleware
+def request_id_middleware(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     """Takes the caller's id when it is harmless, else makes one. Answers also tell the version."""
+    if iscoroutinefunction(get_response):
 
-    sync_capable = True
-    async_capable = True
+        async def answer_async(request: HttpRequest) -> HttpResponse:
+            request_id = _begin(request)
+            return _mark(await get_response(request), request_id)
 
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
+        return answer_async
 
-    def __call__(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
-        if iscoroutinefunction(self):
-            return self._answer_async(request)
+    def answer(request: HttpRequest) -> HttpResponse:
         request_id = _begin(request)
-        return _mark(self.get_response(request), request_id)
+        return _mark(get_response(request), request_id)
 
-    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
-        request_id = _begin(request)
-        return _mark(await self.get_response(request), request_id)
+    return answer
 
 
 def _begin(request: HttpRequest) -> str:

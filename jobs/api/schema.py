@@ -13,7 +13,7 @@ from jobs.api.authentication import TokenAuthentication
 from jobs.api.serializers import ProblemSerializer
 
 
-class TokenScheme(OpenApiAuthenticationExtension):
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the description names API tokens."""
 
     target_class = TokenAuthentication

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from drf_spectacular.utils import OpenApiTypes, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,7 +26,7 @@ class UploadListView(PortalView):
     """`/projects/{slug}/uploads`."""
 
     # The body is read as a stream, never parsed.
-    parser_classes: ClassVar[Any] = ()
+    parser_classes: Any = ()
 
     @extend_schema(
         operation_id="upload_create",
