@@ -3,63 +3,45 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
 from monarch_client.cli.exit_codes import DETACHED, TIMED_OUT, exit_code_of
 from monarch_client.cli.progress import LogPrinter, Progress
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Job, LogLine
+from monarch_client.rest.models import Job
 from monarch_client.rest.stream import Changed, Disconnected, Follower, FollowEvent, NewLines
 
 WAIT_POLL_S = 1.0
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which lines to show; None is all."""
-
-    rank: int | None = None
-    stream: str | None = None
-    attempt: int | None = None
-
-    def takes(self, line: LogLine) -> bool:
-        """Whether it is one of them."""
-        return (
-            self.rank in {None, line.rank}
-            and self.stream in {None, line.stream}
-            and self.attempt in {None, line.attempt}
-        )
-
-
 class JobView:
     """One job on the terminal, from now to its end."""
 
-    def __init__(self, client: PortalClient, job: Job, wanted: Wanted | None = None) -> None:
+    def __init__(self, client: PortalClient, job: Job) -> None:
         self._client = client
         self._job = job
-        self._wanted = wanted or Wanted()
         self._progress = Progress()
         self._log = LogPrinter(many_ranks=job.num_nodes > 1)
 
-    def follow(self, after: str = "") -> int:
-        """Show all that happens from the cursor `after` on; the exit code for the command."""
+    def follow(self, tail: int | None = None, choice: Mapping[str, Any] | None = None) -> int:
+        """Show all that happens until the job has ended; the exit code for the command."""
+        follower = Follower(self._client, self._job.project, self._job.id, tail, choice or {})
         self._look()
         try:
-            for event in self._follower(after).events():
+            for event in follower.events():
                 self._show(event)
         except KeyboardInterrupt:
             self._progress.detached(self._job)
             return DETACHED
+        self._log.finish()
         self._look()
         self._progress.ended(self._job)
         return exit_code_of(self._job)
 
-    def _follower(self, after: str) -> Follower:
-        return Follower(self._client, self._job.project, self._job.id, after)
-
     def _show(self, event: FollowEvent) -> None:
         if isinstance(event, NewLines):
-            self._log.show(line for line in event.lines if self._wanted.takes(line))
+            self._log.show(event.lines)
         elif isinstance(event, Changed):
             self._look()
         elif isinstance(event, Disconnected):

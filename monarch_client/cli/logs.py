@@ -7,17 +7,15 @@ from typing import Any
 
 import click
 
-from monarch_client.cli.follow import JobView, Wanted
+from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.progress import LogPrinter
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Job, LogLine
+from monarch_client.rest.models import Job, LogLine, Page
 
 PAGE = 1000
-STREAMS = ("stdout", "stderr", "setup", "portal")
-# A place behind every line there can be.
-_END = "999999999:0"
+STREAMS = ("stdout", "stderr", "setup", "provision", "portal")
 
 
 @click.command()
@@ -33,19 +31,14 @@ def logs(session: Session, /, job_id: int, project: str | None, **options: Any) 
     """Print a job's log."""
     job = session.client.job(session.project(project), job_id)
     follow, tail = options.pop("follow"), options.pop("tail")
+    if follow:
+        code = JobView(session.client, job).follow(tail, options)
+        click.get_current_context().exit(code)
     reading = _Reading(session.client, job, options)
     printer = LogPrinter(many_ranks=job.num_nodes > 1)
-    if tail is not None:
-        after = reading.end() if follow else ""
-        printer.show(reading.tail(tail))
-    elif follow:
-        after = ""
-    else:
-        for lines in reading.pages():
-            printer.show(lines)
-    if follow:
-        view = JobView(session.client, job, wanted=Wanted(**options))
-        click.get_current_context().exit(view.follow(after))
+    for lines in reading.pages() if tail is None else [reading.tail(tail)]:
+        printer.show(lines)
+    printer.finish()
 
 
 class _Reading:
@@ -62,23 +55,17 @@ class _Reading:
         while after is not None:
             page = self._page(after=after, limit=PAGE)
             yield page.results
-            # The portal names a next page while there may be one; at the end it brings nothing.
-            after = page.next if page.next != after else None
+            after = page.next
 
     def tail(self, count: int) -> list[LogLine]:
         """The last `count` lines, in order."""
         lines: list[LogLine] = []
-        before: str | None = _END
+        before: str | None = "end"
         while before is not None and len(lines) < count:
             page = self._page(before=before, limit=min(PAGE, count - len(lines)))
             lines = page.results + lines
-            before = page.previous if page.results else None
+            before = page.previous
         return lines
 
-    def end(self) -> str:
-        """The cursor of the last line there is."""
-        page = self._client.logs(self._job.project, self._job.id, before=_END, limit=1)
-        return "".join(f"{line.attempt}:{line.line}" for line in page.results)
-
-    def _page(self, **bounds: Any) -> Any:
+    def _page(self, **bounds: Any) -> Page[LogLine]:
         return self._client.logs(self._job.project, self._job.id, **bounds, **self._choice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import click
@@ -18,21 +18,36 @@ _ASCII_MARKS = {"active": ">", "done": "+", "failed": "x"}
 _OWN_STREAM = "portal"
 
 
-@dataclass
 class LogPrinter:
     """Prints log lines; with a rank in front when the job has several."""
 
-    many_ranks: bool
+    def __init__(self, *, many_ranks: bool) -> None:
+        self._many_ranks = many_ranks
+        self._unfinished: LogLine | None = None
 
     def show(self, lines: Iterable[LogLine]) -> None:
-        """Print them, to the end, at once."""
-        text = "".join(f"{self._prefix(line)}{line.text}\n" for line in lines)
-        click.echo(text, nl=False)
+        """Print them at once, the pieces of a long line put together again."""
+        click.echo("".join(self._pieces(lines)), nl=False)
+
+    def finish(self) -> None:
+        """End a line whose last piece never came."""
+        click.echo(self._break(), nl=False)
+
+    def _pieces(self, lines: Iterable[LogLine]) -> Iterator[str]:
+        for line in lines:
+            begun = self._unfinished
+            if begun is None or _source(begun) != _source(line):
+                yield self._break() + self._prefix(line)
+            yield line.text if line.more else f"{line.text}\n"
+            self._unfinished = line if line.more else None
+
+    def _break(self) -> str:
+        return "\n" if self._unfinished else ""
 
     def _prefix(self, line: LogLine) -> str:
         if line.stream == _OWN_STREAM:
             return click.style("portal | ", dim=True)
-        if not self.many_ranks:
+        if not self._many_ranks:
             return ""
         colour = RANK_COLOURS[line.rank % len(RANK_COLOURS)]
         return click.style(f"rank {line.rank} | ", fg=colour)
@@ -99,3 +114,7 @@ def _mark(state: str) -> str:
 
 def _tell(text: str) -> None:
     click.echo(text, err=True)
+
+
+def _source(line: LogLine) -> tuple[int, int, str]:
+    return line.attempt, line.rank, line.stream

@@ -62,7 +62,7 @@ class PortalClient:
 
     def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
         """Jobs, newest first. `filters`: user ("me" or a name), name, kind, q, cursor, limit."""
-        params = _given({"status": ",".join(status), **filters})
+        params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
         return decode_page(Job, answer)
 
@@ -121,14 +121,17 @@ class PortalClient:
         return decode_page(Event, self.connection.request("GET", path, params=params))
 
     def logs(self, project: str, job_id: int, **options: Any) -> Page[LogLine]:
-        """Lines of the log. `options`: attempt, after, before, limit, rank, stream."""
+        """Lines of the log. `options`: attempt, rank, stream, after, before, limit.
+
+        `before="end"` gives the last lines; `next` goes into `after`, `previous` into `before`.
+        """
         path = _job(project, job_id) + "/logs"
-        answer = self.connection.request("GET", path, params=_given(options))
+        answer = self.connection.request("GET", path, params=given(options))
         return decode_page(LogLine, answer)
 
     def download_log(self, project: str, job_id: int, **options: Any) -> Iterator[bytes]:
         """The whole log as text, piece by piece."""
-        query = str(httpx.QueryParams(_given(options)))
+        query = str(httpx.QueryParams(given(options)))
         path = f"{_job(project, job_id)}/logs/download?{query}".rstrip("?")
         with self.connection.stream(path, headers={}, read_timeout_s=60.0) as response:
             yield from response.iter_bytes()
@@ -184,7 +187,8 @@ def _job(project: str, job_id: int) -> str:
     return f"/projects/{project}/jobs/{job_id}"
 
 
-def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+def given(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that have a value."""
     return {key: value for key, value in params.items() if value not in (None, "")}
 
 

@@ -177,7 +177,10 @@ class Upload:
 
 @dataclass(frozen=True)
 class LogLine:
-    """Line `line` of attempt `attempt`, both counted from 1 in order of arrival."""
+    """Line `line` of attempt `attempt`, both counted from 1 in order of arrival.
+
+    `more`: it is very long, and the next line of its rank goes on with it.
+    """
 
     line: int
     attempt: int
@@ -185,6 +188,7 @@ class LogLine:
     stream: str
     text: str
     at: datetime | None = None
+    more: bool = False
 
     @property
     def position(self) -> tuple[int, int]:

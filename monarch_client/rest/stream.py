@@ -7,21 +7,23 @@ that come again are dropped. Where no stream gets through, the log is polled.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
 from monarch_client.errors import UnexpectedAnswerError, UnreachableError
-from monarch_client.rest.client import PortalClient
+from monarch_client.rest.client import PortalClient, given
 from monarch_client.rest.connection import pauses
 from monarch_client.rest.decoding import decode
-from monarch_client.rest.models import LogLine
+from monarch_client.rest.models import LogLine, Page
 from monarch_client.rest.server_sent import ServerSentEvent, read_events
 
 # The portal sends a comment every 15 s: silence for longer means a dead connection.
 SILENCE_S = 40.0
 POLL_S = 1.0
+POLL_LINES = 1000
 # After so many streams in a row that brought nothing, a proxy in between seems to swallow them.
 BARREN_STREAMS = 3
 STREAM_TYPE = "text/event-stream"
@@ -51,12 +53,18 @@ FollowEvent = NewLines | Changed | Disconnected
 
 @dataclass
 class Follower:
-    """Follows one job from `after` (a cursor `attempt:line`; empty: from the first line)."""
+    """Follows one job: all of its log, or from its last `tail` lines on.
+
+    `choice` narrows the log to an attempt, a rank, a stream.
+    """
 
     client: PortalClient
     project: str
     job_id: int
-    after: str = ""
+    tail: int | None = None
+    choice: Mapping[str, Any] = field(default_factory=dict)
+    # The cursor of the last line seen.
+    after: str = field(default="", init=False)
     _ended: bool = field(default=False, init=False)
     _barren: int = field(default=0, init=False)
     _pauses: Iterator[float] = field(default_factory=pauses, init=False)
@@ -73,7 +81,8 @@ class Follower:
                 self.client.connection.sleep(next(self._pauses) if streaming else POLL_S)
 
     def _stream(self) -> Iterator[FollowEvent]:
-        path = f"/projects/{self.project}/jobs/{self.job_id}/logs/stream"
+        query = httpx.QueryParams(given({"tail": self.tail, **self.choice}))
+        path = f"/projects/{self.project}/jobs/{self.job_id}/logs/stream?{query}"
         headers = {"Accept": STREAM_TYPE}
         if self.after:
             headers["Last-Event-ID"] = self.after
@@ -102,12 +111,17 @@ class Follower:
         # The job first: a line that came before the job was over is then in what is read next.
         job = self.client.job(self.project, self.job_id)
         yield Changed()
-        while True:
-            page = self.client.logs(self.project, self.job_id, after=self.after, limit=1000)
-            if not page.results:
-                break
+        if self.tail and not self.after:
+            yield from self._new(self._logs(before="end", limit=self.tail).results)
+        after: str | None = self.after
+        while after is not None:
+            page = self._logs(after=after, limit=POLL_LINES)
             yield from self._new(page.results)
+            after = page.next
         self._ended = job.is_final
+
+    def _logs(self, **bounds: Any) -> Page[LogLine]:
+        return self.client.logs(self.project, self.job_id, **bounds, **self.choice)
 
     def _new(self, lines: Iterable[LogLine]) -> Iterator[FollowEvent]:
         seen = parse_cursor(self.after)
