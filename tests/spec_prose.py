@@ -81,4 +81,7 @@ CODES = {
     SpecCode.SET_BY_PORTAL: "A key that the portal sets itself, or does in another way.",
     SpecCode.NOT_ENFORCED: "A key that this version would ignore; it refuses it instead.",
     SpecCode.LOCAL_PATH: "A path of the submitter's machine, where the portal takes uploads only.",
+    SpecCode.WRONG_PROJECT: "`portal.project` is not the project that the job was sent to.",
+    SpecCode.UNKNOWN_UPLOAD: "The project has no such upload.",
+    SpecCode.UNSUPPORTED_BY_BACKEND: "The backend that `resources.infra` leads to cannot do it.",
 }

@@ -33,6 +33,10 @@ class SpecCode(str, Enum):
     SET_BY_PORTAL = "set_by_portal"
     NOT_ENFORCED = "not_enforced"
     LOCAL_PATH = "local_path"
+    # Only a portal can find these, when a job is sent to it.
+    WRONG_PROJECT = "wrong_project"
+    UNKNOWN_UPLOAD = "unknown_upload"
+    UNSUPPORTED_BY_BACKEND = "unsupported_by_backend"
 
 
 class Findings:

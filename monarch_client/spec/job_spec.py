@@ -131,9 +131,17 @@ class JobSpec:
             if kind_of_source(source) is SourceKind.UPLOAD
         ]
 
+    def upload_keys(self) -> dict[str, str]:
+        """The reference of every upload used, by the path of the key that names it."""
+        return {
+            path: source
+            for path, source in _sources(self.to_dict()).values()
+            if kind_of_source(source) is SourceKind.UPLOAD
+        }
+
     def references(self) -> list[str]:
         """The uploads used, each once."""
-        return sorted({reference for _, reference in self.upload_targets()})
+        return sorted(set(self.upload_keys().values()))
 
     def local_sources(self) -> dict[str, str]:
         """Folders of the submitter's machine by the path of the key that names them."""

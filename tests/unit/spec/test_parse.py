@@ -81,6 +81,7 @@ def test_a_key_without_a_value_counts_as_not_given():
 def test_uploads_are_found_with_their_targets():
     parsed = JobSpec.parse(WHOLE)
     assert parsed.upload_targets() == [("workdir", UPLOAD), ("~/model", UPLOAD)]
+    assert parsed.upload_keys() == {"workdir": UPLOAD, "file_mounts.~/model": UPLOAD}
     assert parsed.references() == [UPLOAD]
 
 
