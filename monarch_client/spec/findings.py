@@ -67,9 +67,11 @@ class Findings:
         line = line if line is not None else self.line_of(path)
         self.errors.append(SpecError(path, line, code.value, message, suggestion))
 
-    def refuse(self, code: SpecCode, message: str, line: int | None = None) -> NoReturn:
+    def refuse(
+        self, code: SpecCode, message: str, line: int | None = None, *, path: str = ""
+    ) -> NoReturn:
         """Give up: nothing sensible can be said about the rest."""
-        self.add("", code, message, line=line)
+        self.add(path, code, message, line=line)
         raise InvalidSpecErrors(self.errors)
 
     def wrong_type(self, node: Node, path: str, wants: str) -> None:

@@ -66,10 +66,10 @@ class _Reading:
         if isinstance(value, float) and math.isfinite(value):
             return Node(float(value), text=str(value))
         message = f"{path or 'The specification'} holds a {type(value).__name__} JSON cannot carry."
-        return self._findings.refuse(SpecCode.WRONG_TYPE, message)
+        return self._findings.refuse(SpecCode.WRONG_TYPE, message, path=path)
 
     def _text(self, text: str, path: str) -> None:
         self._bytes += len(text)
         if has_odd_character(text):
             message = f"{path or 'A key'} holds a control character, or half of a character."
-            self._findings.refuse(SpecCode.BAD_CHARACTER, message)
+            self._findings.refuse(SpecCode.BAD_CHARACTER, message, path=path)
