@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.local_folders import ClusterFolder, Record, make_directory
+from jobs.backends.local_gpus import choose_gpus
 from jobs.backends.local_isolation import jobs_get_own_user, start_nodes
 from jobs.backends.local_journal import unacknowledged_frames
 from jobs.backends.local_limits import find_obstacles
@@ -164,22 +165,31 @@ class LocalBackend:
         ]
 
     def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:
-        """The cluster's record; made, together with its lease, if there is room for its nodes."""
+        """The cluster's record; made if there is room for its nodes, else the folder goes again."""
         with self._admission():
             record = folder.record()
-            if record is None:
-                try:
-                    self._require_room(request.num_nodes)
-                except NoCapacityError:
-                    folder.remove()
-                    raise
-                authority = new_authority(request.cluster_name)
-                runner = installed_runner(self._options.directory / "runners")
-                record = Record(
-                    request.num_nodes, str(runner), authority.certificate, authority.key
-                )
-                folder.write_record(record)
-        return record
+            if record is not None:
+                return record
+            try:
+                record = self._new_record(request)
+            except NoCapacityError:
+                folder.remove()
+                raise
+            folder.write_record(record)
+            return record
+
+    def _new_record(self, request: LaunchRequest) -> Record:
+        others = list(self._records())
+        self._require_room(request.num_nodes, sum(other.num_nodes for other in others))
+        taken = {gpu for other in others for gpus in other.gpus for gpu in gpus}
+        authority = new_authority(request.cluster_name)
+        return Record(
+            num_nodes=request.num_nodes,
+            runner=str(installed_runner(self._options.directory / "runners")),
+            ca_cert=authority.certificate,
+            ca_key=authority.key,
+            gpus=choose_gpus({**request.spec, "num_nodes": request.num_nodes}, taken),
+        )
 
     @contextmanager
     def _admission(self) -> Iterator[None]:
@@ -189,8 +199,7 @@ class LocalBackend:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _require_room(self, num_nodes: int) -> None:
-        used = sum(record.num_nodes for record in self._records())
+    def _require_room(self, num_nodes: int, used: int) -> None:
         if used + num_nodes > self._options.nodes:
             raise NoCapacityError(
                 f"This machine runs at most {self._options.nodes} nodes at once; {used} are taken "

@@ -31,6 +31,7 @@ class Record:
     runner: str  # a newer portal goes on with the runner that the cluster began with
     ca_cert: str
     ca_key: str
+    gpus: list[list[int]]  # numbers, by rank
 
 
 @dataclass(frozen=True, slots=True)

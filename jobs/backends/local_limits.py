@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jobs.backends.local_folders import NodeFolder
+from jobs.backends.local_gpus import missing_gpus
 
 Obstacle = tuple[str, str]
 
@@ -40,23 +38,6 @@ def find_obstacles(spec: Mapping[str, Any], capacity_nodes: int) -> list[Obstacl
     ]
 
 
-@cache
-def gpus_of_machine() -> tuple[str, ...]:
-    """The names of this machine's GPUs, as its driver gives them."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return ()
-    command = [tool, "--query-gpu=name", "--format=csv,noheader"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    return tuple(done.stdout.strip().splitlines()) if done.returncode == 0 else ()
-
-
-def gpus_per_node(spec: Mapping[str, Any]) -> int:
-    """How many GPUs each node gets: those of the first choice that this machine has."""
-    fitting = [count for name, count in _choices(spec) if _has(name, count, spec)]
-    return int(fitting[0]) if fitting else 0
-
-
 def _too_many_nodes(spec: Mapping[str, Any], capacity_nodes: int) -> Iterator[Obstacle]:
     wanted = int(spec.get("num_nodes") or 1)
     if wanted > capacity_nodes:
@@ -72,38 +53,14 @@ def _resources(spec: Mapping[str, Any]) -> Iterator[Obstacle]:
         if key not in _FULFILLED and value not in (None, False, [], {}):
             why = _WHY_NOT.get(key, "It means something to a cloud only.")
             yield f"resources.{key}", f"The local backend cannot provide {key}. {why}"
-    yield from _gpus(spec)
+    if complaint := missing_gpus(spec):
+        yield "resources.accelerators", complaint
     cpus = os.cpu_count() or 1
     if _number(resources.get("cpus")) > cpus:
         yield "resources.cpus", f"This machine has {cpus} CPUs; the job asks for more."
     memory_gib = math.ceil(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _GIBIBYTE)
     if _number(resources.get("memory")) > memory_gib:
         yield "resources.memory", f"This machine has {memory_gib} GiB; the job asks for more."
-
-
-def _gpus(spec: Mapping[str, Any]) -> Iterator[Obstacle]:
-    choices = _choices(spec)
-    if not choices or any(_has(name, count, spec) for name, count in choices):
-        return
-    wanted = " or ".join(f"{count:g} {name}" for name, count in choices)
-    present = gpus_of_machine()
-    there = f"has {len(present)}: {', '.join(sorted(set(present)))}" if present else "has no GPU"
-    yield "resources.accelerators", f"Each node asks for {wanted}, but this machine {there}."
-
-
-def _has(name: str, count: float, spec: Mapping[str, Any]) -> bool:
-    fitting = sum(name.lower() in gpu.lower() for gpu in gpus_of_machine())
-    return count * int(spec.get("num_nodes") or 1) <= fitting
-
-
-def _choices(spec: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """The accelerators that would do, the best first, each with its count for one node."""
-    wanted = (spec.get("resources") or {}).get("accelerators") or []
-    if isinstance(wanted, Mapping):
-        return [(str(name), float(count or 1)) for name, count in wanted.items()]
-    named = wanted.strip("{}").split(",") if isinstance(wanted, str) else map(str, wanted)
-    pairs = [text.strip().partition(":") for text in named]
-    return [(name, float(count or 1)) for name, _, count in pairs]
 
 
 def _number(amount: Any) -> float:

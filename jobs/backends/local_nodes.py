@@ -20,8 +20,8 @@ from jobs.backends.local_folders import (
     remove_tree,
     write_private,
 )
+from jobs.backends.local_gpus import gpu_environment
 from jobs.backends.local_isolation import NodeStart
-from jobs.backends.local_limits import gpus_per_node
 from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
@@ -165,7 +165,7 @@ def _environment(layout: Layout, rank: int, python: PortalPython) -> dict[str, s
         "LANG": "C.UTF-8",
         "TMPDIR": _tmp_directory(layout, rank),
         "VIRTUAL_ENV": str(node.python),
-        "SKYPILOT_NUM_GPUS_PER_NODE": str(gpus_per_node(layout.request.spec)),
+        **gpu_environment(layout.record.gpus[rank]),
         MARK: layout.folder.name,
     }
 

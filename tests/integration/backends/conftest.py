@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from jobs.backends.local_isolation import jobs_get_own_user
+from jobs.backends.local_isolation import blocked_directories, jobs_get_own_user
+from jobs.backends.local_python import PortalPython
 from tests.integration.backends.rigs import FakeRig, LocalRig, Rig
 
 _UNSHARE = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x00020000))"
 
 
 @pytest.fixture(scope="session")
-def jobs_can_start() -> None:
-    """Skips where we are root of a container that refuses the mounts which root's jobs need."""
+def private_mounts() -> bool:
+    """Whether jobs get mounts of their own: root may be refused them in a container."""
     probe = [sys.executable, "-c", _UNSHARE]
-    if jobs_get_own_user() and subprocess.run(probe, check=False).returncode != 0:
-        pytest.skip("root without the right to private mounts")
+    return jobs_get_own_user() and subprocess.run(probe, check=False).returncode == 0
 
 
 @pytest.fixture
-def local(jobs_can_start: None, tmp_path: Path) -> Iterator[LocalRig]:
-    rig = LocalRig(tmp_path / "home")
-    yield rig
-    rig.close()
+def local(private_mounts: bool) -> Iterator[LocalRig]:
+    blocked = blocked_directories(PortalPython.current().prefixes)
+    if jobs_get_own_user() and blocked and not private_mounts:
+        pytest.skip(f"jobs cannot reach {blocked}, and this machine refuses private mounts")
+    # Not tmp_path: other users must get through, as through a portal's home.
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="mptest-") as name:
+        Path(name).chmod(0o711)
+        rig = LocalRig(Path(name))
+        yield rig
+        rig.close()
 
 
 @pytest.fixture(params=["local", "fake"])

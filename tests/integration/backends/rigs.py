@@ -118,8 +118,6 @@ class LocalRig:
     """The local backend over real runners, which push to a portal that only takes frames."""
 
     def __init__(self, home: Path) -> None:
-        home.mkdir()
-        home.chmod(0o711)
         self.folder = folder = home / "local"
         self.portal_file = home / "portal.json"
         self.ingest = FakeIngest()

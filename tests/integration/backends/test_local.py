@@ -126,6 +126,23 @@ def test_every_node_has_a_working_copy_an_address_and_temporary_files_of_its_own
     assert sorted(local.ingest.texts()) == [f"{k} {k} {k} {path}/rank-{k}" for k in range(2)]
 
 
+@pytest.mark.feature("S3.1")
+def test_a_plain_job_has_setup_variables_and_an_exit_code_on_every_node(local: LocalRig) -> None:
+    setup = "echo $SKYPILOT_SETUP_NODE_RANK > was_set_up"
+    # The last node ends last: the others must have had time to end as they like.
+    run = (
+        "echo $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES, $(cat was_set_up), "
+        "$(echo $SKYPILOT_NODE_IPS | wc -w); "
+        "[ $SKYPILOT_NODE_RANK -lt 2 ] || { sleep 0.5; exit 7; }"
+    )
+    request = local.request_program(run, nodes=3, setup=setup)
+    local.backend.launch(request)
+    assert local.ingest.end["reason"] == "USER_CODE"
+    assert sorted(local.ingest.texts()) == [f"{k} of 3, {k}, 3" for k in range(3)]
+    codes = {frame["rank"]: frame["exit_code"] for frame in local.ingest.of_kind("exit")}
+    assert codes == {0: 0, 1: 0, 2: 7}
+
+
 def test_a_job_uses_the_portals_packages_but_installs_into_its_own_node(local: LocalRig) -> None:
     program = (
         "import sys, sysconfig, cryptography; "
@@ -268,8 +285,29 @@ def test_leftovers_are_read_with_the_rights_of_the_job(local: LocalRig) -> None:
     assert list(local.backend.leftovers(request.cluster_name).frames) == []
 
 
+def test_a_home_that_other_users_cannot_reach_is_shown_to_jobs(
+    private_mounts: bool, tmp_path: Path
+) -> None:
+    if not private_mounts:
+        pytest.skip("needs root and private mounts")
+    home = tmp_path / "closed" / "home"
+    home.mkdir(parents=True)
+    home.chmod(0o711)
+    (tmp_path / "closed").chmod(0o700)
+    (tmp_path / "closed" / "secret").touch(0o644)
+    rig = LocalRig(home)
+    try:
+        assert rig.output_of(f"ls {tmp_path}/closed; echo done") == ["home", "done"]
+    finally:
+        rig.close()
+
+
 @as_root
-def test_temporary_files_and_shared_memory_end_with_the_job(local: LocalRig) -> None:
+def test_temporary_files_and_shared_memory_end_with_the_job(
+    local: LocalRig, private_mounts: bool
+) -> None:
+    if not private_mounts:
+        pytest.skip("needs private mounts")
     local.output_of("touch /tmp/mptest-left /var/tmp/mptest-left /dev/shm/mptest-left")
     for directory in ("/tmp", "/var/tmp", "/dev/shm"):
         assert not Path(directory, "mptest-left").exists()

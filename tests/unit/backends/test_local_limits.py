@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from jobs.backends import local_limits
-from jobs.backends.local_limits import find_obstacles, gpus_per_node
+from jobs.backends import local_gpus
+from jobs.backends.local_gpus import choose_gpus, gpu_environment
+from jobs.backends.local_limits import find_obstacles
+from jobs.errors import NoCapacityError
 
 UPLOAD = "upload:" + "0" * 64
 
@@ -16,7 +18,7 @@ UPLOAD = "upload:" + "0" * 64
 def gpus(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The GPUs of this machine: none, until a test adds some."""
     names: list[str] = []
-    monkeypatch.setattr(local_limits, "gpus_of_machine", lambda: tuple(names))
+    monkeypatch.setattr(local_gpus, "gpus_of_machine", lambda: tuple(names))
     return names
 
 
@@ -80,7 +82,7 @@ def test_gpus_that_are_there_are_given(gpus: list[str], accelerators: Any, per_n
     gpus += ["NVIDIA H100 80GB HBM3"] * 2
     spec = {"resources": {"accelerators": accelerators}}
     assert paths(spec) == []
-    assert gpus_per_node(spec) == per_node
+    assert [len(gpus) for gpus in choose_gpus(spec, set())] == [per_node]
 
 
 def test_nodes_do_not_share_a_gpu(gpus: list[str]) -> None:
@@ -88,3 +90,18 @@ def test_nodes_do_not_share_a_gpu(gpus: list[str]) -> None:
     assert paths({"num_nodes": 3, "resources": {"accelerators": "H100"}}) == [
         "resources.accelerators"
     ]
+
+
+def test_gpus_of_other_jobs_are_not_given_again(gpus: list[str]) -> None:
+    gpus += ["NVIDIA A100", "NVIDIA H100", "NVIDIA H100", "NVIDIA H100"]
+    spec = {"num_nodes": 2, "resources": {"accelerators": "H100"}}
+    assert choose_gpus(spec, {1}) == [[2], [3]]
+    with pytest.raises(NoCapacityError):
+        choose_gpus(spec, {1, 2})
+
+
+def test_a_node_sees_its_own_gpus_and_no_others(gpus: list[str]) -> None:
+    assert gpu_environment([]) == {"SKYPILOT_NUM_GPUS_PER_NODE": "0"}
+    gpus += ["NVIDIA H100"] * 3
+    assert gpu_environment([1, 2])["CUDA_VISIBLE_DEVICES"] == "1,2"
+    assert gpu_environment([])["CUDA_VISIBLE_DEVICES"] == ""

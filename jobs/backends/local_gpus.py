@@ -1,0 +1,76 @@
+"""Which of this machine's GPUs a job gets: whole ones, held by one cluster at a time."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from collections.abc import Mapping, Set
+from functools import cache
+from typing import Any
+
+from jobs.errors import NoCapacityError
+
+
+@cache
+def gpus_of_machine() -> tuple[str, ...]:
+    """The names of this machine's GPUs, as its driver gives them, by number."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return ()
+    command = [tool, "--query-gpu=name", "--format=csv,noheader"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    return tuple(done.stdout.strip().splitlines()) if done.returncode == 0 else ()
+
+
+def missing_gpus(spec: Mapping[str, Any]) -> str:
+    """One sentence if this machine never has the GPUs that the job asks for, else ""."""
+    choices = _choices(spec)
+    if not choices or _first_fitting(spec, frozenset()) is not None:
+        return ""
+    wanted = " or ".join(f"{count} {name}" for name, count in choices)
+    present = gpus_of_machine()
+    there = f"has {len(present)}: {', '.join(sorted(set(present)))}" if present else "has no GPU"
+    return f"Each node asks for {wanted}, but this machine {there}."
+
+
+def choose_gpus(spec: Mapping[str, Any], taken: Set[int]) -> list[list[int]]:
+    """For each node the numbers of its GPUs, none of them in `taken`. NoCapacityError: too few."""
+    nodes = int(spec.get("num_nodes") or 1)
+    if not _choices(spec):
+        return [[] for _ in range(nodes)]
+    found = _first_fitting(spec, taken)
+    if found is None:
+        raise NoCapacityError("The GPUs that this job asks for are in use on this machine.")
+    per_node = len(found) // nodes
+    return [found[rank * per_node : (rank + 1) * per_node] for rank in range(nodes)]
+
+
+def gpu_environment(gpus: list[int]) -> dict[str, str]:
+    """The variables that show a node its own GPUs and no others."""
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))} if gpus_of_machine() else {}
+    return {"SKYPILOT_NUM_GPUS_PER_NODE": str(len(gpus)), **visible}
+
+
+def _first_fitting(spec: Mapping[str, Any], taken: Set[int]) -> list[int] | None:
+    """The GPUs of all nodes by the first choice that can be had."""
+    nodes = int(spec.get("num_nodes") or 1)
+    for name, count in _choices(spec):
+        fitting = [
+            number
+            for number, present in enumerate(gpus_of_machine())
+            if name.lower() in present.lower() and number not in taken
+        ]
+        if len(fitting) >= count * nodes:
+            return fitting[: count * nodes]
+    return None
+
+
+def _choices(spec: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The accelerators that would do, the best first, each with its count for one node."""
+    wanted = (spec.get("resources") or {}).get("accelerators") or []
+    if isinstance(wanted, Mapping):
+        return [(str(name), math.ceil(float(count or 1))) for name, count in wanted.items()]
+    named = wanted.strip("{}").split(",") if isinstance(wanted, str) else map(str, wanted)
+    pairs = [text.strip().partition(":") for text in named]
+    return [(name, math.ceil(float(count or 1))) for name, _, count in pairs]
