@@ -26,12 +26,12 @@ _WORDS_OF_LOSS = (
 
 
 class DriverReport(NamedTuple):
-    """`kind`: user, monarch or python_mismatch."""
+    """`kind`: user, monarch or python_mismatch. `place`: file:line of the user's own code."""
 
     kind: str
     error: str
-    last_line: str = ""
-    fault: str = ""
+    place: str = ""
+    trace: str = ""
     driver_python: str = ""
     worker_python: str = ""
 
@@ -55,13 +55,12 @@ def verdict_of_driver(
         return verdicts.python_mismatch(report.driver_python, report.worker_python, report.error)
     if report.kind == "monarch":
         return _verdict_of_fault(report, exit_code)
-    proof = "\n".join(filter(None, [report.error, report.last_line]))
-    return verdicts.command_failed(where, exit_code, proof or evidence, report.error)
+    error = f"{report.error} at {report.place}" if report.place else report.error
+    return verdicts.command_failed(where, exit_code, report.trace or evidence, error)
 
 
 def _verdict_of_fault(report: DriverReport, exit_code: int) -> Verdict:
-    text = "\n".join(filter(None, [report.fault, report.error, report.last_line]))
-    first = next(iter((report.fault or report.error).splitlines()), "")
-    if any(words in text for words in _WORDS_OF_LOSS):
-        return verdicts.proc_lost(first, exit_code, text)
-    return verdicts.monarch_fault(first, exit_code, text)
+    for line in f"{report.error}\n{report.trace}".splitlines():
+        if any(words in line for words in _WORDS_OF_LOSS):
+            return verdicts.proc_lost(line.strip(), exit_code, report.trace)
+    return verdicts.monarch_fault(report.error, exit_code, report.trace)

@@ -36,6 +36,8 @@ _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.2
 _KILLS = 50
 _EVIDENCE_LINES = 20
+# Monarch greets every process with this; as evidence it only stands in the way.
+_NOISE = "Monarch internal logs are being written"
 _EVIDENCE_LINE_LENGTH = 400
 
 
@@ -187,7 +189,7 @@ class Command:
 
     def _take(self, stream: str, pieces: list[Piece]) -> None:
         for piece in pieces[-_EVIDENCE_LINES:]:
-            if piece.text.strip():
+            if piece.text.strip() and not piece.text.startswith(_NOISE):
                 self.last_lines.append(piece.text[:_EVIDENCE_LINE_LENGTH])
         self._on_pieces(stream, pieces)
 

@@ -90,7 +90,7 @@ def worker_never_ready(where: Where, port: int, why: str, evidence: str) -> Verd
         "WORKER_NEVER_READY",
         f"The worker of {where} never listened on port {port}: {why}.",
         _worker_hint(evidence),
-        evidence=evidence,
+        evidence=evidence or why,
     )
 
 
@@ -110,7 +110,7 @@ def worker_lost(where: Where, what: str, evidence: str) -> Verdict:
         "WORKER_LOST",
         f"The worker of {where} was lost: {what}.",
         "If the node is well, see the last lines of this rank; else run again.",
-        evidence=evidence,
+        evidence="\n".join(filter(None, [what, evidence])),
     )
 
 
@@ -118,7 +118,7 @@ def proc_lost(what: str, exit_code: int, evidence: str) -> Verdict:
     """Monarch told the driver that a process of its meshes is gone."""
     return Verdict(
         "WORKER_LOST",
-        "A process of the meshes died: {}.".format(what.rstrip(".")),
+        "A process of the meshes died: {}.".format(what.rstrip(".:")),
         "See the last lines of its rank: a crash, an exit in user code, or memory.",
         exit_code,
         evidence,
@@ -170,7 +170,7 @@ def command_failed(where: Where, exit_code: int, evidence: str, error: str = "")
     """A user's program ended badly; `error` is its own exception, if known."""
     number = exit_code - 128
     if error:
-        message = "The program on {} raised {}.".format(where, error.rstrip("."))
+        message = "The program on {} raised {}.".format(where, error.rstrip(".:"))
         hint = "See the traceback in the log."
     elif number == signal.SIGKILL:
         message = f"The program on {where} was killed by SIGKILL."
@@ -188,7 +188,7 @@ def monarch_fault(error: str, exit_code: int, evidence: str) -> Verdict:
     """Monarch reported a fault that no worker's death explains."""
     return Verdict(
         "MONARCH",
-        "Monarch reported a fault: {}.".format(error.rstrip(".")),
+        "Monarch reported a fault: {}.".format(error.rstrip(".:")),
         "An actor or a proc failed; see its lines in the log of its rank.",
         exit_code,
         evidence,

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .reporting import has_fault, note_fault
+from .reporting import end, has_fault, note_fault
 
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator
@@ -113,8 +113,7 @@ class Meshes:
         default_hook = actor.unhandled_fault_hook
 
         def report_fault(failure: Any) -> None:
-            note_fault(f"{failure.mesh_name}: {failure.report()}")
-            default_hook(failure)
+            note_fault(str(failure.report()))
 
         # A hook of the user's own stays.
         if default_hook.__module__.startswith("monarch."):
@@ -127,9 +126,11 @@ class Meshes:
 
     def _stop(self, pid: int) -> None:
         """Let actors clean up, and end the workers: the attempt ends with its driver anyway."""
-        # A forked child is not the driver; and where a worker is dead, stopping would hang.
-        if pid != os.getpid() or has_fault():
-            return
+        if pid != os.getpid():
+            return  # a forked child is not the driver
+        end()
+        if has_fault():
+            return  # where a worker is dead, this would hang
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         for stop in [_shut_down(mesh) for mesh in self._attached.values()]:
             stop(max(0.1, deadline - time.monotonic()))

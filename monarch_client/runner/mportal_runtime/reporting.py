@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,43 +21,81 @@ if TYPE_CHECKING:
     from typing import Any, Iterator
 
 REPORT_VARIABLE = "MPORTAL_REPORT_FILE"
-_MAX_TEXT = 4000
+# A fault often comes as an exception too, a moment later; that one says more.
+_FAULT_WAITS_S = 1.0
+_MAX_TEXT = 3000
 _MAX_CHAIN = 20
-_faults: list[str] = []
+_TRACEBACK = "(most recent call last):"
+_EXCEPTION_LINE = re.compile(r"\s*((?:\w+\.)*[A-Z]\w*(?:: .*)?)")
+_FILE_LINE = re.compile(r'\s*File "(.+)", line (\d+), in (.+)')
+
+
+class _Ending:
+    """How this program is about to end, as far as is known."""
+
+    faults: list[str] = []  # noqa: RUF012 - one program, one end
+    is_reported = False
 
 
 def report_uncaught() -> None:
     """Report the exception that ends this program, then let it be printed as before."""
-    if os.environ.get(REPORT_VARIABLE):
-        previous = sys.excepthook
+    if not os.environ.get(REPORT_VARIABLE):
+        return
+    previous = sys.excepthook
 
-        def hook(
-            kind: type[BaseException], error: BaseException, trace: TracebackType | None
-        ) -> None:
-            write_report(error, trace)
-            previous(kind, error, trace)
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        write_report(error)
+        previous(kind, error, trace)
 
-        sys.excepthook = hook
+    sys.excepthook = hook
 
 
 def note_fault(text: str) -> None:
-    """Remember a fault that Monarch reported, and report it in case nothing else will be."""
-    _faults.append(text)
-    _write({"kind": "monarch", "error": _first_line(text), "fault": text})
+    """Take a fault that Monarch could hand to nobody; the driver is interrupted, as without us.
+
+    A driver that is ending already goes on to end.
+    """
+    is_first = not _Ending.faults
+    _Ending.faults.append(text)
+    if _Ending.is_reported or not is_first:
+        return
+    _write({"kind": _kind_of_fault(text), "error": _fault_in_short(text), "trace": text})
+    timer = threading.Timer(_FAULT_WAITS_S, _interrupt)
+    timer.daemon = True
+    timer.start()
 
 
 def has_fault() -> bool:
     """Whether Monarch has reported a fault."""
-    return bool(_faults)
+    return bool(_Ending.faults)
 
 
-def write_report(error: BaseException, trace: TracebackType | None) -> None:
-    """Describe `error`. A report that cannot be written must not hide the error itself."""
+def end() -> None:
+    """The program ends of its own accord: whatever comes now is no reason any more."""
+    _Ending.is_reported = True
+
+
+def _interrupt() -> None:
+    # A true signal, because only that ends a sleep or a wait of the main thread.
+    if not _Ending.is_reported:
+        main = threading.main_thread().ident
+        if main is not None:
+            signal.pthread_kill(main, signal.SIGINT)
+
+
+def write_report(error: BaseException) -> None:
+    """Describe what ends the program. The first report stands."""
+    if _Ending.is_reported:
+        return
+    _Ending.is_reported = True
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    fault = "\n".join(_Ending.faults)
+    is_fault = isinstance(error, KeyboardInterrupt) and bool(fault)
     fields = {
-        "kind": _kind_of(error),
-        "error": describe(error),
-        "last_line": _last_line(error, trace),
-        "fault": "\n".join(_faults),
+        "kind": _kind_of_fault(fault) if is_fault else _kind_of(error),
+        "error": _fault_in_short(fault) if is_fault else describe(error),
+        "trace": fault if is_fault else trace,
+        "place": _place_in(fault if is_fault else trace),
     }
     fields.update(getattr(error, "report_fields", {}))
     _write(fields)
@@ -62,11 +103,10 @@ def write_report(error: BaseException, trace: TracebackType | None) -> None:
 
 def describe(error: BaseException) -> str:
     """Type and message; of an error in an actor, those of the original."""
-    original = getattr(error, "exception", None)
-    if type(error).__name__ == "ActorError" and isinstance(original, BaseException):
-        return f"{describe(original)} (in an actor)"
-    message = _first_line(str(error))
-    name = type(error).__name__
+    name, text = type(error).__name__, str(error)
+    if name in {"ActorError", "SupervisionError"} and _TRACEBACK in text:
+        return _exception_in(text)
+    message = _first_line(text)
     return f"{name}: {message}" if message else name
 
 
@@ -76,16 +116,48 @@ def _kind_of(error: BaseException) -> str:
         if name == "ActorError":
             return "user"
         if name == "SupervisionError":
-            return "user" if _holds_traceback(str(link)) else "monarch"
-        if name == "PanicException" or (_faults and isinstance(link, KeyboardInterrupt)):
+            return _kind_of_fault(str(link))
+        if name == "PanicException":
             return "monarch"
     return "user"
 
 
-def _holds_traceback(text: str) -> bool:
+def _kind_of_fault(text: str) -> str:
     # Monarch says "supervision" also of an actor whose own code raised where nobody could take
     # the exception: then the text carries its traceback.
-    return "Traceback (most recent call last)" in text
+    return "user" if _TRACEBACK in text else "monarch"
+
+
+def _fault_in_short(text: str) -> str:
+    return _exception_in(text) if _TRACEBACK in text else _first_line(text)
+
+
+def _exception_in(text: str) -> str:
+    """The exception at the end of the first traceback in `text`."""
+    after = text.partition(_TRACEBACK)[2].splitlines()
+    for line in after:
+        match = _EXCEPTION_LINE.fullmatch(line)
+        # Lines of code are indented deeper than the exception, and so are the files.
+        if match and len(line) - len(line.lstrip()) <= _indent_of(after) - 2:
+            return f"{match.group(1)} (in an actor)"
+    return "an error in an actor"
+
+
+def _indent_of(lines: list[str]) -> int:
+    for line in lines:
+        if line.lstrip().startswith('File "'):
+            return len(line) - len(line.lstrip())
+    return 2
+
+
+def _place_in(trace: str) -> str:
+    """Where in the user's own files it happened: the last one that no package brought."""
+    place = ""
+    for line in trace.splitlines():
+        match = _FILE_LINE.fullmatch(line)
+        if match and "-packages" not in match.group(1) and not match.group(1).startswith("<"):
+            place = f"{Path(match.group(1)).name}:{match.group(2)}"
+    return place
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -97,15 +169,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         link = link.__cause__ or link.__context__
 
 
-def _last_line(error: BaseException, trace: TracebackType | None) -> str:
-    frames = traceback.extract_tb(trace)
-    if not frames:
-        return ""
-    last = frames[-1]
-    where = f"{last.filename}, line {last.lineno}, in {last.name}"
-    return f"{where}: {last.line}" if last.line else where
-
-
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
@@ -114,7 +177,11 @@ def _write(fields: dict[str, Any]) -> None:
     path = os.environ.get(REPORT_VARIABLE)
     if not path:
         return
-    bounded = {name: str(value)[:_MAX_TEXT] for name, value in fields.items()}
+    # Of a trace the end tells most; Monarch's own stack, which may follow it, tells nobody.
+    bounded = {
+        name: str(value).partition("\n\nStack backtrace:")[0][-_MAX_TEXT:]
+        for name, value in fields.items()
+    }
     new = Path(path + ".new")
     # Without a report the runner still has the exit code: no reason to hide the error itself.
     with contextlib.suppress(OSError):
