@@ -42,6 +42,8 @@ class OwnPortal:
 def running() -> Iterator[OwnPortal]:
     """Start a portal, and stop and forget it at the end."""
     with tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder:
+        # Servers and jobs of a portal that root starts run as other users, and must get through.
+        Path(folder).chmod(0o711)
         home = Home(Path(folder) / "home")
         process = _start(home, Path(folder) / "start.log")
         try:
