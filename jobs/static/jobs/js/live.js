@@ -84,6 +84,4 @@ setInterval(() => {
   if (place() && !document.hidden && !healthy && !("quiet" in place().dataset)) refresh();
 }, POLL_MS);
 
-// Filters swap the live part for another: the stream is the project's, only the address changed.
-document.addEventListener("htmx:afterSettle", refreshSoon);
 connect();

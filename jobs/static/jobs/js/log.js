@@ -124,6 +124,14 @@ bindBar(panel, parts.box, {
   relaid: () => view.following && view.follow(),
   follow: () => (view.following ? view.stopFollowing() : jump()),
 });
+// A tab that nobody sees holds no connection: browsers allow six for a whole portal.
+let hiding = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiding);
+  if (document.hidden) hiding = setTimeout(() => source.close(), 20000);
+  else if (!source.stream) source.open();
+});
+
 parts.earlier.addEventListener("click", loadEarlier);
 parts.jump.addEventListener("click", jump);
 addEventListener("hashchange", mark);

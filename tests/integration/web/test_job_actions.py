@@ -1,0 +1,76 @@
+"""Cancel, rerun and delete from the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Job
+from jobs.statuses import JobStatus
+from tests.factories import make_job
+from tests.integration.web.conftest import SOURCE, text_of
+
+
+def status_of(job):
+    return Job.objects.get(pk=job.pk).status
+
+
+def test_a_member_cancels_their_own_job_and_stays_on_its_page(member, project):
+    job = make_job(project, submitted_by=member.user)
+    response = member.post(f"/rl/jobs/{job.pk}/cancel", follow=True)
+    assert response.redirect_chain == [(f"/rl/jobs/{job.pk}", 302)]
+    assert f"Job {job.pk} is being cancelled." in text_of(response)
+    assert status_of(job) == JobStatus.CANCELLED
+
+
+def test_cancelling_an_ended_job_says_that_it_has_ended(member, project):
+    job = make_job(project, status=JobStatus.SUCCEEDED, submitted_by=member.user)
+    response = member.post(f"/rl/jobs/{job.pk}/cancel", follow=True)
+    assert "has already ended" in text_of(response)
+
+
+def test_a_member_may_not_cancel_what_others_submitted(member, project):
+    job = make_job(project)
+    response = member.post(f"/rl/jobs/{job.pk}/cancel")
+    assert response.status_code == 403
+    assert "You may not cancel others" in text_of(response)
+    assert status_of(job) == JobStatus.QUEUED
+
+
+def test_a_rerun_leads_to_the_new_job(member, project):
+    job = make_job(project, status=JobStatus.FAILED, spec_source=SOURCE, backend_name="local")
+    response = member.post(f"/rl/jobs/{job.pk}/rerun")
+    again = Job.objects.get(rerun_of=job)
+    assert response["Location"] == f"/rl/jobs/{again.pk}"
+
+
+def test_a_rerun_whose_spec_no_longer_fits_leads_to_the_editor(member, project):
+    spec = {"name": "x", "run": "echo", "workdir": "upload:" + "0" * 64}
+    job = make_job(project, status=JobStatus.FAILED, spec=spec, spec_source="name: x\nrun: echo\n")
+    response = member.post(f"/rl/jobs/{job.pk}/rerun")
+    assert response["Location"] == f"/rl/jobs/new?from={job.pk}"
+    assert "name: x" in member.text("/rl/jobs/new", **{"from": job.pk})
+
+
+def test_a_maintainer_deletes_an_ended_job(maintainer, project):
+    job = make_job(project, status=JobStatus.FAILED)
+    response = maintainer.post(f"/rl/jobs/{job.pk}/delete", follow=True)
+    assert response.redirect_chain == [("/rl/jobs", 302)]
+    assert f"Job {job.pk}, hello, is deleted." in text_of(response)
+    assert not Job.objects.filter(pk=job.pk).exists()
+
+
+def test_a_running_job_is_not_deleted(maintainer, project):
+    job = make_job(project, status=JobStatus.RUNNING)
+    response = maintainer.post(f"/rl/jobs/{job.pk}/delete", follow=True)
+    assert "cancel it first" in text_of(response)
+    assert Job.objects.filter(pk=job.pk).exists()
+
+
+@pytest.mark.parametrize("verb", ["cancel", "rerun", "delete"])
+def test_every_button_takes_a_post_from_somebody_who_may(viewer, stranger, project, verb):
+    job = make_job(project, status=JobStatus.FAILED)
+    path = f"/rl/jobs/{job.pk}/{verb}"
+    assert viewer.get(path).status_code == 405
+    assert viewer.post(path).status_code == 403
+    assert stranger.post(path).status_code == 404
+    assert Job.objects.count() == 1

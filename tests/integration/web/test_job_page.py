@@ -1,0 +1,136 @@
+"""/{project}/jobs/{id}: who, how it stands, how it ended, stages, workers, events, spec, tabs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobs.models import AttemptStage, JobEvent, Worker
+from jobs.statuses import EventKind, JobStatus, WorkerStatus
+from tests.factories import make_attempt, make_job
+from tests.integration.web.conftest import SOURCE
+
+
+@pytest.fixture
+def failed(project, member):
+    """A job that failed in its second attempt, with stages and workers."""
+    job = make_job(
+        project,
+        name="ppo",
+        status=JobStatus.FAILED,
+        submitted_by=member.user,
+        num_nodes=2,
+        spec_source=SOURCE,
+        stop_reason="USER_CODE",
+        message="The driver ended with exit code 7.",
+        hint="Look at the last lines of rank 0.",
+        exit_code=7,
+    )
+    now = timezone.now()
+    make_attempt(job, ended_at=now, message="lost")
+    second = make_attempt(job, ended_at=now)
+    start = now - timedelta(seconds=75)
+    AttemptStage.objects.create(attempt=second, name="launch", started_at=start, ended_at=now)
+    AttemptStage.objects.create(
+        attempt=second, name="run", started_at=start, ended_at=now, failure="ValueError: <nan>"
+    )
+    Worker.objects.create(attempt=second, rank=0, mesh="trainers", status=WorkerStatus.EXITED)
+    Worker.objects.create(
+        attempt=second, rank=1, address="127.64.1.11:22222", status=WorkerStatus.LOST
+    )
+    JobEvent.objects.create(
+        job=job, kind=EventKind.ACTION, message="Submitted", actor=member.user, source="203.0.113.9"
+    )
+    return job
+
+
+def test_the_header_tells_who_what_and_where(viewer, failed):
+    page = viewer.text(f"/rl/jobs/{failed.pk}")
+    for words in (
+        f"ppo #{failed.pk}",
+        "Failed",
+        "By mia",
+        "Nodes 2",
+        "Exit code 7",
+        "Queue default",
+    ):
+        assert words in page
+
+
+def test_an_ending_is_one_sentence_with_what_to_do_and_the_evidence(viewer, failed):
+    html = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    assert "The driver ended with exit code 7." in html
+    assert "Look at the last lines of rank 0." in html
+    assert "ValueError: &lt;nan&gt;" in html
+
+
+def test_a_waiting_job_says_why_it_waits(viewer, project):
+    job = make_job(project, wait_reason="CAPACITY", message="Needs 4 nodes; 1 is free.")
+    page = viewer.text(f"/rl/jobs/{job.pk}")
+    assert "No free capacity" in page
+    assert "Needs 4 nodes; 1 is free." in page
+
+
+def test_stages_have_states_and_durations(viewer, failed):
+    page = viewer.text(f"/rl/jobs/{failed.pk}")
+    assert "Launch : done 1 m 15 s" in page
+    assert "Setup : pending" in page
+    assert "Run : failed 1 m 15 s" in page
+
+
+def test_workers_events_and_spec_are_on_the_page_without_any_script(viewer, failed):
+    page = viewer.text(f"/rl/jobs/{failed.pk}/workers")
+    assert "127.64.1.11:22222" in page
+    assert "Lost" in page
+    assert "Submitted · mia from 203.0.113.9" in page
+    assert "name: hello run: echo hello" in page
+
+
+@pytest.mark.parametrize("tab", ["log", "events", "workers", "spec"])
+def test_each_tab_has_an_address_that_opens_it(viewer, failed, tab):
+    html = viewer.get(f"/rl/jobs/{failed.pk}/{tab}").content.decode()
+    opening = html[html.index(f'id="panel-{tab}"') :].split(">", 1)[0]
+    assert "hidden" not in opening
+    assert html.count('role="tabpanel"') == 4
+    assert (
+        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 3
+    )
+
+
+def test_an_unknown_tab_attempt_or_job_is_not_found(viewer, failed):
+    for path in (f"/{failed.pk}/nonsense", f"/{failed.pk}?attempt=9", "/999999", f"/{2**60}"):
+        assert viewer.get(f"/rl/jobs{path}").status_code == 404
+
+
+def test_an_earlier_attempt_can_be_chosen(viewer, failed):
+    html = viewer.get(f"/rl/jobs/{failed.pk}", {"attempt": "1"}).content.decode()
+    assert 'data-attempt="1"' in html
+    assert "ValueError" not in html
+
+
+def test_a_stranger_finds_no_job(stranger, failed):
+    for path in ("", "/live", "/events"):
+        assert stranger.get(f"/rl/jobs/{failed.pk}{path}").status_code == 404
+
+
+def test_the_live_parts_all_stand_in_the_first_paint(viewer, failed):
+    whole = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    parts = viewer.get(f"/rl/jobs/{failed.pk}/live").content.decode()
+    for name in ("job-head", "job-ending", "job-stages", "job-events", "job-workers"):
+        assert f'id="{name}"' in whole
+        assert f'id="{name}"' in parts
+
+
+def test_buttons_are_those_of_the_role(viewer, member, maintainer, failed, project):
+    running = make_job(project, status=JobStatus.RUNNING, submitted_by=member.user)
+    head = {
+        browser: browser.get(f"/rl/jobs/{failed.pk}/live").content.decode()
+        for browser in (viewer, member, maintainer)
+    }
+    assert "rerun-form" not in head[viewer] and "delete-button" not in head[viewer]
+    assert "rerun-form" in head[member] and "delete-button" not in head[member]
+    assert "delete-button" in head[maintainer] and "cancel-button" not in head[maintainer]
+    assert "cancel-button" in member.get(f"/rl/jobs/{running.pk}").content.decode()
+    assert "cancel-button" not in viewer.get(f"/rl/jobs/{running.pk}").content.decode()

@@ -1,0 +1,96 @@
+"""Tokens, password and theme."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from jobs.models import ApiToken
+from tests.factories import make_token, make_user
+from tests.integration.web.conftest import Browser, browser_of, text_of
+
+TOKEN = re.compile(r"mpt_[\w-]{20,}")
+GOOD = "correct horse battery"
+
+
+def test_a_new_token_is_shown_once_and_works(member):
+    form = {"name": "laptop", "project": "rl", "days": "30"}
+    response = member.post("/settings/tokens", form)
+    secret = TOKEN.search(response.content.decode())
+    assert secret is not None
+    assert "no-store" in response["Cache-Control"]
+    assert not TOKEN.search(member.get("/settings/tokens").content.decode())
+    token = ApiToken.objects.get(name="laptop")
+    assert (token.project.slug, token.read_only, token.expires_at is None) == ("rl", False, False)
+    headers = {"Authorization": f"Bearer {secret[0]}"}
+    assert Client().get("/api/v1/me", headers=headers).status_code == 200
+
+
+def test_a_token_reaches_only_projects_of_its_maker(member, stranger):
+    response = member.post("/settings/tokens", {"name": "x", "project": "other", "days": ""})
+    assert "Select a valid choice" in text_of(response)
+    assert not ApiToken.objects.exists()
+
+
+def test_a_token_can_last_and_be_read_only(member):
+    member.post("/settings/tokens", {"name": "x", "days": "", "read_only": "on"})
+    token = ApiToken.objects.get()
+    assert (token.project, token.expires_at, token.read_only) == (None, None, True)
+
+
+def test_revoking_ends_a_token_but_never_somebody_elses(member, stranger):
+    mine, _ = make_token(member.user, name="mine")
+    theirs, _ = make_token(stranger.user, name="theirs")
+    member.post(f"/settings/tokens/{mine.pk}/revoke")
+    assert member.post(f"/settings/tokens/{theirs.pk}/revoke").status_code == 404
+    assert ApiToken.objects.get(name="mine").revoked_at is not None
+    assert ApiToken.objects.get(name="theirs").revoked_at is None
+    assert "theirs" not in member.text("/settings/tokens")
+
+
+@pytest.fixture
+def with_password(db) -> Browser:
+    return browser_of(make_user("ada", password=GOOD))
+
+
+def test_the_first_password_needs_no_old_one_and_keeps_the_session(loner):
+    loner.user.set_unusable_password()
+    loner.user.save()
+    loner.force_login(loner.user)
+    form = {"new_password1": GOOD, "new_password2": GOOD, "next": "/rl/jobs"}
+    assert loner.post("/settings/password", form)["Location"] == "/rl/jobs"
+    loner.user.refresh_from_db()
+    assert loner.user.check_password(GOOD)
+    assert loner.get("/settings/password").status_code == 200
+
+
+def test_changing_a_password_takes_the_old_one(with_password):
+    form = {"new_password1": GOOD + "!", "new_password2": GOOD + "!", "old_password": "wrong"}
+    page = text_of(with_password.post("/settings/password", form)).replace("&#x27;", "'")
+    assert "This is not your current password." in page
+    with_password.post("/settings/password", {**form, "old_password": GOOD})
+    with_password.user.refresh_from_db()
+    assert with_password.user.check_password(GOOD + "!")
+
+
+def test_weak_and_unequal_passwords_are_refused(loner):
+    for first, second in (("12345678", "12345678"), (GOOD, GOOD + "x")):
+        loner.post("/settings/password", {"new_password1": first, "new_password2": second})
+        loner.user.refresh_from_db()
+        assert not loner.user.check_password(first)
+
+
+def test_the_theme_is_remembered_and_written_into_every_page(member):
+    response = member.post("/settings/theme", {"theme": "dark", "next": "/rl/jobs"})
+    assert response["Location"] == "/rl/jobs"
+    assert '<html lang="en" data-theme="dark">' in member.get("/rl/jobs").content.decode()
+    member.post("/settings/theme", {"theme": "system"})
+    assert "data-theme" not in member.get("/rl/jobs").content.decode().split(">", 2)[1]
+
+
+def test_a_theme_of_anothers_making_never_reaches_the_page(member):
+    member.cookies["theme"] = '"><script>'
+    assert '"><script>' not in member.get("/rl/jobs").content.decode()
+    assert "theme" not in Client().post("/settings/theme", {"theme": "pink"}).cookies
