@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
-from jobs.backends.local_folders import ClusterFolder, Record, make_directory
+from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
 from jobs.backends.local_gpus import choose_gpus
 from jobs.backends.local_isolation import jobs_get_own_user, start_nodes
 from jobs.backends.local_journal import unacknowledged_frames
@@ -137,11 +137,13 @@ class LocalBackend:
         folder = self._folder(cluster_name)
         if folder.path.exists():
             with folder.locked():
-                if not kill_all(cluster_name, self._uid(folder)):
+                uid, record = self._uid(folder), folder.record()
+                if not kill_all(cluster_name, uid):
                     raise NotYetGoneError(f"Some processes of {cluster_name} do not die yet.")
-                record = folder.record()
                 for rank in range(record.num_nodes if record else 0):
                     unlink_tmp(folder, rank)
+                if uid is not None:
+                    remove_strays(uid)
                 folder.remove()
         self._leases.release(folder.path)
 

@@ -133,7 +133,11 @@ class LocalRig:
 
     def request_program(self, run: str, nodes: int = 1, **spec: Any) -> LaunchRequest:
         """A request for a plain job that runs `run` on every node."""
-        request = make_request({"run": run, **spec}, nodes, self.portal_url)
+        return self.request_spec({"run": run, **spec}, nodes)
+
+    def request_spec(self, spec: dict[str, Any], nodes: int) -> LaunchRequest:
+        """A request for a job with this spec."""
+        request = make_request(spec, nodes, self.portal_url)
         self._launched.append(request.cluster_name)
         return request
 

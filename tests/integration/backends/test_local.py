@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from jobs.backends.base import ClusterPhase, UploadSource
+from jobs.backends.local_folders import SHARED_DIRECTORIES
 from jobs.backends.local_isolation import jobs_get_own_user
 from jobs.backends.local_processes import process_of
 from jobs.errors import BackendError
@@ -303,11 +304,10 @@ def test_a_home_that_other_users_cannot_reach_is_shown_to_jobs(
 
 
 @as_root
-def test_temporary_files_and_shared_memory_end_with_the_job(
-    local: LocalRig, private_mounts: bool
-) -> None:
-    if not private_mounts:
-        pytest.skip("needs private mounts")
-    local.output_of("touch /tmp/mptest-left /var/tmp/mptest-left /dev/shm/mptest-left")
-    for directory in ("/tmp", "/var/tmp", "/dev/shm"):
-        assert not Path(directory, "mptest-left").exists()
+def test_temporary_files_and_shared_memory_end_with_the_job(local: LocalRig) -> None:
+    places = [Path(directory, f"mptest-{os.getpid()}") for directory in SHARED_DIRECTORIES]
+    request = local.request_program("; ".join(f"mkdir {path}" for path in places))
+    local.backend.launch(request)
+    assert local.ingest.end["reason"] == "COMPLETED"
+    local.backend.tear_down(request.cluster_name)
+    assert not [path for path in places if path.exists()]

@@ -1,0 +1,30 @@
+"""A real Monarch job on the local backend: workers over TLS, under users of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from jobs.backends.base import UploadSource
+from monarch_client.spec import JobSpec
+from monarch_client.sync.archive import pack
+from tests.integration.backends.rigs import LocalRig
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "hello_mesh"
+
+
+@pytest.mark.monarch
+def test_the_example_runs_on_workers_of_its_own(local: LocalRig, tmp_path: Path) -> None:
+    packed = pack(EXAMPLE, tmp_path / "example.tar.gz")
+    local.uploads[packed.reference] = packed.path
+    content = yaml.safe_load((EXAMPLE / "job.yaml").read_text())
+    spec = JobSpec.parse({**content, "workdir": packed.reference})
+    request = local.request_spec(spec.to_dict(), spec.num_nodes)
+    local.backend.launch(replace(request, uploads=(UploadSource(packed.reference, "workdir"),)))
+    assert (local.ingest.end["reason"], local.ingest.end["exit_code"]) == ("COMPLETED", 0)
+    addresses = {node.address for node in local.backend.observe(request.cluster_name).nodes}
+    workers = [frame for frame in local.ingest.of_kind("worker") if frame["status"] == "READY"]
+    assert {frame["address"].partition(":")[0] for frame in workers} == addresses
