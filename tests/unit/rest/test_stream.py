@@ -35,8 +35,8 @@ def lines(*numbers, attempt=1):
     return event("line", rows, f"{attempt}:{numbers[-1]}")
 
 
-def follow(portal, after=""):
-    return list(Follower(portal.client(), "rl", 42, after).events())
+def follow(portal, **options):
+    return list(Follower(portal.client(), "rl", 42, **options).events())
 
 
 def texts(events):
@@ -78,10 +78,11 @@ def test_lines_of_a_second_attempt_follow_those_of_the_first(portal):
     assert texts(follow(portal)) == ["line 7", "line 1"]
 
 
-def test_following_starts_after_a_cursor(portal):
-    portal.on(STREAM, stream(lines(4, 5), event("end")))
-    assert texts(follow(portal, after="1:4")) == ["line 5"]
-    assert portal.requests[0].headers["Last-Event-ID"] == "1:4"
+def test_a_choice_and_a_tail_are_the_portals_business(portal):
+    portal.on(STREAM, stream(lines(4)), stream(lines(5), event("end")))
+    assert texts(follow(portal, tail=1, choice={"rank": 0, "stream": None})) == ["line 4", "line 5"]
+    asked = [dict(request.url.params) for request in portal.seen(STREAM)]
+    assert asked == [{"tail": "1", "rank": "0"}] * 2
 
 
 def test_a_portal_that_restarts_is_waited_for_however_long_it_takes(portal):
@@ -95,12 +96,21 @@ def test_where_no_stream_gets_through_the_log_is_polled(portal):
     swallowed = stream(httpx.ReadTimeout("silence"))
     portal.on(STREAM, swallowed)
     portal.on(JOB, ok(job_json()), ok(ended_job()))
-    portal.on(LOGS, page([line_json(1, "a")]), page([]), page([line_json(2, "b")]), page([]))
+    portal.on(LOGS, page([line_json(1, "a")], next="1:5"), page([]), page([line_json(6, "b")]))
     assert texts(follow(portal)) == ["a", "b"]
     assert len(portal.seen(STREAM)) == 3
-    assert [dict(r.url.params).get("after") for r in portal.seen(LOGS)] == [
-        None, "1:1", "1:1", "1:2",
-    ]  # fmt: skip
+    assert [dict(r.url.params).get("after") for r in portal.seen(LOGS)] == [None, "1:5", "1:1"]
+
+
+def test_a_polled_log_begins_at_its_tail_as_well(portal):
+    portal.on(STREAM, stream(httpx.ReadTimeout("silence")))
+    portal.on(JOB, ok(ended_job()))
+    portal.on(LOGS, page([line_json(7, "g"), line_json(8, "h")], previous="1:7"), page([]))
+    assert texts(follow(portal, tail=2)) == ["g", "h"]
+    assert [dict(r.url.params) for r in portal.seen(LOGS)] == [
+        {"before": "end", "limit": "2"},
+        {"after": "1:8", "limit": "1000"},
+    ]
 
 
 def test_a_job_that_does_not_exist_is_an_error_at_once(portal):
