@@ -72,11 +72,7 @@ def may(actor: Actor, verb: Verb, project: Project) -> bool:
     role = role_in(actor, project)
     if role is None:
         return False
-    if (
-        actor.token is not None
-        and actor.token.read_only
-        and verb is not Verb.VIEW_PROJECT
-    ):
+    if actor.token is not None and actor.token.read_only and verb is not Verb.VIEW_PROJECT:
         return False
     return role_allows(role, verb)
 
@@ -129,9 +125,7 @@ def project_for(actor: Actor, slug: str) -> Project:
     """The project of that slug; NotFoundError when there is none or the actor may not see it."""
     project = projects_of(actor).filter(slug=slug).first()
     if project is None:
-        raise NotFoundError(
-            f"There is no project {slug}, or you are not a member of it."
-        )
+        raise NotFoundError(f"There is no project {slug}, or you are not a member of it.")
     return project
 
 

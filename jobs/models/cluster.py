@@ -31,9 +31,7 @@ class Cluster(models.Model):
     name = models.CharField(max_length=60, unique=True)
     backend_name = models.CharField(max_length=30)
     num_nodes = models.PositiveIntegerField()
-    status = models.CharField(
-        max_length=10, choices=ClusterStatus, default=ClusterStatus.STARTING
-    )
+    status = models.CharField(max_length=10, choices=ClusterStatus, default=ClusterStatus.STARTING)
     backend_status = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     release_requested_at = models.DateTimeField(null=True, blank=True)

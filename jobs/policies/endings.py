@@ -27,9 +27,7 @@ class RetryPolicy:
     max_recoveries: int = 5
 
 
-def after(
-    reason: StopReason, *, failures: int, recoveries: int, policy: RetryPolicy
-) -> Next:
+def after(reason: StopReason, *, failures: int, recoveries: int, policy: RetryPolicy) -> Next:
     """What follows an ending by `reason`, given how many the job has had before this one."""
     if reason in RETRYABLE_REASONS and failures + 1 < policy.max_attempts:
         return Next.RETRY
@@ -40,6 +38,4 @@ def after(
 
 def retry_delay_s(endings: int) -> float:
     """Seconds before the next try after `endings` bad endings: 2, 4, 8 ... at most 300."""
-    return float(
-        min(LONGEST_RETRY_DELAY_S, FIRST_RETRY_DELAY_S * 2 ** max(0, endings - 1))
-    )
+    return float(min(LONGEST_RETRY_DELAY_S, FIRST_RETRY_DELAY_S * 2 ** max(0, endings - 1)))
