@@ -15,3 +15,9 @@ document.addEventListener("submit", (event) => {
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("[data-sent]")) delete form.dataset.sent;
 });
+
+// What was left empty does not belong into the address.
+document.addEventListener("htmx:configRequest", (event) => {
+  const { parameters, verb } = event.detail;
+  if (verb === "get") for (const name of Object.keys(parameters)) if (parameters[name] === "") delete parameters[name];
+});
