@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]{0,18})")
-_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]{1,4})?")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]{1,4})?")
 _NOTHING = {"", "~", "null", "Null", "NULL"}
 _YES = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}
 _NO = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}
@@ -42,8 +42,9 @@ class Entry:
 def plain_value(text: str) -> Scalar:
     """What an unquoted YAML scalar means.
 
-    Only plain decimals are numbers: 010, 0x1F, 12:30 and 2024-01-01 stay text, because what YAML
-    makes of them is rarely what was meant.
+    Whatever is a number, a flag or nothing here is so to SkyPilot's reader too. Only plain decimals
+    are numbers: 010, 0x1F, 12:30 and 2024-01-01 stay text, because what YAML makes of them is
+    rarely what was meant.
     """
     if text in _NOTHING:
         return None
