@@ -1,0 +1,1 @@
+"""The runner's parts, each by itself."""

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from monarch_client.runner.lines import LineReader, LineSplitter, Piece
+
+
+def split(*chunks: bytes, limit: int = 32 * 1024) -> list[Piece]:
+    splitter = LineSplitter(limit)
+    return [piece for chunk in chunks for piece in splitter.feed(chunk)] + splitter.close()
+
+
+def test_lines_come_out_as_soon_as_they_are_complete() -> None:
+    splitter = LineSplitter()
+    assert splitter.feed(b"one\ntw") == [Piece("one")]
+    assert splitter.feed(b"o\n\n") == [Piece("two"), Piece("")]
+    assert splitter.close() == []
+
+
+def test_an_unterminated_last_line_is_kept() -> None:
+    assert split(b"done\nno newline") == [Piece("done"), Piece("no newline")]
+
+
+def test_a_carriage_return_before_the_newline_is_not_part_of_the_line() -> None:
+    assert split(b"dos\r\nunix\n") == [Piece("dos"), Piece("unix")]
+
+
+def test_bytes_that_are_not_utf_8_are_replaced() -> None:
+    assert split(b"caf\xe9 \xff\n") == [Piece("caf\ufffd \ufffd")]
+
+
+def test_a_long_line_comes_in_pieces_all_but_the_last_marked() -> None:
+    pieces = split(b"x" * 25, b"\n", limit=10)
+    assert [len(piece.text) for piece in pieces] == [10, 10, 5]
+    assert [piece.more for piece in pieces] == [True, True, False]
+
+
+def test_a_line_of_exactly_the_limit_is_one_piece() -> None:
+    assert split(b"x" * 10 + b"\n", limit=10) == [Piece("x" * 10)]
+
+
+@pytest.mark.parametrize("limit", range(4, 12))
+def test_a_long_line_is_never_cut_inside_a_character(limit: int) -> None:
+    text = "aé☃\U0001f600" * 9
+    pieces = split(*[bytes([byte]) for byte in text.encode()], b"\n", limit=limit)
+    assert "".join(piece.text for piece in pieces) == text
+    assert all(len(piece.text.encode()) <= limit for piece in pieces)
+
+
+def test_ten_megabytes_without_a_newline_stay_bounded_in_memory() -> None:
+    splitter = LineSplitter()
+    size = 0
+    for _ in range(160):
+        pieces = splitter.feed(b"y" * 65536)
+        size += sum(len(piece.text) for piece in pieces)
+        assert len(splitter._rest) <= 32 * 1024
+        assert all(piece.more for piece in pieces)
+    (last,) = splitter.feed(b"\n")
+    assert not last.more
+    assert size + len(last.text) == 160 * 65536
+
+
+def test_a_reader_reads_until_the_last_writer_has_closed() -> None:
+    reading, writing = os.pipe()
+    pieces: list[Piece] = []
+    arrived = threading.Event()
+
+    def take(new: list[Piece]) -> None:
+        pieces.extend(new)
+        arrived.set()
+
+    reader = LineReader(reading, take)
+    os.write(writing, b"first\nsec")
+    assert arrived.wait(5)
+    assert pieces == [Piece("first")]
+    assert not reader.wait(0)
+    os.write(writing, b"ond")
+    os.close(writing)
+    assert reader.wait(5)
+    assert pieces == [Piece("first"), Piece("second")]
