@@ -12,7 +12,7 @@ from monarch_client.spec.tables import Key, Table, Tier
 
 MOST_NODES = 10_000
 DEFAULT_PORT = 22_222
-SLUG = r"[a-z0-9](?:[a-z0-9-]{0,48}[a-z0-9])?"
+SLUG = r"[a-z][a-z0-9-]{0,38}"
 
 
 def _mesh_complaint(name: str) -> str | None:

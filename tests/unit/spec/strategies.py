@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.spec.specs import UPLOAD
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=12)
+SLUGS = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=40)
 SCRIPTS = TEXT.map(lambda text: f"echo {text}\n\ttrue")
 MESH_NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,10}", fullmatch=True).filter(
@@ -42,10 +43,10 @@ RESOURCES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 PORTAL: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
-        "project": WORDS,
+        "project": SLUGS,
         "meshes": st.dictionaries(MESH_NAMES, st.integers(1, 50), max_size=5),
         "port": st.integers(1024, 65_000),
-        "queue": WORDS,
+        "queue": SLUGS,
         "priority": st.integers(0, 100),
         "max_duration": DURATIONS,
         "retry": st.fixed_dictionaries(
