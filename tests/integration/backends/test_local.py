@@ -1,11 +1,10 @@
-"""The local backend alone: what a job sees, and what survives whom."""
+"""The local backend alone: what arrives on its nodes, and what survives whom."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,15 +13,11 @@ from pathlib import Path
 import pytest
 
 from jobs.backends.base import ClusterPhase, UploadSource
-from jobs.backends.local_folders import SHARED_DIRECTORIES
-from jobs.backends.local_isolation import jobs_get_own_user
 from jobs.backends.local_processes import process_of
 from jobs.errors import BackendError
 from monarch_client.sync.archive import pack
 from tests.integration.backends.rigs import LINE, LocalRig, wait_for_phase
 from tests.runner_harness import wait_until
-
-as_root = pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
 
 # Launches a job from a process of its own, as a Celery worker would, and waits to be killed.
 LAUNCH_AND_WAIT = """
@@ -87,29 +82,6 @@ def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_nothing_of_the_portals_environment_reaches_a_job(local: LocalRig, monkeypatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
-    monkeypatch.setenv("SECRET_KEY", "secret")
-    names = {line.partition("=")[0] for line in local.output_of("env")}
-    assert "HOME" in names
-    assert not {
-        name for name in names if name.startswith(("DATABASE", "SECRET", "DJANGO", "PYTEST"))
-    }
-
-
-def test_no_open_file_of_the_portal_reaches_a_job(local: LocalRig, tmp_path: Path) -> None:
-    with (tmp_path / "secret").open("w") as secret:
-        os.set_inheritable(secret.fileno(), True)
-        request = local.request("long")
-        local.backend.launch(request)
-    local.wait_for_line(request.cluster_name)
-    for pid in local.pids(request.cluster_name):
-        opened = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
-        assert str(tmp_path / "secret") not in opened
-        # The lock on the cluster's directory, which the launcher was lent.
-        assert str(local.path(request.cluster_name)) not in opened
-
-
 def test_every_node_has_a_working_copy_an_address_and_temporary_files_of_its_own(
     local: LocalRig,
 ) -> None:
@@ -142,16 +114,6 @@ def test_a_plain_job_has_setup_variables_and_an_exit_code_on_every_node(local: L
     assert sorted(local.ingest.texts()) == [f"{k} of 3, {k}, 3" for k in range(3)]
     codes = {frame["rank"]: frame["exit_code"] for frame in local.ingest.of_kind("exit")}
     assert codes == {0: 0, 1: 0, 2: 7}
-
-
-def test_a_job_uses_the_portals_packages_but_installs_into_its_own_node(local: LocalRig) -> None:
-    program = (
-        "import sys, sysconfig, cryptography; "
-        "print(sys.prefix); print(sysconfig.get_paths()['purelib'])"
-    )
-    prefix, packages = local.output_of(f'python3 -c "{program}"; pip --version > /dev/null')
-    assert prefix.endswith("/rank-0/python")
-    assert packages.startswith(prefix)
 
 
 def test_a_portal_that_has_moved_is_found_again(local: LocalRig) -> None:
@@ -234,80 +196,3 @@ def test_a_runner_that_cannot_start_says_why(local: LocalRig) -> None:
         local.backend.launch(request)
     wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
     assert "attempt.json" in local.backend.observe(request.cluster_name).nodes[0].detail
-
-
-@as_root
-def test_a_job_runs_as_a_user_of_its_own_without_a_way_back(local: LocalRig) -> None:
-    request = local.request_program("id -u; id -G; grep NoNewPrivs /proc/self/status")
-    local.backend.launch(request)
-    uid = str(local.uid(request.cluster_name))
-    assert local.ingest.end["reason"] == "COMPLETED"
-    assert local.ingest.texts() == [uid, uid, "NoNewPrivs:\t1"]
-
-
-@as_root
-def test_jobs_cannot_read_each_others_files(local: LocalRig) -> None:
-    first = local.request("long")
-    local.backend.launch(first)
-    path = local.path(first.cluster_name)
-    attempt_file = path / "rank-0" / "attempt.json"
-    status = attempt_file.stat()
-    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (local.uid(first.cluster_name), 0o600)
-    program = f"cat {attempt_file} {path}/cluster.json; ls {path} {path}/rank-0; echo done"
-    assert [line for line in local.output_of(program) if line != LINE] == ["done"]
-
-
-@pytest.mark.parametrize("trap", ["link", "pipe"])
-def test_a_journal_that_is_a_trap_gives_nothing_away(local: LocalRig, trap: str) -> None:
-    secret = local.folder.parent / "secret"
-    secret.write_text('{"secret": true}\n')
-    local.cut_off()
-    request = local.request("long")
-    local.backend.launch(request)
-    local.wait_for_line(request.cluster_name)
-    local.kill_everything(request.cluster_name)
-    segment = local.path(request.cluster_name) / "rank-0/state/journal/00000001.ndjson"
-    segment.unlink()
-    segment.symlink_to(secret) if trap == "link" else os.mkfifo(segment)
-    assert list(local.backend.leftovers(request.cluster_name).frames) == []
-
-
-@as_root
-def test_leftovers_are_read_with_the_rights_of_the_job(local: LocalRig) -> None:
-    local.cut_off()
-    request = local.request("long")
-    local.backend.launch(request)
-    local.wait_for_line(request.cluster_name)
-    local.kill_everything(request.cluster_name)
-    segment = local.path(request.cluster_name) / "rank-0/state/journal/00000001.ndjson"
-    assert list(local.backend.leftovers(request.cluster_name).frames) != []
-    os.chown(segment, 0, 0)
-    segment.chmod(0o600)
-    assert list(local.backend.leftovers(request.cluster_name).frames) == []
-
-
-def test_a_home_that_other_users_cannot_reach_is_shown_to_jobs(
-    private_mounts: bool, tmp_path: Path
-) -> None:
-    if not private_mounts:
-        pytest.skip("needs root and private mounts")
-    home = tmp_path / "closed" / "home"
-    home.mkdir(parents=True)
-    home.chmod(0o711)
-    (tmp_path / "closed").chmod(0o700)
-    (tmp_path / "closed" / "secret").touch(0o644)
-    rig = LocalRig(home)
-    try:
-        assert rig.output_of(f"ls {tmp_path}/closed; echo done") == ["home", "done"]
-    finally:
-        rig.close()
-
-
-@as_root
-def test_temporary_files_and_shared_memory_end_with_the_job(local: LocalRig) -> None:
-    places = [Path(directory, f"mptest-{os.getpid()}") for directory in SHARED_DIRECTORIES]
-    request = local.request_program("; ".join(f"mkdir {path}" for path in places))
-    local.backend.launch(request)
-    assert local.ingest.end["reason"] == "COMPLETED"
-    local.backend.tear_down(request.cluster_name)
-    assert not [path for path in places if path.exists()]
