@@ -188,7 +188,7 @@ CONTENT_SECURITY_POLICY = {
 
 # --- REST -----------------------------------------------------------------------------------
 # Authentication, permissions and errors stand in `jobs.api`, where no setting can open them.
-REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema"}
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "jobs.api.schema.PortalSchema"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Monarch portal",
     "DESCRIPTION": "Submit, watch and stop distributed PyTorch Monarch jobs.",

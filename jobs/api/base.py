@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.serializers import Serializer
@@ -14,6 +13,7 @@ from rest_framework.views import APIView
 from jobs.api.authentication import AUTHENTICATION_CLASSES, actor_of
 from jobs.api.errors import exception_handler
 from jobs.api.parsers import BoundedJsonParser
+from jobs.api.schema import PortalSchema
 from jobs.models import Job, Project
 from jobs.permissions import Actor, job_for, project_for
 
@@ -28,7 +28,9 @@ class PortalView(APIView):
     permission_classes: Any = (IsAuthenticated,)
     renderer_classes = (JSONRenderer,)
     parser_classes: Any = (BoundedJsonParser,)
-    schema = AutoSchema()
+    schema = PortalSchema()
+    # Under which heading the API's page shows it.
+    tag = "jobs"
 
     @property
     def actor(self) -> Actor:

@@ -43,6 +43,8 @@ class LogLineSerializer(serializers.Serializer[Any]):
 class LogView(PortalView):
     """`/projects/{slug}/jobs/{id}/logs`."""
 
+    tag = "logs"
+
     @extend_schema(
         operation_id="log_list",
         parameters=[LogQuery],

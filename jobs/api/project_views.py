@@ -17,6 +17,8 @@ from jobs.readers.project_list import project_list
 class MeView(PortalView):
     """`/me`."""
 
+    tag = "account"
+
     @extend_schema(operation_id="me", responses={200: MeSerializer, **problems(401)})
     def get(self, request: Request) -> Response:
         """The user behind the token or session, and their projects."""
@@ -34,6 +36,8 @@ class MeView(PortalView):
 class ProjectListView(PortalView):
     """`/projects`."""
 
+    tag = "projects"
+
     @extend_schema(
         operation_id="project_list",
         responses={200: page_of(ProjectSerializer), **problems(401)},
@@ -46,6 +50,8 @@ class ProjectListView(PortalView):
 
 class ProjectDetailView(PortalView):
     """`/projects/{slug}`."""
+
+    tag = "projects"
 
     @extend_schema(
         operation_id="project_get",

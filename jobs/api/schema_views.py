@@ -20,6 +20,7 @@ from monarch_client.spec import json_schema
 class PublicView(PortalView):
     """What it tells stands in the documentation as well: no sign-in."""
 
+    tag = "description"
     authentication_classes = ()
     permission_classes = (AllowAny,)
 

@@ -18,6 +18,8 @@ from jobs.readers.token_list import token_list
 class TokenListView(PortalView):
     """`/tokens`."""
 
+    tag = "account"
+
     @extend_schema(
         operation_id="token_list", responses={200: page_of(TokenSerializer), **problems(401)}
     )
@@ -44,6 +46,8 @@ class TokenListView(PortalView):
 
 class TokenDetailView(PortalView):
     """`/tokens/{id}`."""
+
+    tag = "account"
 
     @extend_schema(operation_id="token_revoke", responses={204: None, **problems(401, 404)})
     def delete(self, request: Request, token_id: int) -> Response:

@@ -25,6 +25,8 @@ MEDIA_TYPES = ("application/gzip", "application/x-gzip", "application/octet-stre
 class UploadListView(PortalView):
     """`/projects/{slug}/uploads`."""
 
+    tag = "uploads"
+
     # The body is read as a stream, never parsed.
     parser_classes: Any = ()
 
@@ -47,6 +49,8 @@ class UploadListView(PortalView):
 
 class UploadDetailView(PortalView):
     """`/projects/{slug}/uploads/{digest}`."""
+
+    tag = "uploads"
 
     @extend_schema(
         operation_id="upload_get", responses={200: UploadSerializer, **problems(401, 404)}

@@ -97,7 +97,7 @@ class Progress:
         if stage.state not in _MARKS:
             return
         took = "" if stage.duration_s is None else duration(stage.duration_s)
-        said = stage.failure or stage.detail
+        said = stage.failure or ("" if stage.state == "active" else stage.detail)
         text = f"{_mark(stage.state)} {stage.label:<16}{took:>8}  {said}".rstrip()
         self._once((attempt, stage.name, stage.state), text)
 
