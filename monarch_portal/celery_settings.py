@@ -26,6 +26,7 @@ def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
             "visibility_timeout": 300,
             "socket_connect_timeout": 1,
+            "socket_timeout": 1,
             "max_retries": 0,
         },
         "CELERY_TASK_PUBLISH_RETRY": False,

@@ -28,9 +28,15 @@ class JsonFormatter(logging.Formatter):
         line |= {key: value for key, value in vars(record).items() if key not in _STANDARD}
         for key in UNWANTED:
             line.pop(key, None)
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[1]:
+            line["exception"] = self._exception(record)
         return json.dumps(line, default=repr)
+
+    def _exception(self, record: logging.LogRecord) -> str:
+        """The traceback of an error; of what was only worth a warning, the last line."""
+        if record.levelno < logging.ERROR and record.exc_info and record.exc_info[1]:
+            return f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        return self.formatException(record.exc_info) if record.exc_info else ""
 
 
 def logging_config(level: str) -> dict[str, Any]:
