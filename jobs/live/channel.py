@@ -8,6 +8,8 @@ import logging
 import redis
 from django.conf import settings
 from django.db import transaction
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from jobs.models import Job
 
@@ -32,11 +34,16 @@ def log_topic(attempt_id: int) -> str:
 _client: redis.Redis | None = None
 
 
-def _redis() -> redis.Redis:
+def connection() -> redis.Redis:
+    """This process's pool of connections; a call lasts at most a second."""
     global _client  # noqa: PLW0603 - one lazily made pool a process; made after any fork
     if _client is None:
         _client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1
+            settings.REDIS_URL,
+            socket_timeout=1,
+            socket_connect_timeout=1,
+            # The library's own retries wait for seconds, and a request would wait with them.
+            retry=Retry(NoBackoff(), 1),
         )
     return _client
 
@@ -59,7 +66,7 @@ def publish_log_on_commit(attempt_id: int, next_line: int) -> None:
 def _publish(topics: set[str], body: dict[str, int]) -> None:
     # A lost hint costs a watcher a second (it polls slowly too); it must never fail a commit.
     try:
-        pipe = _redis().pipeline(transaction=False)
+        pipe = connection().pipeline(transaction=False)
         for topic in topics:
             pipe.publish(topic, json.dumps(body))
         pipe.execute()

@@ -1,14 +1,13 @@
-"""Starts queued jobs as the plan says. Passes are coalesced to one a second."""
+"""Starts queued jobs as the plan says. `pace` says how soon a pass may follow another."""
 
 from __future__ import annotations
 
 import logging
+import time
 
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
-from redis.exceptions import RedisError
 
 from jobs.actions.start_attempt import start_attempt
 from jobs.backends import registry
@@ -16,6 +15,7 @@ from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.models import Cluster, Job
+from jobs.reconcilers import pace
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Capacity, Decision, QueuedJob, Refuse, Snapshot, Start, Wait
@@ -24,22 +24,25 @@ from jobs.wakeups import wake
 
 log = logging.getLogger(__name__)
 
-PASS_EVERY_S = 1
-
 
 def step() -> None:
-    """Plan once and carry it out, unless a pass was made within the last second."""
+    """Plan once and carry it out, unless the last pass was only just made: then a little later."""
     if not Job.objects.startable(timezone.now()).exists():
         return
-    if not _first_within_a_second("pass"):
-        if _first_within_a_second("trailing"):
-            wake("queue", delay_s=PASS_EVERY_S)
-        return
     with exclusive(LockSpace.QUEUE) as alone:
-        if alone:
-            run_pass()
-        else:
-            wake("queue", delay_s=PASS_EVERY_S)
+        wait_s = pace.resting_s() if alone else pace.LONGEST_REST_S
+        if wait_s > 0:
+            _come_back(wait_s)
+            return
+        begin = time.monotonic()
+        run_pass()
+        pace.rest_after(time.monotonic() - begin)
+
+
+def _come_back(wait_s: float) -> None:
+    """However many hints come during a rest, one pass follows it."""
+    if pace.first_to_ask(wait_s):
+        wake("queue", delay_s=wait_s)
 
 
 def run_pass() -> None:
@@ -99,11 +102,3 @@ def _say_why(job: Job, message: str) -> None:
             wait_reason=WaitReason.CAPACITY, message=message
         )
         publish_on_commit(job)
-
-
-def _first_within_a_second(what: str) -> bool:
-    """Whether nobody asked this within the last second; without Redis always."""
-    try:
-        return bool(cache.add(f"queue:{what}", 1, timeout=PASS_EVERY_S))
-    except (RedisError, OSError):
-        return True

@@ -1,11 +1,14 @@
-"""When the queue is planned: at once, then at most once a second, and never by two at a time."""
+"""When the queue is planned: at once, then after a rest, and never by two at a time."""
 
 from __future__ import annotations
 
 import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from jobs.models import Job
-from jobs.reconcilers import queue
+from jobs.reconcilers import pace, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job
 
@@ -32,14 +35,21 @@ def test_a_job_is_planned_at_once(wakes):
     assert wakes == []
 
 
-def test_a_second_pass_within_a_second_is_put_off_once_however_many_hints_come(wakes):
+def test_hints_during_a_rest_are_put_off_to_its_end_and_become_one_pass(wakes):
     make_job()
     queue.step()
+    pace.rest_after(1)
     make_job()
     for _ in range(5):
         queue.step()
     assert started() == 1
-    assert wakes == [(("queue",), {"delay_s": queue.PASS_EVERY_S})]
+    ((args, kwargs),) = wakes
+    assert args == ("queue",)
+    assert 0 < kwargs["delay_s"] <= pace.LONGEST_REST_S
+
+
+def test_a_quick_pass_is_followed_by_a_short_rest_and_a_long_one_by_a_second():
+    assert [pace.rest_s(s) for s in (0.001, 0.02, 3.0)] == [0.05, 0.18, 1.0]
 
 
 def test_a_tick_over_an_empty_queue_does_not_delay_the_next_job(wakes):
@@ -50,14 +60,12 @@ def test_a_tick_over_an_empty_queue_does_not_delay_the_next_job(wakes):
 
 
 def test_without_redis_every_hint_plans(wakes, monkeypatch):
-    def away(*args, **kwargs):
-        raise ConnectionError
-
-    monkeypatch.setattr(queue.cache, "add", away)
-    make_job()
-    queue.step()
-    make_job()
-    queue.step()
+    monkeypatch.setattr(
+        pace, "connection", lambda: redis.Redis(port=1, retry=Retry(NoBackoff(), 0))
+    )
+    for _ in range(2):
+        make_job()
+        queue.step()
     assert started() == 2
 
 
