@@ -17,7 +17,6 @@ const parts = {
   jump: panel.querySelector("[data-jump]"),
   follow: panel.querySelector("[data-follow]"),
 };
-let reachesStart = false;
 
 const view = new LogWindow(parts.box, parts.list, {
   rankColumn: Boolean(panel.querySelector("[data-rank]")),
@@ -45,7 +44,7 @@ function showConnection(state) {
 
 function showState() {
   parts.empty.hidden = !view.isEmpty;
-  parts.earlier.hidden = reachesStart || view.isEmpty;
+  parts.earlier.hidden = view.reachesStart || view.isEmpty;
   parts.follow.setAttribute("aria-pressed", String(view.following));
   parts.jump.hidden = view.following || view.isEmpty;
   const count = view.pending.toLocaleString();
@@ -56,8 +55,7 @@ function showState() {
 async function start() {
   source.close();
   const { results, previous } = await source.page({ before: "end", limit: PAGE });
-  reachesStart = !previous;
-  view.replace(results, { attached: true });
+  view.replace(results, { attached: true, reachesStart: !previous });
   source.open(results.length ? placeOf(results.at(-1)) : null);
 }
 
@@ -66,8 +64,8 @@ async function startAt(place) {
   const [attempt, line] = place;
   const after = `${attempt}:${Math.max(0, line - CONTEXT)}`;
   const { results, next } = await source.page({ after, limit: PAGE });
-  reachesStart = line <= CONTEXT && attempt === 1;
-  view.replace(results, { attached: !next });
+  const reachesStart = line <= CONTEXT && attempt === 1;
+  view.replace(results, { attached: !next, reachesStart });
   view.stopFollowing();
   document.querySelector(location.hash)?.scrollIntoView({ block: "center" });
   mark();
@@ -93,8 +91,7 @@ async function loadEarlier() {
   parts.earlier.disabled = true;
   try {
     const { results, previous } = await source.page({ before: view.first, limit: PAGE });
-    reachesStart = !previous;
-    view.prepend(results);
+    view.prepend(results, { reachesStart: !previous });
   } finally {
     parts.earlier.disabled = false;
   }
@@ -134,6 +131,10 @@ document.addEventListener("visibilitychange", () => {
 
 parts.earlier.addEventListener("click", loadEarlier);
 parts.jump.addEventListener("click", jump);
-addEventListener("hashchange", mark);
+addEventListener("hashchange", () => {
+  const place = namedPlace();
+  if (place && !document.querySelector(location.hash)) begin(() => startAt(place));
+  else mark();
+});
 const place = namedPlace();
 begin(place ? () => startAt(place) : start);

@@ -13,6 +13,7 @@ export class LogWindow {
     this.following = true; // at the bottom, moving along
     this.attached = true; // the last line in the page is the newest there is
     this.pending = 0; // lines that came while the reader looked elsewhere
+    this.reachesStart = false; // the first line in the page is the first there is
     this.queue = [];
     box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     new ResizeObserver(() => this.#stick()).observe(list);
@@ -32,14 +33,20 @@ export class LogWindow {
     if (this.attached) {
       this.queue.push(...lines);
       // What would be trimmed at once need not be drawn.
-      if (this.following && this.queue.length > MOST) this.queue.splice(0, this.queue.length - MOST);
+      const excess = this.queue.length - MOST;
+      if (this.following && excess > 0) {
+        this.queue.splice(0, excess);
+        this.list.replaceChildren();
+        this.reachesStart = false;
+      }
       this.frame ??= requestAnimationFrame(() => this.#draw());
     }
     this.changed();
   }
 
   // Earlier lines on top; what the reader looks at stays where it is.
-  prepend(lines) {
+  prepend(lines, { reachesStart }) {
+    this.reachesStart = reachesStart;
     const below = this.box.scrollHeight - this.box.scrollTop;
     this.list.prepend(...this.#elements(lines));
     const excess = this.list.childElementCount - 2 * MOST;
@@ -52,7 +59,8 @@ export class LogWindow {
   }
 
   // Start over with `lines`. `attached`: they are the newest ones.
-  replace(lines, { attached }) {
+  replace(lines, { attached, reachesStart }) {
+    this.reachesStart = reachesStart;
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
     this.queue = [];
@@ -79,8 +87,10 @@ export class LogWindow {
     this.frame = undefined;
     this.list.append(...this.#elements(this.queue.splice(0)));
     const excess = this.list.childElementCount - MOST;
-    if (this.following && excess > TRIM) this.#remove(excess, "firstElementChild");
-    else if (excess > MOST) this.attached = false;
+    if (this.following && excess > TRIM) {
+      this.#remove(excess, "firstElementChild");
+      this.reachesStart = false;
+    } else if (excess > MOST) this.attached = false;
     this.#stick();
     this.changed();
   }
