@@ -88,10 +88,14 @@ class PortalConnection:
             return http.client.HTTPSConnection(host, url.port, timeout=_REQUEST_TIMEOUT_S)
         return http.client.HTTPConnection(host, url.port, timeout=_REQUEST_TIMEOUT_S)
 
-    def _forget(self) -> None:
+    def close(self) -> None:
+        """Close the connection; a later post opens another."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+    def _forget(self) -> None:
+        self.close()
         self._url = _url_in_file(self._config.portal_file) or self._config.portal_url
 
 
@@ -140,6 +144,7 @@ class PushCarrier:
             next_batch_at = time.monotonic() + BATCH_PAUSE_S
             if self._is_over() or not self._send(self._journal.peek(self._max_bytes)):
                 break
+        self._portal.close()
         self._on_drained()
 
     def _is_over(self) -> bool:

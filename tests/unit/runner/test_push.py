@@ -1,0 +1,160 @@
+"""The push carrier against a portal that misbehaves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monarch_client.runner import push
+from monarch_client.runner.config import AttemptConfig, _parse
+from monarch_client.runner.frames import Recorder
+from monarch_client.runner.journal import Journal
+from monarch_client.runner.lines import Piece
+from monarch_client.runner.push import PortalConnection, PushCarrier
+from tests.fake_ingest import FakeIngest
+from tests.unit.runner.test_config import MINIMAL
+
+
+@pytest.fixture
+def ingest() -> Iterator[FakeIngest]:
+    portal = FakeIngest("t")
+    yield portal
+    portal.stop()
+
+
+@pytest.fixture(autouse=True)
+def haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push, "_FIRST_BACK_OFF_S", 0.01)
+    monkeypatch.setattr(push, "_LAST_BACK_OFF_S", 0.05)
+
+
+class Pushing:
+    """A carrier with its journal; `drained` is set when it has no more to do."""
+
+    def __init__(self, folder: Path, ingest: FakeIngest, **config: Any) -> None:
+        self.drained = threading.Event()
+        self.journal = Journal(folder / "journal")
+        self.recorder = Recorder(self.journal, 0)
+        settings: AttemptConfig = _parse({**MINIMAL, "portal_url": ingest.url, **config})
+        self.carrier = PushCarrier(self.journal, PortalConnection(settings), self.drained.set)
+        self.carrier.start()
+
+    def lines(self, count: int, size: int = 10) -> None:
+        self.recorder.write_lines("stdout", [Piece("x" * size) for _ in range(count)])
+
+    def finish(self) -> None:
+        self.carrier.finish()
+        assert self.drained.wait(20)
+
+
+def sequence(ingest: FakeIngest) -> list[int]:
+    return [frame["seq"] for frame in ingest.frames]
+
+
+def test_lines_arrive_in_order_and_an_idle_runner_beats(
+    tmp_path: Path, ingest: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "HEARTBEAT_S", 0.05)
+    pushing = Pushing(tmp_path, ingest)
+    ingest.wait_for(lambda: 0 in ingest.requests)
+    pushing.lines(3)
+    ingest.wait_for(lambda: sequence(ingest) == [1, 2, 3])
+    pushing.lines(2)
+    pushing.finish()
+    assert sequence(ingest) == [1, 2, 3, 4, 5]
+
+
+def test_nothing_is_lost_or_doubled_while_the_portal_fails(
+    tmp_path: Path, ingest: FakeIngest
+) -> None:
+    ingest.faults = [500, 502, 503, 429]
+    ingest.lost_answers = 2
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(50)
+    pushing.finish()
+    assert sequence(ingest) == list(range(1, 51))
+    assert ingest.duplicates == 100  # two answers were lost, and the lines sent again
+
+
+def test_a_portal_that_moves_is_found_again(tmp_path: Path, ingest: FakeIngest) -> None:
+    portal_file = tmp_path / "portal.json"
+    pushing = Pushing(tmp_path, ingest, portal_file=str(portal_file))
+    pushing.lines(2)
+    ingest.wait_for(lambda: sequence(ingest) == [1, 2])
+    ingest.stop()
+    pushing.lines(2)
+    ingest.move()
+    portal_file.write_text(f'{{"url": "{ingest.url}"}}')
+    pushing.finish()
+    assert sequence(ingest) == [1, 2, 3, 4]
+
+
+def test_a_batch_stays_below_the_portals_limit(tmp_path: Path, ingest: FakeIngest) -> None:
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(400, size=30_000)
+    pushing.finish()
+    assert sequence(ingest) == list(range(1, 401))
+    assert max(ingest.requests) <= 1024 * 1024
+
+
+def test_a_refused_frame_is_replaced_and_the_rest_arrive(
+    tmp_path: Path, ingest: FakeIngest
+) -> None:
+    ingest.refuse = lambda frame: frame.get("text") == "poison"
+    pushing = Pushing(tmp_path, ingest)
+    texts = ["a", "b", "poison", "c"]
+    pushing.recorder.write_lines("stdout", [Piece(text) for text in texts])
+    pushing.finish()
+    assert sequence(ingest) == [1, 2, 3, 4]
+    assert ingest.texts() == ["a", "b", "c"]
+    assert "a frame I do not like" in ingest.texts("portal")[0]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_final_refusal_ends_the_pushing(
+    tmp_path: Path, ingest: FakeIngest, status: int
+) -> None:
+    ingest.faults = [status]
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(1)
+    assert pushing.drained.wait(20)
+    pushing.lines(1)
+    assert len(ingest.requests) == 1
+
+
+def test_what_the_portal_has_stored_is_not_sent_again_by_a_new_runner(
+    tmp_path: Path, ingest: FakeIngest
+) -> None:
+    first = Pushing(tmp_path, ingest)
+    first.lines(5)
+    first.finish()
+    second = Pushing(tmp_path, ingest)
+    second.lines(1)
+    second.finish()
+    assert sequence(ingest) == [1, 2, 3, 4, 5, 6]
+    assert ingest.duplicates == 0
+
+
+def test_an_answer_that_stores_less_makes_the_rest_come_again(
+    tmp_path: Path, ingest: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = ingest.take
+    forgetful = [True]
+
+    def take_half(body: bytes) -> tuple[int, dict[str, Any]]:
+        status, answer = take(body)
+        if forgetful and body:
+            forgetful.clear()
+            return status, {"acked": {"0": 2}}
+        return status, answer
+
+    monkeypatch.setattr(ingest, "take", take_half)
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(5)
+    pushing.finish()
+    assert sequence(ingest) == [1, 2, 3, 4, 5]
+    assert ingest.duplicates == 3
