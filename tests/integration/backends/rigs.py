@@ -67,6 +67,9 @@ class Rig(Protocol):
     def incarnations(self, name: str) -> list[str]:
         """What was started for the cluster; each node's start has a name of its own."""
 
+    def started_once(self, name: str) -> bool:
+        """Whether each node was started exactly once."""
+
     def wait_for_line(self, name: str) -> None:
         """Wait until the job is well under way."""
 
@@ -100,6 +103,9 @@ class FakeRig:
     def incarnations(self, name: str) -> list[str]:
         text = (self._folder / "clusters" / f"{name}.json").read_text()
         return [text.partition("launched_at")[2].partition(",")[0]]
+
+    def started_once(self, name: str) -> bool:
+        return len(self.incarnations(name)) == 1
 
     def wait_for_line(self, name: str) -> None:
         assert self.backend.frames(name)
@@ -162,6 +168,10 @@ class LocalRig:
 
     def incarnations(self, name: str) -> list[str]:
         return sorted(path.read_text() for path in self.path(name).glob("started-*"))
+
+    def started_once(self, name: str) -> bool:
+        nodes = self.backend.observe(name).nodes
+        return all(node.alive for node in nodes) and len(self.incarnations(name)) == len(nodes)
 
     def wait_for_line(self, name: str) -> None:
         wait_until(lambda: LINE in self.ingest.texts() or self._is_in_journal(name))

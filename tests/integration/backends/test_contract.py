@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -42,6 +43,15 @@ def test_a_repeated_launch_is_one_launch(rig: Rig) -> None:
     first = rig.incarnations(request.cluster_name)
     rig.backend.launch(request)
     assert rig.incarnations(request.cluster_name) == first
+
+
+def test_launches_at_the_same_moment_are_one_launch(rig: Rig) -> None:
+    request = rig.request("long", nodes=2)
+    processes = [rig.another_process() for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda backend: backend.launch(request), processes))
+    wait_for_phase(rig.backend, request.cluster_name, ClusterPhase.UP)
+    assert rig.started_once(request.cluster_name)
 
 
 def test_a_launch_that_nobody_remembers_is_adopted_by_its_name(rig: Rig) -> None:
