@@ -7,7 +7,7 @@ so far; what is done meanwhile is the daily care of the log tail's table.
 from __future__ import annotations
 
 import logging
-import threading
+import signal
 from datetime import date, datetime, timezone
 
 from django.db import DatabaseError, connections
@@ -17,24 +17,23 @@ from jobs.logs import partitions
 log = logging.getLogger(__name__)
 
 LOOK_S = 60.0
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class FollowerLoop:
     """Runs in the main thread of a process of its own."""
 
     def __init__(self) -> None:
-        self._stopping = threading.Event()
         self._cared_for: date | None = None
 
-    def stop(self, *_: object) -> None:
-        """End `run` soon. Fit for a signal handler."""
-        self._stopping.set()
-
     def run(self) -> None:
-        """Look now and then until stopped."""
-        while not self._stopping.is_set():
+        """Look now and then until SIGTERM or SIGINT."""
+        # Blocked and asked for: a handler could come in the middle of anything.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        while True:
             self.look()
-            self._stopping.wait(LOOK_S)
+            if signal.sigtimedwait(_STOPPING, LOOK_S) is not None:
+                return
 
     def look(self) -> None:
         """One look. A database that is away is tried again at the next."""

@@ -45,7 +45,7 @@ class Hints:
         return frozenset(self._topics)
 
     async def watch(self, *topics: str) -> None:
-        """Watch further topics. They count as hinted once the subscription stands."""
+        """Watch further topics. A new one counts as hinted at when its subscription stands."""
         new = set(topics) - self._topics
         self._topics |= new
         await self._feed.add(self, new)
@@ -56,13 +56,16 @@ class Hints:
         self._event.set()
 
     async def wait(self, at_most_s: float = LOOK_S) -> set[str]:
-        """The topics hinted at since the last call; none when it is time to look anyway."""
+        """The topics hinted at since the last call; none when it is time to look anyway.
+
+        Without the feed anything may have changed: then it is all of them.
+        """
         limit = at_most_s if self._feed.connected else min(at_most_s, LOOK_WITHOUT_FEED_S)
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._event.wait(), limit)
         self._event.clear()
         hinted, self._hinted = self._hinted, set()
-        return hinted
+        return hinted if self._feed.connected else set(self._topics)
 
 
 class Feed:
@@ -95,7 +98,6 @@ class Feed:
         unknown = {topic for topic in topics if topic not in self._watchers}
         for topic in topics:
             self._watchers.setdefault(topic, set()).add(hints)
-            hints.note(topic)
         await self._tell("subscribe", unknown)
 
     async def _remove(self, hints: Hints) -> None:

@@ -41,7 +41,9 @@ def url_of(listener: socket.socket) -> str:
 
 
 def _bound(port: int) -> socket.socket | None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Named, because asyncio sets TCP_NODELAY only where the protocol is: without it answers of two
+    # packets, such as those to frames, wait 40 ms for an acknowledgement in between.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -17,7 +16,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the loop in this thread."""
-        loop = FollowerLoop()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, loop.stop)
-        loop.run()
+        FollowerLoop().run()

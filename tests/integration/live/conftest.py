@@ -1,0 +1,99 @@
+"""A web server inside the test process, and a reader of its streams."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from jobs.actions.ingest_frames import ingest_frames
+from jobs.attempt_tokens import attempt_token
+from jobs.models import Attempt, Job
+from monarch_client.rest.server_sent import ServerSentEvent, read_events
+from monarch_portal.asgi import application
+from tests.factories import make_attempt, make_job, make_member, make_token
+from tests.frame_bytes import body
+from tests.waiting import eventually
+
+Events = Iterator[ServerSentEvent]
+
+
+@pytest.fixture
+def web(transactional_db: None, redis_client: object) -> Iterator[str]:
+    """The address of a server on the test's database and Redis."""
+    config = uvicorn.Config(
+        application,
+        port=0,
+        log_level="warning",
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert eventually(lambda: server.started or not thread.is_alive()) and server.started
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(20)
+
+
+@pytest.fixture
+def job(transactional_db: None) -> Job:
+    """A running job on two nodes."""
+    return make_job(status="RUNNING", num_nodes=2)
+
+
+@pytest.fixture
+def attempt(job: Job) -> Attempt:
+    """Its open attempt."""
+    return make_attempt(job)
+
+
+@pytest.fixture
+def post(attempt: Attempt) -> Callable[..., dict[str, int]]:
+    """Post frames as the attempt's runner does."""
+    token = attempt_token(attempt.job_id, attempt.number)
+    return lambda *frames: ingest_frames(attempt.pk, token, body(*frames))
+
+
+@pytest.fixture
+def client(web: str, job: Job) -> Iterator[httpx.Client]:
+    """Signed in with a token of a member of the job's project."""
+    _, secret = make_token(make_member(job.project))
+    headers = {"Authorization": f"Bearer {secret}"}
+    with httpx.Client(base_url=web, headers=headers, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+def follow(client: httpx.Client, job: Job) -> Callable[..., Any]:
+    """`with follow(after="1:2") as events`: the events of the job's stream."""
+
+    @contextmanager
+    def opened(last_event_id: str = "", **query: Any) -> Iterator[Events]:
+        path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/stream"
+        headers = {"Last-Event-ID": last_event_id} if last_event_id else {}
+        with client.stream("GET", path, params=query, headers=headers) as response:
+            assert response.status_code == 200, response.read()
+            yield read_events(response.iter_bytes())
+
+    return opened
+
+
+def texts_of(event: ServerSentEvent) -> list[str]:
+    """The texts of a `line` event."""
+    assert event.event == "line"
+    return [line["text"] for line in json.loads(event.data)]
+
+
+def next_of(events: Events, name: str) -> ServerSentEvent:
+    """The next event called `name`."""
+    return next(event for event in events if event.event == name)

@@ -1,0 +1,80 @@
+"""The web process alone, as a process of its own on the test's database and Redis."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+from django.conf import settings
+from django.db import connection
+
+from tests.waiting import eventually
+
+# As the portal's own web process does; `uvicorn --fd` takes every socket for a Unix one.
+SERVE = """
+import socket, sys
+import uvicorn
+from monarch_portal.asgi import application
+config = uvicorn.Config(application, log_level="warning", lifespan="off", ws="none")
+uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
+"""
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+class WebProcess:
+    """Serves on one port for its whole life, however often it is killed and started."""
+
+    def __init__(self, home: Path, redis_url: str | None = None) -> None:
+        self._home = home
+        self._redis_url = redis_url or settings.REDIS_URL
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def start(self) -> None:
+        """Start serving; returns when it answers."""
+        descriptor = self._listener.fileno()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(descriptor)],
+            cwd=CHECKOUT,
+            env=self._environment(),
+            pass_fds=[descriptor],
+        )
+        assert eventually(self._answers, timeout_s=60)
+
+    def kill(self) -> None:
+        """SIGKILL; nothing if it does not run."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def close(self) -> None:
+        """Kill it and free its port."""
+        self.kill()
+        self._listener.close()
+
+    def _environment(self) -> dict[str, str]:
+        database = connection.settings_dict
+        address = f"{database['USER']}:{database['PASSWORD']}@/{database['NAME']}"
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self._home),
+            "DJANGO_SETTINGS_MODULE": "monarch_portal.settings",
+            "DATABASE_URL": f"postgresql://{address}?host={quote(str(database['HOST']))}",
+            "REDIS_URL": self._redis_url,
+            "MPORTAL_HOME": str(self._home),
+            "SECRET_KEY": settings.SECRET_KEY,
+        }
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=2).is_success
+        except httpx.TransportError:
+            return False
