@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/.installed-$(shell { cat requirements.lock; sed '/^\[tool\.
 # Like production, so that Django's own checks see what users of a real server get.
 AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	REDIS_URL=redis://127.0.0.1:1 MPORTAL_URL=https://portal.example.org \
-	SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
+	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run stop demo status env test lint types format features bench browsers lock reset clean
@@ -64,9 +64,9 @@ bench: setup ## Measure: make bench NAME=submit_latency
 	@test -n "$(NAME)" || { echo "Which one? make bench NAME=..., see bench/README.md"; exit 2; }
 	@$(BIN)/python -m bench.$(NAME) $(ARGS)
 
-lock: setup ## Choose the versions of all dependencies anew (needs uv)
+lock: ## Write requirements.lock after pyproject.toml (needs uv; ARGS=--upgrade)
 	uv pip compile pyproject.toml --all-extras --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --no-annotate --upgrade -o requirements.lock
+		--no-emit-index-url --no-header --no-annotate $(ARGS) -o requirements.lock
 
 reset: stop ## Remove all data of this checkout's portal; asks first
 	@deploy/reset "$(BIN)"

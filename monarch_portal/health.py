@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import redis
 from django.conf import settings
@@ -22,9 +23,14 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
     """200 when database and Redis answer, 503 otherwise; the body tells which does not."""
-    parts = {"database": _database_answers(), "redis": _redis_answers()}
-    body = {name: "ok" if answers else "unavailable" for name, answers in parts.items()}
-    return JsonResponse(body, status=200 if all(parts.values()) else 503)
+    missing = unavailable_parts()
+    body = {name: "unavailable" if name in missing else "ok" for name in PARTS}
+    return JsonResponse(body, status=503 if missing else 200)
+
+
+def unavailable_parts() -> list[str]:
+    """What this process needs and does not reach now."""
+    return [name for name, answers in PARTS.items() if not answers()]
 
 
 def _database_answers() -> bool:
@@ -46,3 +52,6 @@ def _redis_answers() -> bool:
         return False
     finally:
         client.close()
+
+
+PARTS: dict[str, Callable[[], bool]] = {"database": _database_answers, "redis": _redis_answers}

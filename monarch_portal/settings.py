@@ -127,17 +127,15 @@ LOGGING = logging_config(env_str("MPORTAL_LOG_LEVEL", "INFO"))
 # --- Database -------------------------------------------------------------------------------
 _database = database_from_url(_database_url or _home.postgres.url())
 DATABASES = {"default": _database}
+# A transaction that was forgotten open must not hold its rows for ever.
+_database["OPTIONS"]["options"] = (
+    "-c idle_in_transaction_session_timeout=60000 -c lock_timeout=10000"
+)
 # Requests and steps run in threads; the pool bounds what they hold, and holds nothing when idle.
-_database["OPTIONS"] |= {
-    "pool": {
-        "min_size": 0,
-        "max_size": env_int("MPORTAL_DATABASE_CONNECTIONS", 12),
-        "max_idle": 60,
-        "timeout": 10,
-    },
-    # A transaction that was forgotten open must not hold its rows for ever.
-    "options": "-c idle_in_transaction_session_timeout=60000 -c lock_timeout=10000",
-}
+_connections = env_int("MPORTAL_DATABASE_CONNECTIONS", 12)
+if _connections:
+    _pool = {"min_size": 0, "max_size": _connections, "max_idle": 60, "timeout": 10}
+    _database["OPTIONS"]["pool"] = _pool
 
 # --- Background -----------------------------------------------------------------------------
 globals().update(
@@ -152,7 +150,7 @@ if not SECRET_KEY and MPORTAL_EMBEDDED:
     SECRET_KEY = _home.secret_key or secrets.token_urlsafe(50)
 _own_host = urlsplit(MPORTAL_URL).hostname or ""
 _https = MPORTAL_URL.startswith("https://")
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", [*LOOPBACK_HOSTS, _own_host])
+ALLOWED_HOSTS = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host])]
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [MPORTAL_URL] if _https else [])
 SECURE_SSL_REDIRECT = env_bool("SECURE_SSL_REDIRECT", default=_https)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]

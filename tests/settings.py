@@ -7,16 +7,13 @@ from tests.embedded_servers import SERVERS
 os.environ["DATABASE_URL"] = SERVERS.postgres.url()
 os.environ["REDIS_URL"] = SERVERS.redis.url
 os.environ["MPORTAL_HOME"] = str(SERVERS.root / "home")
+# Each test's connection is its own, and must be gone when its database is dropped.
+os.environ["MPORTAL_DATABASE_CONNECTIONS"] = "0"
 os.environ["SECRET_KEY"] = "only-for-tests-" * 4
 
 from monarch_portal.settings import *  # noqa: F403
-from monarch_portal.settings import DATABASES
 
-# Each test's connection is its own, and must be gone when its database is dropped.
-DATABASES["default"]["OPTIONS"].pop("pool")
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MPORTAL_LOCAL_BACKEND = True
 # Hints of the code under test go nowhere; a test of the broker makes an app of its own.
 CELERY_BROKER_URL = "memory://"
-# Nothing is collected in a checkout; WhiteNoise would warn that the folder is missing.
-STATIC_ROOT = None
