@@ -1,9 +1,11 @@
-"""A portal that only takes frames: it stores, checks and acknowledges them, or misbehaves to order."""
+"""A portal that only takes frames: stores and acknowledges them, or misbehaves to order."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -115,8 +117,9 @@ class FakeIngest:
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
                 time.sleep(ingest.delay_s)
+                answer: dict[str, Any] = {}
                 if self.headers["Authorization"] != f"Bearer {ingest.token}":
-                    status, answer = 401, {}
+                    status = 401
                 else:
                     status, answer = ingest.take(body)
                 if ingest.lost_answers and status == 200:
@@ -129,7 +132,7 @@ class FakeIngest:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, format: str, *args: Any) -> None:
+            def log_message(self, *_args: Any) -> None:
                 """Stay silent."""
 
         return Handler
@@ -152,7 +155,5 @@ class _Server(ThreadingHTTPServer):
     def server_close(self) -> None:
         super().server_close()
         for request in self._open:
-            try:
-                request.shutdown(2)
-            except OSError:
-                continue
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)

@@ -26,8 +26,8 @@ class Trainer(Actor):
     @endpoint
     def where(self) -> str:
         """Tell where this actor lives."""
-        node = os.environ["SKYPILOT_NODE_RANK"]
-        return f"rank {current_rank().rank} on {socket.gethostname()}, node {node}, pid {os.getpid()}"
+        host, node = socket.gethostname(), os.environ["SKYPILOT_NODE_RANK"]
+        return f"rank {current_rank().rank}: process {os.getpid()} on node {node} ({host})"
 
     @endpoint
     def step(self, number: int) -> int:
@@ -44,12 +44,12 @@ def main() -> int:
     print(f"hello from the driver: {hosts.sizes['hosts']} hosts are attached")
     procs = hosts.spawn_procs(per_host={"procs": PROCS_PER_HOST})
     trainers = procs.spawn("trainers", Trainer)
-    for _, place in trainers.where.call().get(timeout=120).items():
+    for place in trainers.where.call().get(timeout=120).values():
         print(f"  {place}")
 
     size = hosts.sizes["hosts"] * PROCS_PER_HOST
     for number in range(1, ROUNDS + 1):
-        parts = [part for _, part in trainers.step.call(number).get(timeout=60).items()]
+        parts = list(trainers.step.call(number).get(timeout=60).values())
         expected = number * size * (size + 1) // 2
         print(f"round {number}: sum over {len(parts)} ranks = {sum(parts)}, expected {expected}")
         if len(parts) != size or sum(parts) != expected:

@@ -6,16 +6,15 @@ Runs on a thread of its own; what it hears is posted to the main loop.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import functools
 import hmac
 import socket
-import threading
 import time
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import wire
+from monarch_client.runner.event_thread import EventThread
 from monarch_client.runner.frames import number_of
 from monarch_client.runner.node_state import NodeState
 
@@ -37,17 +36,22 @@ class Hub:
         self._goal = attempt.goal
         self._peers: dict[int, asyncio.StreamWriter] = {}
         self._heard_at: dict[int, float] = {}
-        self._loop = asyncio.new_event_loop()
         self._silence_s = place.config.timeouts.peer_silence_s
 
     def open(self) -> None:
         """Listen. OSError if the port cannot be had."""
         listener = self._listen()
-        threading.Thread(target=self._run, args=(listener,), daemon=True, name="hub").start()
+        self._thread = EventThread("hub", functools.partial(self._serve, listener))
+        self._thread.start()
 
     def ask(self, goal: str) -> None:
         """Send a new goal to everybody. From any thread."""
-        self._loop.call_soon_threadsafe(self._set_goal, goal)
+        self._goal = goal
+        self._thread.call(self._send_goal)
+
+    def close(self) -> None:
+        """Hang up and close the port."""
+        self._thread.close()
 
     def _listen(self) -> socket.socket:
         config = self._place.config
@@ -64,17 +68,18 @@ class Hub:
         listener.listen(1024)
         return listener
 
-    def _run(self, listener: socket.socket) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve(listener))
-
     async def _serve(self, listener: socket.socket) -> None:
         has_tls = self._place.config.tls is not None
         context = wire.server_context(self._place.folder.certificates) if has_tls else None
-        await asyncio.start_server(self._talk, sock=listener, ssl=context, limit=wire.LINE_LIMIT)
-        while True:
-            await asyncio.sleep(self._silence_s / 5)
-            self._look_for_silence()
+        server = await asyncio.start_server(
+            self._talk, sock=listener, ssl=context, limit=wire.LINE_LIMIT
+        )
+        try:
+            while True:
+                await asyncio.sleep(self._silence_s / 5)
+                self._look_for_silence()
+        finally:
+            server.close()
 
     def _look_for_silence(self) -> None:
         limit = time.monotonic() - self._silence_s
@@ -97,8 +102,7 @@ class Hub:
         finally:
             if rank is not None and self._peers.get(rank) is writer:
                 del self._peers[rank]
-            with contextlib.suppress(OSError):
-                writer.close()
+            writer.transport.abort()
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
         message = await asyncio.wait_for(wire.receive(reader), _HELLO_TIMEOUT_S)
@@ -123,7 +127,7 @@ class Hub:
 
     async def _send_answer(self, rank: int, number: int, writer: asyncio.StreamWriter) -> None:
         have = self._journal.highest.get(rank, 0)
-        await wire.send(writer, {"number": number, "have": have, "goal": self._goal}, [])
+        await wire.send(writer, {"number": number, "have": have, "goal": self._goal})
 
     def _store(self, rank: int, lines: list[bytes]) -> None:
         """Journal what is new; after a reconnection some may come again."""
@@ -135,12 +139,7 @@ class Hub:
                 raise wire.WireError("frames are missing")
             self._journal.append(rank, last[1], new)
 
-    def _set_goal(self, goal: str) -> None:
-        self._goal = goal
+    def _send_goal(self) -> None:
+        # Written at once, not awaited: so short a message needs no flow control.
         for writer in self._peers.values():
-            self._loop.create_task(_send_goal(writer, goal))
-
-
-async def _send_goal(writer: asyncio.StreamWriter, goal: str) -> None:
-    with contextlib.suppress(OSError):
-        await wire.send(writer, {"goal": goal}, [])
+            wire.write(writer, {"goal": self._goal})

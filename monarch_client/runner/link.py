@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import threading
 import time
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import wire
+from monarch_client.runner.event_thread import EventThread
 from monarch_client.runner.frames import number_of, stored_prefix
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Link:
         self.on_lost: Callable[[], None] = lambda: None
         self._place = place
         self._journal = journal
-        self._loop = asyncio.new_event_loop()
-        self._woken = threading.Event()
+        self._thread = EventThread("link", self._keep_connected)
+        self._is_woken = False
         self._state: dict[str, Any] = {}
         self._number = 0
         self._have = 0
@@ -51,7 +51,12 @@ class Link:
 
     def start(self) -> None:
         """Begin to connect."""
-        threading.Thread(target=self._run, daemon=True, name="link").start()
+        self._journal.on_append = self._wake
+        self._thread.start()
+
+    def close(self) -> None:
+        """Hang up for good."""
+        self._thread.close()
 
     def update(self, state: NodeState) -> None:
         """Have rank 0 know this state, after all frames recorded until now."""
@@ -59,22 +64,16 @@ class Link:
         self._wake()
 
     def _wake(self) -> None:
-        if not self._woken.is_set():
-            self._woken.set()
-            self._loop.call_soon_threadsafe(self._start_work)
+        if not self._is_woken:
+            self._is_woken = True
+            self._thread.call(self._start_work)
 
     def _start_work(self) -> None:
         self._work.set()
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        # Created on this thread: until Python 3.9 they belong to the thread's loop.
+    async def _keep_connected(self) -> None:
         self._work = asyncio.Event()
         self._answered = asyncio.Event()
-        self._journal.on_append = self._wake
-        self._loop.run_until_complete(self._keep_connected())
-
-    async def _keep_connected(self) -> None:
         pause_s = _FIRST_PAUSE_S
         while True:
             started_at = time.monotonic()
@@ -113,8 +112,8 @@ class Link:
             self._silence_s,
         )
         tasks = {
-            self._loop.create_task(self._listen(reader)),
-            self._loop.create_task(self._speak(writer)),
+            asyncio.ensure_future(self._listen(reader)),
+            asyncio.ensure_future(self._speak(writer)),
         }
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -124,7 +123,8 @@ class Link:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            writer.close()
+            # Nothing is left to say, or nobody listens.
+            writer.transport.abort()
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         while True:
@@ -142,7 +142,7 @@ class Link:
         hello = {"rank": rank, "token": config.token, "attempt_id": config.attempt_id}
         await self._exchange(writer, {"hello": hello}, [])
         while not self._is_delivered:
-            self._woken.clear()
+            self._is_woken = False
             self._work.clear()
             if not await self._report(writer):
                 continue

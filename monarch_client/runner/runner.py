@@ -108,9 +108,9 @@ class Runner:
         from monarch_client.runner.hub import Hub  # noqa: PLC0415
 
         hub = Hub(self._place, self._journal, attempt)
-        attempt.ask_peers = hub.ask
         try:
             hub.open()
+            attempt.ask_peers = hub.ask
         except (OSError, ValueError) as error:
             where = f"{self._config.address_of(0)}:{self._config.hub_port}"
             self._node.give_up(f"rank 0 cannot listen for the others on {where}: {error}")

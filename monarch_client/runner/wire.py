@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
-    from typing import Any
+    from typing import Any, Sequence
 
 # A frame has at most 32 KiB of text, each byte at most six characters of JSON.
 LINE_LIMIT = 1024 * 1024
@@ -30,10 +30,19 @@ class Message(NamedTuple):
     lines: list[bytes]
 
 
-async def send(writer: asyncio.StreamWriter, fields: dict[str, Any], lines: list[bytes]) -> None:
-    """Write a message and wait until the connection has taken it."""
+def write(
+    writer: asyncio.StreamWriter, fields: dict[str, Any], lines: Sequence[bytes] = ()
+) -> None:
+    """Write a message without waiting until the connection takes it."""
     head = json.dumps({**fields, "frames": len(lines)}).encode("ascii") + b"\n"
     writer.write(head + b"".join(lines))
+
+
+async def send(
+    writer: asyncio.StreamWriter, fields: dict[str, Any], lines: Sequence[bytes] = ()
+) -> None:
+    """Write a message and wait until the connection has taken it."""
+    write(writer, fields, lines)
     await writer.drain()
 
 

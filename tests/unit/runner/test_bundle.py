@@ -11,7 +11,6 @@ import pytest
 from monarch_client.runner.bundle import build
 
 
-
 def pythons() -> set[str]:
     """This interpreter, and the oldest supported one where there is one."""
     oldest = shutil.which("python3.8") or sys.executable

@@ -33,6 +33,11 @@ def test_timers_fire_by_time_and_not_when_cancelled() -> None:
 
 def test_a_call_made_by_a_call_is_made_too() -> None:
     loop, seen = MainLoop(), []
-    loop.post(lambda: loop.post(lambda: (seen.append("inner"), loop.stop())))
+
+    def inner() -> None:
+        seen.append("inner")
+        loop.stop()
+
+    loop.post(lambda: loop.post(inner))
     loop.run()
     assert seen == ["inner"]

@@ -161,5 +161,3 @@ def test_processes_of_a_dead_runner_are_found_by_their_mark(
     process = marked()
     wait_until(lambda: processes.marked_processes(tmp_path) == [process.pid])
     assert processes.marked_processes(tmp_path / "other") == []
-
-

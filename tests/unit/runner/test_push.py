@@ -115,9 +115,7 @@ def test_a_refused_frame_is_replaced_and_the_rest_arrive(
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_a_final_refusal_ends_the_pushing(
-    tmp_path: Path, ingest: FakeIngest, status: int
-) -> None:
+def test_a_final_refusal_ends_the_pushing(tmp_path: Path, ingest: FakeIngest, status: int) -> None:
     ingest.faults = [status]
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
