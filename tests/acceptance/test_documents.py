@@ -1,0 +1,38 @@
+"""What the documents tell a newcomer to do works as it stands there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.portal_process import CHECKOUT
+
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def first_block(document: str, language: str) -> str:
+    """The first block of code in a language."""
+    blocks = BLOCK.findall((CHECKOUT / document).read_text())
+    return next(code for found, code in blocks if found == language)
+
+
+@pytest.mark.monarch
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [("README.md", "hello from this process"), ("docs/tutorial/first-job.md", "sum: 14")],
+)
+def test_the_job_in_a_document_runs_as_it_is_printed(portal, tmp_path: Path, document, expected):
+    (tmp_path / "hello.py").write_text(first_block(document, "python"))
+    (tmp_path / "job.yaml").write_text(first_block(document, "yaml"))
+    done = portal.mportal("submit", "-F", "-f", str(tmp_path / "job.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert expected in done.stdout
+
+
+def test_the_plain_job_of_the_guide_is_accepted(portal, tmp_path: Path):
+    (tmp_path / "job.yaml").write_text(first_block("docs/howto/plain-job.md", "yaml"))
+    done = portal.mportal("submit", "-q", "-f", str(tmp_path / "job.yaml"))
+    assert done.returncode == 0, done.stderr
+    assert portal.mportal("cancel", done.stdout.strip()).returncode == 0
