@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -12,7 +11,7 @@ from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
 
 
-@extend_schema_field(OpenApiTypes.ANY)
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
 class SpecField(serializers.Field[Any, Any, Any, Any]):
     """A specification as text or as an object."""
 

@@ -67,10 +67,7 @@ class SpecView(JobView):
 
     def source(self) -> str | dict[str, Any]:
         """The specification as it was sent."""
-        data: Any = self.request.data
-        if isinstance(data, str):
-            return data
-        source: str | dict[str, Any] = self.parsed(SubmitBody, data)["spec"]
+        source: str | dict[str, Any] = self.parsed(SubmitBody, self.request.data)["spec"]
         return source
 
 
@@ -97,6 +94,7 @@ class JobListView(SpecView):
         parameters=[
             OpenApiParameter(
                 "Idempotency-Key",
+                {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
                 location=OpenApiParameter.HEADER,
                 description="The same key and body give the same job again, for 24 hours.",
             )

@@ -37,7 +37,7 @@ class BoundedJsonParser(JSONParser):
 
 
 class YamlTextParser(BaseParser):
-    """The text itself: `JobSpec` parses it, so that its errors can name lines."""
+    """The text as it is: `JobSpec` parses it, so that its errors can name lines."""
 
     media_type = "application/yaml"
 
@@ -46,10 +46,10 @@ class YamlTextParser(BaseParser):
         stream: IO[Any],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """The body as text; ParseError when it is not UTF-8."""
+    ) -> dict[str, str]:
+        """What `{"spec": text}` would be in JSON; ParseError when it is not UTF-8."""
         try:
-            return _bounded(stream).decode()
+            return {"spec": _bounded(stream).decode()}
         except UnicodeDecodeError as error:
             raise ParseError(f"The body is not UTF-8 (byte {error.start}).") from None
 

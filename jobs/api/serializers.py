@@ -190,6 +190,16 @@ class MeSerializer(serializers.Serializer[Any]):
     projects = ProjectSerializer(many=True)
 
 
+class ProblemRowSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong with a request. `line`, `suggestion`: only of a specification."""
+
+    path = serializers.CharField(allow_blank=True)
+    code = serializers.CharField()
+    message = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True, required=False)
+    suggestion = serializers.CharField(allow_null=True, required=False)
+
+
 class ProblemSerializer(serializers.Serializer[Any]):
     """Every error (RFC 9457). `code` is stable, `detail` says what to do."""
 
@@ -198,4 +208,4 @@ class ProblemSerializer(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     code = serializers.CharField()
     detail = serializers.CharField()
-    errors = SpecErrorSerializer(many=True, required=False)  # type: ignore[assignment]
+    errors = ProblemRowSerializer(many=True, required=False)  # type: ignore[assignment]
