@@ -29,6 +29,7 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
   state: showConnection,
   end() {
     showConnection("ended");
+    parts.empty.textContent = "No lines were written.";
     refreshSoon();
   },
 });
@@ -116,6 +117,7 @@ bindBar(panel, parts.box, {
   rank(rank) {
     source.rank = rank;
     source.ended = false;
+    parts.empty.textContent = "No lines of this rank yet.";
     begin(start);
   },
   relaid: () => view.following && view.follow(),
