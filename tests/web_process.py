@@ -27,12 +27,26 @@ uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
+def environment(home: Path) -> dict[str, str]:
+    """The environment of one of the portal's processes on the test's database and Redis."""
+    database = connection.settings_dict
+    address = f"{database['USER']}:{database['PASSWORD']}@/{database['NAME']}"
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "DJANGO_SETTINGS_MODULE": "monarch_portal.settings",
+        "DATABASE_URL": f"postgresql://{address}?host={quote(str(database['HOST']))}",
+        "REDIS_URL": settings.REDIS_URL,
+        "MPORTAL_HOME": str(home),
+        "SECRET_KEY": settings.SECRET_KEY,
+    }
+
+
 class WebProcess:
     """Serves on one port for its whole life, however often it is killed and started."""
 
-    def __init__(self, home: Path, redis_url: str | None = None) -> None:
+    def __init__(self, home: Path) -> None:
         self._home = home
-        self._redis_url = redis_url or settings.REDIS_URL
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -43,7 +57,7 @@ class WebProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVE, str(descriptor)],
             cwd=CHECKOUT,
-            env=self._environment(),
+            env=environment(self._home),
             pass_fds=[descriptor],
         )
         assert eventually(self._answers, timeout_s=60)
@@ -59,19 +73,6 @@ class WebProcess:
         """Kill it and free its port."""
         self.kill()
         self._listener.close()
-
-    def _environment(self) -> dict[str, str]:
-        database = connection.settings_dict
-        address = f"{database['USER']}:{database['PASSWORD']}@/{database['NAME']}"
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self._home),
-            "DJANGO_SETTINGS_MODULE": "monarch_portal.settings",
-            "DATABASE_URL": f"postgresql://{address}?host={quote(str(database['HOST']))}",
-            "REDIS_URL": self._redis_url,
-            "MPORTAL_HOME": str(self._home),
-            "SECRET_KEY": settings.SECRET_KEY,
-        }
 
     def _answers(self) -> bool:
         try:

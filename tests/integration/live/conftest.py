@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,6 +23,12 @@ from tests.frame_bytes import body
 from tests.waiting import eventually
 
 Events = Iterator[ServerSentEvent]
+
+
+@pytest.fixture(autouse=True)
+def blob_store(settings: Any, tmp_path: Path) -> None:
+    """Chunks of these tests lie in a directory of their own."""
+    settings.MEDIA_ROOT = tmp_path / "blobs"
 
 
 @pytest.fixture

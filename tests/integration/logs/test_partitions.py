@@ -19,7 +19,7 @@ NOW = datetime(2031, 5, 6, 12, tzinfo=timezone.utc)
 
 
 def days() -> list[str]:
-    return sorted(day.isoformat() for day in partitions._existing())
+    return sorted(day.isoformat() for day in partitions._existing() if day.year == NOW.year)
 
 
 def table_of(first_line: int) -> str:

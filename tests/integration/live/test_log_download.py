@@ -1,0 +1,64 @@
+"""The log as plain text, over a real server."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from jobs.logs import sealing
+from tests.factories import make_job
+from tests.frame_bytes import frame, lines
+
+
+@pytest.fixture
+def download(client, job):
+    """GET the text of the job's log."""
+    path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/download"
+    return lambda **query: client.get(path, params=query)
+
+
+def test_a_log_is_downloaded_whole_whatever_is_sealed(
+    download, post, attempt, job, monkeypatch
+) -> None:
+    monkeypatch.setattr("jobs.api.log_views._DOWNLOAD_LINES", 100)
+    monkeypatch.setattr(sealing, "CHUNK_BYTES", 1)
+    post(*lines(1, 250))
+    sealing.seal(attempt.pk)
+    post(*lines(251, 333))
+    answer = download()
+    assert answer.text == "".join(f"[0] r0 s{seq}\n" for seq in range(1, 334))
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert f'filename="job-{job.pk}.log"' in answer.headers["Content-Disposition"]
+
+
+def test_ranks_are_named_unless_one_was_asked_for_and_times_when_wanted(download, post) -> None:
+    post(frame(1), frame(1, rank=1), frame(2))
+    assert download().text == "[0] r0 s1\n[1] r1 s1\n[0] r0 s2\n"
+    assert download(rank=1).text == "r1 s1\n"
+    assert download(rank=1, times="true").text == "2023-11-14T22:13:20.010Z r1 s1\n"
+
+
+def test_the_pieces_of_a_long_line_are_one_line_again(download, post) -> None:
+    post(
+        frame(1, text="a", more=True),
+        frame(2, text="b", more=True),
+        frame(1, rank=1),
+        frame(3, text="c"),
+        frame(4, text="cut", more=True),
+    )
+    assert download(rank=0).text == "abc\ncut\n"
+    assert download().text == "[0] ab\n[1] r1 s1\n[0] c\n[0] cut\n"
+
+
+def test_an_empty_log_is_an_empty_text(download, attempt) -> None:
+    answer = download()
+    assert (answer.status_code, answer.text) == (200, "")
+
+
+def test_strangers_and_nobody_get_no_text(client, web, job) -> None:
+    path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/download"
+    assert httpx.get(web + path).status_code == 401
+    other = make_job()
+    path = f"/api/v1/projects/{other.project.slug}/jobs/{other.pk}/logs/download"
+    assert client.get(path).status_code == 404
