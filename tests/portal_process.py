@@ -56,7 +56,7 @@ class PortalProcess:
         """Run the command line as the portal's first user."""
         mportal = str(Path(sys.executable).with_name("mportal"))
         account = {"MPORTAL_URL": self.url, "MPORTAL_TOKEN": self.token}
-        return self._run([mportal, *arguments], **account, **environment)
+        return self._run([mportal, *arguments], **{**account, **environment})
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a `manage.py` command on this portal's data."""
