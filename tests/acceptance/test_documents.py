@@ -31,8 +31,8 @@ def test_the_job_in_a_document_runs_as_it_is_printed(portal, tmp_path: Path, doc
     assert expected in done.stdout
 
 
-def test_the_plain_job_of_the_guide_is_accepted(portal, tmp_path: Path):
-    (tmp_path / "job.yaml").write_text(first_block("docs/howto/plain-job.md", "yaml"))
-    done = portal.mportal("submit", "-q", "-f", str(tmp_path / "job.yaml"))
-    assert done.returncode == 0, done.stderr
-    assert portal.mportal("cancel", done.stdout.strip()).returncode == 0
+def test_the_plain_job_of_the_guide_is_accepted(portal):
+    spec = first_block("docs/howto/plain-job.md", "yaml")
+    with portal.client() as client:
+        answer = client.post("/api/v1/projects/default/jobs/validate", json={"spec": spec})
+    assert answer.json()["errors"] == []
