@@ -4,6 +4,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from jobs.api.body_limit import BodyLimit
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 
-application = get_asgi_application()
+application = BodyLimit(get_asgi_application())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 
 def broker_url(redis_url: str) -> str:
@@ -12,7 +12,7 @@ def broker_url(redis_url: str) -> str:
     if parts.scheme != "unix":
         return redis_url
     database = parse_qs(parts.query).get("db", ["0"])[0]
-    password = f":{quote(parts.password, safe='')}@" if parts.password else ""
+    password = f":{quote(unquote(parts.password), safe='')}@" if parts.password else ""
     return f"redis+socket://{password}{parts.path}?virtual_host={database}"
 
 

@@ -122,6 +122,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 # Sealed logs and other blobs, through Django's default storage: files unless STORAGES says else.
 MEDIA_ROOT = MPORTAL_HOME / "blobs"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+MPORTAL_UPLOAD_MAX_BYTES = env_int("MPORTAL_UPLOAD_MAX_BYTES", 512 * 1024 * 1024)
 LOGGING = logging_config(env_str("MPORTAL_LOG_LEVEL", "INFO"))
 
 # --- Database -------------------------------------------------------------------------------

@@ -24,9 +24,8 @@ class SessionServers:
         log = self.root / "server.log"
         data = self.root / "postgres" / "data"
         copies = self.root / "binaries"
-        self.postgres = PostgresPaths(
-            data, self.root / "pg", log, self.root / "postgres-password", copies
-        )
+        secrets = (self.root / "postgres-password", self.root / "postgres-admin-password")
+        self.postgres = PostgresPaths(data, self.root / "pg", log, *secrets, copies)
         secret_in(self.postgres.secret)  # settings want the password before the server starts
         self.redis = RedisPaths(self.root / "redis", log, copies)
         self._account = server_account(data.parent, os.getpid() % len(SERVER_IDS))

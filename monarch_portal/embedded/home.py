@@ -86,6 +86,7 @@ class Home:
             sockets=self.sockets / "postgres",
             log=self.logs / "postgres.log",
             secret=self.path / "postgres-password",
+            admin_secret=self.path / "postgres-admin-password",
             copies=self.binaries,
         )
 

@@ -7,9 +7,7 @@ supervisor's business.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,13 +17,13 @@ import psycopg
 from psycopg import sql
 
 from monarch_portal.embedded import binaries, child
-from monarch_portal.embedded.account import Account, borrowed_account
+from monarch_portal.embedded.account import Account
 from monarch_portal.embedded.child import Process
-from monarch_portal.embedded.errors import DataVersionError, EmbeddedError, ServerStartError
-from monarch_portal.embedded.private_files import make_private, secret_in, write_owned
+from monarch_portal.embedded.errors import ServerStartError
+from monarch_portal.embedded.postgres_data import check_version, make_data
+from monarch_portal.embedded.private_files import make_private, secret_in
 from monarch_portal.embedded.server_paths import DATABASE, PostgresPaths
 
-MAJOR_VERSION = "18"
 START_TIMEOUT_S = 60.0
 STOP_PATIENCE_S = 20.0
 LEFTOVER_PATIENCE_S = 2.0
@@ -70,8 +68,8 @@ class PostgresServer:
         """
         make_private(self._paths.sockets, self._account)
         if not self._paths.data.exists():
-            self._make_data()
-        self._check_version()
+            make_data(self._bin, self._paths, self._account, durable=self._durable)
+        check_version(self._paths.data)
         self._clear_leftovers()
         self.process = child.start(self._program())
         if not child.wait_until_ready(self.process, self._answers, timeout_s=START_TIMEOUT_S):
@@ -101,82 +99,37 @@ class PostgresServer:
             on_orphaned=signal.SIGINT,
         )
 
-    def _make_data(self) -> None:
-        """Run initdb beside the final place, and move the result there when it is complete."""
-        home = self._paths.data.parent
-        make_private(home, self._account)
-        unfinished = home / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        self._initdb(unfinished, secret_in(self._paths.secret))
-        unfinished.rename(self._paths.data)
-
-    def _initdb(self, target: Path, password: str) -> None:
-        account = borrowed_account() if self._account.changes else self._account
-        # The borrowed account must get through to its directory while initdb runs.
-        work = target.parent
-        make_private(work, account)
-        password_file = work / "initdb-password"
-        write_owned(password_file, password, account)
-        switch = account.changes
-        try:
-            done = subprocess.run(
-                self._initdb_argv(target, password_file),
-                cwd="/",
-                env={"PATH": os.defpath, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                user=account.uid if switch else None,
-                group=account.gid if switch else None,
-                extra_groups=[] if switch else None,
-            )
-        finally:
-            password_file.unlink()
-        if done.returncode:
-            raise EmbeddedError(f"initdb failed:\n{done.stderr.decode(errors='replace').strip()}")
-        _give(work, self._account)
-
-    def _initdb_argv(self, target: Path, password_file: Path) -> list[str]:
-        argv = [str(self._bin / "initdb"), f"--pgdata={target}", f"--username={DATABASE}"]
-        argv += ["--auth=scram-sha-256", f"--pwfile={password_file}", "--encoding=UTF8"]
-        argv += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        return argv if self._durable else [*argv, "--no-sync"]
-
-    def _check_version(self) -> None:
-        version = (self._paths.data / "PG_VERSION").read_text().strip()
-        if version != MAJOR_VERSION:
-            raise DataVersionError(
-                f"{self._paths.data} was written by PostgreSQL {version}, this release brings "
-                f"{MAJOR_VERSION}. Start the release that wrote it, save the database with "
-                f"pg_dump, move the directory away, start this release, load the dump with psql."
-            )
-
     def _clear_leftovers(self) -> None:
         """End what a killed portal left of this server, and remove its lock files.
 
         The server would take the numbers in them for its own even when zombies or strangers have
         them. The instance lock is what tells that no living portal uses the data.
         """
+        data = self._paths.data.resolve()
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            if _gone(self._paths.data):
+            if _gone(data):
                 break
-            for pid in _working_in(self._paths.data):
+            for pid in _working_in(data):
                 os.kill(pid, number)
         for lock in (self._paths.data / "postmaster.pid", *self._paths.sockets.glob(".s.PGSQL.*")):
             lock.unlink(missing_ok=True)
 
     def _answers(self) -> bool:
         try:
-            psycopg.connect(self._paths.url("postgres"), connect_timeout=5).close()
+            psycopg.connect(self._paths.admin_url, connect_timeout=5).close()
         except psycopg.OperationalError:
             return False
         return True
 
     def _make_database(self) -> None:
-        with psycopg.connect(self._paths.url("postgres"), autocommit=True) as connection:
-            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
-            if found.fetchone() is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        """Make the portal's role, which may do nothing outside its databases, and its database."""
+        name, password = sql.Identifier(DATABASE), sql.Literal(secret_in(self._paths.secret))
+        with psycopg.connect(self._paths.admin_url, autocommit=True) as admin:
+            if not admin.execute("SELECT FROM pg_roles WHERE rolname = %s", [DATABASE]).rowcount:
+                role = sql.SQL("CREATE ROLE {} LOGIN CREATEDB PASSWORD {}")
+                admin.execute(role.format(name, password))
+            if not admin.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).rowcount:
+                admin.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(name, name))
 
 
 def _working_in(directory: Path) -> Iterator[int]:
@@ -194,10 +147,3 @@ def _gone(directory: Path) -> bool:
             return False
         time.sleep(0.05)
     return True
-
-
-def _give(tree: Path, account: Account) -> None:
-    if os.geteuid() != 0:
-        return
-    for path in (tree, *tree.rglob("*")):
-        os.chown(path, account.uid, account.gid, follow_symlinks=False)

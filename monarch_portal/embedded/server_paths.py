@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+# The portal's database, and its role; the superuser is for making those two.
 DATABASE = "mportal"
+ADMIN = "postgres"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,7 @@ class PostgresPaths:
     sockets: Path
     log: Path
     secret: Path
+    admin_secret: Path
     copies: Path
 
     @property
@@ -26,9 +29,15 @@ class PostgresPaths:
 
     def url(self, database: str = DATABASE) -> str:
         """What DATABASE_URL would hold for this server."""
-        return (
-            f"postgresql://{DATABASE}:{self.password}@/{database}?host={quote(str(self.sockets))}"
-        )
+        return self._url(DATABASE, self.password, database)
+
+    @property
+    def admin_url(self) -> str:
+        """The URL of the superuser, who makes the portal's role and database."""
+        return self._url(ADMIN, self.admin_secret.read_text().strip(), "postgres")
+
+    def _url(self, role: str, password: str, database: str) -> str:
+        return f"postgresql://{role}:{password}@/{database}?host={quote(str(self.sockets))}"
 
 
 @dataclass(frozen=True, slots=True)

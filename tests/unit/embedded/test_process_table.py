@@ -1,0 +1,54 @@
+"""Finding what a killed portal left running, and nobody else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from monarch_portal.embedded import process_table
+from monarch_portal.embedded.process_table import ProcessRecord
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_what_was_written_down_is_found_again(tmp_path, sleeper):
+    table = tmp_path / "processes.json"
+    process_table.write_table(table, {"web": sleeper.pid})
+    assert [record.name for record in process_table.living(table)] == ["web"]
+
+
+def test_a_number_that_passed_to_a_stranger_is_not_ours(sleeper):
+    record = ProcessRecord("web", sleeper.pid, started=1)
+    assert not record.lives
+
+
+def test_a_zombie_does_not_live(sleeper):
+    record = ProcessRecord.of("web", sleeper.pid)
+    sleeper.kill()
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
+    assert not record.lives
+
+
+def test_orphans_are_ended_and_strangers_left_alone(tmp_path, sleeper):
+    table = tmp_path / "processes.json"
+    process_table.write_table(table, {"web": sleeper.pid})
+    ended = process_table.end_orphans(table)
+    assert [record.pid for record in ended] == [sleeper.pid]
+    assert sleeper.wait(5) == -15
+    assert not table.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", '[{"name": "web"}]'])
+def test_a_table_that_can_not_be_read_holds_nothing(tmp_path, text):
+    table = tmp_path / "processes.json"
+    table.write_text(text)
+    assert process_table.living(table) == []

@@ -1,0 +1,47 @@
+"""The portal's own log lines."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+from monarch_portal.logging_config import JsonFormatter
+
+
+def record(level: int = logging.INFO, **extra: object) -> logging.LogRecord:
+    made = logging.makeLogRecord({"name": "jobs.x", "levelno": level, "msg": "it is %s"} | extra)
+    made.levelname = logging.getLevelName(level)
+    made.args = ("done",)
+    return made
+
+
+def test_a_line_is_one_json_object_with_the_calls_extras():
+    line = json.loads(JsonFormatter().format(record(action="job_moved", job=42)))
+    assert line.pop("time").endswith("+00:00")
+    assert line == {
+        "level": "info",
+        "logger": "jobs.x",
+        "message": "it is done",
+        "action": "job_moved",
+        "job": 42,
+    }
+
+
+def test_what_json_can_not_hold_is_shown_as_its_repr():
+    assert json.loads(JsonFormatter().format(record(thing={1})))["thing"] == "{1}"
+
+
+def test_a_request_with_its_headers_never_gets_into_the_log():
+    assert "request" not in json.loads(JsonFormatter().format(record(request="Authorization")))
+
+
+def test_an_error_shows_its_traceback_and_a_warning_its_last_line():
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        caught = sys.exc_info()
+    error = json.loads(JsonFormatter().format(record(logging.ERROR, exc_info=caught)))
+    warning = json.loads(JsonFormatter().format(record(logging.WARNING, exc_info=caught)))
+    assert error["exception"].startswith("Traceback")
+    assert warning["exception"] == "ValueError: broken"
