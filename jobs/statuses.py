@@ -131,3 +131,7 @@ class EventKind(TextChoices):
     STATUS = "status", "Status"
     ACTION = "action", "Action"
     NOTE = "note", "Note"
+
+
+# The verb of the note that holds what a runner left as evidence of a failure.
+EVIDENCE = "evidence"

@@ -16,7 +16,7 @@ from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
 from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, AttemptStage
-from jobs.statuses import StageName, StopReason
+from jobs.statuses import EVIDENCE, StageName, StopReason
 from jobs.wakeups import wake_on_commit
 
 _DETAIL_CHARS = 500
@@ -85,5 +85,5 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
         ended_at=at, failure=failure
     )
     if evidence := storable(report.get("evidence") or "", _MESSAGE_CHARS):
-        record_note(attempt.job, f"The runner's evidence:\n{evidence}", attempt)
+        record_note(attempt.job, evidence, attempt, verb=EVIDENCE)
     wake_on_commit("running", attempt.job_id)

@@ -21,7 +21,9 @@ def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
     publish_on_commit(job)
 
 
-def record_note(job: Job, message: str, attempt: Attempt | None = None) -> None:
-    """Note something the portal saw or did by itself."""
-    JobEvent.objects.create(job=job, attempt=attempt, kind=EventKind.NOTE, message=message)
+def record_note(job: Job, message: str, attempt: Attempt | None = None, *, verb: str = "") -> None:
+    """Note something the portal saw or did by itself. `verb`: by what a reader finds it again."""
+    JobEvent.objects.create(
+        job=job, attempt=attempt, kind=EventKind.NOTE, verb=verb, message=message
+    )
     publish_on_commit(job)

@@ -30,7 +30,7 @@ run: |
       def hello(self) -> str:
           return f"hello from rank {current_rank().rank}"
 
-  procs = meshes.workers.spawn_procs(per_host={"procs": 2})
+  procs = meshes.trainers.spawn_procs(per_host={"procs": 2})
   greeters = procs.spawn("greeters", Greeter)
   for point, words in greeters.hello.call().get():
       print(point, words, flush=True)
@@ -38,7 +38,7 @@ run: |
   python driver.py
 
 portal:
-  meshes: {workers: 2}
+  meshes: {trainers: 2}
 """
 
 PLAIN = """\

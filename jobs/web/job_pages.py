@@ -9,8 +9,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor, project_for
-from jobs.readers.job_history import job_history
+from jobs.readers.job_history import EventView, job_history
 from jobs.readers.job_page import AttemptView, JobPage, job_page
+from jobs.statuses import EVIDENCE
 from jobs.web.access import signed_in
 from jobs.web.frame import render_page
 
@@ -45,14 +46,15 @@ def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str
     """All that the page's templates read; `attempt` is a number, or empty for the newest."""
     found = job_page(actor, slug, job_id)
     shown = _attempt_of(found, attempt)
+    events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
     ranks = range(found.job.num_nodes)
     return {
         "page": found,
         "job": found.job,
         "attempt": shown,
         "is_newest": shown is None or shown == found.attempts[0],
-        "evidence": _evidence(shown) if found.job.is_final else "",
-        "events": job_history(actor, slug, job_id, limit=EVENTS_SHOWN),
+        "evidence": _evidence(shown, events),
+        "events": events,
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
         "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
     }
@@ -68,7 +70,8 @@ def _attempt_of(found: JobPage, number: str) -> AttemptView | None:
     raise Http404(f"This job has no attempt {number[:12]}.")
 
 
-def _evidence(attempt: AttemptView | None) -> str:
-    """What the failing stage left behind: the last lines of an error, as a rule."""
-    stages = attempt.stages if attempt else []
-    return next((stage.failure for stage in stages if stage.failure), "")
+def _evidence(attempt: AttemptView | None, events: list[EventView]) -> str:
+    """What the attempt's runner left to show why it failed: the last lines of an error, mostly."""
+    number = attempt.number if attempt else None
+    found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)
+    return next((event.message for event in found), "")
