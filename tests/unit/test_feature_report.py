@@ -16,7 +16,7 @@ def report(nodeid: str, outcome: str, *features: str) -> pytest.TestReport:
         nodeid=nodeid,
         location=("", 0, ""),
         keywords={},
-        outcome=outcome,  # type: ignore[arg-type]
+        outcome=outcome,
         longrepr=None,
         when="call",
         user_properties=[("feature", feature) for feature in features],
