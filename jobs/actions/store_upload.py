@@ -20,8 +20,6 @@ from jobs.permissions import Actor, Verb, require
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError
 from monarch_client.sync import archive
 
-DEFAULT_MOST_BYTES = 512 * 1024**2
-
 
 def store_upload(actor: Actor, project: Project, chunks: Iterable[bytes]) -> Upload:
     """Keep the tar.gz that `chunks` make up, and let `project` use it.
@@ -61,7 +59,7 @@ def _draft() -> Iterator[IO[bytes]]:
 
 
 def _receive(draft: IO[bytes], chunks: Iterable[bytes]) -> str:
-    most = getattr(settings, "MPORTAL_UPLOAD_MAX_BYTES", DEFAULT_MOST_BYTES)
+    most: int = settings.MPORTAL_UPLOAD_MAX_BYTES
     digest, size = hashlib.sha256(), 0
     for chunk in chunks:
         size += len(chunk)

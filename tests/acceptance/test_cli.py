@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.portal_process import CHECKOUT, PortalProcess
@@ -137,6 +138,11 @@ def test_what_login_keeps_is_used_afterwards(portal, tmp_path):
     assert login.returncode == 0, login.stderr
     assert portal.mportal("whoami", "-q", **nothing).stdout == "admin\n"
     assert portal.mportal("project", "ls", "-q", **nothing).stdout == "default\n"
+
+
+def test_a_body_no_endpoint_takes_is_refused_before_anyone_is_asked_who_they_are(portal):
+    answer = httpx.post(f"{portal.url}/api/v1/tokens", content=b"x" * 6_000_000)
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
 @pytest.mark.feature("P3.1")
