@@ -24,7 +24,7 @@ COLUMNS = {
     "NODES": lambda job: str(job.num_nodes),
     "USER": lambda job: job.submitted_by,
     "AGE": lambda job: age(job.created_at),
-    "WHY": lambda job: job.wait_message or job.stop_reason,
+    "WHY": lambda job: _why(job),
 }
 
 
@@ -129,7 +129,7 @@ def _show_job(job: Job, attempts: list[Attempt]) -> None:
     facts = {
         "Job": f"{job.id} ({job.name})",
         "Status": job.status,
-        "Why": job.wait_message or job.stop_reason,
+        "Why": _why(job),
         "Message": job.message,
         "What to do": job.hint,
         "Exit code": "" if job.exit_code is None else str(job.exit_code),
@@ -158,6 +158,10 @@ def _show_attempt(attempt: Attempt) -> None:
             for w in attempt.workers
         ]
         print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
+
+
+def _why(job: Job) -> str:
+    return "" if job.status == "SUCCEEDED" else job.wait_message or job.stop_reason
 
 
 def _code(code: int | None) -> str:

@@ -38,7 +38,7 @@ def excerpt(text: str, error: SpecError, name: str) -> str:
     place = f"{name}:{error.line}" if error.line else name
     where = f"{place}: {error.path}" if error.path else place
     parts = [f"{where}: {error.message}"]
-    if error.suggestion:
+    if error.suggestion and error.suggestion not in error.message:
         parts.append(f"  Did you mean {error.suggestion}?")
     parts += _lines_around(text.splitlines(), error)
     return "\n".join(parts)

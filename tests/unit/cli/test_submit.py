@@ -122,7 +122,7 @@ def test_errors_are_shown_in_the_file_and_nothing_is_sent(mportal, portal, spec)
     result = mportal("submit", "-f", str(spec))
     assert result.exit_code == 2
     assert f"{spec}:2: runn: " in result.stderr
-    assert "Did you mean run?" in result.stderr
+    assert result.stderr.count("Did you mean run?") == 1
     assert "     2 | runn: echo" in result.stderr
     assert "       | ^^^^" in result.stderr
     assert f"{spec}:3: num_nodes: " in result.stderr
