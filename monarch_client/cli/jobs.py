@@ -17,6 +17,11 @@ project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT,
 job_argument = click.argument("job_id", type=int, metavar="JOB")
 jobs_argument = click.argument("job_ids", type=int, nargs=-1, required=True, metavar="JOB...")
 
+
+def _why(job: Job) -> str:
+    return "" if job.status == "SUCCEEDED" else job.wait_message or job.stop_reason
+
+
 COLUMNS = {
     "ID": lambda job: str(job.id),
     "NAME": lambda job: job.name,
@@ -24,7 +29,7 @@ COLUMNS = {
     "NODES": lambda job: str(job.num_nodes),
     "USER": lambda job: job.submitted_by,
     "AGE": lambda job: age(job.created_at),
-    "WHY": lambda job: _why(job),
+    "WHY": _why,
 }
 
 
@@ -158,10 +163,6 @@ def _show_attempt(attempt: Attempt) -> None:
             for w in attempt.workers
         ]
         print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
-
-
-def _why(job: Job) -> str:
-    return "" if job.status == "SUCCEEDED" else job.wait_message or job.stop_reason
 
 
 def _code(code: int | None) -> str:
