@@ -50,9 +50,9 @@ def actor_of(request: HttpRequest) -> Actor:
 
 
 def attempt_action(
-    request: HttpRequest, action: Callable[[], object], *, done: str, back: str
+    request: HttpRequest, action: Callable[[], object], *, back: str, done: str = ""
 ) -> HttpResponseRedirect:
-    """Run `action` and go `back` with a message: `done`, or what stood in the way."""
+    """Run `action` and go `back`; a message says `done`, or what stood in the way."""
     try:
         action()
     except (NotFoundError, PermissionDeniedError):
@@ -60,5 +60,6 @@ def attempt_action(
     except PortalError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, done)
+        if done:
+            messages.success(request, done)
     return redirect(back)

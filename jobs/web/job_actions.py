@@ -22,8 +22,7 @@ def cancel(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
     """Cancel the job and stay on its page."""
     job = job_for(actor, slug, job_id)
     back = reverse("web:job", args=[slug, job_id])
-    done = f"Job {job_id} is being cancelled."
-    return attempt_action(request, lambda: cancel_job(actor, job), done=done, back=back)
+    return attempt_action(request, lambda: cancel_job(actor, job), back=back)
 
 
 @require_POST

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobs.readers.job_page import AttemptView, StageView
 from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, WorkerStatus
 
 register = template.Library()
@@ -25,6 +26,27 @@ def icon(name: str) -> SafeString:
         static("jobs/icons.svg"),
         name.lower(),
     )
+
+
+_ICON_OF_STAGE = {
+    "active": "running",
+    "done": "succeeded",
+    "failed": "failed",
+    "stopped": "cancelled",
+}
+
+
+@register.simple_tag
+def stage_state(stage: StageView, attempt: AttemptView) -> str:
+    """The stage's state; one that was ended on purpose is "stopped", which is no failure."""
+    on_purpose = attempt.stop_reason == StopReason.CANCELLED_BY_USER
+    return "stopped" if stage.state == "failed" and on_purpose else stage.state
+
+
+@register.simple_tag
+def stage_icon(state: str) -> SafeString:
+    """The sign of a stage in that state."""
+    return icon(_ICON_OF_STAGE.get(state, "pending"))
 
 
 @register.simple_tag

@@ -18,7 +18,7 @@ def test_a_member_cancels_their_own_job_and_stays_on_its_page(member, project):
     job = make_job(project, submitted_by=member.user)
     response = member.post(f"/rl/jobs/{job.pk}/cancel", follow=True)
     assert response.redirect_chain == [(f"/rl/jobs/{job.pk}", 302)]
-    assert f"Job {job.pk} is being cancelled." in text_of(response)
+    assert "Cancelled by mia." in text_of(response)
     assert status_of(job) == JobStatus.CANCELLED
 
 

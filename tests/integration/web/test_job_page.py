@@ -82,6 +82,11 @@ def test_stages_have_states_and_durations(viewer, failed):
     assert "Run : failed 1 m 15 s" in page
 
 
+def test_a_stage_that_was_ended_on_purpose_is_no_failure(viewer, failed):
+    failed.attempts.filter(number=2).update(stop_reason="CANCELLED_BY_USER")
+    assert "Run : stopped" in viewer.text(f"/rl/jobs/{failed.pk}")
+
+
 def test_workers_events_and_spec_are_on_the_page_without_any_script(viewer, failed):
     page = viewer.text(f"/rl/jobs/{failed.pk}/workers")
     assert "127.64.1.11:22222" in page
