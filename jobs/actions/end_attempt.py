@@ -60,8 +60,9 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
 def finish_stopping(job: Job, attempt: Attempt) -> None:
     """End a STOPPING job as its reason says, once nothing of `attempt` runs any more."""
     reason = StopReason(job.stop_reason)
-    # The runner knows only that it was told to stop; the job knows why.
-    Attempt.objects.filter(pk=attempt.pk).update(stop_reason=reason, message=job.message)
+    # A runner that was told to stop does not know why; the job does. Other verdicts stand.
+    told_to_stop = Attempt.objects.filter(pk=attempt.pk, stop_reason=StopReason.CANCELLED_BY_USER)
+    told_to_stop.update(stop_reason=reason, message=job.message)
     release_cluster(attempt)
     move(job, reason.final_status, reason=reason, attempt=attempt, exit_code=attempt.exit_code)
     wake_on_commit("queue")

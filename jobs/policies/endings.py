@@ -9,6 +9,8 @@ from jobs.statuses import RECOVERABLE_REASONS, RETRYABLE_REASONS, StopReason
 
 FIRST_RETRY_DELAY_S = 2.0
 LONGEST_RETRY_DELAY_S = 300.0
+# Beyond the longest delay by far; a job may wait for room some thousand times.
+_MOST_DOUBLINGS = 20
 
 
 class Next(Enum):
@@ -38,4 +40,5 @@ def after(reason: StopReason, *, failures: int, recoveries: int, policy: RetryPo
 
 def retry_delay_s(endings: int) -> float:
     """Seconds before the next try after `endings` bad endings: 2, 4, 8 ... at most 300."""
-    return float(min(LONGEST_RETRY_DELAY_S, FIRST_RETRY_DELAY_S * 2 ** max(0, endings - 1)))
+    doublings = min(max(0, endings - 1), _MOST_DOUBLINGS)
+    return float(min(LONGEST_RETRY_DELAY_S, FIRST_RETRY_DELAY_S * 2**doublings))

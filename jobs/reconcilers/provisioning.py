@@ -13,7 +13,7 @@ from jobs.actions.end_attempt import close_attempt, finish_attempt, release_clus
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, LaunchRequest, UploadSource
-from jobs.errors import BackendError, NoCapacityError
+from jobs.errors import BackendError, NoCapacityError, StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
@@ -38,15 +38,24 @@ def step(job_id: int) -> None:
             return
         jobs = Job.objects.in_status(JobStatus.PROVISIONING).select_related("project")
         job = jobs.filter(pk=job_id).first()
-        if job is not None:
+        if job is None:
+            return
+        try:
             _provision(job)
+        except StaleJobError:
+            # Somebody cancelled it just now; STOPPING goes on from here.
+            return
 
 
 def _provision(job: Job) -> None:
-    attempt = job.attempts.open().select_related("cluster").get()
+    attempt = job.attempts.select_related("cluster").order_by("-number")[0]
     backend = registry.get(job.backend_name)
     cluster = attempt.cluster
     assert cluster is not None  # noqa: S101 - start_attempt makes them together
+    if attempt.ended_at is not None:
+        # We died before storing that it was launched, and its runner's verdict came first.
+        _machines_are_there(job, attempt, cluster)
+        return
     try:
         view = backend.observe(cluster.name)
         if view.phase is ClusterPhase.GONE:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.actions.start_attempt import start_attempt
 from jobs.backends import registry
-from jobs.errors import StaleJobError
+from jobs.errors import BackendError, StaleJobError
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.models import Cluster, Job
@@ -67,10 +67,17 @@ def load_snapshot() -> Snapshot:
         .values_list("backend_name", "nodes")
     )
     capacity = {
-        name: Capacity(registry.get(name).capacity_nodes(), used.get(name, 0))
-        for name in {job.backend_name for job in queued}
+        name: _capacity_of(name, used.get(name, 0)) for name in {job.backend_name for job in queued}
     }
     return Snapshot(queued, capacity)
+
+
+def _capacity_of(backend_name: str, used: int) -> Capacity:
+    try:
+        return Capacity(registry.get(backend_name).capacity_nodes(), used)
+    except BackendError as error:
+        # Its jobs wait; those of other backends go on.
+        return Capacity(0, used, problem=error.message)
 
 
 def _carry_out(decision: Decision) -> None:
@@ -82,6 +89,9 @@ def _carry_out(decision: Decision) -> None:
         _act(job, decision)
     except StaleJobError:
         log.info("job moved meanwhile", extra={"action": "plan_stale", "job": job.pk})
+    except Exception:
+        # One job's failure must not keep those behind it from their turn.
+        log.exception("not carried out", extra={"action": "plan_failed", "job": job.pk})
 
 
 def _act(job: Job, decision: Decision) -> None:

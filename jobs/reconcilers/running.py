@@ -56,7 +56,9 @@ def _follow(job: Job) -> None:
     attempt = job.attempts.select_related("cluster").order_by("-number")[0]
     if attempt.ended_at is None and _is_silent(attempt):
         _look_for_runner(job, attempt)
-    if attempt.run_started_at is not None and job.status == JobStatus.SETTING_UP:
+    # A success has run, even if the word of its beginning was lost.
+    has_run = attempt.run_started_at is not None or attempt.stop_reason == StopReason.COMPLETED
+    if has_run and job.status == JobStatus.SETTING_UP:
         move(job, JobStatus.RUNNING, attempt=attempt)
     if attempt.ended_at is not None:
         _take_verdict(job, attempt)

@@ -40,7 +40,10 @@ def _decide(
     ahead: dict[str, QueuedJob],
 ) -> Decision:
     """Start the job and take its nodes out of `free`, or say why it waits."""
-    total = snapshot.capacity.get(job.backend_name, _UNLIMITED).total
+    capacity = snapshot.capacity.get(job.backend_name, _UNLIMITED)
+    if capacity.problem:
+        return Wait(job.job_id, capacity.problem)
+    total = capacity.total
     if total is not None and job.num_nodes > total:
         return Refuse(
             job.job_id,

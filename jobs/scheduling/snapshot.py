@@ -21,6 +21,7 @@ class Capacity:
 
     total: int | None
     used: int = 0
+    problem: str = ""  # why nothing can start there now; shown to those who wait
 
     @property
     def free(self) -> int | None:
