@@ -1,4 +1,4 @@
-"""Jobs over REST: list, submit, validate, read, delete, cancel, rerun, attempts, events."""
+"""Jobs over REST: list, submit, validate, read, delete, cancel, rerun."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jobs.actions.delete import delete_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import check_spec, submit_job
 from jobs.api.base import PortalView
-from jobs.api.inputs import EventQuery, JobQuery, SubmitBody
+from jobs.api.inputs import JobQuery, SubmitBody
 from jobs.api.parsers import (
     BoundedJsonParser,
     OldYamlTextParser,
@@ -26,15 +26,12 @@ from jobs.api.parsers import (
 )
 from jobs.api.schema import page_of, problems
 from jobs.api.serializers import (
-    AttemptSerializer,
-    EventSerializer,
     JobDetailSerializer,
     JobSerializer,
     ValidationSerializer,
 )
 from jobs.errors import InvalidSpecError
-from jobs.readers.job_history import job_history
-from jobs.readers.job_page import attempts_of, job_page
+from jobs.readers.job_page import job_page
 from jobs.readers.job_table import JobFilter, job_table
 
 MAX_KEY_LENGTH = 255
@@ -173,37 +170,6 @@ class JobRerunView(JobView):
         """A new job from the same specification."""
         job = rerun_job(self.actor, self.job())
         return self.answer(job.pk, created=True)
-
-
-class AttemptListView(PortalView):
-    """`/projects/{slug}/jobs/{id}/attempts`."""
-
-    @extend_schema(
-        operation_id="attempt_list",
-        responses={200: page_of(AttemptSerializer), **problems(401, 404)},
-    )
-    def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The job's attempts with stages and workers, newest first."""
-        rows = AttemptSerializer(attempts_of(self.job()), many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
-
-
-class EventListView(PortalView):
-    """`/projects/{slug}/jobs/{id}/events`."""
-
-    @extend_schema(
-        operation_id="event_list",
-        parameters=[EventQuery],
-        responses={200: page_of(EventSerializer), **problems(400, 401, 404)},
-    )
-    def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The job's history, oldest first. `next` is the `after` of the next page."""
-        query = self.parsed(EventQuery, request.query_params)
-        events = job_history(self.actor, slug, job_id, **query)
-        rows = EventSerializer(events, many=True).data
-        full = len(events) == query["limit"]
-        following = str(events[-1].id) if full else None
-        return Response({"results": rows, "next": following, "previous": None})
 
 
 def _idempotency_key(request: Request) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from jobs.api import (
+    history_views,
     job_views,
     log_views,
     project_views,
@@ -30,8 +31,8 @@ urlpatterns = [
     path(_JOB, job_views.JobDetailView.as_view(), name="job"),
     path(f"{_JOB}/actions/cancel", job_views.JobCancelView.as_view(), name="cancel"),
     path(f"{_JOB}/actions/rerun", job_views.JobRerunView.as_view(), name="rerun"),
-    path(f"{_JOB}/attempts", job_views.AttemptListView.as_view(), name="attempts"),
-    path(f"{_JOB}/events", job_views.EventListView.as_view(), name="events"),
+    path(f"{_JOB}/attempts", history_views.AttemptListView.as_view(), name="attempts"),
+    path(f"{_JOB}/events", history_views.EventListView.as_view(), name="events"),
     path(f"{_JOB}/logs", log_views.LogView.as_view(), name="logs"),
     path(f"{_JOB}/logs/stream", log_stream, name="log_stream"),
     path(f"{_JOB}/logs/download", log_views.log_download, name="log_download"),

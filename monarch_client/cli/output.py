@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
@@ -40,7 +40,7 @@ class Output:
     quiet: bool = False
 
     def rows(
-        self, rows: Sequence[Any], columns: dict[str, Callable[[Any], str]], *, key: str = "id"
+        self, rows: Sequence[Any], columns: Mapping[str, Callable[[Any], str]], *, key: str = "id"
     ) -> None:
         """A list of dataclasses; `key` is the attribute that --quiet prints."""
         if self.quiet:

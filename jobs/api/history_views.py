@@ -1,0 +1,45 @@
+"""What became of a job: its attempts with stages and workers, and its events."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.base import PortalView
+from jobs.api.inputs import EventQuery
+from jobs.api.schema import page_of, problems
+from jobs.api.serializers import AttemptSerializer, EventSerializer
+from jobs.readers.job_history import job_history
+from jobs.readers.job_page import attempts_of
+
+
+class AttemptListView(PortalView):
+    """`/projects/{slug}/jobs/{id}/attempts`."""
+
+    @extend_schema(
+        operation_id="attempt_list",
+        responses={200: page_of(AttemptSerializer), **problems(401, 404)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """The job's attempts with stages and workers, newest first."""
+        rows = AttemptSerializer(attempts_of(self.job()), many=True).data
+        return Response({"results": rows, "next": None, "previous": None})
+
+
+class EventListView(PortalView):
+    """`/projects/{slug}/jobs/{id}/events`."""
+
+    @extend_schema(
+        operation_id="event_list",
+        parameters=[EventQuery],
+        responses={200: page_of(EventSerializer), **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """The job's history, oldest first. `next` is the `after` of the next page."""
+        query = self.parsed(EventQuery, request.query_params)
+        events = job_history(self.actor, slug, job_id, **query)
+        rows = EventSerializer(events, many=True).data
+        full = len(events) == query["limit"]
+        following = str(events[-1].id) if full else None
+        return Response({"results": rows, "next": following, "previous": None})
