@@ -63,4 +63,5 @@ def _source_of(actor: Actor, slug: str, job_id: str) -> str:
 
 def _key(request: HttpRequest) -> str | None:
     """Sent by the page's script, new for each visit: two clicks on "Submit" are one job."""
-    return request.POST.get("key", "")[:MAX_KEY_LENGTH] or None
+    key = request.POST.get("key", "")[:MAX_KEY_LENGTH]
+    return key if key.isprintable() and key else None

@@ -41,7 +41,7 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
     try:
         context = table_context(actor, project, request.GET)
     except InvalidCursorError:
-        return redirect(f"{request.path}?{_query(request.GET, cursor=None)}")
+        return _first_page(request)
     return render_page(request, actor, "jobs/table.html", context, project=project)
 
 
@@ -50,8 +50,15 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
 def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """The parts of the table that change, for the address's filters."""
     project = project_for(actor, slug)
-    context = table_context(actor, project, request.GET)
+    try:
+        context = table_context(actor, project, request.GET)
+    except InvalidCursorError:
+        return _first_page(request)
     return render(request, "jobs/_table_live.html", context)
+
+
+def _first_page(request: HttpRequest) -> HttpResponse:
+    return redirect(f"{request.path}?{_query(request.GET, cursor=None)}")
 
 
 def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str, Any]:
@@ -84,10 +91,15 @@ def filter_of(query: QueryDict) -> JobFilter:
     kind = query.get("kind", "")
     return JobFilter(
         status=tuple(status for status in statuses if status in JobStatus.values),
-        user=query.get("user", ""),
+        user=_word(query, "user"),
         kind=kind if kind in JobKind.values else "",
-        q=query.get("q", "").strip(),
+        q=_word(query, "q").strip(),
     )
+
+
+def _word(query: QueryDict, key: str) -> str:
+    # The database takes no NUL.
+    return query.get(key, "").replace("\0", "")
 
 
 def _chips(query: QueryDict, wanted: JobFilter, counts: dict[str, int]) -> list[Chip]:

@@ -98,6 +98,12 @@ def test_a_cursor_that_is_not_ours_leads_to_the_first_page(viewer, project):
     assert (response.status_code, response["Location"]) == (302, "/rl/jobs?status=QUEUED")
 
 
+@pytest.mark.parametrize("query", ["q=%00", "user=%00", "status=%00", "kind=%00", "cursor=%00"])
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/live"])
+def test_an_address_typed_by_hand_never_breaks_the_page(viewer, project, path, query):
+    assert viewer.get(f"{path}?{query}", follow=True).status_code == 200
+
+
 def test_an_empty_table_teaches_the_next_step(member, viewer):
     page = member.text(PATH)
     assert "No jobs in rl yet" in page

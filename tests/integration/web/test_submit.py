@@ -26,6 +26,10 @@ def test_two_clicks_are_one_job(member):
     assert Job.objects.count() == 1
 
 
+def test_a_key_that_cannot_be_stored_is_no_key(member):
+    assert member.post(PATH, {"source": SOURCE, "key": "\0"}).status_code == 302
+
+
 def test_every_error_is_listed_with_its_line_and_the_text_is_kept(member):
     source = "name: hello\nnum_node: 2\nrun: echo\nnonsense: 1\n"
     response = member.post(PATH, {"source": source})
