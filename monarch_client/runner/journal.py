@@ -85,14 +85,24 @@ class Journal:
         return lines
 
     def acknowledge(self, lines: list[bytes]) -> None:
-        """Forget the first lines of the last `peek`; whole segments are deleted."""
+        """Forget the first lines of the last `peek`; whole segments are deleted.
+
+        On a full disk this process alone knows; a later one would deliver them once more.
+        """
         self._offset += sum(len(line) for line in lines)
-        _write_position(self._folder, self._segment, self._offset, self.highest)
+        self._note_position()
 
     def _next_segment(self) -> None:
         done, self._segment, self._offset = self._segment, self._segment + 1, 0
-        _write_position(self._folder, self._segment, 0, self.highest)
-        self._path(done).unlink()
+        if self._note_position():
+            self._path(done).unlink()
+
+    def _note_position(self) -> bool:
+        try:
+            _write_position(self._folder, self._segment, self._offset, self.highest)
+        except OSError:
+            return False
+        return True
 
     def _start_segment(self) -> None:
         os.close(self._fd)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
 import pytest
 
+from monarch_client.runner import journal as journal_module
 from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal, read_leftovers
 from monarch_client.runner.lines import Piece
@@ -133,3 +135,24 @@ def test_frames_are_ascii_whatever_the_text(tmp_path: Path) -> None:
     line = journal.peek(10_000)[0]
     assert line.isascii()
     assert json.loads(line)["text"] == "naïve ☃ \U0001f600 \x00"
+
+
+def test_a_disk_too_full_to_note_what_is_acknowledged_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path, segment_bytes=1)
+    recorded(journal, 3)
+
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal_module, "_write_position", no_space)
+    for number in (1, 2, 3):
+        lines = journal.peek(10_000)
+        assert numbers(lines) == [number]
+        journal.acknowledge(lines)
+    assert journal.is_read
+    monkeypatch.undo()
+    # A runner that follows delivers them again; whoever has them knows their numbers.
+    assert numbers(list(read_leftovers(tmp_path))) == [1, 2, 3]
+    assert Journal(tmp_path).highest == {0: 3}
