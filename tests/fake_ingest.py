@@ -84,6 +84,7 @@ class FakeIngest:
         """One request: status and answer."""
         with self._changed:
             self.requests.append(len(body))
+            self._changed.notify_all()
             if self.faults:
                 return self.faults.pop(0), {}
             batch = [json.loads(line) for line in body.splitlines()]

@@ -38,19 +38,19 @@ class EventThread:
     def _run(self) -> None:
         # Objects of asyncio belong, until Python 3.9, to the loop of the thread that makes them.
         asyncio.set_event_loop(self.loop)
-        with contextlib.suppress(asyncio.CancelledError):
-            self.loop.run_until_complete(self._main())
-        self._cancel_all()
-        self.loop.run_until_complete(_others_end())
+        for last in (self._main, self._others_end):
+            with contextlib.suppress(asyncio.CancelledError):
+                self.loop.run_until_complete(last())
         self.loop.close()
 
     def _cancel_all(self) -> None:
         for task in asyncio.all_tasks(self.loop):
             task.cancel()
 
-
-async def _others_end() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
-    # Connections tell their ends in the loop's next round.
-    await asyncio.sleep(0)
+    async def _others_end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        # Connections tell their ends in the loop's next round.
+        await asyncio.sleep(0)

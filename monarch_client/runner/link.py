@@ -84,7 +84,8 @@ class Link:
             if self._is_over:
                 return
             await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LAST_PAUSE_S)
+            # Never so long that we would be taken for lost.
+            pause_s = min(pause_s * 2, _LAST_PAUSE_S, self._silence_s / 5)
 
     @property
     def _is_over(self) -> bool:

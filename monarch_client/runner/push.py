@@ -111,8 +111,8 @@ def _url_in_file(path: str | None) -> str | None:
 class PushCarrier:
     """Pushes on a thread of its own for as long as it takes, unless the portal refuses for good.
 
-    `on_drained` is called once, on that thread: after `finish` when all is acknowledged, or when
-    the portal wants nothing more of this attempt.
+    `on_drained` is called once, on that thread, after `finish`: when all is acknowledged, or the
+    portal wants nothing more of this attempt.
     """
 
     def __init__(
@@ -145,6 +145,8 @@ class PushCarrier:
             if self._is_over() or not self._send(self._journal.peek(self._max_bytes)):
                 break
         self._portal.close()
+        # A portal that wants no more of it does not end the job.
+        self._finishing.wait()
         self._on_drained()
 
     def _is_over(self) -> bool:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 EVIDENCE_LENGTH = 4000
+PORT_TAKEN = "another program already listens there"
 
 
 class Where(NamedTuple):
@@ -95,11 +96,11 @@ def worker_never_ready(where: Where, port: int, why: str, evidence: str) -> Verd
 
 
 def _worker_hint(evidence: str) -> str:
-    if "No module named 'monarch" in evidence:
+    if "No module named 'monarch'" in evidence or "No module named 'monarch." in evidence:
         return "Install torchmonarch in this Python: `setup: pip install torchmonarch`."
     if "ModuleNotFoundError" in evidence or "ImportError" in evidence:
         return "The worker's Python lacks something Monarch needs; install it in `setup`."
-    if "ddress already in use" in evidence or "AddrInUse" in evidence:
+    if PORT_TAKEN in evidence or "ddress already in use" in evidence:
         return "Another program has the port; choose another one with `portal.port`."
     return "See the last lines of this rank's log."
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state
 from monarch_client.runner.processes import exit_code_of
-from monarch_client.runner.verdicts import ended_with
+from monarch_client.runner.verdicts import PORT_TAKEN, ended_with
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -53,6 +53,10 @@ class WorkerProcess:
         script = str(place.folder.state / "worker.py")
         address = place.config.worker_address(place.rank)
         env = environment.monarch_environment(place)
+        if self._listens():
+            # Else we would take that program for our worker.
+            self._become(node_state.FAILED, PORT_TAKEN)
+            return
         try:
             self._command = place.children.start(
                 [place.config.python, script, address, str(self._facts)],

@@ -70,7 +70,7 @@ class Pair:
 
     def __init__(self, folder: Path, **config: Any) -> None:
         nodes = [{"rank": rank, "address": "127.0.0.1"} for rank in range(3)]
-        timeouts = {"setup_s": 20, "peer_silence_s": 1}
+        timeouts = {"setup_s": 20, "peer_silence_s": 5}
         raw = {**MINIMAL, "nodes": nodes, "timeouts": timeouts, "hub_port": free_port(), **config}
         self.config = _parse(raw)
         self.folder = folder
@@ -180,7 +180,8 @@ def test_a_broken_connection_loses_and_doubles_nothing(pair: Pair) -> None:
     assert pair.watcher.silent == []
 
 
-def test_a_peer_that_falls_silent_is_told_once(pair: Pair) -> None:
+def test_a_peer_that_falls_silent_is_told_once(make_pair: Callable[..., Pair]) -> None:
+    pair = make_pair(timeouts={"peer_silence_s": 1})
     pair.open()
     peer = pair.side(1)
     link = pair.link(peer)
@@ -190,7 +191,8 @@ def test_a_peer_that_falls_silent_is_told_once(pair: Pair) -> None:
     wait_until(lambda: pair.watcher.silent == [1])
 
 
-def test_a_live_peer_without_news_is_not_silent(pair: Pair) -> None:
+def test_a_live_peer_without_news_is_not_silent(make_pair: Callable[..., Pair]) -> None:
+    pair = make_pair(timeouts={"peer_silence_s": 2})
     pair.open()
     link = pair.link(pair.side(1))
     link.update(NodeState(setup=0))

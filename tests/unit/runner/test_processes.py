@@ -36,7 +36,7 @@ def gone():
     loop.stop()
 def pieces(stream, pieces):
     for piece in pieces:
-        print(stream, piece.text, flush=True)
+        os.write(1, f"{stream} {piece.text}\\n".encode())
 children.start(["bash", "-c", sys.argv[1]], cwd=Path("."), env=dict(os.environ),
                on_pieces=pieces, on_exit=exited)
 loop.run()

@@ -119,8 +119,10 @@ def test_a_final_refusal_ends_the_pushing(tmp_path: Path, ingest: FakeIngest, st
     ingest.faults = [status]
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
-    assert pushing.drained.wait(20)
+    ingest.wait_for(lambda: ingest.requests)
     pushing.lines(1)
+    assert not pushing.drained.is_set()
+    pushing.finish()
     assert len(ingest.requests) == 1
 
 

@@ -1,0 +1,170 @@
+"""Monarch jobs on real workers: one on each node, the driver once, TLS between all of them."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fake_ca import make_authority
+from tests.runner_harness import RunnerRig
+
+MakeRig = Callable[..., RunnerRig]
+EXAMPLES = Path(__file__).parents[3] / "examples"
+DRIVER = """
+import os, sys, time
+from mportal_runtime import meshes
+from monarch.actor import Actor, endpoint, current_rank
+class Probe(Actor):
+    @endpoint
+    def node(self):
+        return int(os.environ["SKYPILOT_NODE_RANK"])
+    def __cleanup__(self, error):
+        print("tidied", flush=True)
+def probes(mesh, count=1):
+    return mesh.spawn_procs(per_host={"procs": count}).spawn("probe", Probe)
+"""
+
+
+def copy_example(rig: RunnerRig, name: str) -> None:
+    for node in rig.config["nodes"]:
+        shutil.copytree(EXAMPLES / name, rig.root(node["rank"]) / "workdir", dirs_exist_ok=True)
+
+
+def assert_clean(rig: RunnerRig) -> None:
+    assert rig.processes() == []
+    assert rig.ingest.holes == []
+    assert [rig.log(rank) for rank in rig.runners] == [""] * len(rig.runners)
+
+
+@pytest.mark.feature("S0.3")
+def test_the_first_example_runs_over_tls_and_every_step_is_told(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 2}, tls=make_authority())
+    copy_example(rig, "hello_mesh")
+    end = rig.run()
+    assert (end["reason"], end["exit_code"]) == ("COMPLETED", 0)
+    assert "all sums are right" in rig.ingest.texts("stdout", 0)
+    assert len([text for text in rig.ingest.texts("stdout", 1) if "my part is" in text]) == 6
+    stages = [(frame["stage"], frame["phase"]) for frame in rig.ingest.of_kind("stage")]
+    assert stages == [
+        (stage, phase)
+        for stage in ("setup", "workers", "run", "teardown")
+        for phase in ("begin", "end")
+    ]
+    for rank in range(2):
+        frames = rig.ingest.of_kind("worker", rank)
+        assert [frame["status"] for frame in frames] == [
+            "SETTING_UP",
+            "READY",
+            "RUNNING",
+            "EXITED",
+        ]
+        assert frames[1]["address"] == f"{rig.config['nodes'][rank]['address']}:22222"
+        assert frames[1]["mesh"] == "trainers"
+        # The driver has shut it down; none, if it had not quite ended when the attempt did.
+        assert frames[3]["exit_code"] in {0, None}
+        assert frames[1]["python"].startswith("3.")
+    assert_clean(rig)
+
+
+@pytest.mark.feature("S0.2")
+def test_each_mesh_spawns_processes_on_its_own_hosts_only(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=3, run="python train.py", meshes={"trainers": 2, "generators": 1})
+    driver = """
+for name in meshes:
+    nodes = probes(meshes[name], 2).node.call().get(timeout=60).values()
+    print(name, sorted(nodes), meshes[name] is getattr(meshes, name))
+"""
+    rig.write("train.py", DRIVER + driver)
+    assert rig.run()["reason"] == "COMPLETED"
+    said = [text for text in rig.ingest.texts("stdout", 0) if text != "tidied"]
+    assert said == ["trainers [0, 0, 1, 1] True", "generators [2, 2] True"]
+    meshes = {frame["rank"]: frame["mesh"] for frame in rig.ingest.of_kind("worker")}
+    assert meshes == {0: "trainers", 1: "trainers", 2: "generators"}
+    # At the driver's end every actor could clean up, on every node.
+    assert [rig.ingest.texts("stdout", rank).count("tidied") for rank in range(3)] == [2, 2, 2]
+    assert_clean(rig)
+
+
+@pytest.mark.feature("S0.2")
+def test_the_example_with_two_meshes_gives_the_right_sum(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=3, run="python train.py", meshes={"trainers": 2, "generators": 1})
+    copy_example(rig, "two_meshes")
+    assert rig.run()["exit_code"] == 0
+    assert "trainers are on nodes 0, 1" in rig.ingest.texts("stdout", 0)
+
+
+@pytest.mark.feature("S3.3")
+def test_the_driver_runs_on_the_head_only(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=2, run="echo driver on $SKYPILOT_NODE_RANK; pwd", meshes={"all": 2})
+    assert rig.run()["reason"] == "COMPLETED"
+    said = [(frame["rank"], frame["text"]) for frame in rig.ingest.of_kind("line")]
+    assert [each for each in said if "driver on" in each[1]] == [(0, "driver on 0")]
+    assert (0, str(rig.root(0) / "workdir")) in said
+
+
+def test_modules_beside_the_driver_can_be_imported_on_every_node(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"all": 2})
+    actor = DRIVER.partition("def probes")[0]
+    rig.write("actors.py", actor)
+    rig.write(
+        "train.py",
+        "from actors import Probe, meshes\n"
+        "probes = meshes.all.spawn_procs().spawn('probe', Probe)\n"
+        "print(sorted(probes.node.call().get(timeout=60).values()))\n",
+    )
+    assert rig.run()["reason"] == "COMPLETED"
+    assert "[0, 1]" in rig.ingest.texts("stdout", 0)
+
+
+def test_a_driver_may_shut_its_hosts_down_itself(make_rig: MakeRig) -> None:
+    rig = make_rig(run="python train.py", meshes={"all": 1})
+    rig.write(
+        "train.py", DRIVER + "meshes.all.shutdown().get(timeout=20); time.sleep(0.5); print('on')"
+    )
+    assert rig.run()["reason"] == "COMPLETED"
+    assert "on" in rig.ingest.texts()
+    assert rig.ingest.texts("stderr", 0) == [
+        text for text in rig.ingest.texts("stderr", 0) if "mportal" not in text
+    ]
+
+
+@pytest.mark.feature("S0.4")
+def test_with_tls_a_connection_without_the_attempts_certificate_is_refused(
+    make_rig: MakeRig, tmp_path: Path
+) -> None:
+    rig = make_rig(run="echo up; sleep 60", meshes={"all": 1}, tls=make_authority())
+    rig.start()
+    rig.ingest.wait_for(lambda: "up" in rig.ingest.texts())
+    address = (rig.config["nodes"][0]["address"], 22222)
+    with socket.create_connection(address, 5) as plain:
+        plain.settimeout(10)
+        plain.sendall(b"hello, worker\n")
+        assert b"hello" not in _answer(plain)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with pytest.raises(OSError, match=r"(?i)certificate|reset|closed|eof"):
+        _say_hello(context.wrap_socket(socket.create_connection(address, 5)))
+    assert rig.runners[0].poll() is None
+    # The authority's key does not stay on the node in a file of its own.
+    names = {path.name for path in (rig.root() / "state" / "tls").iterdir()}
+    assert names == {"leaf.crt", "leaf.key", "ca.crt"}
+
+
+def _answer(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(100)
+    except OSError:
+        return b""
+
+
+def _say_hello(connection: socket.socket) -> None:
+    with connection:
+        connection.sendall(b"hello, worker\n")
+        if not connection.recv(100):
+            raise ConnectionResetError("closed")
