@@ -91,14 +91,15 @@ class LocalBackend:
             start_nodes(starts, layout.uid, self._needed(layout), lock)
 
     def observe(self, cluster_name: str) -> ClusterView:
-        """What is there now. A launch that was cut off before anything started counts as GONE."""
+        """What is there now. A launch that was cut off counts as GONE, so that it is repeated."""
         folder = self._folder(cluster_name)
         record, slot = folder.record(), self._leases.find(folder.path)
         ranks = range(record.num_nodes if record else 0)
         started = [folder.has_started(rank) for rank in ranks]
-        if folder.is_locked and not all(started or [False]):
+        is_complete = bool(started) and all(started)
+        if folder.is_locked and not is_complete:
             return ClusterView(ClusterPhase.STARTING)
-        if slot is None or not any(started):
+        if slot is None or not is_complete:
             return ClusterView(ClusterPhase.GONE)
         nodes = tuple(_node_view(folder, slot, rank) for rank in ranks)
         is_up = any(node.alive for node in nodes)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+_LONGEST_LINE_BYTES = 1024 * 1024
 # Everything is loaded before root is given up: the job's user may not reach the interpreter.
 _READ_JOURNAL = """
 import os, resource, signal, sys
@@ -43,4 +44,6 @@ def unacknowledged_frames(runner: Path, state: Path, uid: int | None) -> Iterato
         command, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
         assert child.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
-        yield from child.stdout
+        # A longer line is no frame; its pieces are none either, and whoever parses them stops.
+        while line := child.stdout.readline(_LONGEST_LINE_BYTES):
+            yield line

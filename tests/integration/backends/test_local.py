@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from jobs.backends.base import ClusterPhase, UploadSource
+from jobs.backends.local_isolation import start_nodes
 from jobs.backends.local_processes import process_of
 from jobs.errors import BackendError
 from monarch_client.sync.archive import pack
@@ -76,6 +77,24 @@ def test_a_launch_cut_off_before_anything_started_is_gone_and_can_be_repeated(
     assert local.remains(request.cluster_name)
     local.another_process().launch(request)
     assert local.ingest.end["reason"] == "COMPLETED"
+
+
+def test_a_launch_cut_off_between_two_nodes_is_repeated_for_the_other(
+    local: LocalRig, monkeypatch
+) -> None:
+    request = local.request("short", nodes=2)
+
+    def start_first(starts, *rest) -> None:
+        start_nodes(starts[:1], *rest)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("jobs.backends.local.start_nodes", start_first)
+        local.backend.launch(request)
+    assert local.backend.observe(request.cluster_name).phase is ClusterPhase.GONE
+    local.another_process().launch(request)
+    assert local.ingest.end["reason"] == "COMPLETED"
+    assert {frame["rank"] for frame in local.ingest.of_kind("exit")} == {0, 1}
 
 
 def interrupt(*_: object) -> None:

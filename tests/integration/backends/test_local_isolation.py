@@ -10,6 +10,8 @@ import pytest
 
 from jobs.backends.local_folders import SHARED_DIRECTORIES
 from jobs.backends.local_isolation import jobs_get_own_user
+from jobs.backends.local_journal import unacknowledged_frames
+from jobs.backends.local_runner import installed_runner
 from tests.integration.backends.rigs import LINE, LocalRig
 
 as_root = pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
@@ -82,6 +84,16 @@ def test_a_journal_that_is_a_trap_gives_nothing_away(local: LocalRig, trap: str)
     segment.unlink()
     segment.symlink_to(secret) if trap == "link" else os.mkfifo(segment)
     assert list(local.backend.leftovers(request.cluster_name).frames) == []
+
+
+def test_a_journal_of_one_endless_line_comes_in_pieces_that_fit_into_memory(
+    tmp_path: Path,
+) -> None:
+    segment = tmp_path / "state/journal/00000001.ndjson"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(b"x" * 5 * 1024 * 1024 + b"\n")
+    pieces = unacknowledged_frames(installed_runner(tmp_path / "runners"), tmp_path / "state", None)
+    assert max(map(len, pieces)) <= 1024 * 1024
 
 
 @as_root
