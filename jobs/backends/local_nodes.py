@@ -153,10 +153,17 @@ def unlink_tmp(folder: ClusterFolder, rank: int) -> None:
         link.unlink(missing_ok=True)
 
 
+def _own_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return f"user{os.getuid()}"
+
+
 def _environment(layout: Layout, rank: int, python: PortalPython) -> dict[str, str]:
     """All that a runner finds in its environment: nothing of the portal's own gets there."""
     node = layout.folder.node(rank)
-    user = getpass.getuser() if layout.uid is None else f"job{layout.uid}"
+    user = _own_name() if layout.uid is None else f"job{layout.uid}"
     return {
         "PATH": search_path(node.python, python),
         "HOME": str(node.path),
