@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
