@@ -1,4 +1,4 @@
-"""How soon the next pass over the queue may follow the last one, kept in Redis for all workers."""
+"""How soon a look may follow the last one, kept in Redis for all workers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import redis
 
 from jobs.live.channel import connection
+from jobs.wakeups import Reconciler, wake
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +17,6 @@ LONGEST_REST_S = 1.0
 _REST_PER_PASS = 9
 
 _RESTING = "mportal:queue:resting"
-_ASKED = "mportal:queue:asked"
 
 
 def rest_s(pass_s: float) -> float:
@@ -40,9 +40,16 @@ def resting_s() -> float:
         return 0.0
 
 
-def first_to_ask(wait_s: float) -> bool:
-    """Whether nobody else has asked to be woken at the end of this rest."""
+def come_back(reconciler: Reconciler, row_id: int, *, delay_s: float) -> None:
+    """Have a row that somebody else is at looked at again; however many ask, it is one look."""
+    if first_to_ask(delay_s, f"{reconciler}:{row_id}"):
+        wake(reconciler, row_id, delay_s=delay_s)
+
+
+def first_to_ask(wait_s: float, what: str = "queue") -> bool:
+    """Whether nobody else has asked to be woken for `what` at the end of this wait."""
     try:
-        return bool(connection().set(_ASKED, 1, nx=True, px=max(1, int(wait_s * 1000))))
+        milliseconds = max(1, int(wait_s * 1000))
+        return bool(connection().set(f"mportal:{what}:asked", 1, nx=True, px=milliseconds))
     except redis.RedisError:
         return True

@@ -18,8 +18,9 @@ from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
-from jobs.wakeups import wake, wake_on_commit
+from jobs.wakeups import wake_on_commit
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def step(job_id: int) -> None:
     """Bring one job nearer to its machines. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            wake("provisioning", job_id, delay_s=0.3)
+            come_back("provisioning", job_id, delay_s=0.3)
             return
         jobs = Job.objects.in_status(JobStatus.PROVISIONING).select_related("project")
         job = jobs.filter(pk=job_id).first()

@@ -15,8 +15,9 @@ from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake, wake_on_commit
+from jobs.wakeups import wake_on_commit
 
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 # A runner sends something at least every 5 seconds.
@@ -40,7 +41,7 @@ def step(job_id: int) -> None:
     """Bring one job's status up to what is known of its attempt. Safe to repeat."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            wake("running", job_id, delay_s=0.2)
+            come_back("running", job_id, delay_s=0.2)
             return
         job = Job.objects.in_status(*FOLLOWED).filter(pk=job_id).first()
         if job is None:

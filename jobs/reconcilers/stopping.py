@@ -13,8 +13,8 @@ from jobs.backends.base import ClusterPhase, ComputeBackend
 from jobs.errors import NotYetGoneError, StaleJobError
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake
 
 GRACE_S = 10.0
 # After the grace the runner kills and reports; a runner that does not is killed with the rest.
@@ -30,7 +30,7 @@ def step(job_id: int) -> None:
     """Bring one stopping job nearer to its end. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            wake("stopping", job_id, delay_s=0.3)
+            come_back("stopping", job_id, delay_s=0.3)
             return
         job = Job.objects.in_status(JobStatus.STOPPING).filter(pk=job_id).first()
         if job is None:

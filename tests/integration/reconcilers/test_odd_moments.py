@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from django.utils import timezone
 
@@ -10,7 +12,7 @@ from jobs.backends.fake import FakePlan
 from jobs.models import Attempt, Job
 from jobs.permissions import Actor
 from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s
-from jobs.reconcilers import provisioning, queue, running
+from jobs.reconcilers import pace, provisioning, queue, running
 from jobs.statuses import JobStatus, StopReason
 from tests.factories import make_job
 from tests.integration.reconcilers.test_life_of_a_job import push, status_of
@@ -76,3 +78,13 @@ def test_cancelling_between_two_attempts_leaves_the_last_ones_verdict(fake, tick
     tick()
     assert status_of(submitted) == JobStatus.CANCELLED
     assert submitted.attempts.get().stop_reason == StopReason.WORKER_LOST
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_however_many_find_a_row_taken_one_comes_back(monkeypatch):
+    job, sent = make_job(status=JobStatus.PROVISIONING), []
+    monkeypatch.setattr(pace, "wake", lambda *args, **kwargs: sent.append((args, kwargs)))
+    monkeypatch.setattr(provisioning, "exclusive", lambda *_: nullcontext(False))
+    for _ in range(5):
+        provisioning.step(job.pk)
+    assert sent == [(("provisioning", job.pk), {"delay_s": 0.3})]
