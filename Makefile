@@ -14,7 +14,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format features bench browsers lock reset clean
+.PHONY: help setup run stop demo status env test lint types format features coverage bench browsers lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ format: setup ## Format the code
 
 features: setup ## Write docs/reference/features.md from the last run of every suite
 	@$(BIN)/python -m tests.feature_table
+
+coverage: setup ## Run the unit and integration tests and hold the coverage above its floor
+	@rm -rf .results/coverage && mkdir -p .results/coverage
+	@$(BIN)/python -m coverage run -m pytest -q -m "not root and not browser" tests/unit tests/integration $(ARGS)
+	@$(BIN)/python -m coverage combine -q .results/coverage && $(BIN)/python -m coverage report
 
 bench: setup ## Measure: make bench NAME=submit_latency
 	@test -n "$(NAME)" || { echo "Which one? make bench NAME=..., see bench/README.md"; exit 2; }
