@@ -14,14 +14,28 @@ from typing import Any
 
 Frame = dict[str, Any]
 
+# As in `jobs.errors`.
+STATUS_OF_CODE = {
+    "invalid_frame": 400,
+    "not_authenticated": 401,
+    "permission_denied": 403,
+    "not_found": 404,
+    "attempt_closed": 410,
+}
+
 
 class FakeIngest:
-    """Frames by (rank, seq), each stored once; `faults` are statuses answered before storing."""
+    """Frames by (rank, seq), each stored once.
+
+    `faults` are statuses answered before storing, as a proxy does; `refusals` problems of the
+    portal's own, by code.
+    """
 
     def __init__(self, token: str = "secret-token", port: int = 0) -> None:
         self.token = token
         self.frames: list[Frame] = []
         self.faults: list[int] = []
+        self.refusals: list[str] = []
         self.lost_answers = 0
         self.delay_s = 0.0
         self.refuse: Callable[[Frame], bool] = lambda _frame: False
@@ -87,9 +101,11 @@ class FakeIngest:
             self._changed.notify_all()
             if self.faults:
                 return self.faults.pop(0), {}
+            if self.refusals:
+                return _refusal(self.refusals.pop(0))
             batch = [json.loads(line) for line in body.splitlines()]
             if any(self.refuse(frame) for frame in batch):
-                return 400, {"detail": "a frame I do not like"}
+                return _refusal("invalid_frame", "a frame I do not like")
             for frame in batch:
                 self._store(frame)
             self._changed.notify_all()
@@ -120,7 +136,7 @@ class FakeIngest:
                 time.sleep(ingest.delay_s)
                 answer: dict[str, Any] = {}
                 if self.headers["Authorization"] != f"Bearer {ingest.token}":
-                    status = 401
+                    status, answer = _refusal("permission_denied")
                 else:
                     status, answer = ingest.take(body)
                 if ingest.lost_answers and status == 200:
@@ -137,6 +153,10 @@ class FakeIngest:
                 """Stay silent."""
 
         return Handler
+
+
+def _refusal(code: str, detail: str = "") -> tuple[int, dict[str, Any]]:
+    return STATUS_OF_CODE[code], {"type": f"urn:mportal:problem:{code}", "detail": detail}
 
 
 class _Server(ThreadingHTTPServer):

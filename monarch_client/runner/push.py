@@ -26,8 +26,12 @@ _FIRST_BACK_OFF_S = 0.2
 _LAST_BACK_OFF_S = 10.0
 _REQUEST_TIMEOUT_S = 30.0
 _GZIP_FROM_BYTES = 2048
-_FINAL_REFUSALS = frozenset({401, 403, 404, 410})
-_OK, _BAD_FRAME, _TOO_LARGE = 200, 400, 413
+_OK, _TOO_LARGE = 200, 413
+# Codes of the portal's own problem documents. Whoever stands before it may answer with the same
+# statuses while it restarts, and knows nothing of this attempt.
+_FINAL_CODES = frozenset({"not_authenticated", "permission_denied", "not_found", "attempt_closed"})
+_BAD_FRAME_CODE = "invalid_frame"
+_PROBLEM = "urn:mportal:problem:"
 
 
 class Answer(NamedTuple):
@@ -44,6 +48,20 @@ class Answer(NamedTuple):
             return {int(rank): int(seq) for rank, seq in acked.items()}
         except (ValueError, KeyError, TypeError, AttributeError):
             return {}
+
+    @property
+    def code(self) -> str:
+        """What the portal complains about; "" if it does not, or if somebody else answers."""
+        try:
+            kind = str(json.loads(self.body)["type"])
+        except (ValueError, KeyError, TypeError):
+            return ""
+        return kind[len(_PROBLEM) :] if kind.startswith(_PROBLEM) else ""
+
+    @property
+    def is_about_frames(self) -> bool:
+        """Whether the same frames would be refused again."""
+        return self.code == _BAD_FRAME_CODE or self.status == _TOO_LARGE
 
 
 class PortalConnection:
@@ -159,11 +177,11 @@ class PushCarrier:
         except OSError:
             self._back_off()
             return True
-        if answer.status in _FINAL_REFUSALS:
+        if answer.code in _FINAL_CODES:
             return False
         if answer.status == _OK:
             self._settle(lines, answer)
-        elif answer.status in {_BAD_FRAME, _TOO_LARGE} and lines:
+        elif answer.is_about_frames and lines:
             self._narrow_down(lines, answer)
         else:
             self._back_off()
@@ -188,7 +206,7 @@ class PushCarrier:
             again = self._portal.post(replacement_for(lines[0], why))
         except OSError:
             return
-        if again.status in {_OK, _BAD_FRAME, _TOO_LARGE}:
+        if again.status == _OK or again.is_about_frames:
             self._journal.acknowledge(lines)
 
     def _back_off(self) -> None:

@@ -55,7 +55,7 @@ def test_answers_that_get_lost_double_nothing(make_rig: MakeRig) -> None:
 
 def test_a_portal_that_refuses_the_attempt_lets_the_job_run_to_its_end(make_rig: MakeRig) -> None:
     rig = make_rig(run="sleep 0.3; touch done")
-    rig.ingest.faults = [410]
+    rig.ingest.refusals = ["attempt_closed"]
     rig.start()
     assert rig.wait() == {0: 0}
     assert (rig.root() / "workdir" / "done").exists()

@@ -114,9 +114,22 @@ def test_a_refused_frame_is_replaced_and_the_rest_arrive(
     assert "a frame I do not like" in ingest.texts("portal")[0]
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_a_final_refusal_ends_the_pushing(tmp_path: Path, ingest: FakeIngest, status: int) -> None:
-    ingest.faults = [status]
+def test_what_a_proxy_answers_for_the_portal_is_never_final(
+    tmp_path: Path, ingest: FakeIngest
+) -> None:
+    ingest.faults = [400, 401, 403, 404, 410] * 3
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(3)
+    pushing.finish()
+    assert sequence(ingest) == [1, 2, 3]
+    assert ingest.texts("portal") == []
+
+
+@pytest.mark.parametrize(
+    "code", ["not_authenticated", "permission_denied", "not_found", "attempt_closed"]
+)
+def test_a_final_refusal_ends_the_pushing(tmp_path: Path, ingest: FakeIngest, code: str) -> None:
+    ingest.refusals = [code]
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
     ingest.wait_for(lambda: ingest.requests)
