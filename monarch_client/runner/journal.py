@@ -32,12 +32,14 @@ class Journal:
         self._changed = threading.Condition()
         folder.mkdir(parents=True, exist_ok=True)
         self._segment, self._offset, self.highest = _read_position(folder)
+        if not self._path(self._segment).exists():
+            self._segment, self._offset = min(_segment_numbers(folder), default=self._segment), 0
         self._finished = False
         self.on_append: Callable[[], None] = lambda: None
         for segment in self._segments():
             self._replay(segment)
         self._write_segment = max([*self._segments(), self._segment])
-        self._fd = self._open_segment()
+        self._fd = self._open_segment(self._write_segment)
         self._size = os.fstat(self._fd).st_size
 
     def append(self, rank: int, last: int, lines: list[bytes], *, sync: bool = False) -> None:
@@ -94,8 +96,11 @@ class Journal:
 
     def _next_segment(self) -> None:
         done, self._segment, self._offset = self._segment, self._segment + 1, 0
-        if self._note_position():
-            self._path(done).unlink()
+        is_noted = self._note_position()
+        self._path(done).unlink()
+        if not is_noted:
+            # The disk was full; it is no longer.
+            self._note_position()
 
     def _note_position(self) -> bool:
         try:
@@ -105,14 +110,17 @@ class Journal:
         return True
 
     def _start_segment(self) -> None:
+        try:
+            fd = self._open_segment(self._write_segment + 1)
+        except OSError:
+            return  # a full disk: the present one grows beyond its size
         os.close(self._fd)
+        self._fd, self._size = fd, 0
         self._write_segment += 1
-        self._fd = self._open_segment()
-        self._size = 0
 
-    def _open_segment(self) -> int:
+    def _open_segment(self, segment: int) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        return os.open(self._path(self._write_segment), flags, 0o600)
+        return os.open(self._path(segment), flags, 0o600)
 
     def _write(self, data: bytes) -> bool:
         """Write all of it, or nothing and return False."""
