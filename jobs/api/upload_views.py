@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from jobs.actions.store_upload import store_upload
 from jobs.api.base import PortalView
+from jobs.api.parsers import UnreadParser
 from jobs.api.schema import problems
 from jobs.api.serializers import UploadSerializer
 from jobs.permissions import Verb, require
@@ -28,7 +29,7 @@ class UploadListView(PortalView):
     tag = "uploads"
 
     # The body is read as a stream, never parsed.
-    parser_classes: Any = ()
+    parser_classes: Any = (UnreadParser,)
 
     @extend_schema(
         operation_id="upload_create",

@@ -6,10 +6,12 @@ import io
 import tarfile
 
 import pytest
+from django.conf import settings
+from django.test import Client
 
 from jobs.models import Upload
 from monarch_client.sync.archive import pack
-from tests.factories import make_project
+from tests.factories import make_member, make_project
 from tests.integration.api.conftest import assert_problem, caller_for
 
 PATH = "/projects/rl/uploads"
@@ -54,6 +56,18 @@ def test_the_same_content_again_changes_nothing(member, maintainer, archive):
     first = send(member, archive.path.read_bytes()).json()
     assert send(maintainer, archive.path.read_bytes()).json() == first
     assert Upload.objects.count() == 1
+
+
+def test_a_browser_uploads_with_its_session_and_csrf_token(project, archive):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(make_member(project))
+    browser.get("/settings/tokens")
+    path, body = f"/api/v1{PATH}", archive.path.read_bytes()
+    kind = "application/gzip"
+    assert browser.post(path, body, content_type=kind).status_code == 403
+    token = {"X-CSRFToken": browser.cookies[settings.CSRF_COOKIE_NAME].value}
+    response = browser.post(path, body, content_type=kind, headers=token)
+    assert response.json()["reference"] == archive.reference
 
 
 def test_a_job_may_then_name_it(member, archive):

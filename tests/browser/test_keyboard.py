@@ -1,0 +1,86 @@
+"""A walk without a mouse."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from jobs.models import Job
+from jobs.statuses import JobStatus
+from tests.factories import make_job
+
+
+def focused(page):
+    return page.evaluate(
+        "(document.activeElement.ariaLabel || document.activeElement.innerText || '').trim()"
+    )
+
+
+def tab_to(page, words):
+    """Press Tab until what is focused says `words`."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if words in focused(page):
+            return
+    raise AssertionError(f"no way to {words!r}")
+
+
+@pytest.mark.feature("P7.1")
+def test_from_the_table_over_a_submit_to_a_cancelled_job(page, project):
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to content"
+    tab_to(page, "Submit a job")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/jobs/new")
+    tab_to(page, "One Python script")
+    page.keyboard.press("Enter")
+    page.get_by_text("Ready to submit").wait_for()
+    assert focused(page) == "Job specification, YAML"
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
+    tab_to(page, "Cancel")
+    page.keyboard.press("Enter")
+    tab_to(page, "Cancel the job")
+    page.keyboard.press("Enter")
+    page.get_by_text("Cancelled by ada.").first.wait_for()
+    assert Job.objects.get().status == JobStatus.CANCELLED
+
+
+def test_every_stop_of_the_tab_key_can_be_seen(page, project, ada):
+    page.goto(f"/rl/jobs/{make_job(project, submitted_by=ada, num_nodes=3).pk}")
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        outline = "getComputedStyle(document.activeElement).outlineStyle"
+        if page.evaluate("document.activeElement !== document.body"):
+            assert page.evaluate(outline) != "none", focused(page)
+
+
+def test_tab_leaves_the_editor_and_enter_keeps_the_indentation(page):
+    page.goto("/rl/jobs/new")
+    editor = page.get_by_label("Job specification, YAML")
+    editor.fill("run: |\n  echo one")
+    editor.press("Control+End")
+    editor.press("Enter")
+    page.keyboard.type("echo two")
+    assert editor.input_value() == "run: |\n  echo one\n  echo two"
+    page.keyboard.press("Tab")
+    assert focused(page) != "Job specification, YAML"
+
+
+def test_arrow_keys_walk_the_tabs_of_a_job(page, project, ada):
+    page.goto(f"/rl/jobs/{make_job(project, submitted_by=ada).pk}")
+    page.get_by_role("tab", name="Log").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("tabpanel", name="Events").is_visible()
+    assert page.url.endswith("/events")
+
+
+def test_a_menu_closes_on_escape_and_gives_the_focus_back(page):
+    page.get_by_label("Account: ada").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert focused(page) == "API tokens"
+    page.keyboard.press("Escape")
+    assert not page.get_by_text("Signed in as").is_visible()
+    assert focused(page) == "Account: ada"
