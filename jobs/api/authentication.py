@@ -8,12 +8,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth import get_user
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
+from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.request import Request
 
+from jobs.errors import PermissionDeniedError
 from jobs.models import ApiToken, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
@@ -65,6 +67,19 @@ def authenticate(request: HttpRequest) -> Actor:
     if not request.user.is_authenticated:
         raise SignInRequired
     return _actor(request.user, None, request.META)
+
+
+def authenticate_again(request: HttpRequest) -> Actor:
+    """As `authenticate`, with the session and its user read anew, for requests that last.
+
+    PermissionDeniedError when the session has ended, or its user may not sign in any more.
+    """
+    request.session = type(request.session)(request.session.session_key)
+    request.user = get_user(request)
+    try:
+        return authenticate(request)
+    except APIException as error:
+        raise PermissionDeniedError("Sign in again.") from error
 
 
 AUTHENTICATION_CLASSES = (TokenAuthentication, SessionAuthentication)

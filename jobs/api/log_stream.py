@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from jobs.api.authentication import authenticate
+from jobs.api.authentication import authenticate, authenticate_again
 from jobs.api.errors import problem_of
 from jobs.api.log_inputs import StreamQuery, checked, choice_of
 from jobs.api.log_views import line_row
@@ -50,9 +50,9 @@ def _open(request: HttpRequest, slug: str, job_id: int) -> LogWatch:
     choice = choice_of(query)
 
     def access() -> Job:
-        return job_for(authenticate(request), slug, job_id)
+        return job_for(authenticate_again(request), slug, job_id)
 
-    job = access()
+    job = job_for(authenticate(request), slug, job_id)
     if last_id := request.headers.get("Last-Event-ID", ""):
         after = parse(last_id)
     elif query["tail"] is not None:

@@ -1,0 +1,62 @@
+"""Who loses the right to see a job loses its stream as well, however long it has been open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth import get_user
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+from django.utils import timezone
+
+from jobs.api import log_stream
+from jobs.errors import PortalError
+from jobs.models import ApiToken, Membership, User
+from tests.factories import make_job, make_member, make_project, make_token
+
+pytestmark = pytest.mark.django_db
+
+
+def sign_out(browser: Client) -> None:
+    browser.logout()
+
+
+def bar(_: Client) -> None:
+    User.objects.update(is_active=False)
+
+
+def demote(_: Client) -> None:
+    User.objects.update(is_superuser=False)
+    Membership.objects.all().delete()
+
+
+def revoke(_: Client) -> None:
+    ApiToken.objects.update(revoked_at=timezone.now())
+
+
+def request_of(browser: Client, secret: str = "") -> HttpRequest:
+    headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+    request = RequestFactory().get("/", headers=headers)
+    request.session = browser.session
+    request.user = get_user(request)
+    return request
+
+
+@pytest.mark.parametrize(
+    ("loss", "by_token"),
+    [(sign_out, False), (bar, False), (demote, False), (bar, True), (revoke, True)],
+)
+def test_a_reader_who_may_no_longer_see_the_job_is_found_out(
+    loss: Callable[[Client], None], by_token: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, browser = make_project(), Client()
+    user = make_member(project, is_superuser=True)
+    browser.force_login(user)
+    secret = make_token(user)[1] if by_token else ""
+    watch = log_stream._open(request_of(browser, secret), project.slug, make_job(project).pk)
+    monkeypatch.setattr(log_stream, "ACCESS_CHECKED_S", -1.0)
+    watch.look(set())
+    loss(browser)
+    with pytest.raises(PortalError):
+        watch.look(set())
