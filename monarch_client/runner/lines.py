@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import select
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 MAX_PIECE_BYTES = 32 * 1024
 # UTF-8: bytes 10xxxxxx continue a character.
 _CONTINUATION = 0x80
+# How long a line without an end is kept back.
+FLUSH_S = 1.0
 _READ_BYTES = 64 * 1024
 
 
@@ -28,6 +33,8 @@ class LineSplitter:
     def __init__(self, limit: int = MAX_PIECE_BYTES) -> None:
         self._limit = limit
         self._rest = b""
+        # The last piece given out said that its line goes on.
+        self._is_open = False
 
     def feed(self, data: bytes) -> list[Piece]:
         """The pieces that `data` completes."""
@@ -38,12 +45,29 @@ class LineSplitter:
             tail = self._cut(line, pieces)
             pieces.append(Piece(_decode(tail[:-1] if tail.endswith(b"\r") else tail)))
         self._rest = self._cut(self._rest, pieces)
+        if pieces:
+            self._is_open = pieces[-1].more
         return pieces
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether a line has begun that nothing was given out of since."""
+        return bool(self._rest)
+
+    def flush(self) -> list[Piece]:
+        """What there is of a line that takes its time: a progress bar, a question."""
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        text = decoder.decode(self._rest)
+        # A character that is still arriving stays.
+        self._rest = decoder.getstate()[0]
+        self._is_open = self._is_open or bool(text)
+        return [Piece(text, more=True)] if text else []
 
     def close(self) -> list[Piece]:
         """The unfinished last line, if there is one."""
         rest, self._rest = self._rest, b""
-        return [Piece(_decode(rest))] if rest else []
+        is_open, self._is_open = self._is_open, False
+        return [Piece(_decode(rest))] if rest or is_open else []
 
     def _cut(self, line: bytes, pieces: list[Piece]) -> bytes:
         # Only what is longer than the limit is cut, so that a last piece is never empty.
@@ -83,11 +107,28 @@ class LineReader:
 
     def _read(self) -> None:
         splitter = LineSplitter()
+        flush_at = 0.0
         while True:
+            if not splitter.has_rest:
+                flush_at = time.monotonic() + FLUSH_S
+            elif not self._is_ready_by(flush_at):
+                flush_at = time.monotonic() + FLUSH_S
+                self._give(splitter.flush())
+                continue
             data = os.read(self._fd, _READ_BYTES)
-            pieces = splitter.feed(data) if data else splitter.close()
-            if pieces:
-                self._on_pieces(pieces)
             if not data:
                 break
+            self._give(splitter.feed(data))
+        self._give(splitter.close())
         os.close(self._fd)
+
+    def _is_ready_by(self, moment: float) -> bool:
+        """Whether there is something to read, or an end, before `moment`; else that has come."""
+        left = moment - time.monotonic()
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return left > 0 and bool(poll.poll(left * 1000))
+
+    def _give(self, pieces: list[Piece]) -> None:
+        if pieces:
+            self._on_pieces(pieces)

@@ -81,3 +81,53 @@ def test_a_reader_reads_until_the_last_writer_has_closed() -> None:
     os.close(writing)
     assert reader.wait(5)
     assert pieces == [Piece("first"), Piece("second")]
+
+
+def test_a_line_that_takes_its_time_is_shown_as_far_as_it_is() -> None:
+    splitter = LineSplitter()
+    assert splitter.feed(b"step 1\n 10%") == [Piece("step 1")]
+    assert splitter.flush() == [Piece(" 10%", more=True)]
+    assert splitter.flush() == []
+    assert splitter.feed(b"\r 20%") == []
+    assert splitter.flush() == [Piece("\r 20%", more=True)]
+    assert splitter.feed(b"\nstep 2\n") == [Piece(""), Piece("step 2")]
+    assert splitter.close() == []
+
+
+def test_an_end_after_a_flush_ends_the_line() -> None:
+    splitter = LineSplitter()
+    splitter.feed(b"sure? ")
+    assert splitter.flush() == [Piece("sure? ", more=True)]
+    assert splitter.close() == [Piece("")]
+    assert splitter.close() == []
+
+
+def test_a_flush_waits_for_the_rest_of_a_character() -> None:
+    splitter = LineSplitter()
+    snowman = "☃".encode()
+    splitter.feed(b"a" + snowman[:2])
+    assert splitter.flush() == [Piece("a", more=True)]
+    assert splitter.flush() == []
+    assert splitter.feed(snowman[2:] + b"\n") == [Piece("☃")]
+
+
+def test_a_reader_gives_out_an_unfinished_line_after_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("monarch_client.runner.lines.FLUSH_S", 0.05)
+    reading, writing = os.pipe()
+    pieces: list[Piece] = []
+    arrived = threading.Event()
+
+    def take(new: list[Piece]) -> None:
+        pieces.extend(new)
+        arrived.set()
+
+    reader = LineReader(reading, take)
+    os.write(writing, b"loading")
+    assert arrived.wait(5)
+    os.write(writing, b" done\n")
+    os.close(writing)
+    assert reader.wait(5)
+    assert "".join(piece.text for piece in pieces) == "loading done"
+    assert [piece.more for piece in pieces] == [True] * (len(pieces) - 1) + [False]
