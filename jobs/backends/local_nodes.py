@@ -141,9 +141,13 @@ def short_tmp(folder: ClusterFolder, rank: int) -> Path:
 
 
 def link_tmp(layout: Layout, rank: int) -> None:
-    """Make that link, where the node has no /tmp of its own and needs one."""
+    """Make that link, where the node has no /tmp of its own and needs one.
+
+    FileExistsError: another user has put something else in its place, as anybody may there.
+    """
     link, tmp = short_tmp(layout.folder, rank), layout.folder.node(rank).tmp
-    if layout.uid is None and len(str(tmp)) > LONGEST_TMP and not link.is_symlink():
+    is_needed = layout.uid is None and len(str(tmp)) > LONGEST_TMP
+    if is_needed and not (link.is_symlink() and link.lstat().st_uid == os.geteuid()):
         link.symlink_to(tmp)
 
 
