@@ -19,7 +19,7 @@ from psycopg import sql
 from monarch_portal.embedded import binaries, child
 from monarch_portal.embedded.account import Account
 from monarch_portal.embedded.child import Process
-from monarch_portal.embedded.errors import ServerStartError
+from monarch_portal.embedded.errors import EmbeddedError, ServerStartError
 from monarch_portal.embedded.postgres_data import check_version, make_data
 from monarch_portal.embedded.private_files import make_private, secret_in
 from monarch_portal.embedded.server_paths import DATABASE, PostgresPaths
@@ -70,6 +70,10 @@ class PostgresServer:
         if not self._paths.data.exists():
             make_data(self._bin, self._paths, self._account, durable=self._durable)
         check_version(self._paths.data)
+        if not self._paths.admin_secret.exists():
+            raise EmbeddedError(
+                f"{self._paths.admin_secret} is missing: it opens {self._paths.data}."
+            )
         self._clear_leftovers()
         self.process = child.start(self._program())
         if not child.wait_until_ready(self.process, self._answers, timeout_s=START_TIMEOUT_S):
