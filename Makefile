@@ -37,6 +37,7 @@ status: setup ## Show the portal's processes and their memory
 env: setup ## Print what a shell needs to use this portal: eval "$$(make -s env)"
 	@$(PORTAL) env
 
+# deploy/demo ends with the job's own code; make turns whatever is not 0 into 2.
 demo: setup ## Start the portal if none runs, and run a Monarch job on it
 	@deploy/demo "$(BIN)"
 
