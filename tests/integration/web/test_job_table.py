@@ -107,8 +107,8 @@ def test_an_address_typed_by_hand_never_breaks_the_page(viewer, project, path, q
 def test_an_empty_table_teaches_the_next_step(member, viewer):
     page = member.text(PATH)
     assert "No jobs in rl yet" in page
-    assert "mportal login http://testserver" in page
-    assert "mportal submit -f job.yaml --project rl" in page
+    assert "mportal login --url http://testserver" in page
+    assert "mportal submit -F -f job.yaml -p rl" in page
     assert "Submit a job" in page
     assert "Submit a job" not in viewer.text(PATH)
 

@@ -1,0 +1,24 @@
+"""Making further users. They have no password: a one-time link lets them in to set one."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from jobs.errors import ConflictError
+from jobs.models import User
+
+
+def add_user(username: str) -> User:
+    """A new, active user in no project. ConflictError when the name is taken or is no name."""
+    user = User(username=username)
+    user.set_unusable_password()
+    try:
+        user.clean_fields(exclude=["password"])
+        with transaction.atomic():
+            user.save(force_insert=True)
+    except ValidationError as error:
+        raise ConflictError(f"{username!r} is no user name: {' '.join(error.messages)}") from error
+    except IntegrityError as error:
+        raise ConflictError(f"There is a user {username} already.") from error
+    return user
