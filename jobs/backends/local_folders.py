@@ -102,8 +102,8 @@ class ClusterFolder:
         return self.path / f"output-{rank}"
 
     def record(self) -> Record | None:
-        """The record; None until a launch has got that far."""
-        with suppress(FileNotFoundError, NotADirectoryError):
+        """The record; None until a launch has got that far, or where a power cut emptied it."""
+        with suppress(FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
             return Record(**json.loads((self.path / "cluster.json").read_text()))
         return None
 

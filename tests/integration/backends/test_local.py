@@ -198,6 +198,19 @@ def test_directories_without_the_right_to_write_go_with_the_rest(local: LocalRig
     assert local.remains(request.cluster_name) == []
 
 
+def test_a_record_that_a_power_cut_left_empty_keeps_no_other_job_from_starting(
+    local: LocalRig,
+) -> None:
+    broken = local.path("mptest-broken")
+    broken.mkdir(parents=True)
+    (broken / "cluster.json").touch()
+    local.backend.launch(local.request("short"))
+    assert local.ingest.end["reason"] == "COMPLETED"
+    assert local.backend.observe(broken.name).phase is ClusterPhase.GONE
+    local.backend.tear_down(broken.name)
+    assert not broken.exists()
+
+
 def test_another_boot_of_the_machine_leaves_no_runner_alive(local: LocalRig) -> None:
     request = local.request("short")
     local.backend.launch(request)
