@@ -49,7 +49,6 @@ def scroll(page, to):
     page.evaluate(f"document.getElementById('log').scrollTop = {to}")
 
 
-@pytest.mark.feature("P7.1")
 def test_a_new_job_and_its_changes_come_into_the_table_by_themselves(page, project, ada):
     page.goto("/rl/jobs")
     page.locator("#live-state[data-state=on]").wait_for()
@@ -78,7 +77,6 @@ def test_the_head_of_a_job_follows_its_status(page, job):
     page.get_by_text("Log complete").wait_for()
 
 
-@pytest.mark.feature("P3.1")
 def test_lines_of_all_ranks_appear_as_they_are_written_and_one_rank_can_be_chosen(page, job):
     runner = Runner(job, ranks=2)
     runner.write(3)
