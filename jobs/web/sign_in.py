@@ -66,4 +66,5 @@ def safe_next(request: HttpRequest, default: str = "/") -> str:
     inside = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if inside else default
+    # Anything but a path could be taken for the name of a view.
+    return wanted if inside and wanted.startswith("/") else default

@@ -39,6 +39,24 @@ def test_next_never_leads_out_of_the_portal(visitor, elsewhere):
     assert visitor.post(link, {"next": elsewhere})["Location"] == "/"
 
 
+@pytest.mark.parametrize("nowhere", ["foo", "jobs", "?page=2", ".", "web:tokens"])
+def test_next_that_is_no_path_leads_to_the_start(visitor, nowhere):
+    assert visitor.post("/settings/theme", {"next": nowhere})["Location"] == "/"
+
+
+def test_a_link_takes_the_portals_own_form(visitor):
+    link = f"/sign-in/once/{create_sign_in_link(make_user('ada'))}"
+    assert Client(enforce_csrf_checks=True).post(link).status_code == 403
+    assert visitor.post(link).status_code == 302
+
+
+def test_a_session_from_before_the_sign_in_is_not_the_one_after(visitor):
+    visitor.session["seen"] = True
+    before = visitor.session.session_key
+    visitor.post(f"/sign-in/once/{create_sign_in_link(make_user('ada'))}")
+    assert visitor.session.session_key != before
+
+
 def test_a_wrong_password_is_told_without_saying_which_part_is_wrong(visitor):
     make_user("ada", password=PASSWORD)
     pages = [
