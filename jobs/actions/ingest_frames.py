@@ -42,14 +42,8 @@ def ingest_frames(attempt_id: int, token: str, body: bytes) -> dict[str, int]:
     attempt = _attempt(attempt_id, token)
     frames = parse(body, attempt.job.num_nodes)
     with transaction.atomic():
+        acked = _take_in(attempt, frames) if frames else _acknowledged(attempt_id)
         _note_contact(attempt)
-        if not frames:
-            return _acknowledged(attempt_id)
-        head = locked_head(attempt_id)
-        news = _sift(head, frames)
-        _store(head, news.lines)
-        apply_reports(attempt, news.reports)
-    acked: dict[str, int] = head.acked
     return acked
 
 
@@ -63,6 +57,16 @@ def _attempt(attempt_id: int, token: str) -> Attempt:
     if attempt.ended_at and (cluster is None or cluster.status == ClusterStatus.GONE):
         raise AttemptClosedError
     return attempt
+
+
+def _take_in(attempt: Attempt, frames: list[Frame]) -> dict[str, int]:
+    # Whoever changes an attempt and its log locks the log first.
+    head = locked_head(attempt.pk)
+    news = _sift(head, frames)
+    _store(head, news.lines)
+    apply_reports(attempt, news.reports)
+    acked: dict[str, int] = head.acked
+    return acked
 
 
 def _acknowledged(attempt_id: int) -> dict[str, int]:

@@ -142,17 +142,26 @@ class Feed:
         )
         async with client, client.pubsub() as pubsub:
             try:
-                await pubsub.subscribe(_OWN_TOPIC, *self._watchers)
+                await pubsub.subscribe(_OWN_TOPIC)
                 self._pubsub, self.connected = pubsub, True
+                # From here on new topics are told by whoever watches them: none is forgotten.
+                await self._tell("subscribe", set(self._watchers))
                 while True:
-                    message: dict[str, Any] | None = await pubsub.get_message(timeout=_PING_S)
+                    message = await pubsub.get_message(timeout=_PING_S)
                     if message is None:
                         await pubsub.ping()
-                    # The first word of a subscription is a hint too: it may have come too late.
-                    elif message["type"] in {"message", "subscribe"}:
-                        yield message["channel"]
+                    elif topic := await self._topic_of(message):
+                        yield topic
             finally:
                 self._pubsub, self.connected = None, False
+
+    async def _topic_of(self, message: dict[str, Any]) -> str | None:
+        topic: str = message["channel"]
+        if message["type"] == "unsubscribe" and topic in self._watchers:
+            # Somebody came while the last watcher was leaving.
+            await self._tell("subscribe", {topic})
+        # The first word of a subscription is a hint too: it may have come too late for one.
+        return topic if message["type"] in {"message", "subscribe"} else None
 
     def _note(self, topic: str) -> None:
         for hints in self._watchers.get(topic, ()):

@@ -194,4 +194,6 @@ def _wrong_report(frame: Frame, num_ranks: int) -> str:
 
 def about_rank(frame: Frame) -> int:
     """The rank that a sound report is about: its own, or the one that rank 0 speaks of."""
-    return int(frame.get("about", frame["rank"]) if frame["kind"] == "worker" else frame["rank"])
+    speaks_of_another = frame["kind"] == "worker" and "about" in frame
+    rank: int = frame["about"] if speaks_of_another else frame["rank"]
+    return rank

@@ -148,3 +148,36 @@ def test_a_stream_opened_while_redis_is_away_gets_its_hints_later(own_redis) -> 
             await until(hints, "t:1")
 
     asyncio.run(scenario())
+
+
+def test_a_topic_watched_at_any_moment_of_connecting_is_subscribed(own_redis) -> None:
+    async def scenario(turns: int) -> None:
+        feed = Feed(own_redis.url)
+        async with feed.subscribe("t:1") as hints:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await hints.watch("t:2")
+            await until(hints, "t:2")
+            assert own_redis.publish("t:2") == 1
+
+    for turns in range(25):
+        asyncio.run(scenario(turns))
+
+
+def test_a_topic_let_go_and_watched_again_at_once_is_subscribed(own_redis) -> None:
+    async def scenario() -> None:
+        feed = Feed(own_redis.url)
+        async with feed.subscribe("t:1") as keeper:
+            await until(keeper, "t:1")
+
+            async def come_and_go() -> None:
+                async with feed.subscribe("t:2") as hints:
+                    await hints.wait(0.001)
+
+            await asyncio.gather(*(come_and_go() for _ in range(50)))
+            async with feed.subscribe("t:2") as hints:
+                while not own_redis.publish("t:2"):
+                    await asyncio.sleep(0.001)
+                await until(hints, "t:2")
+
+    asyncio.run(scenario())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from typing import Any
 
 import httpx
 import pytest
@@ -68,7 +69,12 @@ def test_a_stream_is_taken_up_exactly_behind_the_last_event_seen(follow, post, j
 def test_a_stream_begins_after_a_cursor_or_with_the_last_lines(follow, post, job) -> None:
     post(*lines(1, 10))
     finish(job)
-    for query, first in [({"after": "1:7"}, 8), ({"tail": 2}, 9), ({"tail": 0}, 11)]:
+    begins: list[tuple[dict[str, Any], int]] = [
+        ({"after": "1:7"}, 8),
+        ({"tail": 2}, 9),
+        ({"tail": 0}, 11),
+    ]
+    for query, first in begins:
         with follow(**query) as events:
             texts = [text for each in events if each.event == "line" for text in texts_of(each)]
         assert texts == [f"r0 s{seq}" for seq in range(first, 11)]

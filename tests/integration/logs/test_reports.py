@@ -141,7 +141,7 @@ def test_workers_are_made_when_they_are_first_heard_of(attempt, post) -> None:
 def test_rank_0_may_say_that_a_peer_is_lost_but_not_after_the_peers_last_word(
     attempt, post
 ) -> None:
-    lost = {"status": "LOST", "about": 1, "detail": "silent for 15 s"}
+    lost: dict[str, Any] = {"status": "LOST", "about": 1, "detail": "silent for 15 s"}
     post(frame(1, "worker", **lost))
     worker = attempt.workers.get(rank=1)
     assert (worker.status, worker.detail, worker.ended_at) == ("LOST", "silent for 15 s", at(1))

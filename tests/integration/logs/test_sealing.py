@@ -143,13 +143,18 @@ def test_whoever_seals_second_changes_nothing_and_removes_its_blob(
 def test_lines_that_come_while_a_chunk_is_written_stay_in_the_tail(full, post, monkeypatch) -> None:
     write = blobs.write
 
-    def write_while_lines_come(*args: object) -> str:
-        name = write(*args)
-        seq = LogHead.objects.get(pk=full.pk).acked["0"] + 1
-        poster = threading.Thread(target=lambda: (post(frame(seq)), connection.close()))
+    def post_one(seq: int) -> None:
+        try:
+            post(frame(seq))
+        finally:
+            connection.close()
+
+    def write_while_lines_come(attempt_id: int, first_line: int, payload: bytes) -> str:
+        seq = LogHead.objects.get(pk=attempt_id).acked["0"] + 1
+        poster = threading.Thread(target=post_one, args=(seq,))
         poster.start()
         poster.join(30)
-        return name
+        return write(attempt_id, first_line, payload)
 
     monkeypatch.setattr(blobs, "write", write_while_lines_come)
     assert sealing.seal(full.pk) == 1

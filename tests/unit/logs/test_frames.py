@@ -121,7 +121,7 @@ def test_no_bytes_do_anything_but_parse_or_be_refused(raw: bytes) -> None:
 
 
 _FIELDS = sorted({name for each in SOUND for name in each})
-_VALUES = st.sampled_from(
+_VALUES: st.SearchStrategy[object] = st.sampled_from(
     [None, True, -1, 0, 1, 2**70, -0.5, 1e300, "", "x", "run", "LOST", "\ud800", [], ["x"], {}]
 )
 
