@@ -65,7 +65,8 @@ def read_lines(
     """At most `limit` lines in order: the first ones after `after`, or, when only `before` is
     given, the last ones before it.
 
-    With a filter the lines come from the next 200,000 at most; `read_after` says how far it got.
+    Fewer when they are long (about 1 MiB of text) or rare (a filter looks at 200,000 at most);
+    `read_after` and `read_before` say how far they got.
     """
     wanted = Wanted(rank, stream)
     if before is not None and after == 0:

@@ -97,3 +97,15 @@ def test_reading_is_the_same_before_and_after_any_sealing(db, monkeypatch, data)
     assert LogHead.objects.get(pk=attempt.pk).tail_bytes == 0
     assert [read_lines(attempt.pk, **query) for query in queries] == before
     assert numbers(before[-1]) == list(range(1, sum(next_seq) - 2))
+
+
+def test_long_lines_are_given_out_a_bounded_number_at_a_time(attempt, post) -> None:
+    for seq in range(1, 100):
+        post(frame(seq, text="x" * 30_000))
+    page = read_after(attempt.pk, 0, 5000)
+    assert page.is_cut
+    assert sum(len(line.text) for line in page.lines) < 2 * 1024 * 1024
+    assert numbers(read_after(attempt.pk, page.last, 1).lines) == [page.last + 1]
+    page = read_before(attempt.pk, None, 5000)
+    assert page.is_cut
+    assert (page.lines[0].number, page.last) == (page.first, 99)

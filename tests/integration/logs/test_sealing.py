@@ -12,13 +12,19 @@ from django.utils import timezone
 
 from jobs.logs import blobs, sealing
 from jobs.logs.deletion import delete_log
-from jobs.logs.reading import read_lines
+from jobs.logs.reading import read_after, read_lines
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
 from tests.frame_bytes import frame, lines
 
 
 def texts(attempt: Attempt) -> list[str]:
-    return [line.text for line in read_lines(attempt.pk, limit=5000)]
+    found: list[str] = []
+    page = read_after(attempt.pk, 0)
+    found += [line.text for line in page.lines]
+    while page.is_cut:
+        page = read_after(attempt.pk, page.last)
+        found += [line.text for line in page.lines]
+    return found
 
 
 def files(store: Path) -> list[str]:
