@@ -1,4 +1,4 @@
-"""Rank 0's view of the whole attempt: moves every node from goal to goal, and judges its end.
+"""Rank 0's view of the whole attempt: moves every node from goal to goal, until one verdict.
 
 All methods run on the main loop's thread.
 """
@@ -9,8 +9,7 @@ import contextlib
 import json
 from typing import TYPE_CHECKING
 
-from monarch_client.runner import node_state, verdicts
-from monarch_client.runner.driver_report import read_report, verdict_of_driver
+from monarch_client.runner import driver_plan, judgement, node_state, verdicts
 from monarch_client.runner.node_state import GOALS, NodeState
 
 if TYPE_CHECKING:
@@ -18,10 +17,11 @@ if TYPE_CHECKING:
 
     from monarch_client.runner.node import Node
     from monarch_client.runner.place import Place
-    from monarch_client.runner.verdicts import Verdict, Where
+    from monarch_client.runner.verdicts import Verdict
 
 # A driver's fault often is a worker's death, of which the word is still on its way.
 _FAULT_WAITS_S = 1.5
+_FAULTS = frozenset({"MONARCH", "WORKER_LOST"})
 # Beyond the grace time: killing what does not end, and the last frames of other ranks.
 _LAST_FRAMES_S = 10.0
 _STAGES = {"setup": "setup", "workers": "workers", "run": "run", "end": "teardown"}
@@ -56,7 +56,7 @@ class Attempt:
         with contextlib.suppress(OSError):
             self.goal = self._place.folder.goal.read_text()
         self._states = {rank: NodeState() for rank in self._place.config.ranks[1:]}
-        self.end(verdicts.runner_lost(self._where(self._place.rank)))
+        self.end(verdicts.runner_lost(judgement.where(self._place.config, self._place.rank)))
 
     def node_changed(self, rank: int, state: NodeState) -> None:
         """A node has said how far it is. The same state may come any number of times."""
@@ -64,9 +64,13 @@ class Attempt:
         if self.goal == "end":
             self._finish_when_all_ended()
             return
-        verdict = self._failure_of(rank, state) or self._outcome()
-        if verdict is not None:
-            self.end(verdict)
+        config, report = self._place.config, self._place.folder.report
+        failure = judgement.failure_of_node(config, rank, state)
+        outcome = judgement.outcome_of_job(config, self._states, report)
+        if failure is not None:
+            self.end(failure)
+        elif outcome is not None:
+            self._end_soon(outcome)
         elif self._is_reached():
             self._pursue(GOALS[GOALS.index(self.goal) + 1])
 
@@ -81,7 +85,7 @@ class Attempt:
         if self.goal == "end":
             self._finish_when_all_ended()
         else:
-            self.end(verdicts.worker_lost(self._where(rank), what, ""))
+            self.end(verdicts.worker_lost(judgement.where(self._place.config, rank), what, ""))
 
     def end(self, verdict: Verdict) -> None:
         """Stop everything everywhere. The first verdict stands."""
@@ -92,6 +96,12 @@ class Attempt:
         limit = self._place.config.timeouts.grace_s + _LAST_FRAMES_S
         self._place.loop.call_later(limit, self._finish)
         self._begin_stage("end")
+
+    def _end_soon(self, verdict: Verdict) -> None:
+        if verdict.reason in _FAULTS:
+            self._place.loop.call_later(_FAULT_WAITS_S, lambda: self.end(verdict))
+        else:
+            self.end(verdict)
 
     def _pursue(self, goal: str) -> None:
         if goal != self.goal:
@@ -132,66 +142,13 @@ class Attempt:
             return not is_monarch or all(state.worker == node_state.READY for state in states)
         return False
 
-    def _failure_of(self, rank: int, state: NodeState) -> Verdict | None:
-        """What is wrong with a node, if anything, whatever the driver says."""
-        where, config = self._where(rank), self._place.config
-        if state.stopped_by:
-            return verdicts.stopped(state.stopped_by)
-        if state.setup:
-            return verdicts.setup_failed(where, state.setup, state.evidence)
-        if state.setup_late:
-            return verdicts.setup_too_slow(where, config.timeouts.setup_s, state.evidence)
-        if state.worker == node_state.FAILED:
-            return verdicts.worker_never_ready(where, config.port, state.worker_why, state.evidence)
-        if state.worker == node_state.LOST:
-            return _loss(where, state)
-        return None
-
-    def _outcome(self) -> Verdict | None:
-        """How the users' programs ended, once that is known."""
-        config = self._place.config
-        if config.is_monarch:
-            return self._mismatch() or self._outcome_of_driver()
-        codes = [self._states[rank].run for rank in sorted(self._states)]
-        for rank, state in sorted(self._states.items()):
-            if state.run:
-                return self._failed_command(rank, state)
-        if len(codes) == len(config.ranks) and all(code == 0 for code in codes):
-            return verdicts.completed()
-        return None
-
-    def _failed_command(self, rank: int, state: NodeState) -> Verdict:
-        code = state.run or 0
-        if state.oom:
-            return verdicts.out_of_memory(self._where(rank), "The program", code, state.evidence)
-        return verdicts.command_failed(self._where(rank), code, state.evidence)
-
-    def _mismatch(self) -> Verdict | None:
-        versions = {rank: state.python for rank, state in self._states.items() if state.python}
-        return verdicts.workers_differ(versions) if len(set(versions.values())) > 1 else None
-
-    def _outcome_of_driver(self) -> Verdict | None:
-        state = self._node.state
-        if state.run is None:
-            return None
-        if state.run == 0:
-            return verdicts.completed()
-        report = read_report(self._place.folder.report)
-        verdict = verdict_of_driver(report, self._where(0), state.run, state.evidence)
-        if verdict is None:
-            return self._failed_command(0, state)
-        if verdict.reason not in {"MONARCH", "WORKER_LOST"}:
-            return verdict
-        self._place.loop.call_later(_FAULT_WAITS_S, lambda: self.end(verdict))
-        return None
-
     def _look_who_is_missing(self) -> None:
         limit = self._place.config.timeouts.workers_s
         for rank in self._place.config.ranks:
             if rank not in self._states and self.goal != "end":
                 self._gone.add(rank)
                 self._record_loss(rank, "it never reported to rank 0")
-                self.end(verdicts.never_joined(self._where(rank), limit))
+                self.end(verdicts.never_joined(judgement.where(self._place.config, rank), limit))
 
     def _finish_when_all_ended(self) -> None:
         waiting = [
@@ -214,25 +171,9 @@ class Attempt:
 
     def _write_meshes(self) -> None:
         """Tell the driver where its workers are."""
-        config = self._place.config
-        meshes = {
-            mesh: [
-                {
-                    "rank": rank,
-                    "address": config.worker_address(rank),
-                    "python": self._states[rank].python,
-                }
-                for rank in ranks
-            ]
-            for mesh, ranks in config.ranks_of_meshes().items()
-        }
-        scheme = "tls" if config.tls else "tcp"
-        content = {
-            "meshes": meshes,
-            "transport": f"{scheme}://{config.address_of(self._place.rank)}:0",
-            "attach_timeout_s": config.timeouts.workers_s,
-        }
-        self._place.folder.meshes.write_text(json.dumps(content))
+        pythons = {rank: state.python for rank, state in self._states.items()}
+        plan = driver_plan.plan_of(self._place.config, pythons)
+        self._place.folder.meshes.write_text(json.dumps(plan))
 
     def _record_loss(self, rank: int, what: str) -> None:
         config = self._place.config
@@ -247,12 +188,3 @@ class Attempt:
             exit_code=None,
             detail=what,
         )
-
-    def _where(self, rank: int) -> Where:
-        return verdicts.Where(rank, self._place.config.address_of(rank))
-
-
-def _loss(where: Where, state: NodeState) -> Verdict:
-    if state.oom:
-        return verdicts.out_of_memory(where, "The worker", 137, state.evidence)
-    return verdicts.worker_lost(where, state.worker_why, state.evidence)

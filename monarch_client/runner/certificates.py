@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import secrets
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,28 @@ if TYPE_CHECKING:
     from monarch_client.runner.config import Authority
 
 _DAYS = 90
+# Clocks of nodes differ: a certificate made a moment ago must not be "not yet valid" elsewhere.
+_BACK_S = 3600
 _TIMEOUT_S = 60.0
+# `openssl ca` rather than `x509`: only it can date a certificate back.
 _OPENSSL_CONFIG = """\
 [req]
 distinguished_name = name
 prompt = no
 [name]
 CN = mportal node
+[ca]
+default_ca = attempt
+[attempt]
+database = index
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = any
+x509_extensions = leaf
+unique_subject = no
+[any]
+commonName = supplied
 [leaf]
 basicConstraints = CA:FALSE
 keyUsage = digitalSignature
@@ -57,12 +72,16 @@ def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str)
 def _mint_with_openssl(work: Path, names: list[str]) -> None:
     alternatives = ", ".join(("IP:" if _is_ip(name) else "DNS:") + name for name in names)
     _write(work / "config", _OPENSSL_CONFIG.format(names=alternatives))
+    _write(work / "index", "")
     request = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config config"
     _call([*request.split(), "-keyout", "leaf.key", "-out", "request"], work)
-    sign = "openssl x509 -req -in request -CA ca.crt -CAkey ca.key -sha256 -out leaf.crt"
-    serial = "0x" + secrets.token_hex(16)
-    extensions = ["-extfile", "config", "-extensions", "leaf"]
-    _call([*sign.split(), "-days", str(_DAYS), "-set_serial", serial, *extensions], work)
+    sign = "openssl ca -batch -notext -config config -cert ca.crt -keyfile ca.key -in request"
+    dates = ["-startdate", _moment(-_BACK_S), "-enddate", _moment(_DAYS * 86400)]
+    _call([*sign.split(), "-out", "leaf.crt", *dates], work)
+
+
+def _moment(seconds_from_now: float) -> str:
+    return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds_from_now))
 
 
 def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:

@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from monarch_client.runner import processes
+from monarch_client.runner import process_tree
 from monarch_client.runner.config import ConfigError, NodeFolder, read_config
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def main(argv: list[str] | None = None) -> int:
     except (ConfigError, IndexError) as error:
         sys.stderr.write(f"runner: {error}\n")
         return _CONFIG_ERROR_CODE
-    folder.state.mkdir(parents=True, exist_ok=True)
+    # Not by umask, which users' programs would inherit.
+    folder.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.workdir.mkdir(parents=True, exist_ok=True)
     lock = _lock(folder.lock)
     if lock is None:
         return 0
-    os.umask(0o077)
     return _guard(lambda is_restart: _run(config, arguments.rank, folder, is_restart))
 
 
@@ -65,21 +65,21 @@ def _guard(run: Callable[[bool], int]) -> int:
 
     The guardian does nothing else, so that nothing else can kill it.
     """
-    processes.become_subreaper()
+    process_tree.become_subreaper()
     is_restart = False
     while True:
         pid = _fork(run, is_restart)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _pass_on_to(pid))
         returncode = _wait_for(pid)
-        processes.kill_descendants()
+        process_tree.kill_descendants()
         if returncode == 0 or is_restart:
-            return processes.exit_code_of(returncode)
+            return 128 - returncode if returncode < 0 else returncode
         is_restart = True
 
 
 def _pass_on_to(pid: int) -> Callable[[int, object], None]:
-    return lambda number, _frame: processes.signal_all([pid], number)
+    return lambda number, _frame: process_tree.signal_all([pid], number)
 
 
 def _fork(run: Callable[[bool], int], is_restart: bool) -> int:  # noqa: FBT001
@@ -89,8 +89,8 @@ def _fork(run: Callable[[bool], int], is_restart: bool) -> int:  # noqa: FBT001
         return pid
     code = 1
     try:
-        processes.be_signalled_when_parent_dies(signal.SIGTERM)
-        processes.become_subreaper()
+        process_tree.be_signalled_when_parent_dies(signal.SIGTERM)
+        process_tree.become_subreaper()
         code = run(is_restart)
     except BaseException:  # noqa: BLE001 - the guardian must hear of it, whatever it is
         traceback.print_exc()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from monarch_client.runner.processes import NODE_MARK
+from monarch_client.runner.process_tree import NODE_MARK
 
 if TYPE_CHECKING:
     from monarch_client.runner.place import Place

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def main(days: int, names: list[str]) -> None:
         .issuer_name(authority.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=10))
+        .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=False)
         .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
@@ -42,7 +43,8 @@ def main(days: int, names: list[str]) -> None:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    Path("leaf.key").write_bytes(private)
+    with os.fdopen(os.open("leaf.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(private)
 
 
 def _name(name: str) -> x509.GeneralName:

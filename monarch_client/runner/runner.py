@@ -15,7 +15,8 @@ from monarch_client.runner.journal import Journal
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node import Node
 from monarch_client.runner.place import Place
-from monarch_client.runner.processes import Children, marked_processes, signal_all
+from monarch_client.runner.process_tree import marked_processes, signal_all
+from monarch_client.runner.processes import Children
 from monarch_client.runner.push import PortalConnection, PushCarrier
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.runner import processes
+from monarch_client.runner import process_tree
 from monarch_client.runner.processes import Command, exit_code_of, signal_of
 from tests.runner_harness import wait_until
 
@@ -21,7 +21,8 @@ _PROGRAM = """
 import os, sys, time
 from pathlib import Path
 from monarch_client.runner.loop import MainLoop
-from monarch_client.runner.processes import Children, become_subreaper, descendants
+from monarch_client.runner.process_tree import become_subreaper, descendants
+from monarch_client.runner.processes import Children
 become_subreaper()
 loop = MainLoop()
 children = Children(loop)
@@ -102,7 +103,7 @@ def test_all_output_is_there_before_the_exit_is_told() -> None:
 def test_nothing_that_a_command_left_behind_survives(leave_behind: str, tmp_path: Path) -> None:
     lines = run_children(f"cd {tmp_path}; {leave_behind}\nsleep 0.1; exit 5", "0.3", "end")
     assert lines[-2:] == ["exited 5", "left 0"]
-    assert [pid for pid in processes._all_pids() if _cwd_of(pid) == tmp_path] == []
+    assert [pid for pid in process_tree._all_pids() if _cwd_of(pid) == tmp_path] == []
 
 
 def _cwd_of(pid: int) -> Path | None:
@@ -145,7 +146,7 @@ def marked(tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
-        env = {**os.environ, processes.NODE_MARK: str(tmp_path)}
+        env = {**os.environ, process_tree.NODE_MARK: str(tmp_path)}
         started.append(subprocess.Popen(["sleep", "300"], env=env, start_new_session=True))
         return started[-1]
 
@@ -159,5 +160,5 @@ def test_processes_of_a_dead_runner_are_found_by_their_mark(
     tmp_path: Path, marked: Callable[[], subprocess.Popen[bytes]]
 ) -> None:
     process = marked()
-    wait_until(lambda: processes.marked_processes(tmp_path) == [process.pid])
-    assert processes.marked_processes(tmp_path / "other") == []
+    wait_until(lambda: process_tree.marked_processes(tmp_path) == [process.pid])
+    assert process_tree.marked_processes(tmp_path / "other") == []

@@ -1,0 +1,112 @@
+"""Trees of processes as the kernel has them: who descends from whom, and how to end them all.
+
+A process that leaves its group and session still ends up as a descendant of the runner, because
+the runner is its subreaper (Linux).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+# In the environment of everything a runner starts: whose it is.
+NODE_MARK = "MPORTAL_NODE_ROOT"
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper() -> None:
+    """Inherit orphaned descendants. Without Linux this does nothing."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def be_signalled_when_parent_dies(number: int) -> None:
+    """Have the kernel send signal `number` when the parent is gone. Without Linux: nothing."""
+    _prctl(_PR_SET_PDEATHSIG, number)
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _all_pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def descendants(ancestor: int) -> list[int]:
+    """Live processes below `ancestor`, zombies left out."""
+    children: dict[int, list[int]] = {}
+    for pid in _all_pids():
+        parent = _parent_of(pid)
+        if parent is not None:
+            children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    waiting = [ancestor]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parent_of(pid: int) -> int | None:
+    """The parent of a live process; None for one that is gone or a zombie."""
+    try:
+        stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name in brackets may hold blanks and brackets itself.
+    state, parent = stat.rpartition(")")[2].split()[:2]
+    return None if state in "ZX" else int(parent)
+
+
+def marked_processes(root: Path) -> list[int]:
+    """Processes that the runner of node directory `root` started, also when it is long gone."""
+    mark = f"{NODE_MARK}={root}".encode()
+    found = []
+    for pid in _all_pids():
+        with contextlib.suppress(OSError):
+            if mark in Path("/proc", str(pid), "environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
+def signal_all(pids: Sequence[int], number: int) -> None:
+    """Send a signal to each; those gone or not ours are passed over."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def kill_descendants() -> None:
+    """SIGKILL everything below this process, and again until nothing is left."""
+    below = descendants(os.getpid())
+    while below:
+        # Stopped processes cannot start new ones while we go through the list.
+        signal_all(below, signal.SIGSTOP)
+        signal_all(below, signal.SIGKILL)
+        reap_strays()
+        below = [pid for pid in descendants(os.getpid()) if _is_killable(pid)]
+
+
+def _is_killable(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def reap_strays() -> None:
+    """Collect every exited child, without regard for who wants to know."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from monarch_client.runner import certificates
+from monarch_client.runner.certificates import CertificateError, mint_leaf
+from monarch_client.runner.config import Authority
+from tests.fake_ca import make_authority
+
+NAMES = ["10.0.0.7", "127.0.0.1", "localhost"]
+AUTHORITY = Authority(**make_authority())
+
+
+@pytest.fixture(params=["openssl", "cryptography"])
+def leaf(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> x509.Certificate:
+    if request.param == "cryptography":
+        monkeypatch.setattr(certificates.shutil, "which", lambda _name: None)
+    elif not shutil.which("openssl"):
+        pytest.skip("there is no openssl here")
+    mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", sys.executable)
+    return x509.load_pem_x509_certificate((tmp_path / "tls" / "leaf.crt").read_bytes())
+
+
+def test_the_leaf_is_the_authoritys_and_names_the_node(leaf: x509.Certificate) -> None:
+    authority = x509.load_pem_x509_certificate(AUTHORITY.ca_cert.encode())
+    leaf.verify_directly_issued_by(authority)
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.IPAddress) == [
+        ipaddress.ip_address(name) for name in NAMES[:2]
+    ]
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    purposes = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert {purpose._name for purpose in purposes} == {"serverAuth", "clientAuth"}
+    assert isinstance(leaf.public_key(), ec.EllipticCurvePublicKey)
+
+
+def test_the_leaf_is_valid_already_for_clocks_that_are_behind(leaf: x509.Certificate) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    assert leaf.not_valid_before_utc < now - datetime.timedelta(minutes=30)
+    assert leaf.not_valid_after_utc > now + datetime.timedelta(days=30)
+
+
+def test_only_the_leaf_stays_on_the_node_and_only_its_owner_reads_it(
+    leaf: x509.Certificate, tmp_path: Path
+) -> None:
+    assert leaf is not None
+    files = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "tls").iterdir()}
+    assert files.keys() == {"leaf.crt", "leaf.key", "ca.crt"}
+    assert files["leaf.key"] == 0o600
+
+
+def test_minting_again_replaces_the_leaf(leaf: x509.Certificate, tmp_path: Path) -> None:
+    mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", sys.executable)
+    again = x509.load_pem_x509_certificate((tmp_path / "tls" / "leaf.crt").read_bytes())
+    assert again.serial_number != leaf.serial_number
+
+
+def test_without_any_tool_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates.shutil, "which", lambda _name: None)
+    with pytest.raises(CertificateError, match="install openssl"):
+        mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", "/no/such/python")
+    assert list((tmp_path / "tls").iterdir()) == []
+
+
+def test_an_authority_that_is_none_is_told_with_openssls_words(tmp_path: Path) -> None:
+    with pytest.raises(CertificateError):
+        mint_leaf(Authority("no", "key"), NAMES, tmp_path / "tls", sys.executable)
