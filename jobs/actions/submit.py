@@ -64,7 +64,7 @@ def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:
     """The parsed spec, checked against project and backend; stores nothing."""
     require(actor, Verb.SUBMIT_JOB, project)
     try:
-        spec = JobSpec.parse(source, admin=actor.is_installation_admin, for_server=True)
+        spec = JobSpec.parse(source, admin=_may_use_admin_keys(actor), for_server=True)
     except InvalidSpecErrors as error:
         raise InvalidSpecError(errors=[row.to_dict() for row in error.errors]) from error
     errors = _project_errors(project, spec)
@@ -120,13 +120,21 @@ def _job_of_key(actor: Actor, project: Project, key: str, digest: str) -> Job | 
     return row.job if row else None
 
 
+def _may_use_admin_keys(actor: Actor) -> bool:
+    """Whether keys that reach beyond the project are open; a token bound to one closes them."""
+    bound = actor.token is not None and actor.token.project_id is not None
+    return actor.is_installation_admin and not bound
+
+
 def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
     errors = []
     if spec.portal.project not in (None, project.slug):
         message = f"The job names {spec.portal.project}, but it was sent to {project.slug}."
         errors.append(_error(spec, "portal.project", SpecCode.WRONG_PROJECT, message))
-    known = set(project.uploads.values_list("digest", flat=True))
-    for path, reference in spec.upload_keys().items():
+    wanted = spec.upload_keys()
+    digests = [reference.removeprefix("upload:") for reference in wanted.values()]
+    known = set(project.uploads.filter(digest__in=digests).values_list("digest", flat=True))
+    for path, reference in wanted.items():
         if reference.removeprefix("upload:") not in known:
             message = f"Project {project.slug} has no {reference}; upload the folder first."
             errors.append(_error(spec, path, SpecCode.UNKNOWN_UPLOAD, message))

@@ -6,13 +6,19 @@ import logging
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
-from jobs.backends.base import ClusterPhase, LaunchRequest, UploadSource
+from jobs.backends.base import (
+    ClusterPhase,
+    ClusterView,
+    ComputeBackend,
+    LaunchRequest,
+    UploadSource,
+)
 from jobs.errors import BackendError, NoCapacityError, StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
@@ -58,11 +64,7 @@ def _provision(job: Job) -> None:
         _machines_are_there(job, attempt, cluster)
         return
     try:
-        view = backend.observe(cluster.name)
-        if view.phase is ClusterPhase.GONE:
-            # No transaction is open here: asking a cloud can last.
-            backend.launch(_request(job, attempt, cluster))
-            view = backend.observe(cluster.name)
+        view = _asked_for(job, attempt, cluster, backend)
     except NoCapacityError as error:
         _back_off(job, attempt, error)
         return
@@ -71,6 +73,25 @@ def _provision(job: Job) -> None:
         return
     if view.phase is not ClusterPhase.STARTING:
         _machines_are_there(job, attempt, cluster)
+
+
+def _asked_for(
+    job: Job, attempt: Attempt, cluster: Cluster, backend: ComputeBackend
+) -> ClusterView:
+    """What is there of the cluster, which is asked for if nothing is. BackendError: it failed."""
+    try:
+        view = backend.observe(cluster.name)
+        if view.phase is ClusterPhase.GONE:
+            # No transaction is open here: asking a cloud can last.
+            backend.launch(_request(job, attempt, cluster))
+            view = backend.observe(cluster.name)
+    except (BackendError, DatabaseError):
+        raise
+    except Exception as error:
+        # A bug of ours would strike again at every tick, and the job would wait for ever.
+        message = f"The portal failed to launch it: {type(error).__name__}: {error}"
+        raise BackendError(message) from error
+    return view
 
 
 def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobs.actions.cancel import cancel_job
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake import FakeBackend, FakePlan
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.permissions import Actor
@@ -193,6 +193,20 @@ def test_a_refused_launch_fails_the_job_with_the_backends_words(fake, tick, subm
         "The partition is closed.",
     )
     tick()
+    assert Cluster.objects.get().status == ClusterStatus.GONE
+
+
+def test_a_launch_that_fails_by_a_bug_of_ours_fails_the_job_and_frees_its_machines(
+    fake, tick, submitted, monkeypatch
+):
+    def broken(*_args):
+        raise ValueError("no such field")
+
+    monkeypatch.setattr(FakeBackend, "launch", broken)
+    for _ in range(2):
+        tick()
+    assert status_of(submitted) == JobStatus.FAILED
+    assert "ValueError: no such field" in submitted.message
     assert Cluster.objects.get().status == ClusterStatus.GONE
 
 
