@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -29,6 +30,7 @@ class SessionServers:
         secret_in(self.postgres.secret)  # settings want the password before the server starts
         self.redis = RedisPaths(self.root / "redis", log, copies)
         self._account = server_account(data.parent, os.getpid() % len(SERVER_IDS))
+        self._pid = os.getpid()
         self._started: dict[str, PostgresServer | RedisServer] = {}
 
     def start_postgres(self) -> None:
@@ -46,10 +48,14 @@ class SessionServers:
             server.start()
 
     def close(self) -> None:
-        """Stop what was started and remove the directory."""
+        """Stop what was started and remove the directory. Again, or in a fork, is nothing."""
+        if os.getpid() != self._pid:
+            return
         for server in self._started.values():
             server.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
 SERVERS = SessionServers()
+# Where no test session ends it: whatever else imports the tests' settings.
+atexit.register(SERVERS.close)
