@@ -70,7 +70,8 @@ class Node:
         self.on_change()
 
     @property
-    def _is_ending(self) -> bool:
+    def is_ending(self) -> bool:
+        """Whether everything here is being ended, or has been."""
         return self._goal == GOALS.index("end")
 
     def _set_up(self) -> None:
@@ -98,7 +99,7 @@ class Node:
 
     def _worker_changed(self) -> None:
         worker = self._worker
-        if self._is_ending and worker.status == node_state.LOST:
+        if self.is_ending and worker.status == node_state.LOST:
             worker.end_with_attempt()
         self._report(_FRAME_STATUS[worker.status], detail=worker.why)
         self._update(

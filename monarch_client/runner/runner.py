@@ -22,6 +22,9 @@ from monarch_client.runner.push import PortalConnection, PushCarrier
 if TYPE_CHECKING:
     from monarch_client.runner.config import AttemptConfig, NodeFolder
 
+# How long a peer that is to stop waits for rank 0 to end the attempt as a whole.
+_REPLY_S = 3.0
+
 
 class Runner:
     """Lives as long as the attempt, and until all it recorded is acknowledged."""
@@ -141,5 +144,12 @@ class Runner:
         """Asked to end by a signal. While only waiting for acknowledgement: end at once."""
         if self._is_lingering:
             self._loop.stop()
-        else:
-            self._node.stop(signal.Signals(number).name)
+            return
+        self._node.stop(signal.Signals(number).name)
+        if self._rank != 0:
+            self._loop.call_later(_REPLY_S, self._end_unasked)
+
+    def _end_unasked(self) -> None:
+        """Rank 0, told that we shall stop, has not asked us to: it may not be there."""
+        if not self._node.is_ending:
+            self._end_alone()

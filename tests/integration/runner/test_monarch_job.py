@@ -133,7 +133,6 @@ def test_a_driver_may_shut_its_hosts_down_itself(make_rig: MakeRig) -> None:
     ]
 
 
-@pytest.mark.feature("S0.4")
 def test_with_tls_a_connection_without_the_attempts_certificate_is_refused(
     make_rig: MakeRig, tmp_path: Path
 ) -> None:

@@ -208,6 +208,14 @@ def test_peers_of_a_rank_0_that_is_gone_end_themselves(make_rig: MakeRig) -> Non
     assert rig.processes(1) == []
 
 
+def test_a_peer_that_waits_for_rank_0_in_vain_can_be_stopped(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=2, run="true")
+    rig.start(1)
+    wait_until((rig.root(1) / "state" / "started").exists)
+    rig.stop_rank(1)
+    assert rig.wait(15) == {1: 0}
+
+
 def test_what_lies_on_a_node_of_a_dead_runner_is_delivered_and_told(make_rig: MakeRig) -> None:
     rig = make_rig(run="echo up; sleep 300")
     rig.start()

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monarch_client.runner import environment
+from monarch_client.runner.config import NodeFolder, _parse
+from monarch_client.runner.place import Place
+from tests.unit.runner.test_config import MINIMAL
+
+
+def place(folder: Path, rank: int = 1, **config: Any) -> Place:
+    unused: Any = None
+    return Place(_parse({**MINIMAL, **config}), rank, NodeFolder(folder), unused, unused, unused)
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SKYPILOT_NUM_GPUS_PER_NODE", "SKYPILOT_TASK_ID", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.feature("S3.1")
+def test_run_and_setup_find_skypilots_variables(tmp_path: Path) -> None:
+    run = environment.run_environment(place(tmp_path))
+    assert run["SKYPILOT_NODE_RANK"] == "1"
+    assert run["SKYPILOT_NODE_IPS"] == "10.0.0.1\n10.0.0.2\n10.0.0.3"
+    assert run["SKYPILOT_NUM_NODES"] == "3"
+    assert run["SKYPILOT_NUM_GPUS_PER_NODE"] == "0"
+    assert run["SKYPILOT_TASK_ID"] == "mportal-rl-42-2"
+    setup = environment.setup_environment(place(tmp_path))
+    assert setup["SKYPILOT_SETUP_NODE_RANK"] == "1"
+    assert setup["SKYPILOT_SETUP_NODE_IPS"] == run["SKYPILOT_NODE_IPS"]
+
+
+def test_what_the_cluster_says_of_its_nodes_stays_but_ranks_are_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKYPILOT_NUM_GPUS_PER_NODE", "8")
+    monkeypatch.setenv("SKYPILOT_TASK_ID", "sky-2026")
+    monkeypatch.setenv("SKYPILOT_NODE_RANK", "9")
+    run = environment.run_environment(place(tmp_path))
+    assert (run["SKYPILOT_NUM_GPUS_PER_NODE"], run["SKYPILOT_TASK_ID"]) == ("8", "sky-2026")
+    assert run["SKYPILOT_NODE_RANK"] == "1"
+
+
+def test_a_program_can_call_the_portal(tmp_path: Path) -> None:
+    run = environment.run_environment(place(tmp_path, envs={"LR": 0.1, "MPORTAL_TOKEN": "mine"}))
+    assert run["MPORTAL_URL"] == "http://127.0.0.1:8000"
+    assert (run["MPORTAL_PROJECT"], run["MPORTAL_JOB_ID"], run["MPORTAL_ATTEMPT"]) == (
+        "rl",
+        "42",
+        "2",
+    )
+    assert (run["MPORTAL_TOKEN"], run["LR"]) == ("t", "0.1")
+
+
+@pytest.mark.feature("S0.4")
+def test_monarchs_time_outs_are_tuned_and_a_users_own_win(tmp_path: Path) -> None:
+    envs = {"HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "7s", "PYTHONPATH": "/mine"}
+    tuned = environment.monarch_environment(place(tmp_path, envs=envs))
+    assert tuned["HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY"] == "7s"
+    assert tuned["HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE"] == "5s"
+    assert tuned["MONARCH_LOG_SUFFIX"] == "mportal_17_1"
+    assert tuned["PYTHONPATH"] == f"{tmp_path}/state/runtime:/mine"
+    assert "HYPERACTOR_TLS_CERT" not in tuned
+
+
+def test_only_the_driver_may_report(tmp_path: Path) -> None:
+    names = {"MPORTAL_RUNTIME_FILE", "MPORTAL_REPORT_FILE"}
+    tls = {"ca_cert": "c", "ca_key": "k"}
+    driver = environment.driver_environment(place(tmp_path, rank=0, tls=tls))
+    assert names <= driver.keys()
+    assert driver["HYPERACTOR_TLS_KEY"] == f"{tmp_path}/state/tls/leaf.key"
+    assert names.isdisjoint(environment.monarch_environment(place(tmp_path)))
