@@ -10,6 +10,7 @@ from django.utils import timezone
 from jobs.actions.cancel import cancel_job
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
+from jobs.backends.base import Leftovers
 from jobs.backends.fake import FakeBackend, FakePlan
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
@@ -120,6 +121,24 @@ def test_a_verdict_left_on_a_dead_runners_disk_is_taken(fake, tick, submitted, t
     tick()
     time_machine.move_to(timezone.now() + timedelta(seconds=30))
     tick()
+    tick()
+    assert status_of(submitted) == JobStatus.FAILED
+    assert submitted.exit_code == 3
+
+
+def test_a_frame_cut_in_half_on_a_dead_runners_disk_costs_itself_alone(
+    fake, tick, submitted, time_machine, monkeypatch
+):
+    fake.plan(FakePlan(run_s=1, exit_code=3, lines=("first", "last words")))
+    whole = FakeBackend.leftovers
+
+    def torn(self, name):
+        first, *rest = whole(self, name).frames
+        return Leftovers([first, first[:20], *rest])
+
+    monkeypatch.setattr(FakeBackend, "leftovers", torn)
+    tick()
+    time_machine.move_to(timezone.now() + timedelta(seconds=30))
     tick()
     assert status_of(submitted) == JobStatus.FAILED
     assert submitted.exit_code == 3
