@@ -28,7 +28,9 @@ _numbers = itertools.count(1)
 def make_user(username: str | None = None, **fields: Any) -> User:
     """A user who can be signed in with `force_login`; no password unless given."""
     password = fields.pop("password", None)
-    return User.objects.create_user(username or f"user{next(_numbers)}", password=password, **fields)
+    return User.objects.create_user(
+        username or f"user{next(_numbers)}", password=password, **fields
+    )
 
 
 def make_project(slug: str | None = None, **fields: Any) -> Project:
@@ -64,7 +66,7 @@ def make_token(user: User, **fields: Any) -> tuple[ApiToken, str]:
 
 def make_spec(**fields: Any) -> dict[str, Any]:
     """The smallest checked spec of a plain job, as `JobSpec.to_dict` gives it."""
-    from monarch_client.spec import JobSpec  # noqa: PLC0415 - keeps factories light for units
+    from monarch_client.spec import JobSpec
 
     return JobSpec.parse({"name": "hello", "run": "echo hello", **fields}).to_dict()
 
