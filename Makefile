@@ -14,7 +14,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format features coverage bench browsers lock reset clean
+.PHONY: help setup run stop demo status env test lint types format features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

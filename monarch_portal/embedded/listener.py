@@ -21,9 +21,11 @@ def listen(home: Home) -> socket.socket:
     """
     fixed = os.environ.get("MPORTAL_PORT")
     if fixed:
-        listener = _bound(int(fixed))
+        listener = _bound(int(fixed)) if fixed.isdecimal() else None
         if listener is None:
-            raise EmbeddedError(f"Port {fixed} (MPORTAL_PORT) is in use by another program.")
+            raise EmbeddedError(
+                f"Port {fixed} (MPORTAL_PORT) can not be had: it is in use, or no port."
+            )
         return listener
     last = urlsplit(home.url).port
     first = home.number % len(PORTS)

@@ -1,0 +1,41 @@
+"""What the supervisor has in memory when it forks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from tests.portal_process import CHECKOUT
+
+PROGRAM = """
+import json, os, sys
+import django
+django.setup()
+from monarch_portal.embedded import roles
+roles.preload()
+from django.db import connection
+print(json.dumps({
+    "threads": len(os.listdir("/proc/self/task")),
+    "connected": connection.connection is not None,
+    "modules": [name for name in ("monarch", "torch", "sky", "ray") if name in sys.modules],
+}))
+"""
+
+
+def test_before_the_forks_there_is_no_thread_no_connection_and_no_monarch(tmp_path):
+    environment = {
+        "PATH": os.environ["PATH"],
+        "MPORTAL_HOME": str(tmp_path),
+        "DJANGO_SETTINGS_MODULE": "monarch_portal.settings",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == {"threads": 1, "connected": False, "modules": []}
