@@ -1,0 +1,117 @@
+"""The commands of docker-compose.yml, run as processes beside a PostgreSQL and a Redis."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import redis
+import yaml
+
+from monarch_portal.embedded.account import server_account
+from monarch_portal.embedded.postgres import PostgresServer
+from monarch_portal.embedded.redis_server import RedisServer
+from tests.portal_process import CHECKOUT, PortalProcess
+from tests.waiting import eventually
+
+SERVICES = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())["services"]
+Run = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture(scope="module")
+def production() -> Iterator[dict[str, str]]:
+    """The environment of a production set-up, its database prepared by the one-shot service."""
+    place = PortalProcess()
+    home = place.home
+    home.make()
+    account = server_account(home.postgres.data.parent, home.number)
+    servers = (PostgresServer(home.postgres, account), RedisServer(home.redis, account))
+    for server in servers:
+        server.start()
+    environment = place.environment | {
+        "DATABASE_URL": home.postgres.url(),
+        "REDIS_URL": home.redis.url,
+        "SECRET_KEY": "k" * 60,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    migrate = shlex.split(SERVICES["migrate"]["command"])
+    subprocess.run(migrate, cwd=CHECKOUT, env=environment, check=True, capture_output=True)
+    yield environment
+    for server in servers:
+        server.stop()
+    place.close()
+
+
+@pytest.fixture
+def run(production: dict[str, str]) -> Iterator[Run]:
+    """Start a service's command; it is ended with the test, and must end orderly."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(service: str, **replaced: str) -> subprocess.Popen[bytes]:
+        argv = [replaced.get(word, word) for word in shlex.split(SERVICES[service]["command"])]
+        process = subprocess.Popen(argv, cwd=CHECKOUT, env=production, stderr=subprocess.DEVNULL)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.send_signal(signal.SIGTERM)
+    assert all(process.wait(30) in {0, -signal.SIGTERM} for process in started)
+
+
+@pytest.mark.feature("P1.2")
+def test_web_serves_and_is_ready(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    run("web", **{"8000": port, "0.0.0.0": "127.0.0.1"})
+
+    def answer() -> dict[str, str]:
+        try:
+            ready: dict[str, str] = httpx.get(f"http://127.0.0.1:{port}/readyz").json()
+        except httpx.TransportError:
+            return {}
+        return ready
+
+    assert eventually(answer)
+    assert answer() == {"database": "ok", "redis": "ok"}
+
+
+@pytest.mark.feature("P1.2")
+def test_beat_sends_ticks_and_the_worker_takes_them(run: Run, production: dict[str, str]) -> None:
+    broker = redis.Redis.from_url(production["REDIS_URL"])
+    run("beat")
+    assert eventually(lambda: broker.llen("mportal") > 0)
+    run("worker")
+    assert eventually(lambda: broker.llen("mportal") == 0)
+    broker.close()
+
+
+@pytest.mark.feature("P1.2")
+@pytest.mark.parametrize("service", ["worker", "beat", "follower", "migrate"])
+def test_the_health_check_of_a_container_answers(service: str, production: dict[str, str]) -> None:
+    check = SERVICES[service].get("healthcheck", {}).get("test", ["CMD", "true"])
+    assert check[0] == "CMD"
+    subprocess.run(check[1:], cwd=CHECKOUT, env=production, check=True, capture_output=True)
+
+
+@pytest.mark.feature("P1.2")
+def test_the_follower_runs_until_it_is_asked_to_end(run: Run) -> None:
+    follower = run("follower")
+    ready = Path("/proc", str(follower.pid), "status")
+    # It has settled when it handles the signal that ends it.
+    assert eventually(lambda: _handles(ready.read_text(), signal.SIGTERM))
+    assert follower.poll() is None
+
+
+def _handles(status: str, number: signal.Signals) -> bool:
+    """Whether the process has a handler for the signal, or holds it back until it asks."""
+    masks = [line.split()[1] for line in status.splitlines() if line[:7] in {"SigCgt:", "SigBlk:"}]
+    return any(int(mask, 16) & (1 << (number - 1)) for mask in masks)
