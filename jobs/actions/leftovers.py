@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import ComputeBackend
-from jobs.errors import InvalidFrameError, PortalError
+from jobs.errors import PortalError
 from jobs.models import Attempt
 
 log = logging.getLogger(__name__)
@@ -17,28 +17,29 @@ _BATCH_BYTES = 512 * 1024
 
 
 def ingest_leftovers(attempt: Attempt, backend: ComputeBackend) -> None:
-    """Store what nobody has acknowledged yet. Frames known already are skipped."""
+    """Store what nobody has acknowledged yet. Frames known already are skipped.
+
+    Nothing that is wrong with a dead runner's disk keeps its attempt from ending.
+    """
     if attempt.cluster is None:
         return
-    token = attempt_token(attempt.job_id, attempt.number)
     for batch in _batches(backend.leftovers(attempt.cluster.name).frames):
-        try:
-            ingest_frames(attempt.pk, token, b"\n".join(batch))
-        except InvalidFrameError:
-            _one_by_one(attempt, token, batch)
-        except PortalError as error:
-            # Nothing that is wrong with a dead runner's disk may keep its attempt from ending.
-            _warn(attempt, error)
-            return
+        if not _store(attempt, batch):
+            # A frame cut in half by a crash costs itself, not those around it: the verdict may
+            # be among them.
+            for frame in batch:
+                _store(attempt, [frame])
 
 
-def _one_by_one(attempt: Attempt, token: str, batch: list[bytes]) -> None:
-    """A frame cut in half by a crash costs itself, not those around it: the verdict may follow."""
-    for frame in batch:
-        try:
-            ingest_frames(attempt.pk, token, frame)
-        except PortalError as error:  # noqa: PERF203 - each frame is tried by itself
-            _warn(attempt, error)
+def _store(attempt: Attempt, batch: list[bytes]) -> bool:
+    """Whether the frames could be stored; none of them is otherwise."""
+    token = attempt_token(attempt.job_id, attempt.number)
+    try:
+        ingest_frames(attempt.pk, token, b"\n".join(batch))
+    except PortalError as error:
+        _warn(attempt, error)
+        return False
+    return True
 
 
 def _warn(attempt: Attempt, error: PortalError) -> None:
