@@ -35,6 +35,8 @@ class _Ending:
 
     faults: list[str] = []  # noqa: RUF012 - one program, one end
     is_reported = False
+    # Monarch's threads and the main one may have something to report at the same moment.
+    lock = threading.RLock()
 
 
 def report_uncaught() -> None:
@@ -55,11 +57,12 @@ def note_fault(text: str) -> None:
 
     A driver that is ending already goes on to end.
     """
-    is_first = not _Ending.faults
-    _Ending.faults.append(text)
-    if _Ending.is_reported or not is_first:
-        return
-    _write({"kind": _kind_of_fault(text), "error": _fault_in_short(text), "trace": text})
+    with _Ending.lock:
+        is_first = not _Ending.faults
+        _Ending.faults.append(text)
+        if _Ending.is_reported or not is_first:
+            return
+        _write({"kind": _kind_of_fault(text), "error": _fault_in_short(text), "trace": text})
     timer = threading.Timer(_FAULT_WAITS_S, _interrupt)
     timer.daemon = True
     timer.start()
@@ -85,9 +88,13 @@ def _interrupt() -> None:
 
 def write_report(error: BaseException) -> None:
     """Describe what ends the program. The first report stands."""
-    if _Ending.is_reported:
-        return
-    _Ending.is_reported = True
+    with _Ending.lock:
+        if not _Ending.is_reported:
+            _Ending.is_reported = True
+            _write(_description(error))
+
+
+def _description(error: BaseException) -> dict[str, Any]:
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     fault = "\n".join(_Ending.faults)
     is_fault = isinstance(error, KeyboardInterrupt) and bool(fault)
@@ -98,7 +105,7 @@ def write_report(error: BaseException) -> None:
         "place": _place_in(fault if is_fault else trace),
     }
     fields.update(getattr(error, "report_fields", {}))
-    _write(fields)
+    return fields
 
 
 def describe(error: BaseException) -> str:

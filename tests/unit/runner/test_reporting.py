@@ -153,3 +153,15 @@ def test_another_python_is_refused_before_monarch_is_touched(tmp_path: Path) -> 
     assert report["kind"] == "python_mismatch"
     assert (report["driver_python"], report["worker_python"]) == (mine, "2.7")
     assert "run 2.7" in stderr
+
+
+def test_reports_of_several_threads_do_not_spoil_each_other(tmp_path: Path) -> None:
+    program = """
+import threading
+threads = [threading.Thread(target=note_fault, args=("f" * 2000,)) for _ in range(30)]
+for thread in threads: thread.start()
+raise SupervisionError(FAULT)
+"""
+    for _ in range(3):
+        _, report, _ = drive(tmp_path, program)
+        assert report["error"] == "ValueError: bad init (in an actor)"
