@@ -7,31 +7,16 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.ingest_frames import ingest_frames
-from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import Leftovers
 from jobs.backends.fake import FakeBackend, FakePlan
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
-from jobs.permissions import Actor
-from jobs.reconcilers import provisioning, queue, running, stopping
+from jobs.reconcilers import provisioning, queue, running
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
 from tests.factories import make_attempt, make_job, make_spec
+from tests.integration.reconcilers.steps import push, status_of
 
 pytestmark = pytest.mark.django_db
-
-
-def push(fake, job: Job) -> None:
-    """Do what the runner does: hand in everything written so far."""
-    attempt = job.attempts.select_related("cluster").order_by("-number")[0]
-    body = b"\n".join(frame.rstrip() for frame in fake.frames(attempt.cluster.name))
-    ingest_frames(attempt.pk, attempt_token(job.pk, attempt.number), body)
-
-
-def status_of(job: Job) -> str:
-    job.refresh_from_db()
-    return job.status
 
 
 def test_a_job_runs_and_leaves_nothing_behind(fake, tick, submitted):
@@ -144,52 +129,6 @@ def test_a_frame_cut_in_half_on_a_dead_runners_disk_costs_itself_alone(
     assert submitted.exit_code == 3
 
 
-def test_cancelling_a_queued_job_never_touches_the_backend(fake, tick, submitted):
-    cancel_job(Actor(submitted.submitted_by), submitted)
-    tick()
-    assert status_of(submitted) == JobStatus.CANCELLED
-    assert fake.calls() == []
-
-
-def test_cancelling_a_running_job_asks_it_to_stop_and_takes_its_machines_away(
-    fake, tick, submitted
-):
-    tick()
-    push(fake, submitted)
-    tick()
-    cancel_job(Actor(submitted.submitted_by), submitted)
-    for _ in range(3):
-        tick()
-    assert status_of(submitted) == JobStatus.CANCELLED
-    assert submitted.stop_reason == StopReason.CANCELLED_BY_USER
-    assert [verb for verb, _ in fake.calls()] == ["launch", "stop", "tear_down"]
-
-
-def test_a_runner_that_does_not_stop_is_taken_away_in_the_end(fake, tick, submitted, time_machine):
-    fake.plan(FakePlan(stop_s=3600))
-    tick()
-    push(fake, submitted)
-    tick()
-    cancel_job(Actor(submitted.submitted_by), submitted)
-    stopping.step(submitted.pk)
-    assert status_of(submitted) == JobStatus.STOPPING
-    time_machine.move_to(timezone.now() + stopping.PATIENCE + timedelta(seconds=1))
-    tick()
-    tick()
-    assert status_of(submitted) == JobStatus.CANCELLED
-    assert Cluster.objects.get().status == ClusterStatus.GONE
-
-
-def test_a_job_cancelled_while_its_machines_come_up_never_runs(fake, tick, submitted):
-    fake.plan(FakePlan(start_s=3600))
-    tick()
-    cancel_job(Actor(submitted.submitted_by), submitted)
-    tick()
-    tick()
-    assert status_of(submitted) == JobStatus.CANCELLED
-    assert Cluster.objects.get().status == ClusterStatus.GONE
-
-
 def test_a_job_that_runs_longer_than_it_may_is_stopped_and_failed(fake, tick, time_machine):
     job = make_job(backend_name="fake", spec=make_spec(portal={"max_duration": "1h"}))
     tick()
@@ -285,19 +224,6 @@ def test_a_runner_stopped_from_outside_counts_as_lost_not_as_cancelled(fake, sub
     Attempt.objects.update(ended_at=timezone.now(), stop_reason=StopReason.CANCELLED_BY_USER)
     running.step(submitted.pk)
     assert status_of(submitted) == JobStatus.RECOVERING
-
-
-def test_a_cancel_that_overtakes_the_verdict_wins_and_nothing_is_lost(fake, submitted):
-    queue.run_pass()
-    provisioning.step(submitted.pk)
-    push(fake, submitted)
-    running.step(submitted.pk)
-    Attempt.objects.update(ended_at=timezone.now(), stop_reason=StopReason.COMPLETED)
-    cancel_job(Actor(submitted.submitted_by), submitted)
-    running.step(submitted.pk)
-    assert status_of(submitted) == JobStatus.STOPPING
-    stopping.step(submitted.pk)
-    assert status_of(submitted) == JobStatus.CANCELLED
 
 
 def test_an_attempt_is_open_once_at_a_time(fake):

@@ -15,7 +15,7 @@ from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s
 from jobs.reconcilers import pace, provisioning, queue, running
 from jobs.statuses import JobStatus, StopReason
 from tests.factories import make_job
-from tests.integration.reconcilers.test_life_of_a_job import push, status_of
+from tests.integration.reconcilers.steps import push, status_of
 
 pytestmark = pytest.mark.django_db
 

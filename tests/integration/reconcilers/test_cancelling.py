@@ -1,0 +1,77 @@
+"""Cancelling at every point of a job's life, over the fake backend."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobs.actions.cancel import cancel_job
+from jobs.backends.fake import FakePlan
+from jobs.models import Attempt, Cluster
+from jobs.permissions import Actor
+from jobs.reconcilers import provisioning, queue, running, stopping
+from jobs.statuses import ClusterStatus, JobStatus, StopReason
+from tests.integration.reconcilers.steps import push, status_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_cancelling_a_queued_job_never_touches_the_backend(fake, tick, submitted):
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    tick()
+    assert status_of(submitted) == JobStatus.CANCELLED
+    assert fake.calls() == []
+
+
+def test_cancelling_a_running_job_asks_it_to_stop_and_takes_its_machines_away(
+    fake, tick, submitted
+):
+    tick()
+    push(fake, submitted)
+    tick()
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    for _ in range(3):
+        tick()
+    assert status_of(submitted) == JobStatus.CANCELLED
+    assert submitted.stop_reason == StopReason.CANCELLED_BY_USER
+    assert [verb for verb, _ in fake.calls()] == ["launch", "stop", "tear_down"]
+
+
+def test_a_runner_that_does_not_stop_is_taken_away_in_the_end(fake, tick, submitted, time_machine):
+    fake.plan(FakePlan(stop_s=3600))
+    tick()
+    push(fake, submitted)
+    tick()
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    stopping.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.STOPPING
+    time_machine.move_to(timezone.now() + stopping.PATIENCE + timedelta(seconds=1))
+    tick()
+    tick()
+    assert status_of(submitted) == JobStatus.CANCELLED
+    assert Cluster.objects.get().status == ClusterStatus.GONE
+
+
+def test_a_job_cancelled_while_its_machines_come_up_never_runs(fake, tick, submitted):
+    fake.plan(FakePlan(start_s=3600))
+    tick()
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    tick()
+    tick()
+    assert status_of(submitted) == JobStatus.CANCELLED
+    assert Cluster.objects.get().status == ClusterStatus.GONE
+
+
+def test_a_cancel_that_overtakes_the_verdict_wins_and_nothing_is_lost(fake, submitted):
+    queue.run_pass()
+    provisioning.step(submitted.pk)
+    push(fake, submitted)
+    running.step(submitted.pk)
+    Attempt.objects.update(ended_at=timezone.now(), stop_reason=StopReason.COMPLETED)
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    running.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.STOPPING
+    stopping.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.CANCELLED
