@@ -35,19 +35,25 @@ class Recorder:
         self.results = results
         self.root = root
         self.suites: dict[str, Outcomes] = {}
+        self.ran: dict[str, set[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        suite = suite_of(report.nodeid)
+        # Those without a mark as well: a test may have lost the mark it had.
+        self.ran.setdefault(suite, set()).add(function_of(report.nodeid))
         ids = sorted({str(value) for name, value in report.user_properties if name == PROPERTY})
         if not ids:
             return
-        outcomes = self.suites.setdefault(suite_of(report.nodeid), {})
+        outcomes = self.suites.setdefault(suite, {})
         known = outcomes.get(report.nodeid)
         if known is None or SEVERITY[report.outcome] > SEVERITY[str(known["outcome"])]:
             outcomes[report.nodeid] = {"features": ids, "outcome": report.outcome}
 
     def pytest_sessionfinish(self) -> None:
-        for suite, outcomes in self.suites.items():
-            store(self.results / f"{suite}.json", outcomes, self.root)
+        for suite, ran in self.ran.items():
+            path = self.results / f"{suite}.json"
+            if suite in self.suites or path.exists():
+                store(path, self.suites.get(suite, {}), ran, self.root)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,13 +68,15 @@ def suite_of(nodeid: str) -> str:
     return parts[1] if len(parts) > 2 else "other"
 
 
-def store(path: Path, outcomes: Outcomes, root: Path = ROOT) -> None:
-    """Merge `outcomes` into the file: a narrow run must not forget what the others showed."""
+def store(path: Path, outcomes: Outcomes, ran: set[str], root: Path = ROOT) -> None:
+    """Merge `outcomes` into the file: a narrow run must not forget what the others showed.
+
+    What is known of the functions that `ran` is replaced.
+    """
     try:
         merged: Outcomes = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):
         merged = {}
-    ran = {function_of(nodeid) for nodeid in outcomes}
     kept = {
         nodeid: outcome
         for nodeid, outcome in merged.items()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.feature_report import Recorder, read_all, store, suite_of
+from tests.feature_report import Recorder, function_of, read_all, store, suite_of
 from tests.feature_table import render, verdict
 
 
@@ -50,8 +50,8 @@ def test_a_test_without_a_feature_is_not_kept(root: Path) -> None:
 
 def test_a_narrow_run_does_not_forget_what_others_showed(root: Path) -> None:
     path = root / "results" / "unit.json"
-    store(path, {"tests/unit/test_a.py::test_one": outcome("passed")}, root)
-    store(path, {"tests/unit/test_a.py::test_two[x]": outcome("failed")}, root)
+    keep(path, {"tests/unit/test_a.py::test_one": outcome("passed")}, root)
+    keep(path, {"tests/unit/test_a.py::test_two[x]": outcome("failed")}, root)
     assert set(json.loads(path.read_text())) == {
         "tests/unit/test_a.py::test_one",
         "tests/unit/test_a.py::test_two[x]",
@@ -60,15 +60,15 @@ def test_a_narrow_run_does_not_forget_what_others_showed(root: Path) -> None:
 
 def test_a_parameter_that_is_gone_is_forgotten_when_its_test_runs_again(root: Path) -> None:
     path = root / "results" / "unit.json"
-    store(path, {"tests/unit/test_a.py::test_two[old]": outcome("failed")}, root)
-    store(path, {"tests/unit/test_a.py::test_two[new]": outcome("passed")}, root)
+    keep(path, {"tests/unit/test_a.py::test_two[old]": outcome("failed")}, root)
+    keep(path, {"tests/unit/test_a.py::test_two[new]": outcome("passed")}, root)
     assert set(json.loads(path.read_text())) == {"tests/unit/test_a.py::test_two[new]"}
 
 
 def test_a_test_that_no_longer_exists_is_forgotten(root: Path) -> None:
     path = root / "results" / "unit.json"
-    store(path, {"tests/unit/test_a.py::test_deleted": outcome("passed")}, root)
-    store(path, {"tests/unit/test_a.py::test_one": outcome("passed")}, root)
+    keep(path, {"tests/unit/test_a.py::test_deleted": outcome("passed")}, root)
+    keep(path, {"tests/unit/test_a.py::test_one": outcome("passed")}, root)
     assert set(json.loads(path.read_text())) == {"tests/unit/test_a.py::test_one"}
 
 
@@ -97,6 +97,20 @@ def test_the_page_lists_every_row_even_without_a_test() -> None:
 def test_the_folder_below_tests_names_the_suite() -> None:
     assert suite_of("tests/integration/api/test_jobs.py::test_x[a/b]") == "integration"
     assert suite_of("tests/test_top.py::test_x") == "other"
+
+
+def test_a_test_that_lost_its_mark_shows_nothing_any_more(root: Path) -> None:
+    keep(
+        root / "results" / "unit.json", {"tests/unit/test_a.py::test_one": outcome("passed")}, root
+    )
+    recorder = Recorder(root / "results", root)
+    recorder.pytest_runtest_logreport(report("tests/unit/test_a.py::test_one", "passed"))
+    recorder.pytest_sessionfinish()
+    assert list(read_all(root / "results")) == []
+
+
+def keep(path: Path, outcomes: dict[str, dict[str, object]], root: Path) -> None:
+    store(path, outcomes, {function_of(nodeid) for nodeid in outcomes}, root)
 
 
 def outcome(result: str) -> dict[str, object]:

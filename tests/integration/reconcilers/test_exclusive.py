@@ -55,7 +55,6 @@ def test_who_did_not_get_the_lock_never_gives_it_away(other_session):
         assert not alone
 
 
-@pytest.mark.feature("P2.1")
 def test_a_killed_process_leaves_no_lock_behind(other_session):
     with subprocess.Popen(
         [sys.executable, "-c", _HOLDER],

@@ -69,7 +69,6 @@ def test_a_failing_program_is_tried_again_as_often_as_its_spec_says(fake, tick, 
     assert (job.attempts.count(), job.failure_count) == (2, 1)
 
 
-@pytest.mark.feature("S0.8")
 def test_lost_machines_are_recovered_on_a_new_cluster_after_the_old_one_is_gone(
     fake, tick, submitted, time_machine
 ):
