@@ -19,7 +19,6 @@ run: |
 """
 
 
-@pytest.mark.feature("P2.1")
 def test_a_job_outlives_the_portal_and_no_line_is_lost_or_doubled(own_portal, tmp_path):
     own_portal.start()
     file = tmp_path / "job.yaml"
@@ -51,7 +50,6 @@ def test_a_job_outlives_the_portal_and_no_line_is_lost_or_doubled(own_portal, tm
         assert texts == [f"line {i}" for i in range(1, 401)]
 
 
-@pytest.mark.feature("P2.1")
 def test_a_job_that_ends_while_the_portal_is_away_is_taken_up_with_its_exit_code(
     own_portal, tmp_path
 ):

@@ -61,6 +61,8 @@ def test_a_read_only_token_only_looks():
     token, _ = make_token(user, read_only=True)
     allowed = {verb for verb in Verb if may(Actor(user, token), verb, project)}
     assert allowed == {Verb.VIEW_PROJECT}
+    with pytest.raises(PermissionDeniedError, match="this token may only read"):
+        require(Actor(user, token), Verb.SUBMIT_JOB, project)
 
 
 def test_a_token_of_one_project_does_not_reach_another():

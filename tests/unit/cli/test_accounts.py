@@ -62,6 +62,13 @@ def test_a_portal_that_is_away_is_named(mportal, portal):
     assert "Cannot reach the portal at http://portal: reset." in result.stderr
 
 
+def test_a_portal_that_stays_away_for_a_while_is_told_once(mportal, portal):
+    portal.on("GET /me", *[httpx.ConnectError("refused")] * 6, ok(ME))
+    assert mportal("whoami").stderr == (
+        "The portal at http://portal does not answer; trying again ...\n"
+    )
+
+
 def test_whoami_tells_projects_and_roles(mportal, portal):
     portal.on("GET /me", ok(ME))
     assert mportal("whoami").stdout == "alice at http://portal, token laptop\n  rl: member\n"

@@ -137,6 +137,16 @@ def test_a_lost_connection_is_told_and_outlived(mportal, portal, ended):
     assert "Connection lost (reset)" in result.stderr
 
 
+def test_each_time_the_portal_is_away_is_told_once(mportal, portal, ended):
+    ended(ended_job())
+    lost = httpx.ReadError("reset")
+    back = stream(event("line", [line_json(1, "one")], "1:1"), lost)
+    portal.on(STREAM, lost, lost, back, lost, stream(event("end")))
+    said = mportal("logs", "-f", "42").stderr
+    assert said.count("Connection lost") == 2
+    assert said.count("Connected again.") == 2
+
+
 def test_waiting_takes_the_first_code_that_is_no_success(mportal, portal):
     portal.on(JOB, ok(ended_job()))
     portal.on("GET /projects/rl/jobs/43", ok(ended_job("FAILED", id=43, exit_code=9)))
@@ -145,7 +155,9 @@ def test_waiting_takes_the_first_code_that_is_no_success(mportal, portal):
 
 def test_waiting_may_end_before_the_job(mportal, portal):
     portal.on(JOB, ok(job_json()))
-    assert mportal("wait", "42", "--timeout", "0").exit_code == 124
+    result = mportal("wait", "42", "--timeout", "0")
+    assert result.exit_code == 124
+    assert result.stderr == "Job 42: Queued, not waited for any longer\n"
 
 
 def test_the_log_so_far_is_read_page_by_page(mportal, portal):

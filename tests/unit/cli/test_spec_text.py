@@ -58,6 +58,11 @@ def test_an_error_is_shown_under_its_line():
     ]
 
 
+def test_a_key_that_the_message_begins_with_is_not_said_twice():
+    error = SpecError("envs.B", 5, "bad_value", "envs.B is not so.")
+    assert excerpt(BLOCK, error, "job.yaml").startswith("job.yaml:5: envs.B is not so.\n")
+
+
 def test_a_key_that_is_not_in_its_line_marks_the_whole_line():
     error = SpecError("", 2, "yaml_syntax", "Not YAML.")
     assert "       | ^^^^^^^^^^^^^^^^^" in excerpt(BLOCK, error, "f").splitlines()

@@ -102,8 +102,20 @@ def test_local_file_mounts_travel_as_well(mportal, portal, spec, tmp_path):
 def test_a_folder_that_is_not_there_is_named(mportal, portal, spec, tmp_path):
     spec.write_text("run: ls\nworkdir: nowhere\n")
     result = mportal("submit", "-f", str(spec))
-    assert result.exit_code == 125
-    assert str(tmp_path / "nowhere") in result.stderr
+    assert result.exit_code == 2
+    assert f"{spec}: workdir: There is nothing at {tmp_path / 'nowhere'}." in result.stderr
+    assert "nothing was submitted" in result.stderr
+    assert portal.requests == []
+
+
+def test_a_single_file_cannot_be_mounted(mportal, portal, spec, tmp_path):
+    (tmp_path / "one.txt").touch()
+    spec.write_text("run: ls\nworkdir: gone\nfile_mounts: {/data/one.txt: ./one.txt}\n")
+    result = mportal("submit", "-f", str(spec))
+    assert result.exit_code == 2
+    assert "file_mounts./data/one.txt: " in result.stderr
+    assert "one.txt is a file; only folders can be sent" in result.stderr
+    assert "2 errors; nothing was submitted." in result.stderr
 
 
 def test_standard_input_is_a_file_too(mportal, portal):
@@ -125,7 +137,7 @@ def test_errors_are_shown_in_the_file_and_nothing_is_sent(mportal, portal, spec)
     assert result.stderr.count("Did you mean run?") == 1
     assert "     2 | runn: echo" in result.stderr
     assert "       | ^^^^" in result.stderr
-    assert f"{spec}:3: num_nodes: " in result.stderr
+    assert f"{spec}:3: num_nodes must be " in result.stderr
     assert "nothing was submitted" in result.stderr
     assert portal.requests == []
 

@@ -118,6 +118,13 @@ def test_a_portal_that_stays_away_is_given_up_on(portal):
         portal.client(patience_s=0).me()
 
 
+def test_an_address_that_is_none_is_not_tried_twice(portal):
+    portal.on("GET /me", httpx.UnsupportedProtocol("The address lacks http://."))
+    with pytest.raises(UnreachableError, match=r"The address lacks http://\.$"):
+        portal.client().me()
+    assert len(portal.requests) == 1
+
+
 def test_an_error_of_the_portals_own_is_not_repeated(portal):
     portal.on(f"GET {JOBS}/42", problem(503, "backend_unavailable"))
     with pytest.raises(RefusedError) as caught:
