@@ -78,13 +78,17 @@ def may(actor: Actor, verb: Verb, project: Project) -> bool:
 
 
 def require(actor: Actor, verb: Verb, project: Project) -> None:
-    """Pass silently, or raise PermissionDeniedError saying which role would do."""
-    if not may(actor, verb, project):
-        raise PermissionDeniedError(
-            f"You may not {verb.value} in project {project.slug}: this takes the role "
-            f"{LEAST_ROLE[verb].value} and a token that may write. Ask one of its admins.",
-            verb=verb.name,
-        )
+    """Pass silently, or raise PermissionDeniedError saying which role or token would do."""
+    if may(actor, verb, project):
+        return
+    role = role_in(actor, project)
+    if role is not None and role_allows(role, verb):
+        why = "this token may only read. Use one that may write."
+    else:
+        why = f"this takes the role {LEAST_ROLE[verb].value}. Ask one of its admins."
+    raise PermissionDeniedError(
+        f"You may not {verb.value} in project {project.slug}: {why}", verb=verb.name
+    )
 
 
 def may_cancel(actor: Actor, job: Job) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from monarch_client.cli.spec_text import set_key
+from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.rest.client import PortalClient
 from monarch_client.spec import JobSpec
 from monarch_client.sync.archive import Packed, pack
@@ -24,9 +25,10 @@ class Sender:
 
     def send_all(self, text: str, spec: JobSpec) -> str:
         """`text` with a reference in place of every local folder that `spec` found in it."""
-        references = {
-            source: self._send(source) for source in sorted(set(spec.local_sources().values()))
-        }
+        sources = spec.local_sources()
+        if errors := [error for item in sources.items() if (error := self._trouble(*item))]:
+            raise InvalidSpecErrors(errors)
+        references = {source: self._send(source) for source in sorted(set(sources.values()))}
         if spec.workdir in references:
             text = set_key(text, "workdir", references[str(spec.workdir)])
         mounts = {
@@ -35,8 +37,22 @@ class Sender:
         }
         return text if mounts == spec.file_mounts else set_key(text, "file_mounts", mounts)
 
+    def _trouble(self, path: str, source: str) -> SpecError | None:
+        """Why what the key at `path` names cannot be sent, before anything is."""
+        place = self._place(source)
+        if place.is_dir():
+            return None
+        if place.exists():
+            said = f"{place} is a file; only folders can be sent. Name the folder it lies in."
+        else:
+            said = f"There is nothing at {place}."
+        return SpecError(path, None, "local_path", said)
+
+    def _place(self, source: str) -> Path:
+        return self.base / Path(source).expanduser()
+
     def _send(self, source: str) -> str:
-        folder = self.base / Path(source).expanduser()
+        folder = self._place(source)
         with tempfile.TemporaryDirectory(prefix="mportal-") as place:
             packed = pack(folder, Path(place) / "folder.tar.gz")
             if not self.client.has_upload(self.project, packed.digest):

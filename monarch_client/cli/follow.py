@@ -23,6 +23,7 @@ class JobView:
         self._job = job
         self._progress = Progress()
         self._log = LogPrinter(many_ranks=job.num_nodes > 1)
+        self._is_away = False
 
     def follow(self, tail: int | None = None, choice: Mapping[str, Any] | None = None) -> int:
         """Show all that happens until the job has ended; the exit code for the command."""
@@ -40,12 +41,19 @@ class JobView:
         return exit_code_of(self._job)
 
     def _show(self, event: FollowEvent) -> None:
+        if isinstance(event, Disconnected):
+            # Once for each time the portal is away, however often it is tried.
+            if not self._is_away:
+                self._progress.disconnected(event.reason)
+            self._is_away = True
+            return
+        if self._is_away:
+            self._progress.connected_again()
+            self._is_away = False
         if isinstance(event, NewLines):
             self._log.show(event.lines)
         elif isinstance(event, Changed):
             self._look()
-        elif isinstance(event, Disconnected):
-            self._progress.disconnected(event.reason)
 
     def _look(self) -> None:
         self._job = self._client.job(self._job.project, self._job.id)
@@ -54,13 +62,17 @@ class JobView:
 
 
 def wait(client: PortalClient, project: str, job_id: int, timeout_s: float | None) -> int:
-    """Wait without a word until the job has ended; the exit code for the command."""
+    """Wait without a word until the job has ended; the exit code for the command.
+
+    Then, or when the time is up, say how the job is.
+    """
     give_up_at = None if timeout_s is None else time.monotonic() + timeout_s
     progress = Progress()
     job = client.job(project, job_id)
     try:
         while not job.is_final:
             if give_up_at is not None and time.monotonic() >= give_up_at:
+                progress.goes_on(job)
                 return TIMED_OUT
             client.connection.sleep(WAIT_POLL_S)
             job = client.job(project, job_id)

@@ -35,7 +35,7 @@ COLUMNS = {
 
 @click.command()
 @project_option
-@click.option("--status", "-s", default="", help="Statuses, separated by commas.")
+@click.option("--status", "-s", default="", help="Such as RUNNING,QUEUED.")
 @click.option("--user", "-u", default="", help='A user name, or "me".')
 @click.option("--name", default="", help="Exactly this name.")
 @click.option("--search", "q", default="", help="Part of a name, or an id.")

@@ -89,6 +89,14 @@ class Progress:
         """The portal is away."""
         _tell(click.style(f"Connection lost ({reason}); trying again ...", dim=True))
 
+    def connected_again(self) -> None:
+        """The portal is back."""
+        _tell(click.style("Connected again.", dim=True))
+
+    def goes_on(self, job: Job) -> None:
+        """The waiting is over, the job is not."""
+        _tell(f"Job {job.id}: {job.status_label}, not waited for any longer")
+
     def detached(self, job: Job) -> None:
         """The reader left; the job did not."""
         _tell(f"\nDetached: job {job.id} goes on. Follow it again: mportal logs -f {job.id}")

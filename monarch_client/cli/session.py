@@ -38,6 +38,7 @@ class Session:
     def client_for(self, config: Config) -> PortalClient:
         """A client with other credentials; closed when the command ends."""
         client = PortalClient(config.url, config.token, **self.options)
+        client.connection.on_away = _remark
         click.get_current_context().find_root().call_on_close(client.connection.close)
         return client
 
@@ -52,6 +53,10 @@ class Session:
             "Which project? Give --project or set MPORTAL_PROJECT; "
             + (f"yours are {', '.join(slugs)}." if slugs else "you belong to none yet.")
         )
+
+
+def _remark(text: str) -> None:
+    click.echo(click.style(text, dim=True), err=True)
 
 
 pass_session = click.make_pass_decorator(Session)

@@ -36,7 +36,9 @@ def set_key(text: str, key: str, value: Any) -> str:
 def excerpt(text: str, error: SpecError, name: str) -> str:
     """What is wrong, with the lines around it and a mark under the key."""
     place = f"{name}:{error.line}" if error.line else name
-    where = f"{place}: {error.path}" if error.path else place
+    # Many messages begin with the key already.
+    named = not error.path or error.message.startswith((f"{error.path} ", f"{error.path}:"))
+    where = place if named else f"{place}: {error.path}"
     parts = [f"{where}: {error.message}"]
     if error.suggestion and error.suggestion not in error.message:
         parts.append(f"  Did you mean {error.suggestion}?")

@@ -43,7 +43,7 @@ def job_options(command: F) -> F:
     """Give a command --project, --name, --env and what they have in common."""
     env = click.option(
         "--env", "-e", "envs", multiple=True, metavar="K=V", callback=_pairs,
-        help="Set a variable; K alone takes this shell's value.",
+        help="Set a variable; K alone takes this shell's value. Repeatable.",
     )  # fmt: skip
     name = click.option("--name", help="The job's name.")
     return project_option(name(env(output_options(command))))
@@ -71,7 +71,9 @@ def submit(session: Session, /, **options: Any) -> None:
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--nodes", "-N", "num_nodes", type=click.IntRange(1), help="Default: 1.")
-@click.option("--mesh", "meshes", multiple=True, metavar="NAME=N", help="Make it a Monarch job.")
+@click.option(
+    "--mesh", "meshes", multiple=True, metavar="NAME=N", help="Make it a Monarch job. Repeatable."
+)
 @click.option("--workdir", type=click.Path(), help="A folder that travels with the job.")
 @click.option("--setup", help="Runs on every node before the command.")
 @click.option("--gpus", help="Accelerators of each node, such as A100:8.")

@@ -16,14 +16,21 @@ from monarch_client.version import __version__
 API = "/api/v1"
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 5.0
+# A restart of the portal is over before so many tries have failed.
+QUIET_TRIES = 3
 
 # What a proxy answers while the portal restarts. The portal's own errors are problem+json.
 _AWAY = frozenset({502, 503, 504})
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+# An address without http://, a token with a line break: these never become good.
+_NEVER_GOOD = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 
 
 class Connection:
-    """Speaks to one portal as one user. Use it as a context manager, or `close()` it."""
+    """Speaks to one portal as one user. Use it as a context manager, or `close()` it.
+
+    `on_away` is told, once a request, when its portal stays away and it is tried again.
+    """
 
     def __init__(
         self,
@@ -37,6 +44,7 @@ class Connection:
     ) -> None:
         self.url = url.rstrip("/")
         self.sleep = sleep
+        self.on_away: Callable[[str], None] | None = None
         self._patience_s = patience_s
         headers = {"User-Agent": f"mportal/{__version__}"}
         if token:
@@ -80,16 +88,20 @@ class Connection:
         self, method: str, path: str, options: dict[str, Any], *, repeatable: bool
     ) -> httpx.Response:
         give_up_at = time.monotonic() + self._patience_s
-        for pause_s in pauses():
+        for tries, pause_s in enumerate(pauses(), 1):
             last_chance = time.monotonic() + pause_s > give_up_at
             try:
                 response = self._send(method, path, options)
+            except _NEVER_GOOD as error:
+                raise unreachable(self.url, error) from error
             except httpx.TransportError as error:
                 if last_chance or not (repeatable or isinstance(error, _NEVER_SENT)):
                     raise unreachable(self.url, error) from error
             else:
                 if last_chance or not (repeatable and is_away(response)):
                     return response
+            if tries == QUIET_TRIES and self.on_away:
+                self.on_away(f"The portal at {self.url} does not answer; trying again ...")
             self.sleep(pause_s)
         raise AssertionError  # pauses() never ends
 
@@ -115,7 +127,7 @@ def is_away(response: httpx.Response) -> bool:
 
 def unreachable(url: str, error: Exception) -> UnreachableError:
     """The error for a portal that cannot be spoken to."""
-    reason = str(error) or type(error).__name__
+    reason = str(error).rstrip(".") or type(error).__name__
     return UnreachableError(f"Cannot reach the portal at {url}: {reason}.")
 
 

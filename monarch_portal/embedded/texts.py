@@ -13,6 +13,14 @@ def starting(home: Home) -> str:
     return "Starting the portal for the first time: making its database ..."
 
 
+def runs_already(home: Home) -> str:
+    """Where it is, for one who wanted to start it, and what to do next."""
+    return (
+        f"The portal already runs at {home.url}\n"
+        "`make stop` ends it; `.venv/bin/python manage.py sign_in_link` prints a sign-in link."
+    )
+
+
 def running(home: Home, sign_in_path: str, *, stays: bool) -> str:
     """Address, sign-in link, where data lies, how to stop."""
     lines = [

@@ -41,7 +41,8 @@ function keys(area) {
 }
 
 export function bindEditor(area, gutter) {
-  let bad = new Set();
+  // What the server has marked stays until the text is checked again.
+  let bad = new Set([...gutter.querySelectorAll(".bad")].map((item) => Number(item.textContent)));
 
   function number() {
     const count = area.value.split("\n").length;
