@@ -34,7 +34,7 @@ class Trainer(Actor):
         """One round of work: returns this rank's part of the sum."""
         part = number * (current_rank().rank + 1)
         self.total += part
-        print(f"round {number}: my part is {part}, my total {self.total}", flush=True)
+        print(f"round {number}: my part is {part}, my total {self.total}")
         return part
 
 

@@ -43,7 +43,7 @@ def run_environment(place: Place) -> dict[str, str]:
 
 
 def monarch_environment(place: Place) -> dict[str, str]:
-    """For a worker and for the driver: what `run` gets, Monarch tuned, and our module to import."""
+    """For a worker and for the driver: what `run` gets, with Monarch tuned."""
     config, folder = place.config, place.folder
     env = {**MONARCH_TUNING, **_base(place)}
     env.setdefault("MONARCH_LOG_SUFFIX", f"mportal_{config.attempt_id}_{place.rank}")
@@ -53,8 +53,6 @@ def monarch_environment(place: Place) -> dict[str, str]:
             HYPERACTOR_TLS_KEY=str(folder.certificates / "leaf.key"),
             HYPERACTOR_TLS_CA=str(folder.certificates / "ca.crt"),
         )
-    python_path = [str(folder.runtime), env.get("PYTHONPATH", "")]
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, python_path))
     return env
 
 
@@ -85,6 +83,7 @@ def _base(place: Place) -> dict[str, str]:
     env.setdefault("SKYPILOT_NUM_GPUS_PER_NODE", "0")
     task_id = f"mportal-{config.project}-{config.job_id}-{config.attempt_number}"
     env.setdefault("SKYPILOT_TASK_ID", task_id)
-    # Output is shown live: Python programs should not hold it back.
-    env.setdefault("PYTHONUNBUFFERED", "1")
+    # `mportal_runtime`, and what makes Python programs show whole lines at once.
+    python_path = [str(place.folder.runtime), env.get("PYTHONPATH", "")]
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, python_path))
     return env

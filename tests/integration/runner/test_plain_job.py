@@ -110,6 +110,19 @@ def test_nothing_survives_on_any_node(make_rig: MakeRig) -> None:
     assert_clean(rig)
 
 
+def test_lines_of_processes_that_share_a_pipe_are_shown_at_once_and_whole(
+    make_rig: MakeRig,
+) -> None:
+    program = "import time\nfor i in range(300): print('x' * 50)\ntime.sleep(60)"
+    rig = make_rig(run="for i in 1 2 3; do python count.py & done; wait")
+    rig.write("count.py", program)
+    rig.start()
+    rig.ingest.wait_for(lambda: len(rig.ingest.texts()) == 900)
+    assert set(rig.ingest.texts()) == {"x" * 50}
+    rig.stop_rank(0)
+    rig.wait()
+
+
 def test_whatever_users_print_arrives_as_it_was(make_rig: MakeRig) -> None:
     rig = make_rig(
         run=r"printf 'caf\351\n'; head -c 10000000 /dev/zero | tr '\0' x; echo; "

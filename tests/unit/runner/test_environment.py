@@ -65,6 +65,7 @@ def test_monarchs_time_outs_are_tuned_and_a_users_own_win(tmp_path: Path) -> Non
     assert tuned["HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE"] == "5s"
     assert tuned["MONARCH_LOG_SUFFIX"] == "mportal_17_1"
     assert tuned["PYTHONPATH"] == f"{tmp_path}/state/runtime:/mine"
+    assert environment.run_environment(place(tmp_path))["PYTHONPATH"].endswith("state/runtime")
     assert "HYPERACTOR_TLS_CERT" not in tuned
 
 
