@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from jobs.readers.job_page import AttemptView, StageView
 from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, WorkerStatus
 
 register = template.Library()
 
+_CODE_SPAN = re.compile("`([^`\n]+)`")
 _A_MOMENT, _MINUTE, _HOUR, _DAY = 10, 60, 3600, 86400
 
 
@@ -122,6 +124,12 @@ _WORDS: dict[str, type[JobStatus | StopReason | WaitReason | WorkerStatus | JobK
     "kind": JobKind,
     "role": Role,
 }
+
+
+@register.filter
+def code_spans(text: str) -> SafeString:
+    """A sentence with what stands in backquotes set as code, as the terminal's reader sees it."""
+    return mark_safe(_CODE_SPAN.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped
 
 
 @register.filter

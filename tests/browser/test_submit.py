@@ -30,6 +30,17 @@ def test_errors_are_listed_while_one_types_and_lead_to_their_line(page, editor):
     assert page.locator("#gutter .bad").count() == 0
 
 
+def test_the_marked_lines_stay_marked_when_the_server_refuses(page, editor, faults):
+    editor.fill("name: hello\nnum_node: 2\nrun: echo\n")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Submit", exact=True).click()
+    page.get_by_role("button", name="Line 2").wait_for()
+    assert page.locator("#gutter .bad").inner_text() == "2"
+    # The browser writes down the 422 that the page came with.
+    assert len(faults) == 1
+    faults.clear()
+
+
 def test_what_the_small_form_writes_is_accepted_and_means_what_was_typed(page, editor):
     page.get_by_label("Name", exact=True).fill("a-name")
     page.get_by_label("Command").fill("  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY")

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.history import record_note
-from jobs.models import AttemptStage, JobEvent, Worker
+from jobs.models import AttemptStage, Job, JobEvent, Worker
 from jobs.statuses import EVIDENCE, EventKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
 from tests.integration.web.conftest import SOURCE
@@ -46,6 +46,12 @@ def failed(project, member):
         job=job, kind=EventKind.ACTION, message="Submitted", actor=member.user, source="203.0.113.9"
     )
     return job
+
+
+def test_a_hint_shows_code_as_code_and_nothing_else_as_markup(viewer, failed):
+    Job.objects.filter(pk=failed.pk).update(hint="Correct `setup` of <b>, `a<i>b`, run again.")
+    page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    assert "Correct <code>setup</code> of &lt;b&gt;, <code>a&lt;i&gt;b</code>, run again." in page
 
 
 def test_the_header_tells_who_what_and_where(viewer, failed):
