@@ -49,7 +49,7 @@ class Sender:
         return SpecError(path, None, "local_path", said)
 
     def _place(self, source: str) -> Path:
-        return self.base / Path(source).expanduser()
+        return (self.base / Path(source).expanduser()).absolute()
 
     def _send(self, source: str) -> str:
         folder = self._place(source)
