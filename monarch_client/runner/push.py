@@ -27,9 +27,9 @@ _LAST_BACK_OFF_S = 10.0
 _REQUEST_TIMEOUT_S = 30.0
 _GZIP_FROM_BYTES = 2048
 _OK, _TOO_LARGE = 200, 413
-# Codes of the portal's own problem documents. Whoever stands before it may answer with the same
-# statuses while it restarts, and knows nothing of this attempt.
-_FINAL_CODES = frozenset({"not_authenticated", "permission_denied", "not_found", "attempt_closed"})
+# Said only to whoever has the attempt's own token. All other refusals may come from somebody who
+# answers in the portal's place: a proxy, or another portal that has taken its port meanwhile.
+_CLOSED_CODE = "attempt_closed"
 _BAD_FRAME_CODE = "invalid_frame"
 _PROBLEM = "urn:mportal:problem:"
 
@@ -78,7 +78,7 @@ class PortalConnection:
         try:
             return self._post_once(body)
         except (OSError, http.client.HTTPException) as error:
-            self._forget()
+            self.forget()
             if not kept_alive:
                 raise OSError(f"the portal does not answer: {error!r}") from error
         # A connection that was idle may have been closed by the other side: not yet a failure.
@@ -112,7 +112,8 @@ class PortalConnection:
             self._connection.close()
         self._connection = None
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Close the connection, and look up anew where the portal is."""
         self.close()
         self._url = _url_in_file(self._config.portal_file) or self._config.portal_url
 
@@ -127,18 +128,23 @@ def _url_in_file(path: str | None) -> str | None:
 
 
 class PushCarrier:
-    """Pushes on a thread of its own for as long as it takes, unless the portal refuses for good.
+    """Pushes on a thread of its own for as long as it takes, unless the attempt is closed.
 
-    `on_drained` is called once, on that thread, after `finish`: when all is acknowledged, or the
-    portal wants nothing more of this attempt.
+    Called on that thread: `on_closed`, once, when the portal has closed the attempt; `on_drained`,
+    once, after `finish`, when all is acknowledged or the attempt is closed.
     """
 
     def __init__(
-        self, journal: Journal, portal: PortalConnection, on_drained: Callable[[], None]
+        self,
+        journal: Journal,
+        portal: PortalConnection,
+        on_drained: Callable[[], None],
+        on_closed: Callable[[], None],
     ) -> None:
         self._journal = journal
         self._portal = portal
         self._on_drained = on_drained
+        self._on_closed = on_closed
         self._finishing = threading.Event()
         self._max_bytes = MAX_BODY_BYTES
         self._back_off_s = _FIRST_BACK_OFF_S
@@ -163,7 +169,6 @@ class PushCarrier:
             if self._is_over() or not self._send(self._journal.peek(self._max_bytes)):
                 break
         self._portal.close()
-        # A portal that wants no more of it does not end the job.
         self._finishing.wait()
         self._on_drained()
 
@@ -171,19 +176,21 @@ class PushCarrier:
         return self._finishing.is_set() and self._journal.is_read
 
     def _send(self, lines: list[bytes]) -> bool:
-        """Post one batch or a heartbeat. False: the portal refuses this attempt for good."""
+        """Post one batch or a heartbeat. False: the portal has closed this attempt."""
         try:
             answer = self._portal.post(b"".join(lines))
         except OSError:
             self._back_off()
             return True
-        if answer.code in _FINAL_CODES:
+        if answer.code == _CLOSED_CODE:
+            self._on_closed()
             return False
         if answer.status == _OK:
             self._settle(lines, answer)
         elif answer.is_about_frames and lines:
             self._narrow_down(lines, answer)
         else:
+            self._portal.forget()
             self._back_off()
         return True
 

@@ -86,7 +86,8 @@ class Runner:
         carrier = PushCarrier(
             self._journal,
             PortalConnection(self._config),
-            lambda: self._loop.post(self._loop.stop),
+            on_drained=lambda: self._loop.post(self._loop.stop),
+            on_closed=lambda: self._loop.post(self._close),
         )
         carrier.start()
         on_over = functools.partial(self._linger, carrier)
@@ -148,6 +149,11 @@ class Runner:
         self._node.stop(signal.Signals(number).name)
         if self._rank != 0:
             self._loop.call_later(_REPLY_S, self._end_unasked)
+
+    def _close(self) -> None:
+        """The portal has given the attempt up: what still runs here has no machine of its own."""
+        if not self._is_lingering:
+            self._node.stop("the portal, which has closed this attempt")
 
     def _end_unasked(self) -> None:
         """Rank 0, told that we shall stop, has not asked us to: it may not be there."""

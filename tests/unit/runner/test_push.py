@@ -37,10 +37,13 @@ class Pushing:
 
     def __init__(self, folder: Path, ingest: FakeIngest, **config: Any) -> None:
         self.drained = threading.Event()
+        self.closed = threading.Event()
         self.journal = Journal(folder / "journal")
         self.recorder = Recorder(self.journal, 0)
         settings: AttemptConfig = _parse({**MINIMAL, "portal_url": ingest.url, **config})
-        self.carrier = PushCarrier(self.journal, PortalConnection(settings), self.drained.set)
+        self.carrier = PushCarrier(
+            self.journal, PortalConnection(settings), self.drained.set, self.closed.set
+        )
         self.carrier.start()
 
     def lines(self, count: int, size: int = 10) -> None:
@@ -125,14 +128,23 @@ def test_what_a_proxy_answers_for_the_portal_is_never_final(
     assert ingest.texts("portal") == []
 
 
-@pytest.mark.parametrize(
-    "code", ["not_authenticated", "permission_denied", "not_found", "attempt_closed"]
-)
-def test_a_final_refusal_ends_the_pushing(tmp_path: Path, ingest: FakeIngest, code: str) -> None:
+@pytest.mark.parametrize("code", ["not_authenticated", "permission_denied", "not_found"])
+def test_a_portal_that_does_not_know_us_is_asked_again(
+    tmp_path: Path, ingest: FakeIngest, code: str
+) -> None:
     ingest.refusals = [code]
     pushing = Pushing(tmp_path, ingest)
+    pushing.lines(2)
+    pushing.finish()
+    assert sequence(ingest) == [1, 2]
+    assert not pushing.closed.is_set()
+
+
+def test_a_closed_attempt_ends_the_pushing_and_is_told(tmp_path: Path, ingest: FakeIngest) -> None:
+    ingest.refusals = ["attempt_closed"]
+    pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
-    ingest.wait_for(lambda: ingest.requests)
+    assert pushing.closed.wait(10)
     pushing.lines(1)
     assert not pushing.drained.is_set()
     pushing.finish()
