@@ -11,6 +11,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from jobs.actions.apply_worker_reports import apply_worker_reports
+from jobs.actions.end_attempt import end_workers
 from jobs.actions.history import record_note
 from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
@@ -84,6 +85,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     AttemptStage.objects.filter(attempt=attempt, name__in=_RUNNERS_STAGES, ended_at=None).update(
         ended_at=at, failure=failure
     )
+    end_workers(attempt)
     if evidence := storable(report.get("evidence") or "", _MESSAGE_CHARS):
         record_note(attempt.job, evidence, attempt, verb=EVIDENCE)
     wake_on_commit("running", attempt.job_id)

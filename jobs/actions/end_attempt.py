@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
-from jobs.models import Attempt, Cluster, Job
+from jobs.models import Attempt, Cluster, Job, Worker
 from jobs.policies.endings import Next, RetryPolicy, after, retry_delay_s
-from jobs.statuses import JobStatus, StopReason
+from jobs.statuses import JobStatus, StopReason, WorkerStatus
 from jobs.wakeups import wake_on_commit
 
 
@@ -21,9 +21,18 @@ def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str 
         changed = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
             ended_at=timezone.now(), stop_reason=reason, message=message, hint=hint
         )
+        lost = reason == StopReason.WORKER_LOST
+        end_workers(attempt, WorkerStatus.LOST if lost else WorkerStatus.EXITED)
         publish_on_commit(attempt.job)
     attempt.refresh_from_db()
     return bool(changed)
+
+
+def end_workers(attempt: Attempt, status: WorkerStatus = WorkerStatus.EXITED) -> None:
+    """No worker outlives its attempt: those that have not said so themselves end with it."""
+    Worker.objects.filter(attempt=attempt, ended_at=None).update(
+        status=status, ended_at=timezone.now()
+    )
 
 
 @transaction.atomic

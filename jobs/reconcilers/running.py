@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from jobs.actions.end_attempt import close_attempt, finish_attempt
+from jobs.actions.history import record_note
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
-from jobs.backends.base import ClusterPhase, ClusterView
+from jobs.backends.base import ClusterPhase, ClusterView, NodeView
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
+from jobs.logs.lines import storable
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
-from jobs.statuses import JobStatus, StopReason
+from jobs.statuses import EVIDENCE, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
 
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 # A runner sends something at least every 5 seconds.
 SILENT_AFTER = timedelta(seconds=12)
+_EVIDENCE_CHARS = 4000
 
 
 def due() -> list[int]:
@@ -76,24 +80,43 @@ def _look_for_runner(job: Job, attempt: Attempt) -> None:
     """A silent carrier proves nothing; a backend that sees the head's runner dead does."""
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
     backend = registry.get(job.backend_name)
-    if _head_lives(backend.observe(attempt.cluster.name)):
+    view = backend.observe(attempt.cluster.name)
+    if _head_lives(view):
         return
     ingest_leftovers(attempt, backend)
     attempt.refresh_from_db()
     if attempt.ended_at is None:
-        close_attempt(
-            attempt,
-            StopReason.WORKER_LOST,
-            f"The first host of attempt {attempt.number} is gone without a word.",
-            "The machine was restarted or the runner was killed; see the last lines of the log.",
-        )
+        _end_without_a_word(job, attempt, _dead_head(view))
 
 
 def _head_lives(view: ClusterView) -> bool:
     """Whether rank 0, through which everything is reported, has a runner."""
     if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE}:
         return False
-    return not any(node.rank == 0 and not node.alive for node in view.nodes)
+    return _dead_head(view) is None
+
+
+def _dead_head(view: ClusterView) -> NodeView | None:
+    """Rank 0's machine, if it is there and its runner is not."""
+    return next((node for node in view.nodes if node.rank == 0 and not node.alive), None)
+
+
+@transaction.atomic
+def _end_without_a_word(job: Job, attempt: Attempt, head: NodeView | None) -> None:
+    """Close the attempt; what its runner printed outside the log is kept as evidence."""
+    if head is not None and attempt.contacted_at is None:
+        # It would die again at the next attempt, and the one after.
+        reason = StopReason.BACKEND
+        message = f"The runner of attempt {attempt.number} died at its start, without a word."
+        hint = "What it printed says why; most often the node's Python cannot start."
+    else:
+        reason = StopReason.WORKER_LOST
+        message = f"The first host of attempt {attempt.number} is gone without a word."
+        hint = "The machine was restarted or the runner was killed; see the last lines of the log."
+    given = close_attempt(attempt, reason, message, hint)
+    printed = storable(head.detail, _EVIDENCE_CHARS) if head else ""
+    if given and printed:
+        record_note(job, printed, attempt, verb=EVIDENCE)
 
 
 def _take_verdict(job: Job, attempt: Attempt) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
-from jobs.backends.fake import FakePlan
-from jobs.models import Attempt, Job
+from jobs.backends.base import ClusterPhase, ClusterView, Leftovers, NodeView
+from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.models import Attempt, Job, Worker
 from jobs.permissions import Actor
 from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s
 from jobs.reconcilers import pace, provisioning, queue, running
-from jobs.statuses import JobStatus, StopReason
+from jobs.statuses import EVIDENCE, JobStatus, StopReason, WorkerStatus
 from tests.factories import make_job
 from tests.integration.reconcilers.steps import push, status_of
 
@@ -88,3 +90,30 @@ def test_however_many_find_a_row_taken_one_comes_back(monkeypatch):
     for _ in range(5):
         provisioning.step(job.pk)
     assert sent == [(("provisioning", job.pk), {"delay_s": 0.3})]
+
+
+def test_a_runner_that_dies_at_its_start_ends_the_job_with_what_it_printed(
+    fake, submitted, time_machine, monkeypatch
+):
+    queue.run_pass()
+    provisioning.step(submitted.pk)
+    dead = NodeView(0, "192.0.2.1", alive=False, detail="ImportError: libpython3.11.so")
+    view = ClusterView(ClusterPhase.ENDED, (dead,))
+    monkeypatch.setattr(FakeBackend, "observe", lambda *_: view)
+    monkeypatch.setattr(FakeBackend, "leftovers", lambda *_: Leftovers())
+    time_machine.move_to(timezone.now() + timedelta(seconds=30))
+    running.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.FAILED
+    assert (submitted.stop_reason, submitted.recovery_count) == (StopReason.BACKEND, 0)
+    assert submitted.events.get(verb=EVIDENCE).message == "ImportError: libpython3.11.so"
+
+
+def test_no_worker_outlives_its_attempt(fake, tick, submitted):
+    fake.plan(FakePlan(run_s=0, exit_code=1))
+    queue.run_pass()
+    provisioning.step(submitted.pk)
+    attempt = submitted.attempts.get()
+    Worker.objects.create(attempt=attempt, rank=7, status=WorkerStatus.SETTING_UP)
+    push(fake, submitted)
+    assert not Worker.objects.filter(ended_at=None).exists()
+    assert Worker.objects.get(rank=7).status == WorkerStatus.EXITED
