@@ -15,7 +15,7 @@ REGISTRY = re.compile(
     r"\b(?:pypi\.org|pythonhosted\.org|registry\.npmjs\.org|proxy\.golang\.org|crates\.io)"
     r"|--(?:extra-)?index-url|--find-links"
 )
-HOME_OF_SOMEBODY = re.compile(r"/home/\w+/|/Users/\w+/|/work/(?:main|shared)")
+HOME_OF_SOMEBODY = re.compile(r"/home/\w+/|/Users/\w+/")
 
 
 def texts() -> list[Path]:
