@@ -16,6 +16,7 @@ from jobs.actions.history import record_note
 from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
 from jobs.logs.lines import moment_of, storable
+from jobs.logs.redaction import redacted
 from jobs.models import Attempt, AttemptStage
 from jobs.statuses import EVIDENCE, StageName, StopReason
 from jobs.wakeups import wake_on_commit
@@ -86,6 +87,6 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
         ended_at=at, failure=failure
     )
     end_workers(attempt)
-    if evidence := storable(report.get("evidence") or "", _MESSAGE_CHARS):
+    if evidence := storable(redacted(report.get("evidence") or ""), _MESSAGE_CHARS):
         record_note(attempt.job, evidence, attempt, verb=EVIDENCE)
     wake_on_commit("running", attempt.job_id)

@@ -14,6 +14,7 @@ from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs.frames import Frame, parse
 from jobs.logs.lines import encoded
+from jobs.logs.redaction import redacted
 from jobs.logs.sealing import CHUNK_BYTES
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
@@ -105,8 +106,8 @@ def _sift(head: LogHead, frames: list[Frame]) -> News:
 
 
 def _stored(frame: Frame) -> str:
-    more = frame.get("more", False)
-    return encoded(frame["rank"], frame["stream"], int(frame["t"] * 1000), frame["text"], more=more)
+    text, more = redacted(frame["text"]), frame.get("more", False)
+    return encoded(frame["rank"], frame["stream"], int(frame["t"] * 1000), text, more=more)
 
 
 def _gap(frame: Frame, expected: int) -> str:

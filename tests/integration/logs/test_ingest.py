@@ -163,3 +163,9 @@ def test_any_repeated_and_overlapping_batches_store_each_frame_once_and_in_order
         acked = max(acked, first + count - 1)
         assert answer == {"0": acked}
     assert texts(attempt) == [f"r0 s{seq}" for seq in range(1, acked + 1)]
+
+
+def test_a_job_that_prints_its_environment_does_not_give_its_token_away(attempt, post) -> None:
+    token = attempt_token(attempt.job_id, attempt.number)
+    post(frame(1, text=f"MPORTAL_TOKEN={token}"))
+    assert texts(attempt) == ["MPORTAL_TOKEN=mpa_***"]
