@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,14 @@ from tests.embedded_servers import SERVERS
 
 # Records what the tests marked with a feature show (`make features`).
 pytest_plugins = ["tests.feature_report"]
+
+
+def pytest_configure() -> None:
+    """Begin with a SIGINT that interrupts: started in the background, a shell has it ignored.
+
+    What is started from here would inherit that, and Ctrl-C could not be tested.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
