@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.waiting import eventually
 
 JOBS = "/api/v1/projects/default/jobs"
