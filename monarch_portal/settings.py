@@ -30,14 +30,6 @@ MPORTAL_URL = MPORTAL_URL.rstrip("/") or "http://127.0.0.1:8000"
 MPORTAL_LOCAL_BACKEND = env_bool("MPORTAL_LOCAL_BACKEND", default=MPORTAL_EMBEDDED)
 MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
-# Shared by all processes: the queue's pace and, later, throttles are kept in it.
-CACHES = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": REDIS_URL,
-        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
-    }
-}
 
 # --- Django ---------------------------------------------------------------------------------
 DEBUG = env_bool("DEBUG")
