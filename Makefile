@@ -14,7 +14,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test lint types format faults browsers screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,7 +42,21 @@ demo: setup ## Start the portal if none runs, and run a Monarch job on it
 	@deploy/demo "$(BIN)"
 
 test: setup ## Run every test that needs neither root nor a browser (ARGS="-k word")
-	@$(BIN)/python -m pytest -m "not root and not browser" $(ARGS)
+	@$(BIN)/python -m pytest -m "not root and not browser and not faults" -n 2 --dist loadfile $(ARGS)
+
+# Two at a time: most of it is waiting for a portal to recover. Generated requests are part of
+# `make test` as well; here there are more of them.
+faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word"; FULL=1: every pair)
+	@FULL="$(FULL)" HOSTILE_EXAMPLES=25 $(BIN)/python -m pytest -n 2 --dist loadfile \
+		tests/faults tests/integration/hostile/test_generated_requests.py $(ARGS)
+
+browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
+	@deploy/install-browser
+	@$(BIN)/python -m pytest -m browser -n 2 --dist loadfile tests/browser $(ARGS)
+
+screenshots: setup ## Take the pictures of docs/images again
+	@deploy/install-browser
+	@KEEP_PICTURES=1 $(BIN)/python -m pytest -q -m browser tests/browser/test_pictures.py
 
 lint: setup ## Check style, layers, templates, settings and migrations
 	$(BIN)/ruff format --check .

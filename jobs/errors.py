@@ -15,6 +15,12 @@ PortalError
 │   └── IdempotencyConflictError  422 idempotency_conflict
 ├── AttemptClosedError            410 attempt_closed
 ├── InvalidFrameError             400 invalid_frame
+├── TooManyStreamsError           429 too_many_streams
+├── TooManyTriesError             429 too_many_tries
+├── PortalBusyError               503 portal_busy
+├── DatabaseUnavailableError      503 database_unavailable
+├── StorageFullError              507 storage_full
+│   └── FramesPostponedError      503 storage_full
 └── BackendError                  502 backend_error
     ├── BackendUnavailableError   503 backend_unavailable
     ├── NoCapacityError           409 no_capacity
@@ -134,6 +140,57 @@ class InvalidFrameError(PortalError):
 
     code = "invalid_frame"
     http_status = 400
+
+
+class StorageFullError(PortalError):
+    """The portal's disk is full. Running jobs go on; try again when there is room."""
+
+    code = "storage_full"
+    http_status = 507
+    # Seconds; what a client is told in Retry-After.
+    retry_after: ClassVar[int] = 30
+
+
+class FramesPostponedError(StorageFullError):
+    """The portal's disk is full; keep the frames and send them again."""
+
+    http_status = 503
+    retry_after = 5
+
+
+class TooManyStreamsError(PortalError):
+    """You have as many live streams open as one user may. Close some, or poll."""
+
+    code = "too_many_streams"
+    http_status = 429
+    retry_after = 5
+
+
+class TooManyTriesError(PortalError):
+    """Too many tries that failed. Wait before the next one."""
+
+    code = "too_many_tries"
+    http_status = 429
+
+    def __init__(self, message: str = "", *, retry_after: int = 60, **data: Any) -> None:
+        super().__init__(message, **data)
+        self.retry_after = retry_after
+
+
+class PortalBusyError(PortalError):
+    """The portal has no room for this now. Try again in a moment."""
+
+    code = "portal_busy"
+    http_status = 503
+    retry_after = 5
+
+
+class DatabaseUnavailableError(PortalError):
+    """The portal's database does not answer now. Try again; a change may have been made already."""
+
+    code = "database_unavailable"
+    http_status = 503
+    retry_after = 2
 
 
 class BackendError(PortalError):

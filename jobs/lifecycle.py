@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
+from jobs import clock
 from jobs.errors import IllegalMoveError, StaleJobError
 from jobs.live.channel import publish_on_commit
 from jobs.models import Attempt, Job, JobEvent
@@ -53,7 +53,8 @@ def move(
     `fields` are other columns of the job that change with the move. Moments are kept here:
     `started_at` is the first PROVISIONING, `ended_at` the final status.
 
-    IllegalMoveError: the table has no such edge. StaleJobError: someone moved the job first.
+    IllegalMoveError: the table has no such edge. StaleJobError: someone moved the job first, or
+    held or released it; nobody starts a held job.
     """
     old = JobStatus(job.status)
     if not can_move(old, to):
@@ -65,7 +66,12 @@ def move(
         changes["message"] = message
     with transaction.atomic():
         # The filter is the lock: of two workers holding the same row, one wins.
-        if not Job.objects.filter(pk=job.pk, status=old).update(**changes):
+        held = job.held and to != JobStatus.PROVISIONING
+        row = Job.objects.filter(pk=job.pk, status=old, held=held)
+        if attempt is not None:
+            # The status may be the same again by now, with another attempt behind it.
+            row = row.exclude(attempts__number__gt=attempt.number)
+        if not row.update(**changes):
             raise StaleJobError(job=job.pk)
         JobEvent.objects.create(
             job=job,
@@ -83,9 +89,9 @@ def move(
 
 def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
     """The columns that follow from the move itself."""
-    now = timezone.now()
+    now = clock.now()
     if to.is_final:
-        return {"ended_at": now, "wait_reason": ""}
+        return {"ended_at": now, "wait_reason": "", "held": False}
     if to == JobStatus.STOPPING:
         return {"stopping_at": now}
     if to == JobStatus.PROVISIONING:

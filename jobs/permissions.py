@@ -20,6 +20,8 @@ class Verb(Enum):
     UPLOAD = "upload folders"
     CANCEL_OWN_JOB = "cancel your own jobs"
     CANCEL_ANY_JOB = "cancel others' jobs"
+    HOLD_OWN_JOB = "hold and release your own jobs"
+    HOLD_ANY_JOB = "hold and release others' jobs"
     DELETE_JOB = "delete jobs"
     MANAGE_MEMBERS = "manage members"
 
@@ -33,6 +35,8 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.UPLOAD: Role.MEMBER,
     Verb.CANCEL_OWN_JOB: Role.MEMBER,
     Verb.CANCEL_ANY_JOB: Role.MAINTAINER,
+    Verb.HOLD_OWN_JOB: Role.MEMBER,
+    Verb.HOLD_ANY_JOB: Role.MAINTAINER,
     Verb.DELETE_JOB: Role.MAINTAINER,
     Verb.MANAGE_MEMBERS: Role.ADMIN,
 }
@@ -67,14 +71,20 @@ def role_in(actor: Actor, project: Project) -> Role | None:
     return Role(membership.role) if membership else None
 
 
-def may(actor: Actor, verb: Verb, project: Project) -> bool:
-    """Whether `actor` may do `verb` in `project`."""
+def verbs_of(actor: Actor, project: Project) -> frozenset[Verb]:
+    """All that `actor` may do in `project`."""
     role = role_in(actor, project)
     if role is None:
-        return False
-    if actor.token is not None and actor.token.read_only and verb is not Verb.VIEW_PROJECT:
-        return False
-    return role_allows(role, verb)
+        return frozenset()
+    allowed = frozenset(verb for verb in Verb if role_allows(role, verb))
+    if actor.token is not None and actor.token.read_only:
+        return allowed & {Verb.VIEW_PROJECT}
+    return allowed
+
+
+def may(actor: Actor, verb: Verb, project: Project) -> bool:
+    """Whether `actor` may do `verb` in `project`."""
+    return verb in verbs_of(actor, project)
 
 
 def require(actor: Actor, verb: Verb, project: Project) -> None:
@@ -91,17 +101,16 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
     )
 
 
-def may_cancel(actor: Actor, job: Job) -> bool:
-    """Whether `actor` may cancel or rerun this very job."""
-    own = job.submitted_by_id == actor.user.pk
-    verb = Verb.CANCEL_OWN_JOB if own else Verb.CANCEL_ANY_JOB
-    return may(actor, verb, job.project)
-
-
 def require_cancel(actor: Actor, job: Job) -> None:
     """Pass silently, or raise PermissionDeniedError."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.CANCEL_OWN_JOB if own else Verb.CANCEL_ANY_JOB, job.project)
+
+
+def require_hold(actor: Actor, job: Job) -> None:
+    """Pass silently, or raise PermissionDeniedError; releasing takes the same right."""
+    own = job.submitted_by_id == actor.user.pk
+    require(actor, Verb.HOLD_OWN_JOB if own else Verb.HOLD_ANY_JOB, job.project)
 
 
 def projects_of(actor: Actor) -> QuerySet[Project]:

@@ -74,6 +74,8 @@ _FINAL_STATUS_OF_REASON = {
     # A preempted job goes back to its queue: it has not ended.
     StopReason.PREEMPTED: JobStatus.QUEUED,
 }
+# Endings that somebody, or a policy, wished for.
+PURPOSES = frozenset({StopReason.CANCELLED_BY_USER, StopReason.IDLE, StopReason.PREEMPTED})
 RETRYABLE_REASONS = frozenset({StopReason.USER_CODE, StopReason.SETUP, StopReason.OOM})
 RECOVERABLE_REASONS = frozenset({StopReason.WORKER_LOST})
 
@@ -122,7 +124,7 @@ class JobKind(TextChoices):
     """What `run` means: the driver, once; or a command on every node."""
 
     MONARCH = "monarch", "Monarch job"
-    PLAIN = "plain", "Multi-node job"
+    PLAIN = "plain", "Plain job"
 
 
 class EventKind(TextChoices):

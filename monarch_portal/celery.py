@@ -3,6 +3,10 @@
 import os
 
 from celery import Celery
+from celery.schedules import schedule
+
+from monarch_portal import redis_broker
+from monarch_portal.beat import steady_now
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 
@@ -15,15 +19,16 @@ BEAT_INTERVALS_S = {
     "jobs.stopping": 3,
     "jobs.teardown": 3,
     "jobs.sealing": 10,
-    "jobs.retention": 3600,
+    # Beat keeps no times over a restart, and leaves out a tick while much waits.
+    "jobs.retention": 600,
 }
 
+redis_broker.register()
 app = Celery("monarch_portal")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["jobs"])
 app.conf.beat_schedule = {
-    # A tick that waited for as long as the next one is worthless: it expires, so that a worker
-    # that was away finds no backlog.
-    name: {"task": name, "schedule": seconds, "options": {"expires": seconds}}
+    # No tick expires: that would be a time of day, which another machine's clock may have passed.
+    name: {"task": name, "schedule": schedule(seconds, nowfun=steady_now)}
     for name, seconds in BEAT_INTERVALS_S.items()
 }

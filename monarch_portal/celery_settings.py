@@ -24,7 +24,9 @@ def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
         # finds the work anyway.
         "CELERY_BROKER_CONNECTION_TIMEOUT": 1,
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
-            "visibility_timeout": 300,
+            # Workers compare it by their own clocks, which may differ by minutes. Nothing waits for
+            # a hint that comes back: a tick finds what it told of.
+            "visibility_timeout": 3600,
             "socket_connect_timeout": 1,
             "socket_timeout": 1,
             "max_retries": 0,
@@ -46,6 +48,6 @@ def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
         "CELERY_WORKER_SEND_TASK_EVENTS": False,
         "CELERY_TIMEZONE": "UTC",
         # Keeps its clock in memory: what was due while beat was away is found by the next tick.
-        "CELERY_BEAT_SCHEDULER": "celery.beat:Scheduler",
+        "CELERY_BEAT_SCHEDULER": "monarch_portal.beat:PatientScheduler",
         "CELERY_BEAT_MAX_LOOP_INTERVAL": 5,
     }

@@ -68,7 +68,7 @@ def database_from_url(url: str) -> dict[str, Any]:
         raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "monarch_portal.postgresql",
         "NAME": unquote(parts.path.removeprefix("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

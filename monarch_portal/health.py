@@ -11,6 +11,8 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from jobs.disk_space import shortage
+
 log = logging.getLogger(__name__)
 
 
@@ -22,9 +24,14 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 when database and Redis answer, 503 otherwise; the body tells which does not."""
+    """200 when database and Redis answer, 503 otherwise; the body tells which does not.
+
+    A disk that is nearly full is told, and is no reason to send nobody here: all but new work goes
+    on.
+    """
     missing = unavailable_parts()
     body = {name: "unavailable" if name in missing else "ok" for name in PARTS}
+    body["disk"] = "nearly full" if shortage() else "ok"
     return JsonResponse(body, status=503 if missing else 200)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from csp.constants import NONE, SELF
 
 from monarch_portal.celery_settings import celery_settings
+from monarch_portal.database_settings import connection_options, pool_options
 from monarch_portal.embedded.home import Home
 from monarch_portal.env import database_from_url, env_bool, env_int, env_list, env_secret, env_str
 from monarch_portal.logging_config import logging_config
@@ -29,7 +30,14 @@ MPORTAL_URL = MPORTAL_URL.rstrip("/") or "http://127.0.0.1:8000"
 # It runs users' code on this very machine, so only the embedded set-up has it by default.
 MPORTAL_LOCAL_BACKEND = env_bool("MPORTAL_LOCAL_BACKEND", default=MPORTAL_EMBEDDED)
 MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
+# New work is refused below it; of a small disk a twentieth must do. 0: never.
+# Less than nothing: what fits the disk, see jobs/disk_space.py.
+MPORTAL_DISK_RESERVE_MB = env_int("MPORTAL_DISK_RESERVE_MB", -1)
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
+# How a person runs manage.py here: pages name commands that work when they are copied.
+_python = Path(sys.executable)
+_python = _python.relative_to(BASE_DIR) if _python.is_relative_to(BASE_DIR) else Path("python")
+MPORTAL_MANAGE = env_str("MPORTAL_MANAGE", f"{_python} manage.py")
 
 # --- Django ---------------------------------------------------------------------------------
 DEBUG = env_bool("DEBUG")
@@ -51,13 +59,13 @@ MIDDLEWARE = [
     "jobs.api.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "monarch_portal.static_files.static_files",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "monarch_portal.urls"
@@ -78,6 +86,7 @@ TEMPLATES = [
     }
 ]
 AUTH_USER_MODEL = "jobs.User"
+CSRF_FAILURE_VIEW = "jobs.web.refused_forms.refused_form"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -115,20 +124,22 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 MEDIA_ROOT = MPORTAL_HOME / "blobs"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 MPORTAL_UPLOAD_MAX_BYTES = env_int("MPORTAL_UPLOAD_MAX_BYTES", 512 * 1024 * 1024)
+# Live streams that one web process serves, in all and to one user.
+MPORTAL_STREAMS = env_int("MPORTAL_STREAMS", 1000)
+MPORTAL_STREAMS_PER_USER = env_int("MPORTAL_STREAMS_PER_USER", 100)
+# Failed tries to sign in, within five minutes: under one name, and from one address. 0: no limit.
+MPORTAL_TRIES_PER_NAME = env_int("MPORTAL_TRIES_PER_NAME", 10)
+MPORTAL_TRIES_PER_ADDRESS = env_int("MPORTAL_TRIES_PER_ADDRESS", 100)
 LOGGING = logging_config(env_str("MPORTAL_LOG_LEVEL", "INFO"))
 
 # --- Database -------------------------------------------------------------------------------
 _database = database_from_url(_database_url or _home.postgres.url())
 DATABASES = {"default": _database}
-# A transaction that was forgotten open must not hold its rows for ever.
-_database["OPTIONS"]["options"] = (
-    "-c idle_in_transaction_session_timeout=60000 -c lock_timeout=10000"
-)
+_database["OPTIONS"] = connection_options(_database["OPTIONS"])
 # Requests and steps run in threads; the pool bounds what they hold, and holds nothing when idle.
 _connections = env_int("MPORTAL_DATABASE_CONNECTIONS", 12)
 if _connections:
-    _pool = {"min_size": 0, "max_size": _connections, "max_idle": 60, "timeout": 10}
-    _database["OPTIONS"]["pool"] = _pool
+    _database["OPTIONS"]["pool"] = pool_options(_connections)
 
 # --- Background -----------------------------------------------------------------------------
 globals().update(
@@ -189,4 +200,5 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "PREPROCESSING_HOOKS": ["jobs.api.described.with_functions"],
 }

@@ -10,3 +10,5 @@ urlpatterns = [
     path("api/v1/", include("jobs.api.urls")),
     path("", include("jobs.web.urls")),
 ]
+
+handler500 = "monarch_portal.failures.server_error"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +24,28 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """See to it that no two tests have one id: xdist would run the first of them alone."""
+    for item in items:
+        # The ids that schemathesis gives leave the operation out.
+        if operation := getattr(item, "operation_label", None):
+            item._id = item.id.with_params(operation)
+    seen = Counter(item.nodeid for item in items)
+    if doubles := [nodeid for nodeid, times in seen.items() if times > 1]:
+        raise pytest.UsageError(f"These ids belong to several tests: {doubles}")
+
+
 def pytest_unconfigure() -> None:
     """Stop the servers, however the session ended."""
     SERVERS.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_tests_own_clock() -> None:
+    """Time is this process's here, so that a test can move it and none needs a database for it."""
+    from jobs import clock
+
+    clock.THE_CLOCK = clock.DatabaseClock(lambda: None)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,9 @@ SERVE = """
 import socket, sys
 import uvicorn
 from monarch_portal.asgi import application
-config = uvicorn.Config(application, log_level="warning", lifespan="off", ws="none")
+config = uvicorn.Config(
+    application, http="h11", log_level="warning", lifespan="off", ws="none"
+)
 uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
 """
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -61,6 +63,12 @@ class WebProcess:
             pass_fds=[descriptor],
         )
         assert eventually(self._answers, timeout_s=60)
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """SIGKILL; nothing if it does not run."""

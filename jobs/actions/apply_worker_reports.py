@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils import timezone
-
+from jobs import clock
 from jobs.logs.frames import Frame, about_rank
 from jobs.logs.lines import moment_of, storable
+from jobs.logs.redaction import redacted
 from jobs.models import Attempt, Worker
 from jobs.statuses import WorkerStatus
 
@@ -47,7 +47,7 @@ def _apply(worker: Worker, report: Frame) -> None:
     worker.status = report["status"]
     for field, chars in _CHARS.items():
         if report.get(field):
-            setattr(worker, field, storable(report[field], chars))
+            setattr(worker, field, storable(redacted(report[field]), chars))
     for field in ("pid", "exit_code"):
         if report.get(field) is not None:
             setattr(worker, field, report[field])
@@ -55,7 +55,7 @@ def _apply(worker: Worker, report: Frame) -> None:
 
 
 def _note_times(worker: Worker, report: Frame) -> None:
-    at: Any = min(moment_of(int(report["t"] * 1000)), timezone.now())
+    at: Any = min(moment_of(int(report["t"] * 1000)), clock.now())
     if worker.status in _LISTENING and worker.ready_at is None:
         worker.ready_at = at
     # A peer that was given up and comes back is not over after all.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.actions.history import record_action
+from jobs.actions.present import read_again
 from jobs.errors import JobAlreadyFinalError, StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.permissions import Actor, require_cancel
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 
 # How often a cancel starts over because the job moved under it; a job has few moves in its life.
 _TRIES = 10
@@ -23,7 +25,7 @@ def cancel_job(actor: Actor, job: Job) -> Job:
     """
     require_cancel(actor, job)
     for _ in range(_TRIES):
-        job.refresh_from_db()
+        read_again(job)
         try:
             return _cancel(actor, job)
         except StaleJobError:
@@ -36,10 +38,15 @@ def _cancel(actor: Actor, job: Job) -> Job:
         raise JobAlreadyFinalError(f"Job {job.pk} has already ended ({job.status}).")
     if job.status == JobStatus.STOPPING:
         return job
-    to = JobStatus.CANCELLED if job.status == JobStatus.QUEUED else JobStatus.STOPPING
+    was_queued = job.status == JobStatus.QUEUED
+    to = JobStatus.CANCELLED if was_queued else JobStatus.STOPPING
     message = f"Cancelled by {actor.user.get_username()}."
     with transaction.atomic():
         move(job, to, reason=StopReason.CANCELLED_BY_USER, message=message, hint="")
         record_action(job, actor, "cancel", message)
-        wake_on_commit("stopping", job.pk)
+        transaction.on_commit(lambda: reach("cancel.committed"))
+        if was_queued:
+            wake_on_commit("queue")  # it stands in nobody's way any more
+        else:
+            wake_on_commit("stopping", job.pk)
     return job

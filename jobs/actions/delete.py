@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from jobs.actions.present import keep
 from jobs.errors import ConflictError, JobNotFinalError
 from jobs.live.channel import publish_on_commit
 from jobs.logs.deletion import delete_log
@@ -16,7 +17,7 @@ def delete_job(actor: Actor, job: Job) -> None:
     """Remove an ended job for good.
 
     JobNotFinalError while it runs; ConflictError while its machines are still going down, since
-    the row is what the tear-down is driven by.
+    the row is what the tear-down is driven by. NotFoundError when somebody else was faster.
     """
     require(actor, Verb.DELETE_JOB, job.project)
     if not job.is_final:
@@ -25,7 +26,9 @@ def delete_job(actor: Actor, job: Job) -> None:
     if any(a.cluster and a.cluster.status != ClusterStatus.GONE for a in attempts):
         raise ConflictError(f"The machines of job {job.pk} are still going down; try again soon.")
     with transaction.atomic():
+        # The logs first, as whoever takes in frames does: the two must not wait for each other.
         for attempt in attempts:
             delete_log(attempt)
+        keep(job)
         publish_on_commit(job)
         Job.objects.filter(pk=job.pk).delete()

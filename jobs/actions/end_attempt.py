@@ -5,22 +5,28 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import transaction
-from django.utils import timezone
 
+from jobs import clock
+from jobs.actions.tell_losses import tell_losses
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
-from jobs.models import Attempt, Cluster, Job, Worker
+from jobs.models import Attempt, Cluster, Job, LogHead, Worker
 from jobs.policies.endings import Next, RetryPolicy, after, retry_delay_s
 from jobs.statuses import JobStatus, StopReason, WorkerStatus
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 
 
 def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str = "") -> bool:
     """Give `attempt` a verdict of the portal's, unless it has one; whether it was given."""
     with transaction.atomic():
+        # Whoever changes an attempt and its log locks the log first.
+        LogHead.objects.select_for_update(no_key=True).filter(pk=attempt.pk).first()
         changed = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
-            ended_at=timezone.now(), stop_reason=reason, message=message, hint=hint
+            ended_at=clock.now(), stop_reason=reason, message=message, hint=hint
         )
+        if changed:
+            tell_losses(attempt, all_silent=True)
         lost = reason == StopReason.WORKER_LOST
         end_workers(attempt, WorkerStatus.LOST if lost else WorkerStatus.EXITED)
         publish_on_commit(attempt.job)
@@ -31,7 +37,7 @@ def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str 
 def end_workers(attempt: Attempt, status: WorkerStatus = WorkerStatus.EXITED) -> None:
     """No worker outlives its attempt: those that have not said so themselves end with it."""
     Worker.objects.filter(attempt=attempt, ended_at=None).update(
-        status=status, ended_at=timezone.now()
+        status=status, ended_at=clock.now()
     )
 
 
@@ -42,6 +48,7 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
     StaleJobError when somebody moved the job meanwhile; then nothing is changed.
     """
     reason = StopReason(attempt.stop_reason)
+    transaction.on_commit(lambda: reach("verdict.taken"))
     release_cluster(attempt)
     follow_up = after(
         reason,
@@ -82,7 +89,7 @@ def release_cluster(attempt: Attempt) -> None:
     if attempt.cluster_id is None:
         return
     Cluster.objects.filter(pk=attempt.cluster_id, release_requested_at=None).update(
-        release_requested_at=timezone.now()
+        release_requested_at=clock.now()
     )
     wake_on_commit("teardown", attempt.cluster_id)
 
@@ -100,7 +107,7 @@ def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:
         hint=attempt.hint,
         failure_count=failures,
         recovery_count=recoveries,
-        next_try_at=timezone.now() + timedelta(seconds=delay_s),
+        next_try_at=clock.now() + timedelta(seconds=delay_s),
     )
     wake_on_commit("recovering", job.pk)
 

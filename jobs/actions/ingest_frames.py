@@ -7,20 +7,21 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import transaction
-from django.utils import timezone
 
+from jobs import clock
 from jobs.actions.apply_reports import apply_reports
 from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs.frames import Frame, parse
 from jobs.logs.lines import encoded
+from jobs.logs.node_clock import put_right
 from jobs.logs.redaction import redacted
 from jobs.logs.sealing import CHUNK_BYTES
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
 from jobs.models.api_token import token_digest
-from jobs.statuses import ClusterStatus
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 
 # How stale `last_seen_at` may be: a write for every batch would bloat the row.
 LAST_SEEN_PRECISION = timedelta(seconds=1)
@@ -33,15 +34,20 @@ class News(NamedTuple):
     reports: list[Frame]
 
 
-def ingest_frames(attempt_id: int, token: str, body: bytes) -> dict[str, int]:
+def ingest_frames(
+    attempt_id: int, token: str, body: bytes, *, sent_at: float | None = None, took_s: float = 0.0
+) -> dict[str, int]:
     """Store the frames of `body` and return the highest stored number of each rank (as text).
 
     Frames that are stored already are skipped; numbers that are missing are told by a line of the
-    portal's own. No frames at all are a sign of life. NotFoundError, PermissionDeniedError and
+    portal's own. `sent_at`: what the sender's clock showed then; `took_s`: how long ago the request
+    began to arrive. No frames at all are a sign of life. NotFoundError, PermissionDeniedError and
     AttemptClosedError: send nothing more. InvalidFrameError: nothing of `body` was stored.
     """
     attempt = _attempt(attempt_id, token)
     frames = parse(body, attempt.job.num_nodes)
+    if sent_at is not None:
+        put_right(frames, sent_at=sent_at, received_at=clock.now().timestamp() - took_s)
     with transaction.atomic():
         acked = _take_in(attempt, frames) if frames else _acknowledged(attempt_id)
         _note_contact(attempt)
@@ -54,8 +60,7 @@ def _attempt(attempt_id: int, token: str) -> Attempt:
         raise NotFoundError(f"There is no attempt {attempt_id}.")
     if not hmac.compare_digest(token_digest(token), attempt.token_digest):
         raise PermissionDeniedError("This is not the token of this attempt.")
-    cluster = attempt.cluster
-    if attempt.ended_at and (cluster is None or cluster.status == ClusterStatus.GONE):
+    if not attempt.takes_frames:
         raise AttemptClosedError
     return attempt
 
@@ -63,10 +68,12 @@ def _attempt(attempt_id: int, token: str) -> Attempt:
 def _take_in(attempt: Attempt, frames: list[Frame]) -> dict[str, int]:
     # Whoever changes an attempt and its log locks the log first.
     head = locked_head(attempt.pk)
+    transaction.on_commit(lambda: reach("ingest.committed"))
     news = _sift(head, frames)
     _store(head, news.lines)
     apply_reports(attempt, news.reports)
     acked: dict[str, int] = head.acked
+    reach("ingest.stored")
     return acked
 
 
@@ -76,7 +83,7 @@ def _acknowledged(attempt_id: int) -> dict[str, int]:
 
 
 def _note_contact(attempt: Attempt) -> None:
-    now = timezone.now()
+    now = clock.now()
     if attempt.last_seen_at is not None and now - attempt.last_seen_at < LAST_SEEN_PRECISION:
         return
     Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=now)

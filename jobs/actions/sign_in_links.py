@@ -5,8 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 
-from django.utils import timezone
-
+from jobs import clock
 from jobs.errors import NotFoundError
 from jobs.models import SignInLink, User
 from jobs.models.api_token import token_digest
@@ -20,14 +19,14 @@ def create_sign_in_link(user: User) -> str:
     SignInLink.objects.create(
         user=user,
         digest=token_digest(secret),
-        expires_at=timezone.now() + LINK_LIFETIME,
+        expires_at=clock.now() + LINK_LIFETIME,
     )
     return secret
 
 
 def redeem(secret: str) -> User:
     """The user of an unused link, which is used up by this. NotFoundError otherwise."""
-    now = timezone.now()
+    now = clock.now()
     digest = token_digest(secret)
     # The guarded update is what makes two clicks one sign-in.
     fresh = SignInLink.objects.filter(digest=digest, used_at=None, expires_at__gt=now)

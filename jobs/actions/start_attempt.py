@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
+
 from django.db import transaction
 from django.db.models import Max
-from django.utils import timezone
 
+from jobs import clock
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
 from jobs.statuses import JobStatus, StageName
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 
 
 @transaction.atomic
@@ -22,8 +25,7 @@ def start_attempt(job: Job) -> Attempt:
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
     cluster = Cluster.objects.create(
         project=job.project,
-        # Unique for good, and the same however often this step is repeated.
-        name=f"mp{Installation.current().key}-{job.pk}-{number}",
+        name=_new_name(job, number),
         backend_name=job.backend_name,
         num_nodes=job.num_nodes,
     )
@@ -34,7 +36,16 @@ def start_attempt(job: Job) -> Attempt:
         token_digest=attempt_token_digest(job.pk, number),
     )
     LogHead.objects.create(attempt=attempt)
-    AttemptStage.objects.create(attempt=attempt, name=StageName.LAUNCH, started_at=timezone.now())
+    AttemptStage.objects.create(attempt=attempt, name=StageName.LAUNCH, started_at=clock.now())
     move(job, JobStatus.PROVISIONING, attempt=attempt)
+    transaction.on_commit(lambda: reach("plan.started"))
     wake_on_commit("provisioning", job.pk)
     return attempt
+
+
+def _new_name(job: Job, number: int) -> str:
+    """Never used before, and kept in the row: a launch that is repeated uses it again.
+
+    Without the random part a database restored from a backup would give names a second time.
+    """
+    return f"mp{Installation.current().key}-{secrets.token_hex(3)}-{job.pk}-{number}"

@@ -14,11 +14,15 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, default_storage
 
+from jobs.disk_space import refused_when_full, require_room
 from jobs.errors import InvalidUploadError, UploadTooLargeError
 from jobs.models import Project, Upload
 from jobs.permissions import Actor, Verb, require
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError
 from monarch_client.sync import archive
+
+# How much of an upload may arrive between two looks at the room there is.
+_LOOK_BYTES = 8 * 1024 * 1024
 
 
 def store_upload(actor: Actor, project: Project, chunks: Iterable[bytes]) -> Upload:
@@ -26,10 +30,11 @@ def store_upload(actor: Actor, project: Project, chunks: Iterable[bytes]) -> Upl
 
     The same content again is the same upload. InvalidUploadError: it is no archive, or holds what
     it may not. UploadTooLargeError: more than settings.MPORTAL_UPLOAD_MAX_BYTES, or than an
-    archive may unpack to; the rest of `chunks` is then not read.
+    archive may unpack to; the rest of `chunks` is then not read. StorageFullError: no room for it.
     """
     require(actor, Verb.UPLOAD, project)
-    with _draft() as draft:
+    require_room()
+    with refused_when_full(), _draft() as draft:
         digest = _receive(draft, chunks)
         facts = _checked(draft)
         upload = Upload(project=project, digest=digest)
@@ -64,15 +69,22 @@ def _receive(draft: IO[bytes], chunks: Iterable[bytes]) -> str:
     for chunk in chunks:
         size += len(chunk)
         if size > most:
-            raise UploadTooLargeError(
-                f"The archive is larger than {most / 1024**2:,.0f} MiB; leave data out with a "
-                ".mportalignore file, or keep it in a bucket.",
-                limit_bytes=most,
-            )
+            raise too_large(most)
         digest.update(chunk)
         draft.write(chunk)
+        if size // _LOOK_BYTES > (size - len(chunk)) // _LOOK_BYTES:
+            require_room()
     draft.flush()
     return digest.hexdigest()
+
+
+def too_large(most: int) -> UploadTooLargeError:
+    """What to say of an archive of more than `most` bytes."""
+    return UploadTooLargeError(
+        f"The archive is larger than {most / 1024**2:,.0f} MiB; leave data out with a "
+        ".mportalignore file, or keep it in a bucket.",
+        limit_bytes=most,
+    )
 
 
 def _checked(draft: IO[bytes]) -> archive.ArchiveFacts:
@@ -86,9 +98,12 @@ def _checked(draft: IO[bytes]) -> archive.ArchiveFacts:
 
 def _keep(draft: IO[bytes], blob_name: str) -> None:
     """Make the draft a blob. One of that name has the same content already: it is left alone."""
-    if default_storage.exists(blob_name):
-        return
     place = _local_path(blob_name)
+    if default_storage.exists(blob_name):
+        if place is not None:
+            # One that nobody owned yet is not taken for a left-over from now on.
+            place.touch()
+        return
     if place is not None:
         os.fsync(draft.fileno())
         Path(draft.name).replace(place)

@@ -8,14 +8,17 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
+from jobs import clock
 from jobs.actions.history import record_action
+from jobs.actions.hold import held_by
 from jobs.backends import registry
+from jobs.disk_space import require_room
 from jobs.errors import IdempotencyConflictError, InvalidSpecError
 from jobs.models import IdempotencyKey, Job, Project
 from jobs.permissions import Actor, Verb, require
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 from monarch_client.spec import InvalidSpecErrors, JobSpec, SpecCode, SpecError
 
 IDEMPOTENCY_WINDOW = timedelta(hours=24)
@@ -40,6 +43,7 @@ def submit_job(
     digest = _body_digest(source)
     if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
         return job
+    require_room()
     spec = check_spec(actor, project, source)
     try:
         with transaction.atomic():
@@ -85,6 +89,8 @@ def create_job(
 ) -> Job:
     """The queued row with its first event; call it inside a transaction."""
     content = spec.to_dict()
+    # Who runs a job again wants it to run.
+    is_held = spec.portal.hold and rerun_of is None
     job = Job.objects.create(
         project=project,
         name=spec.name,
@@ -97,10 +103,13 @@ def create_job(
         priority=spec.portal.priority,
         submitted_by=actor.user,
         rerun_of=rerun_of,
+        **(held_by(actor) if is_held else {}),
     )
     message = f"Rerun of job {rerun_of.pk}" if rerun_of else "Submitted"
     record_action(job, actor, "rerun" if rerun_of else "submit", message)
+    transaction.on_commit(lambda: reach("submit.committed"))
     wake_on_commit("queue")
+    reach("submit.stored")
     return job
 
 
@@ -111,7 +120,7 @@ def _body_digest(source: Source) -> str:
 
 
 def _job_of_key(actor: Actor, project: Project, key: str, digest: str) -> Job | None:
-    fresh = timezone.now() - IDEMPOTENCY_WINDOW
+    fresh = clock.now() - IDEMPOTENCY_WINDOW
     mine = IdempotencyKey.objects.filter(user=actor.user, project=project, key=key)
     mine.filter(created_at__lt=fresh).delete()
     row = mine.select_related("job").first()

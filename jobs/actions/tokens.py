@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.utils import timezone
-
+from jobs import clock
 from jobs.errors import NotFoundError, PermissionDeniedError
 from jobs.models import ApiToken, Project
 from jobs.models.api_token import token_digest
@@ -26,7 +25,7 @@ def create_token(
     """
     if project is not None:
         require(actor, Verb.VIEW_PROJECT, project)
-    expires_at = timezone.now() + timedelta(days=days) if days else None
+    expires_at = clock.now() + timedelta(days=days) if days else None
     _refuse_widening(actor, project, read_only=read_only, expires_at=expires_at)
     secret = ApiToken.new_secret()
     token = ApiToken.objects.create(
@@ -46,7 +45,7 @@ def revoke_token(actor: Actor, token_id: int) -> None:
     A token that is limited to reading or to a project may end itself only.
     """
     _refuse_ending_others(actor.token, token_id)
-    now = timezone.now()
+    now = clock.now()
     mine = ApiToken.objects.usable(now).filter(user=actor.user, pk=token_id)
     if not mine.update(revoked_at=now):
         raise NotFoundError(f"You have no usable token {token_id}.")

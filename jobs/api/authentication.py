@@ -8,14 +8,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth import get_user
 from django.http import HttpRequest
-from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.request import Request
 
+from jobs import clock
 from jobs.errors import PermissionDeniedError
+from jobs.live.access import read_session_again
+from jobs.live.tries import begin_try, of_tokens_from
 from jobs.models import ApiToken, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
@@ -35,7 +36,7 @@ class TokenAuthentication(BaseAuthentication):
         secret = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
         if secret is None:
             return None
-        token = _usable_token(secret)
+        token = _usable_token(secret, request.META.get("REMOTE_ADDR") or "")
         _note_use(token)
         return token.user, token
 
@@ -74,8 +75,7 @@ def authenticate_again(request: HttpRequest) -> Actor:
 
     PermissionDeniedError when the session has ended, or its user may not sign in any more.
     """
-    request.session = type(request.session)(request.session.session_key)
-    request.user = get_user(request)
+    read_session_again(request)
     try:
         return authenticate(request)
     except APIException as error:
@@ -98,10 +98,12 @@ def _bearer(header: str) -> str | None:
     return secret.strip()
 
 
-def _usable_token(secret: str) -> ApiToken:
-    tokens = ApiToken.objects.usable(timezone.now()).select_related("user", "project")
+def _usable_token(secret: str, address: str) -> ApiToken:
+    tokens = ApiToken.objects.usable(clock.now()).select_related("user", "project")
     token = tokens.filter(digest=token_digest(secret)).first()
     if token is None or not token.user.is_active:
+        # It guesses nothing (tokens carry 256 bits), but it may as well ask less often.
+        begin_try(of_tokens_from(address))
         raise AuthenticationFailed(
             "This token is unknown, revoked or expired. Make a new one under Settings, Tokens."
         )
@@ -109,6 +111,6 @@ def _usable_token(secret: str) -> ApiToken:
 
 
 def _note_use(token: ApiToken) -> None:
-    now = timezone.now()
+    now = clock.now()
     if token.last_used_at is None or now - token.last_used_at > LAST_USED_PRECISION:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)

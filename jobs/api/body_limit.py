@@ -1,17 +1,25 @@
-"""Refuses request bodies that are too large before they are on disk.
+"""Refuses request bodies that are too large, too slow or a stranger's before they are on disk.
 
 Django reads a whole body into a temporary file before any view or sign-in is asked, so this
-stands in front of it, as ASGI.
+stands in front of it, as ASGI. It bounds how long an answer may wait for its reader as well.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
+
+from jobs.actions.store_upload import too_large
+from jobs.api.known_callers import is_known, is_upload
+from jobs.errors import PortalError
+from jobs.outages import is_database_away
 
 Scope = dict[str, Any]
 Event = Mapping[str, Any]
@@ -20,86 +28,178 @@ Send = Callable[[Event], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 4 * 1024 * 1024
-_UPLOADS = "/uploads"
+# What anybody may send; whoever sends more has to be somebody.
+STRANGERS_BYTES = 64 * 1024
+# A body may take so long, and a second more for each so many bytes that have come.
+PATIENCE_S = 30.0
+SLOWEST_BYTES_S = 8 * 1024
+# How long the rest of a refused body is taken, and how long an answer waits for its reader.
+DRAIN_S = 10.0
+READER_S = 60.0
+# Where the scope tells at what monotonic time the head of the request came.
+CAME_AT = "mportal.came_at"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer in place of the application's."""
+
+    status: int
+    code: str
+    detail: str
+    header: tuple[bytes, bytes] | None = None
+
+
+TOO_LARGE = Refusal(413, "body_too_large", "The request body is too large.")
+TOO_SLOW = Refusal(408, "body_too_slow", "The request body came too slowly.")
+UNKNOWN = Refusal(
+    401,
+    "not_authenticated",
+    f"Sign in before sending more than {STRANGERS_BYTES // 1024} KiB.",
+    (b"www-authenticate", b'Bearer realm="mportal"'),
+)
+AWAY = Refusal(503, "portal_busy", "The portal cannot check who you are.", (b"retry-after", b"5"))
 
 
 class BodyLimit:
-    """An ASGI application that answers 413 in place of `application`."""
+    """An ASGI application that answers in place of `application` where a body may not be."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(
+        self, application: Application, knows: Callable[[Scope], Awaitable[bool]] = is_known
+    ) -> None:
         self._application = application
+        self._knows = knows
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        request = _Request(scope, receive, send)
-        if not request.is_too_large:
+        scope = {**scope, CAME_AT: time.monotonic()}
+        request = _Request(scope, receive, send, self._knows)
+        await request.judge(_announced(scope))
+        if request.refusal is None:
             await self._application(scope, request.receive, request.send)
-        if request.is_too_large and not request.is_answered:
+        if request.refusal is not None and not request.is_answered:
             await request.drain()
-            await _refuse(send)
+            await _refuse(send, request.refusal)
 
 
 class _Request:
-    """Counts what one request brings."""
+    """Counts what one request brings, and how fast."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, knows: Callable[[Scope], Awaitable[bool]]
+    ) -> None:
+        self._scope = scope
         self._receive = receive
         self._send = send
-        self._left = _most_bytes(scope["path"])
-        self.is_too_large = _announced(scope) > self._left
-        self.is_answered = False
+        self._knows = knows
+        self._began = time.monotonic()
+        self._most = _most_bytes(scope["path"])
+        self._free = STRANGERS_BYTES
+        self._size = 0
         self._more = True
+        self.refusal: Refusal | None = None
+        self.is_answered = False
+
+    async def judge(self, size: int) -> None:
+        """Whether a body of that size may come from whoever sends this one."""
+        if self.refusal is not None:
+            return
+        if size > self._most:
+            self.refusal = _too_large(self._scope["path"])
+        elif size > self._free:
+            self.refusal = await self._refusal_of_a_stranger()
+            self._free = self._most
+
+    async def _refusal_of_a_stranger(self) -> Refusal | None:
+        try:
+            return None if await self._knows(self._scope) else UNKNOWN
+        except PortalError as error:
+            return Refusal(error.http_status, error.code, error.message)
+        except Exception as error:
+            if not is_database_away(error):
+                raise
+            return AWAY
 
     async def receive(self) -> Event:
-        """The next piece of the body; a caller who has gone, once it is too much."""
+        """The next piece of the body; a caller who has gone, once it is refused."""
         event = await self._next()
-        return {"type": "http.disconnect"} if self.is_too_large else event
+        await self.judge(self._size)
+        return {"type": "http.disconnect"} if self.refusal else event
 
     async def _next(self) -> Event:
-        event = await self._receive()
+        if not self._more:
+            return await self._receive()
+        due = self._began + PATIENCE_S + self._size / SLOWEST_BYTES_S
+        try:
+            # Unlike wait_for, this never loses a cancellation.
+            async with asyncio.timeout(max(0.0, due - time.monotonic())):
+                event = await self._receive()
+        except TimeoutError:
+            self.refusal = self.refusal or TOO_SLOW
+            self._more = False
+            return {"type": "http.disconnect"}
         self._more = event["type"] == "http.request" and event["more_body"]
-        if event["type"] == "http.request":
-            self._left -= len(event["body"])
-            self.is_too_large = self.is_too_large or self._left < 0
+        self._size += len(event.get("body", b""))
         return event
 
     async def drain(self) -> None:
         """Let the rest go by unkept: who is cut off while sending never reads the answer."""
-        while self._more:
+        if _waits_to_be_asked(self._scope) and not self._size:
+            return
+        until = time.monotonic() + DRAIN_S
+        while self._more and time.monotonic() < until:
             await self._next()
 
     async def send(self, event: Event) -> None:
-        """Part of the answer."""
+        """Part of the answer. A reader who takes none of it for long has gone."""
         self.is_answered = True
-        await self._send(event)
+        try:
+            async with asyncio.timeout(READER_S):
+                await self._send(event)
+        except TimeoutError:
+            raise asyncio.CancelledError from None
 
 
 def _most_bytes(path: str) -> int:
-    if path.startswith("/api/") and path.endswith(_UPLOADS):
+    if is_upload(path):
         # One more than an upload may have, so that the action says so in its own words.
         return int(settings.MPORTAL_UPLOAD_MAX_BYTES) + 1
     return MOST_BYTES
 
 
+def _too_large(path: str) -> Refusal:
+    if not is_upload(path):
+        return TOO_LARGE
+    error = too_large(settings.MPORTAL_UPLOAD_MAX_BYTES)
+    return Refusal(error.http_status, error.code, error.message)
+
+
+def _header(scope: Scope, wanted: bytes) -> bytes:
+    return next((value for name, value in scope["headers"] if name == wanted), b"")
+
+
 def _announced(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit():
-            return int(value)
-    return 0
+    length = _header(scope, b"content-length")
+    return int(length) if length.isdigit() else 0
 
 
-async def _refuse(send: Send) -> None:
+def _waits_to_be_asked(scope: Scope) -> bool:
+    return _header(scope, b"expect").lower() == b"100-continue"
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
     body = {
-        "type": "urn:mportal:problem:body_too_large",
-        "title": HTTPStatus.REQUEST_ENTITY_TOO_LARGE.phrase,
-        "status": 413,
-        "code": "body_too_large",
-        "detail": "The request body is too large.",
+        "type": f"urn:mportal:problem:{refusal.code}",
+        "title": HTTPStatus(refusal.status).phrase,
+        "status": refusal.status,
+        "code": refusal.code,
+        "detail": refusal.detail,
     }
     headers = [(b"content-type", b"application/problem+json"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    headers += [refusal.header] if refusal.header else []
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     content = json.dumps(body).encode()
     await send({"type": "http.response.body", "body": content, "more_body": False})

@@ -22,7 +22,8 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
-from jobs.errors import PortalError
+from jobs.errors import DatabaseUnavailableError, PortalError
+from jobs.outages import is_database_away
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,9 @@ def problem_of(error: Exception) -> HttpResponse:
         return _portal_problem(error)
     if isinstance(error, exceptions.APIException):
         return _drf_problem(error)
+    if is_database_away(error):
+        log.warning("database away: %s", error, extra={"action": "database_away"})
+        return _portal_problem(DatabaseUnavailableError())
     for kind, status, code, detail in _STATUS_OF_DJANGO_ERROR:
         if isinstance(error, kind):
             return problem(status, code, detail)
@@ -85,7 +89,9 @@ def not_found_view(request: HttpRequest, **_: Any) -> HttpResponse:
 
 def _portal_problem(error: PortalError) -> HttpResponse:
     members = {"errors": error.data["errors"]} if "errors" in error.data else {}
-    return problem(error.http_status, error.code, error.message, **members)
+    wait = getattr(error, "retry_after", None)
+    headers = {"Retry-After": str(wait)} if wait else None
+    return problem(error.http_status, error.code, error.message, headers=headers, **members)
 
 
 def _drf_problem(error: exceptions.APIException) -> HttpResponse:

@@ -5,6 +5,7 @@ The body is bounded before and after decompression; `jobs.actions.ingest_frames`
 
 from __future__ import annotations
 
+import time
 import zlib
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,7 +13,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from jobs.actions.ingest_frames import ingest_frames
+from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
+from jobs.disk_space import require_room_for_frames
 from jobs.errors import InvalidFrameError
 from jobs.logs.frames import MAX_BODY_BYTES
 
@@ -33,12 +36,32 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
         headers = {"WWW-Authenticate": 'Bearer realm="mportal-attempt"'}
         return problem(401, "not_authenticated", "Send the attempt's token.", headers=headers)
     try:
-        acked = ingest_frames(attempt_id, token.strip(), _frames_in(request))
+        frames = _frames_in(request)
+        if frames:  # a sign of life needs no room
+            require_room_for_frames()
+        acked = ingest_frames(
+            attempt_id, token.strip(), frames, sent_at=_sent_at(request), took_s=_took_s(request)
+        )
     except BodyTooLargeError:
         return problem(413, "body_too_large", _TOO_LARGE)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
     return JsonResponse({"acked": acked})
+
+
+def _sent_at(request: HttpRequest) -> float | None:
+    """What the runner's clock showed; None from one that does not tell."""
+    try:
+        return float(request.headers.get("X-Sent-At", ""))
+    except ValueError:
+        return None
+
+
+def _took_s(request: HttpRequest) -> float:
+    """Since the head of the request came. Its body may have taken minutes before any view ran."""
+    now = time.monotonic()
+    came_at: float = getattr(request, "scope", {}).get(CAME_AT, now)
+    return now - came_at
 
 
 def _frames_in(request: HttpRequest) -> bytes:

@@ -1,4 +1,4 @@
-"""Jobs over REST: list, submit, validate, read, delete, cancel, rerun."""
+"""Jobs over REST: list, submit, validate, read, delete, cancel, hold, release, rerun."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.delete import delete_job
+from jobs.actions.hold import hold_job, release_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import check_spec, submit_job
 from jobs.api.base import PortalView
@@ -42,14 +43,13 @@ _SPEC_BODY = {"application/yaml": OpenApiTypes.STR, "application/json": SubmitBo
 class JobView(PortalView):
     """A view whose answer is a job."""
 
-    def answer(self, job_id: int, *, created: bool) -> Response:
-        """The job as it stands now: 201 and where it is, or 202 for what is still to happen."""
+    def answer(self, job_id: int, status: HTTPStatus) -> Response:
+        """The job as it stands now; with CREATED also where it is."""
         page = job_page(self.actor, self.kwargs["slug"], job_id)
         body = JobSerializer(page.job, context={"request": self.request}).data
-        if not created:
-            return Response(body, HTTPStatus.ACCEPTED)
         place = f"/api/v1/projects/{page.job.project}/jobs/{page.job.id}"
-        return Response(body, HTTPStatus.CREATED, headers={"Location": place})
+        created = status == HTTPStatus.CREATED
+        return Response(body, status, headers={"Location": place} if created else None)
 
 
 class SpecView(JobView):
@@ -97,14 +97,14 @@ class JobListView(SpecView):
             )
         ],
         request=_SPEC_BODY,
-        responses={201: JobSerializer, **problems(400, 401, 403, 404, 413, 415, 422)},
+        responses={201: JobSerializer, **problems(400, 401, 403, 404, 413, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Submit a job."""
         job = submit_job(
             self.actor, self.project(), self.source(), idempotency_key=_idempotency_key(request)
         )
-        return self.answer(job.pk, created=True)
+        return self.answer(job.pk, HTTPStatus.CREATED)
 
 
 class JobValidateView(SpecView):
@@ -155,7 +155,35 @@ class JobCancelView(JobView):
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """End a job. It is over when its status is final."""
         job = cancel_job(self.actor, self.job())
-        return self.answer(job.pk, created=False)
+        return self.answer(job.pk, HTTPStatus.ACCEPTED)
+
+
+class JobHoldView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/hold`."""
+
+    @extend_schema(
+        operation_id="job_hold",
+        request=None,
+        responses={200: JobSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Keep a queued job from starting until it is released."""
+        job = hold_job(self.actor, self.job())
+        return self.answer(job.pk, HTTPStatus.OK)
+
+
+class JobReleaseView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/release`."""
+
+    @extend_schema(
+        operation_id="job_release",
+        request=None,
+        responses={200: JobSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Let a held job take its turn again."""
+        job = release_job(self.actor, self.job())
+        return self.answer(job.pk, HTTPStatus.OK)
 
 
 class JobRerunView(JobView):
@@ -164,12 +192,12 @@ class JobRerunView(JobView):
     @extend_schema(
         operation_id="job_rerun",
         request=None,
-        responses={201: JobSerializer, **problems(401, 403, 404, 422)},
+        responses={201: JobSerializer, **problems(401, 403, 404, 422, 507)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """A new job from the same specification."""
         job = rerun_job(self.actor, self.job())
-        return self.answer(job.pk, created=True)
+        return self.answer(job.pk, HTTPStatus.CREATED)
 
 
 def _idempotency_key(request: Request) -> str | None:

@@ -7,8 +7,6 @@ again), `end` (the job is over and every line is out; nothing follows).
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
@@ -21,8 +19,10 @@ from jobs.api.log_inputs import StreamQuery, checked, choice_of
 from jobs.api.log_views import line_row
 from jobs.errors import NotFoundError
 from jobs.live import sse
+from jobs.live.access import Access
 from jobs.live.channel import job_topic, log_topic
 from jobs.live.looking import Look, events_of, in_thread
+from jobs.live.places import PLACES, Place
 from jobs.logs.cursor import START, Cursor, parse
 from jobs.models import Job
 from jobs.permissions import job_for
@@ -31,35 +31,36 @@ from jobs.statuses import JobStatus
 
 # Lines in one event. Further ones follow as soon as the reader has taken these.
 LINES_AN_EVENT = 500
-# How long a reader who has lost the right to see a job may go on.
-ACCESS_CHECKED_S = 30.0
 
 
 @require_safe
 async def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
     """`/projects/{slug}/jobs/{id}/logs/stream`."""
     try:
-        watch = await in_thread(_open, request, slug, job_id)
+        PLACES.refuse_when_full()
+        watch, place = await in_thread(_open, request, slug, job_id)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
-    return sse.response(events_of(watch))
+    return sse.response(events_of(watch, place))
 
 
-def _open(request: HttpRequest, slug: str, job_id: int) -> LogWatch:
+def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place]:
     query = checked(StreamQuery, request.GET)
     choice = choice_of(query)
 
     def access() -> Job:
         return job_for(authenticate_again(request), slug, job_id)
 
-    job = job_for(authenticate(request), slug, job_id)
+    actor = authenticate(request)
+    place = PLACES.take(actor.user.pk)
+    job = job_for(actor, slug, job_id)
     if last_id := request.headers.get("Last-Event-ID", ""):
         after = parse(last_id)
     elif query["tail"] is not None:
         after = _before_the_last(job, query["tail"], choice)
     else:
         after = query["after"] or START
-    return LogWatch(access, job, after, choice)
+    return LogWatch(Access(access), job, after, choice), place
 
 
 def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
@@ -73,11 +74,8 @@ def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
 class LogWatch:
     """Where one reader of a job stands."""
 
-    def __init__(
-        self, access: Callable[[], Job], job: Job, after: Cursor, choice: LogChoice
-    ) -> None:
+    def __init__(self, access: Access, job: Job, after: Cursor, choice: LogChoice) -> None:
         self._access = access
-        self._checked_at = time.monotonic()
         self._job_id = job.pk
         self._topics = {job_topic(job.pk)}
         self._after = after
@@ -90,7 +88,7 @@ class LogWatch:
 
     def look(self, hinted: set[str]) -> Look:
         """Lines, then what changed, then the end: in this order nothing is missed."""
-        self._check_access()
+        self._access.confirm()
         news: list[bytes] = []
         status = self._told
         # A hint about lines alone is by far the most frequent one.
@@ -107,11 +105,6 @@ class LogWatch:
         if is_over:
             news.append(self._event("end", {"id": self._job_id, "status": status}))
         return Look(lines + news, is_over=is_over)
-
-    def _check_access(self) -> None:
-        if time.monotonic() - self._checked_at > ACCESS_CHECKED_S:
-            self._access()
-            self._checked_at = time.monotonic()
 
     def _status(self) -> str:
         job = Job.objects.filter(pk=self._job_id).first()

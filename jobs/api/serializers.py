@@ -32,6 +32,7 @@ class JobSerializer(serializers.Serializer[Any]):
     project = serializers.CharField()
     name = serializers.CharField()
     kind = serializers.CharField()
+    kind_label = serializers.CharField()
     status = serializers.CharField()
     status_label = serializers.CharField()
     wait_reason = serializers.CharField()
@@ -53,6 +54,8 @@ class JobSerializer(serializers.Serializer[Any]):
     attempt_count = serializers.IntegerField()
     is_final = serializers.BooleanField()
     can_cancel = serializers.BooleanField()
+    can_hold = serializers.BooleanField()
+    can_release = serializers.BooleanField()
     can_rerun = serializers.BooleanField()
     can_delete = serializers.BooleanField()
     url = serializers.SerializerMethodField(help_text="The job's page.")
@@ -74,7 +77,7 @@ class JobDetailSerializer(JobSerializer):
 
 
 class StageSerializer(serializers.Serializer[Any]):
-    """A stage of an attempt; `state` is pending, active, done or failed."""
+    """A stage of an attempt; `state` is pending, active, done, failed or stopped."""
 
     name = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]

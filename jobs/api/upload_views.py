@@ -34,7 +34,7 @@ class UploadListView(PortalView):
     @extend_schema(
         operation_id="upload_create",
         request={"application/gzip": OpenApiTypes.BINARY},
-        responses={201: UploadSerializer, **problems(401, 403, 404, 413, 415, 422)},
+        responses={201: UploadSerializer, **problems(401, 403, 404, 413, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Store a tar.gz. Sending the same content again changes nothing."""

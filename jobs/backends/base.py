@@ -6,10 +6,10 @@ All calls are synchronous, return within seconds and may be repeated: a crash be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard
 
 
 class ClusterPhase(Enum):
@@ -111,3 +111,20 @@ class ComputeBackend(Protocol):
 
         Returns when nothing is left. NotYetGoneError: asked for, ask again. Silent if gone.
         """
+
+
+class PullingBackend(ComputeBackend, Protocol):
+    """A backend whose nodes cannot reach the portal: its frames are fetched (`jobs.follower`)."""
+
+    def frames(self, cluster_name: str, after: Mapping[int, int]) -> Iterable[bytes]:
+        """What the attempt's runner has written and the portal has not stored, as NDJSON, in order.
+
+        `after` is the highest stored number of each rank; frames up to it may be left out. Only
+        whole frames. Ends when it has given what is there now, yields or ends within 20 seconds,
+        and is asked again for as long as the attempt is open. BackendError: not now.
+        """
+
+
+def is_pulling(backend: ComputeBackend) -> TypeGuard[PullingBackend]:
+    """Whether the portal has to fetch this backend's frames."""
+    return backend.carrier == "pull"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ class FakePlan:
     tear_down_s: float = 0.0
     exit_code: int = 0
     lines: tuple[str, ...] = ()
+    line_every_s: float = 0.0  # the pause between two lines
     is_lost: bool = False  # the machines vanish with their disks, without a last word
     launch_error: str = ""  # BackendError on launch
 
@@ -70,11 +71,12 @@ class FakeBackend:
     """Passes the contract suite. Plans belong to job names; `calls` tells what was asked."""
 
     name = "fake"
-    carrier: Literal["push", "pull"] = "push"
+    carrier: Literal["push", "pull"]
 
     def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
         self._directory = directory
         self._clock = clock
+        self.carrier = "pull" if (directory / "pulled").exists() else "push"
         (directory / "clusters").mkdir(parents=True, exist_ok=True)
         (directory / "plans").mkdir(exist_ok=True)
 
@@ -85,6 +87,11 @@ class FakeBackend:
     def set_capacity(self, nodes: int) -> None:
         """Let at most `nodes` nodes exist at once."""
         self._write(self._directory / "capacity.json", {"nodes": nodes})
+
+    def be_pulled(self) -> None:
+        """From now on, in every process: let the portal fetch the frames."""
+        (self._directory / "pulled").touch()
+        self.carrier = "pull"
 
     def finish(self, cluster_name: str, exit_code: int = 0) -> None:
         """Let the job end now."""
@@ -98,8 +105,8 @@ class FakeBackend:
         plan = replace(cluster.plan, is_lost=True)
         self._store(cluster_name, replace(cluster, plan=plan, ended_at=self._clock()))
 
-    def frames(self, cluster_name: str) -> list[bytes]:
-        """What the runner of rank 0 has written so far, from the beginning."""
+    def frames(self, cluster_name: str, after: Mapping[int, int] | None = None) -> list[bytes]:
+        """What the runner of rank 0 has written so far, without what is in `after`."""
         cluster = self._cluster(cluster_name)
         plan, ends_at = cluster.plan, cluster.ends_at()
         stopped = cluster.stopped_at is not None and plan.run_s is None
@@ -108,10 +115,11 @@ class FakeBackend:
             up_at=cluster.launched_at + plan.start_s,
             ends_at=ends_at,
             lines=plan.lines,
+            line_every_s=plan.line_every_s,
             exit_code=plan.exit_code,
             was_stopped=stopped and cluster.ended_at is None,
         )
-        return list(frames_of(story, self._clock()))
+        return list(frames_of(story, self._clock(), after or {}))
 
     def calls(self) -> list[tuple[str, str]]:
         """Every (verb, cluster name) asked for so far, by anybody; looks are not counted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +16,20 @@ class Story:
     up_at: float
     ends_at: float | None
     lines: tuple[str, ...]
+    line_every_s: float
     exit_code: int
     was_stopped: bool
 
 
-def frames_of(story: Story, now: float) -> Iterator[bytes]:
-    """The frames of all that has happened by `now`, as NDJSON, in order."""
+def frames_of(story: Story, now: float, after: Mapping[int, int]) -> Iterator[bytes]:
+    """The frames of all that has happened by `now`, beyond the numbers in `after`, in order."""
     numbers = [0] * story.num_nodes
     for at, rank, kind, fields in _events(story):
         if at > now:
             return
         numbers[rank] += 1
+        if numbers[rank] <= after.get(rank, 0):
+            continue
         frame = {"rank": rank, "seq": numbers[rank], "t": at, "kind": kind, **fields}
         yield json.dumps(frame).encode() + b"\n"
 
@@ -36,8 +39,11 @@ def _events(story: Story) -> Iterator[tuple[float, int, str, dict[str, Any]]]:
         yield story.up_at, rank, "worker", _worker("RUNNING")
     for name, phase in (("setup", "begin"), ("setup", "end"), ("run", "begin")):
         yield story.up_at, 0, "stage", _stage(name, phase, ok=True)
-    for line in story.lines:
-        yield story.up_at, 0, "line", {"stream": "stdout", "text": line, "more": False}
+    for index, line in enumerate(story.lines):
+        at = story.up_at + index * story.line_every_s
+        if story.ends_at is not None and at > story.ends_at:
+            break
+        yield at, 0, "line", {"stream": "stdout", "text": line, "more": False}
     if story.ends_at is None:
         return
     exit_code = 143 if story.was_stopped else story.exit_code

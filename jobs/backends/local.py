@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
+from jobs.backends.local_ended import EndedNames
 from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
 from jobs.backends.local_gpus import choose_gpus
 from jobs.backends.local_isolation import jobs_get_own_user, start_nodes
@@ -35,6 +36,7 @@ from jobs.backends.local_runner import installed_runner
 from jobs.backends.local_slots import Slot, SlotLeases
 from jobs.backends.trust import new_authority
 from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
+from monarch_client.runner import crash_points
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,7 @@ class LocalBackend:
         self._options = options
         self._open_upload = open_upload
         self._leases = SlotLeases(options.leases, start=str(options.directory))
+        self._ended = EndedNames(options.directory / "ended")
         self._python = PortalPython.current()
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
@@ -75,9 +78,17 @@ class LocalBackend:
         folder = self._folder(request.cluster_name)
         try:
             with folder.locked() as lock:
+                self._refuse_ended(folder)
                 self._launch(folder, request, lock)
         except OSError as error:
             raise BackendError(f"This machine could not take the job: {error}.") from error
+
+    def _refuse_ended(self, folder: ClusterFolder) -> None:
+        if folder.name in self._ended:
+            # With a record in it the tear-down is still on its way here, and takes it along.
+            if folder.record() is None:
+                folder.remove()
+            raise BackendError(f"{folder.name} was torn down and does not start again.")
 
     def _launch(self, folder: ClusterFolder, request: LaunchRequest, lock: int) -> None:
         layout = self._layout(folder, request, self._admitted(folder, request))
@@ -87,6 +98,7 @@ class LocalBackend:
             lay_out_node(layout, rank, self._python, self._open_upload)
             link_tmp(layout, rank)
         if missing:
+            crash_points.reach("launch.laid_out")
             starts = [node_start(layout, rank, self._python) for rank in missing]
             start_nodes(starts, layout.uid, self._needed(layout), lock)
 
@@ -133,9 +145,12 @@ class LocalBackend:
     def tear_down(self, cluster_name: str) -> None:
         """Kill what is alive, delete the directory, give back network and user id, in this order.
 
+        The name is never launched again. BackendUnavailableError: another process is at it.
         NotYetGoneError: a process hangs in the kernel and won't die yet.
         """
         folder = self._folder(cluster_name)
+        # First of all: a launch that comes later finds it, one that came before is waited for.
+        self._ended.add(cluster_name)
         if folder.path.exists():
             with folder.locked():
                 uid, record = self._uid(folder), folder.record()
@@ -165,6 +180,7 @@ class LocalBackend:
             Path(layout.record.runner),
             layout.folder.path,
             *([portal_file.parent] if portal_file else []),
+            *crash_points.directories(),
         ]
 
     def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:

@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -21,7 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from jobs.backends.local_processes import Process, boot_id, process_of
+from jobs.errors import BackendUnavailableError
 
+# A launch takes a fraction of a second, with a large upload some seconds.
+LOCK_PATIENCE_S = 5.0
+_LOCK_LOOK_S = 0.02
 SHARED_DIRECTORIES = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108
 
 
@@ -140,7 +145,10 @@ class ClusterFolder:
 
     @contextmanager
     def locked(self) -> Iterator[int]:
-        """Make the directory if need be, and keep launches and tear-downs apart."""
+        """Make the directory if need be, and keep launches and tear-downs apart.
+
+        BackendUnavailableError: whoever has locked it keeps it for longer than that should take.
+        """
         lock = self._lock()
         try:
             yield lock
@@ -167,11 +175,21 @@ class ClusterFolder:
             make_directory(self.path, 0o711)
             with suppress(FileNotFoundError):
                 lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._wait_for(lock)
                 # Whoever held it before us may have removed the directory.
                 if self._is(lock):
                     return lock
                 os.close(lock)
+
+    def _wait_for(self, lock: int) -> None:
+        """Lock it in time: a process that hangs with the lock must not take others with it."""
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        while not _try_lock(lock):
+            if time.monotonic() > deadline:
+                os.close(lock)
+                message = f"Another process has been busy with {self.name} for a long time."
+                raise BackendUnavailableError(message)
+            time.sleep(_LOCK_LOOK_S)
 
     def _is(self, lock: int) -> bool:
         with suppress(FileNotFoundError):
@@ -183,6 +201,14 @@ class ClusterFolder:
         for path in sorted(self.path.iterdir(), key=lambda path: path.name == "cluster.json"):
             remove_tree(path)
         self.path.rmdir()
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def make_directory(path: Path, mode: int) -> None:

@@ -113,8 +113,12 @@ def isolate(plan: dict[str, Any], node: dict[str, Any]) -> None:
         return
     if unshare(required=bool(plan["covered"])):
         hide(plan["covered"], plan["visible"], node["tmp"])
+        name_user(uid, node["environment"])
     else:
         node["environment"]["TMPDIR"] = node["tmp"]
+        # All jobs share /tmp here, and Monarch's log there belongs to the first of them: the
+        # others would have all of it on their standard error instead.
+        node["environment"]["MONARCH_FILE_LOG"] = "error"
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -149,6 +153,31 @@ def hide(covered: list[str], visible: list[str], tmp: str) -> None:
     for source, path in sources:
         os.makedirs(path, exist_ok=True)  # noqa: PTH103
         bind(source, path)
+
+
+def name_user(uid: int, environment: dict[str, str]) -> None:
+    """Give the node's user the name that its environment says, in files that only it sees.
+
+    Programs ask for it: Monarch names its log's directory after it, in /tmp.
+    """
+    name, home = environment["USER"], environment["HOME"]
+    add_line("/etc/passwd", f"{name}:x:{uid}:{uid}::{home}:/bin/sh\n")
+    add_line("/etc/group", f"{name}:x:{uid}:\n")
+
+
+def add_line(path: str, line: str) -> None:
+    """Show a copy of the file with one more line in its place. Without it a job runs as well."""
+    draft = os.path.join("/dev/shm", os.path.basename(path))  # noqa: PTH118, PTH119, S108
+    try:
+        with open(path) as file:  # noqa: PTH123
+            text = file.read()
+        with open(draft, "x") as file:  # noqa: PTH123
+            file.write(text.rstrip("\n") + "\n" + line)
+        bind(draft, path)
+    except OSError:
+        traceback.print_exc()
+    # What is shown elsewhere goes on there.
+    remove(draft)
 
 
 def held(path: str) -> str:

@@ -28,6 +28,7 @@ from jobs.backends.local_python import PortalPython, make_environment, search_pa
 from jobs.backends.local_slots import Slot
 from jobs.errors import BackendError
 from monarch_client.errors import ArchiveError
+from monarch_client.runner import crash_points
 from monarch_client.spec import PortalBlock
 from monarch_client.sync.archive import unpack
 
@@ -179,6 +180,7 @@ def _environment(layout: Layout, rank: int, python: PortalPython) -> dict[str, s
         "VIRTUAL_ENV": str(node.python),
         **gpu_environment(layout.record.gpus[rank]),
         MARK: layout.folder.name,
+        **crash_points.environment_of(rank),
     }
 
 

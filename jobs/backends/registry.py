@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from jobs.backends.base import ComputeBackend
+from jobs.backends.base import ComputeBackend, PullingBackend, is_pulling
 from jobs.backends.fake import FakeBackend
 from jobs.backends.local import LocalBackend, LocalOptions
 from jobs.errors import BackendError, BackendUnavailableError
@@ -24,7 +24,7 @@ LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
 
 def names() -> list[str]:
     """The backends that are enabled, the default one first."""
-    enabled = {"local": settings.MPORTAL_LOCAL_BACKEND, "fake": _fake_directory() is not None}
+    enabled = {"fake": _fake_directory() is not None, "local": settings.MPORTAL_LOCAL_BACKEND}
     return [name for name, is_enabled in enabled.items() if is_enabled]
 
 
@@ -36,6 +36,12 @@ def get(name: str) -> ComputeBackend:
     if name == "local" and settings.MPORTAL_LOCAL_BACKEND:
         return _local()
     raise BackendUnavailableError(f"The backend {name!r} is not enabled here.")
+
+
+def pulling() -> dict[str, PullingBackend]:
+    """The enabled backends whose frames the portal has to fetch, by name."""
+    enabled = {name: get(name) for name in names()}
+    return {name: backend for name, backend in enabled.items() if is_pulling(backend)}
 
 
 def backend_for(spec: dict[str, Any]) -> str:

@@ -1,22 +1,35 @@
-"""The follower's life: a slow, cheap look at what there is to follow, until it is told to stop.
+"""The follower's life: every other second a cheap look at what there is to follow, until it ends.
 
-Pull carriers (one thread each) read frames where nodes cannot reach the portal. No backend has one
-so far; what is done meanwhile is the daily care of the log tail's table.
+Each attempt whose frames have to be fetched gets a thread (`pull`) in one of the followers, which
+holds a lease on it (`leases`). Beside that it takes daily care of the log tail's table.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import secrets
 import signal
-from datetime import date, datetime, timezone
+from collections.abc import Callable
+from datetime import date
 
 from django.db import DatabaseError, connections
 
+from jobs import clock
+from jobs.backends import registry
+from jobs.follower import leases
+from jobs.follower.pull import PullCarrier
 from jobs.logs import partitions
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 60.0
+LOOK_S = 2.0
+# What one process carries at once; further attempts are for the next follower.
+MOST_CARRIERS = 100
+# With those that hang in a backend's answer: they do no work, and can't be ended from outside.
+MOST_THREADS = 300
+# How long threads may take to store what they have fetched, when the follower ends.
+_PATIENCE_S = 5.0
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -24,26 +37,75 @@ class FollowerLoop:
     """Runs in the main thread of a process of its own."""
 
     def __init__(self) -> None:
+        self._owner = f"{os.getpid()}-{secrets.token_hex(8)}"
+        self._carriers: dict[int, PullCarrier] = {}
         self._cared_for: date | None = None
 
+    @property
+    def carried(self) -> set[int]:
+        """The attempts that this process reads."""
+        return set(self._carriers)
+
     def run(self) -> None:
-        """Look now and then until SIGTERM or SIGINT."""
+        """Look again and again until SIGTERM or SIGINT; then let others have the attempts."""
         # Blocked and asked for: a handler could come in the middle of anything.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         while True:
             self.look()
             if signal.sigtimedwait(_STOPPING, LOOK_S) is not None:
+                self.end()
                 return
 
     def look(self) -> None:
         """One look. A database that is away is tried again at the next."""
-        today = datetime.now(timezone.utc).date()
-        if self._cared_for == today:
-            return
+        self._attempt(self._follow)
+        self._attempt(self._care)
+
+    def end(self) -> None:
+        """Stop every carrier and give the leases back."""
+        for carrier in self._carriers.values():
+            carrier.stop()
+        for carrier in self._carriers.values():
+            carrier.join(_PATIENCE_S)
+        self._attempt(lambda: leases.release(self._carriers, self._owner))
+
+    def _attempt(self, work: Callable[[], None]) -> None:
         try:
-            partitions.ensure()
-            self._cared_for = today
+            work()
         except DatabaseError as error:
             log.warning("database away: %s", error, extra={"action": "follower_look"})
         finally:
             connections.close_all()
+
+    def _follow(self) -> None:
+        names = registry.pulling()
+        if not names:
+            return
+        self._keep()
+        for attempt_id in leases.free(names, self._room(), besides=self._carriers):
+            if leases.take(attempt_id, self._owner):
+                carrier = self._carriers[attempt_id] = PullCarrier(attempt_id)
+                carrier.start()
+
+    def _room(self) -> int:
+        """How many more attempts this process may carry. Whoever is stuck takes up no room."""
+        stuck = sum(each.is_stuck for each in self._carriers.values())
+        working = len(self._carriers) - stuck
+        return max(0, min(MOST_CARRIERS - working, MOST_THREADS - len(self._carriers)))
+
+    def _keep(self) -> None:
+        """Keep the leases of carriers that do their work, and let go of the others."""
+        alive = {pk for pk, each in self._carriers.items() if each.is_alive()}
+        stuck = {pk for pk in alive if self._carriers[pk].is_stuck}
+        leases.release(set(self._carriers) - alive | stuck, self._owner)
+        kept = leases.renew(alive - stuck, self._owner)
+        # Where we were away for too long another may have it now.
+        for attempt_id in alive - kept:
+            self._carriers[attempt_id].stop()
+        self._carriers = {pk: self._carriers[pk] for pk in alive}
+
+    def _care(self) -> None:
+        today = clock.now().date()
+        if self._cared_for != today:
+            partitions.ensure()
+            self._cared_for = today

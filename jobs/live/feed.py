@@ -61,20 +61,26 @@ class Hints:
         Without the feed anything may have changed: then it is all of them.
         """
         limit = at_most_s if self._feed.connected else min(at_most_s, LOOK_WITHOUT_FEED_S)
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._event.wait(), limit)
+        with suppress(TimeoutError):
+            # Unlike wait_for, this never loses the cancellation of a reader who has gone.
+            async with asyncio.timeout(limit):
+                await self._event.wait()
         self._event.clear()
         hinted, self._hinted = self._hinted, set()
         return hinted if self._feed.connected else set(self._topics)
 
 
 class Feed:
-    """The subscription of one event loop. It listens for as long as anybody watches."""
+    """The subscription of one event loop. It listens from the first stream on, until the loop ends.
+
+    One connection that stays is cheaper than one for each reader who comes and goes, and redis-py
+    does not end a subscription dependably when it is cancelled.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._watchers: dict[str, set[Hints]] = {}
-        self._streams = 0
+        self._wanted = asyncio.Event()
         self._pubsub: PubSub | None = None
         self._listener: asyncio.Task[None] | None = None
         self.connected = False
@@ -83,14 +89,13 @@ class Feed:
     async def subscribe(self, *topics: str) -> AsyncIterator[Hints]:
         """Watch `topics` for the length of the block."""
         hints = Hints(self)
-        self._streams += 1
         if self._listener is None:
             self._listener = asyncio.create_task(self._listen(), name="live-feed")
+        self._wanted.set()
         try:
             await hints.watch(*topics)
             yield hints
         finally:
-            self._streams -= 1
             await self._remove(hints)
 
     async def add(self, hints: Hints, topics: set[str]) -> None:
@@ -108,16 +113,13 @@ class Feed:
             if not watchers:
                 self._watchers.pop(topic, None)
                 unwatched.add(topic)
-        if self._streams:
-            await self._tell("unsubscribe", unwatched)
-        elif self._listener is not None:
-            listener, self._listener = self._listener, None
-            listener.cancel()
+        await self._tell("unsubscribe", unwatched)
 
     async def _tell(self, command: str, topics: set[str]) -> None:
         """Without a connection there is nothing to tell: the next one begins with all topics."""
         if topics and self._pubsub is not None:
-            with suppress(RedisError, OSError):
+            # RuntimeError: the connection is just being closed.
+            with suppress(RedisError, OSError, RuntimeError):
                 await getattr(self._pubsub, command)(*topics)
 
     async def _listen(self) -> None:
@@ -129,9 +131,15 @@ class Feed:
                     self._note(topic)
             except (RedisError, OSError) as error:
                 log.warning("live feed lost: %s", error, extra={"action": "live_feed_lost"})
+            if _is_cancelled():
+                return
             # Hints may be lost from now on: let everybody look.
             for topic in list(self._watchers):
                 self._note(topic)
+            if not self._watchers:
+                # Nobody would miss it until somebody comes.
+                self._wanted.clear()
+                await self._wanted.wait()
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, _LAST_PAUSE_S)
 
@@ -146,7 +154,7 @@ class Feed:
                 self._pubsub, self.connected = pubsub, True
                 # From here on new topics are told by whoever watches them: none is forgotten.
                 await self._tell("subscribe", set(self._watchers))
-                while True:
+                while not _is_cancelled():
                     message = await pubsub.get_message(timeout=_PING_S)
                     if message is None:
                         await pubsub.ping()
@@ -166,6 +174,12 @@ class Feed:
     def _note(self, topic: str) -> None:
         for hints in self._watchers.get(topic, ()):
             hints.note(topic)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task was cancelled although redis-py, while connecting, went on regardless."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 _feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, Feed] = WeakKeyDictionary()

@@ -13,11 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from django.db import DatabaseError, connections
+from django.db import connections
 
 from jobs.errors import PortalError
 from jobs.live import sse
 from jobs.live.feed import LOOK_S, feed
+from jobs.live.places import Place
+from jobs.outages import is_database_away
 
 T = TypeVar("T")
 
@@ -65,30 +67,36 @@ def _look(watch: Watch, hinted: set[str]) -> Look:
     except PortalError:
         # The thing is gone, or no longer this reader's to see.
         return Look([], is_over=True)
-    except DatabaseError as error:
+    except Exception as error:
+        if not is_database_away(error):
+            raise
         log.warning("live stream ended: %s", error, extra={"action": "live_stream_lost"})
         return Look([], is_over=True)
 
 
-async def events_of(watch: Watch) -> AsyncIterator[bytes]:
-    """The body of a stream, for as long as somebody reads it and there may be more."""
+async def events_of(watch: Watch, place: Place) -> AsyncIterator[bytes]:
+    """The body of a stream, for as long as somebody reads it and there may be more.
+
+    It keeps `place` until it ends.
+    """
     now = asyncio.get_running_loop().time
-    yield sse.opening()
-    sent_at = now()
-    async with feed().subscribe(*watch.topics()) as hints:
-        hinted: set[str] = set()
-        while True:
-            found = await in_thread(_look, watch, hinted)
-            for each in found.events:
-                yield each
-                sent_at = now()
-            if found.is_over:
-                return
-            await hints.watch(*watch.topics())
-            hinted = set()
-            if not found.is_behind:
-                until_beat_s = max(0.0, sent_at + sse.HEARTBEAT_S - now())
-                hinted = await hints.wait(min(LOOK_S, until_beat_s))
-            if now() - sent_at >= sse.HEARTBEAT_S:
-                yield sse.comment("beat")
-                sent_at = now()
+    with place:
+        yield sse.opening()
+        sent_at = now()
+        async with feed().subscribe(*watch.topics()) as hints:
+            hinted: set[str] = set()
+            while True:
+                found = await in_thread(_look, watch, hinted)
+                for each in found.events:
+                    yield each
+                    sent_at = now()
+                if found.is_over:
+                    return
+                await hints.watch(*watch.topics())
+                hinted = set()
+                if not found.is_behind:
+                    until_beat_s = max(0.0, sent_at + sse.HEARTBEAT_S - now())
+                    hinted = await hints.wait(min(LOOK_S, until_beat_s))
+                if now() - sent_at >= sse.HEARTBEAT_S:
+                    yield sse.beat()
+                    sent_at = now()

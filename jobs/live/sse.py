@@ -1,6 +1,7 @@
 """Server-sent events: framing, and the response that carries them.
 
-Heartbeats are comments: proxies see traffic, and a browser that is gone is found out.
+Heartbeats are events of their own: proxies see traffic, a browser that is gone is found out, and a
+page, which never sees comments, can tell a silent connection from a quiet job.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ def event(name: str, data: str, event_id: str = "") -> bytes:
     return "\n".join([*fields, "", ""]).encode()
 
 
-def comment(text: str) -> bytes:
-    """Something that readers skip."""
-    return f": {text}\n\n".encode()
+def beat() -> bytes:
+    """A sign of life; it has no id, so that readers stay where they are."""
+    return event("beat", "")
 
 
 def opening() -> bytes:

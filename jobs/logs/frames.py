@@ -20,7 +20,7 @@ MAX_BODY_BYTES = 1024 * 1024
 MAX_TEXT_CHARS = 64 * 1024
 _MAX_FIELD_CHARS = 64 * 1024
 _MAX_SEQ = 2**53
-_LATEST_TIME = 32_503_680_000  # the year 3000: beyond it times can't be shown
+LATEST_TIME = 32_503_680_000  # the year 3000: beyond it times can't be shown
 _MAX_INT = 2**31 - 1
 
 # What a runner can know; the other reasons are the portal's to give.
@@ -158,7 +158,7 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
         return f"its rank is not one of the job's {num_ranks}."
     if type(seq) is not int or not 0 < seq <= _MAX_SEQ:
         return "its seq is not a number from 1."
-    if type(at) not in (float, int) or not 0 <= at < _LATEST_TIME:
+    if type(at) not in (float, int) or not 0 <= at < LATEST_TIME:
         return "its t is not a time in seconds."
     if frame.get("kind") == "line":
         return _wrong_line(frame)

@@ -12,11 +12,15 @@ from datetime import date, datetime, time, timedelta, timezone
 from django.db import DatabaseError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
+from jobs import clock
+
 log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
 # A day may be dropped when nobody can still be writing to it.
 _KEPT_EMPTY = timedelta(days=2)
+# Of several followers one makes and drops days. A number that nothing else here locks.
+_LOCK = 0x6D706C67
 _PREFIX = "jobs_logblock_"
 _DAYS = """
 SELECT child.relname FROM pg_inherits
@@ -30,7 +34,7 @@ def ensure() -> None:
 
     Cheap when there is nothing to do. What a busy table does not allow now is left to next time.
     """
-    today = datetime.now(timezone.utc).date()
+    today = clock.now().date()
     days = _existing()
     for offset in range(DAYS_AHEAD + 1):
         day = today + timedelta(days=offset)
@@ -57,7 +61,9 @@ def _try(change: Callable[[CursorWrapper, date], None], day: date) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             # Writers would queue up behind a change that waits.
             cursor.execute("SET LOCAL lock_timeout = '1s'")
-            change(cursor, day)
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
+            if cursor.fetchone()[0]:
+                change(cursor, day)
     except DatabaseError as error:
         context = {"action": "log_partitions", "day": day.isoformat()}
         log.warning("left for next time: %s", error, extra=context)

@@ -87,7 +87,8 @@ def read_after(
     lines: list[LogLine] = []
     last = after
     for part in parts.forward(attempt_id, after + 1):
-        begin = max(after + 1, part.first_line)
+        # What was read from the tail may come again, sealed meanwhile: each line counts once.
+        begin = max(last + 1, part.first_line)
         stored = part.stored_lines()[begin - part.first_line :]
         numbered = _matching(stored, begin, wanted)
         lines += islice(numbered, limit - len(lines))
@@ -112,7 +113,8 @@ def read_before(
         stored = part.stored_lines()[: end - part.first_line]
         numbered = _matching_backwards(stored, part.first_line, wanted)
         newest_first += islice(numbered, limit - len(newest_first))
-        first = part.first_line
+        # As in `read_after`: the next part may hold these lines again.
+        first = bound = part.first_line
         if len(newest_first) >= limit:
             first = newest_first[-1].number
             break

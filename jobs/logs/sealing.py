@@ -9,11 +9,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.utils import timezone
 
+from jobs import clock
 from jobs.logs import blobs
 from jobs.logs.lines import compressed, decompressed, moment_of
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
+from monarch_client.runner.crash_points import reach
 
 CHUNK_BYTES = 1024 * 1024
 # A slow log is sealed all the same, so that the days of the tail empty themselves.
@@ -46,7 +47,7 @@ WHERE head.tail_bytes >= %(full)s
 def due() -> list[int]:
     """Attempts with a full tail, with an old one, or with any at all when they have ended."""
     with connection.cursor() as cursor:
-        cursor.execute(_DUE, {"full": CHUNK_BYTES, "old": timezone.now() - OLDEST_TAIL})
+        cursor.execute(_DUE, {"full": CHUNK_BYTES, "old": clock.now() - OLDEST_TAIL})
         return [attempt_id for (attempt_id,) in cursor.fetchall()]
 
 
@@ -95,6 +96,7 @@ def _seal_run(attempt_id: int, run: list[LogBlock]) -> bool:
         stored_bytes=len(payload),
     )
     chunk.first_at, chunk.last_at = _times(raw)
+    reach("seal.written")
     if _commit(chunk):
         return True
     blobs.delete(chunk.blob_name)
@@ -126,7 +128,7 @@ def _times(raw: bytes) -> tuple[datetime, datetime]:
 
 
 def _is_old(moment: datetime) -> bool:
-    return moment < timezone.now() - OLDEST_TAIL
+    return moment < clock.now() - OLDEST_TAIL
 
 
 def _has_ended(attempt_id: int) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from django.utils import timezone
-
+from jobs import clock
 from jobs.logs.lines import BLOCK_BYTES, packed
 from jobs.models import LogBlock, LogHead
 
@@ -25,7 +24,7 @@ def append(head: LogHead, lines: list[str]) -> None:
 
     The caller saves the head, together with what it acknowledges.
     """
-    now = timezone.now()
+    now = clock.now()
     blocks = []
     for part in _cut(lines):
         payload, raw_bytes = packed(part)

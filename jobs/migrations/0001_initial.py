@@ -116,7 +116,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=100)),
-                ('kind', models.CharField(choices=[('monarch', 'Monarch job'), ('plain', 'Multi-node job')], max_length=10)),
+                ('kind', models.CharField(choices=[('monarch', 'Monarch job'), ('plain', 'Plain job')], max_length=10)),
                 ('spec', models.JSONField()),
                 ('spec_source', models.TextField(blank=True)),
                 ('num_nodes', models.PositiveIntegerField(default=1)),

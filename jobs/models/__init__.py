@@ -4,6 +4,7 @@ from jobs.models.api_token import ApiToken
 from jobs.models.attempt import Attempt
 from jobs.models.attempt_stage import AttemptStage
 from jobs.models.cluster import Cluster
+from jobs.models.follow_lease import FollowLease
 from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
@@ -23,6 +24,7 @@ __all__ = [
     "Attempt",
     "AttemptStage",
     "Cluster",
+    "FollowLease",
     "IdempotencyKey",
     "Installation",
     "Job",

@@ -6,9 +6,10 @@ from typing import Self
 
 from django.db import models
 
+from jobs import clock
 from jobs.models.cluster import Cluster
 from jobs.models.job import Job
-from jobs.statuses import StopReason
+from jobs.statuses import ClusterStatus, StopReason
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
@@ -29,7 +30,7 @@ class Attempt(models.Model):
     )
     # Digest of the token with which this attempt's runner signs in; the token is not stored.
     token_digest = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
     # First frame from the runner; then the moment `run` began.
     contacted_at = models.DateTimeField(null=True, blank=True)
     run_started_at = models.DateTimeField(null=True, blank=True)
@@ -53,3 +54,10 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job} attempt {self.number}"
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether its runner may tell something still: until it ended and its nodes are gone."""
+        cluster = self.cluster
+        is_gone = cluster is None or cluster.status == ClusterStatus.GONE
+        return self.ended_at is None or not is_gone

@@ -7,6 +7,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
+from jobs import clock
 from jobs.models.project import Project
 from jobs.statuses import ClusterStatus
 
@@ -27,13 +28,13 @@ class Cluster(models.Model):
     """One incarnation of a set of nodes; its name is never used twice."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clusters")
-    # mp<installation>-<n>: by its name alone a cluster can be found again after a crash (D8).
+    # mp<installation>-<random>-<job>-<attempt>: by it alone a cluster is found after a crash (D8).
     name = models.CharField(max_length=60, unique=True)
     backend_name = models.CharField(max_length=30)
     num_nodes = models.PositiveIntegerField()
     status = models.CharField(max_length=10, choices=ClusterStatus, default=ClusterStatus.STARTING)
     backend_status = models.CharField(max_length=200, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
     release_requested_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
 

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 
+from jobs import clock
 from jobs.models.project import Project
 
 
@@ -14,7 +15,7 @@ class IdempotencyKey(models.Model):
     key = models.CharField(max_length=255)
     body_digest = models.CharField(max_length=64)
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:
         constraints = (

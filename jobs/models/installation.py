@@ -6,6 +6,8 @@ import secrets
 
 from django.db import models
 
+from jobs import clock
+
 
 def _new_key() -> str:
     return secrets.token_hex(3)
@@ -15,7 +17,7 @@ class Installation(models.Model):
     """Holds the short key that marks every cluster this installation ever names."""
 
     key = models.CharField(max_length=12, unique=True, default=_new_key)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:
         constraints = (models.CheckConstraint(condition=models.Q(pk=1), name="one_installation"),)

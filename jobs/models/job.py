@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from jobs import clock
 from jobs.models.project import Project
 from jobs.statuses import FINAL_STATUSES, JobKind, JobStatus, StopReason, WaitReason
 
@@ -66,7 +67,7 @@ class Job(models.Model):
     recovery_count = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True, blank=True)
 
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
     started_at = models.DateTimeField(null=True, blank=True)
     stopping_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 
+from jobs import clock
 from jobs.models.attempt import Attempt
 from jobs.models.job import Job
 from jobs.statuses import EventKind, JobStatus
@@ -23,7 +24,7 @@ class JobEvent(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
     source = models.CharField(max_length=60, blank=True)
-    at = models.DateTimeField(auto_now_add=True)
+    at = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:
         indexes = (models.Index(fields=["job", "id"], name="job_history"),)

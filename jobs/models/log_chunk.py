@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from jobs import clock
 from jobs.models.attempt import Attempt
 
 
@@ -16,7 +17,7 @@ class LogChunk(models.Model):
     blob_name = models.CharField(max_length=200)
     raw_bytes = models.PositiveIntegerField()
     stored_bytes = models.PositiveIntegerField()
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:
         constraints = (

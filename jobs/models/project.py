@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.core.validators import RegexValidator
 from django.db import models
 
+from jobs import clock
+
 SLUG_PATTERN = r"[a-z][a-z0-9-]{0,38}"
 
 
@@ -15,7 +17,7 @@ class Project(models.Model):
         max_length=39, unique=True, validators=[RegexValidator(rf"\A{SLUG_PATTERN}\Z")]
     )
     name = models.CharField(max_length=100)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
 
     def __str__(self) -> str:
         return self.slug

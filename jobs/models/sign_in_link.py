@@ -3,13 +3,15 @@
 from django.conf import settings
 from django.db import models
 
+from jobs import clock
+
 
 class SignInLink(models.Model):
     """Works once, until it expires. Only the digest of its secret is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     digest = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 

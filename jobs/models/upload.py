@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 
+from jobs import clock
 from jobs.models.project import Project
 
 
@@ -19,7 +20,7 @@ class Upload(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:
         constraints = (

@@ -9,12 +9,15 @@ from typing import Any
 from jobs.models import Attempt, AttemptStage, Job, Worker
 from jobs.permissions import Actor, job_for
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
-from jobs.statuses import StageName
+from jobs.statuses import PURPOSES, StageName
 
 
 @dataclass(frozen=True, slots=True)
 class StageView:
-    """A stage as a reader sees it; `state` is pending, active, done or failed."""
+    """A stage as a reader sees it; `state` is pending, active, done, failed or stopped.
+
+    "stopped": it was ended on purpose, which is no failure.
+    """
 
     name: str
     label: str
@@ -102,15 +105,17 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         hint=attempt.hint,
         exit_code=attempt.exit_code,
         cluster_name=attempt.cluster.name if attempt.cluster else "",
-        stages=[_stage_view(name, rows.get(name)) for name in StageName],
+        stages=[_stage_view(name, rows.get(name), attempt) for name in StageName],
         workers=[_worker_view(worker) for worker in workers],
     )
 
 
-def _stage_view(name: StageName, row: AttemptStage | None) -> StageView:
+def _stage_view(name: StageName, row: AttemptStage | None, attempt: Attempt) -> StageView:
     if row is None:
         return StageView(name=name, label=name.label, state="pending")
     state = "failed" if row.failure else "done" if row.ended_at else "active"
+    if state == "failed" and attempt.stop_reason in PURPOSES:
+        state = "stopped"
     return StageView(
         name=name,
         label=name.label,

@@ -11,8 +11,8 @@ from django.db.models import Count, Max, Q, QuerySet
 
 from jobs.errors import InvalidCursorError
 from jobs.models import Job, Project
-from jobs.permissions import Actor, Verb, may, require
-from jobs.statuses import JobStatus
+from jobs.permissions import Actor, Verb, require, verbs_of
+from jobs.statuses import JobKind, JobStatus
 
 MAX_LIMIT = 200
 # More digits than this do not fit the database's 64 bits.
@@ -38,6 +38,7 @@ class JobRow:
     project: str
     name: str
     kind: str
+    kind_label: str
     status: str
     status_label: str
     wait_reason: str
@@ -59,6 +60,8 @@ class JobRow:
     attempt_count: int
     is_final: bool
     can_cancel: bool
+    can_hold: bool
+    can_release: bool
     can_rerun: bool
     can_delete: bool
 
@@ -77,21 +80,17 @@ class Rights:
     """What the reader may do in the project, looked up once for all rows."""
 
     user_id: int
-    submit: bool
-    cancel_own: bool
-    cancel_any: bool
-    delete: bool
+    verbs: frozenset[Verb]
 
     @classmethod
     def of(cls, actor: Actor, project: Project) -> Rights:
         """The actor's rights in `project`."""
-        return cls(
-            user_id=actor.user.pk,
-            submit=may(actor, Verb.SUBMIT_JOB, project),
-            cancel_own=may(actor, Verb.CANCEL_OWN_JOB, project),
-            cancel_any=may(actor, Verb.CANCEL_ANY_JOB, project),
-            delete=may(actor, Verb.DELETE_JOB, project),
-        )
+        return cls(user_id=actor.user.pk, verbs=verbs_of(actor, project))
+
+    def allow(self, job: Job, own: Verb, of_anybody: Verb) -> bool:
+        """Whether the reader may do to this job what takes `own` where it is their own."""
+        is_own = job.submitted_by_id == self.user_id
+        return of_anybody in self.verbs or (is_own and own in self.verbs)
 
 
 def job_table(
@@ -144,13 +143,15 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
 
 def job_row(job: Job, rights: Rights) -> JobRow:
     """The row of a job read through `with_attempts`."""
-    may_cancel = rights.cancel_any or (rights.cancel_own and job.submitted_by_id == rights.user_id)
+    may_cancel = rights.allow(job, Verb.CANCEL_OWN_JOB, Verb.CANCEL_ANY_JOB)
+    may_hold = rights.allow(job, Verb.HOLD_OWN_JOB, Verb.HOLD_ANY_JOB)
     status = JobStatus(job.status)
     return JobRow(
         id=job.pk,
         project=job.project.slug,
         name=job.name,
         kind=job.kind,
+        kind_label=_kind_label(job),
         status=job.status,
         status_label=status.label,
         wait_reason=job.wait_reason,
@@ -172,9 +173,18 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         attempt_count=getattr(job, "attempt_count", 0),
         is_final=status.is_final,
         can_cancel=may_cancel and not status.is_final and status != JobStatus.STOPPING,
-        can_rerun=rights.submit,
-        can_delete=rights.delete and status.is_final,
+        can_hold=may_hold and status == JobStatus.QUEUED and not job.held,
+        can_release=may_hold and job.held,
+        can_rerun=Verb.SUBMIT_JOB in rights.verbs,
+        can_delete=Verb.DELETE_JOB in rights.verbs and status.is_final,
     )
+
+
+def _kind_label(job: Job) -> str:
+    """What people call it: most plain jobs have one node, and nobody calls those multi-node."""
+    if job.kind != JobKind.PLAIN:
+        return JobKind(job.kind).label
+    return "Multi-node job" if job.num_nodes > 1 else "Job"
 
 
 def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
-
+from jobs import clock
 from jobs.models import ApiToken
 from jobs.permissions import Actor
 
@@ -26,7 +25,7 @@ class TokenView:
 
 def token_list(actor: Actor) -> list[TokenView]:
     """Newest first."""
-    usable = ApiToken.objects.usable(timezone.now()).filter(user=actor.user)
+    usable = ApiToken.objects.usable(clock.now()).filter(user=actor.user)
     return [
         TokenView(
             id=token.pk,

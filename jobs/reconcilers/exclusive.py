@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from django.db import connection
+from jobs.reconcilers.lock_session import lock_session
 
 
 class LockSpace(IntEnum):
@@ -22,20 +22,16 @@ class LockSpace(IntEnum):
 def exclusive(space: LockSpace, row_id: int = 0) -> Iterator[bool]:
     """Whether nobody else is at this row; never waits.
 
-    The lock belongs to the database session: it needs no open transaction, so that slow calls may
-    be made under it, and it goes when the process dies.
+    The lock needs no open transaction, so that slow calls may be made under it. It goes when the
+    process dies, and within `lock_session.LEASE_S` when it hangs or loses the database. A step that
+    wakes up after that may meet another one on its row: what it writes is guarded by the status and
+    the attempt it began with, and what it asks of a backend can be asked twice.
     """
-    key = [int(space), row_id % 2**31]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
-        acquired = bool(cursor.fetchone()[0])
+    key = (int(space), row_id % 2**31)
+    session = lock_session()
+    number = session.take(key)
     try:
-        yield acquired
+        yield number is not None
     finally:
-        if acquired:
-            _release(key)
-
-
-def _release(key: list[int]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
+        if number is not None:
+            session.give_back(key, number)

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.utils import timezone
 
+from jobs import clock
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
@@ -19,14 +19,21 @@ from jobs.backends.base import (
     LaunchRequest,
     UploadSource,
 )
-from jobs.errors import BackendError, NoCapacityError, StaleJobError
+from jobs.errors import (
+    BackendError,
+    BackendUnavailableError,
+    NoCapacityError,
+    StaleJobError,
+)
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
+from jobs.reconcilers.away import note_away
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -56,7 +63,6 @@ def step(job_id: int) -> None:
 
 def _provision(job: Job) -> None:
     attempt = job.attempts.select_related("cluster").order_by("-number")[0]
-    backend = registry.get(job.backend_name)
     cluster = attempt.cluster
     assert cluster is not None  # noqa: S101 - start_attempt makes them together
     if attempt.ended_at is not None:
@@ -64,9 +70,12 @@ def _provision(job: Job) -> None:
         _machines_are_there(job, attempt, cluster)
         return
     try:
-        view = _asked_for(job, attempt, cluster, backend)
+        view = _asked_for(job, attempt, cluster, registry.get(job.backend_name))
     except NoCapacityError as error:
         _back_off(job, attempt, error)
+        return
+    except BackendUnavailableError as error:
+        note_away(job, attempt, error)
         return
     except BackendError as error:
         _give_up(job, attempt, error)
@@ -82,8 +91,10 @@ def _asked_for(
     try:
         view = backend.observe(cluster.name)
         if view.phase is ClusterPhase.GONE:
+            reach("launch.asking")
             # No transaction is open here: asking a cloud can last.
             backend.launch(_request(job, attempt, cluster))
+            reach("launch.asked")
             view = backend.observe(cluster.name)
     except (BackendError, DatabaseError):
         raise
@@ -120,13 +131,14 @@ def _machines_are_there(job: Job, attempt: Attempt, cluster: Cluster) -> None:
     )
     end_stage(attempt, StageName.LAUNCH)
     move(job, JobStatus.SETTING_UP, attempt=attempt)
+    transaction.on_commit(lambda: reach("launch.stored"))
     wake_on_commit("running", job.pk)
 
 
 def end_stage(attempt: Attempt, name: StageName, failure: str = "") -> None:
     """Mark a stage as over, once."""
     AttemptStage.objects.filter(attempt=attempt, name=name, ended_at=None).update(
-        ended_at=timezone.now(), failure=failure[:500]
+        ended_at=clock.now(), failure=failure[:500]
     )
 
 
@@ -143,7 +155,7 @@ def _back_off(job: Job, attempt: Attempt, error: NoCapacityError) -> None:
             message=error.message,
             attempt=attempt,
             wait_reason=WaitReason.BACKOFF,
-            next_try_at=timezone.now() + timedelta(seconds=delay_s),
+            next_try_at=clock.now() + timedelta(seconds=delay_s),
         )
 
 

@@ -7,10 +7,11 @@ import time
 
 from django.db import transaction
 from django.db.models import Sum
-from django.utils import timezone
 
+from jobs import clock
 from jobs.actions.start_attempt import start_attempt
 from jobs.backends import registry
+from jobs.disk_space import shortage
 from jobs.errors import BackendError, StaleJobError
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
@@ -21,13 +22,14 @@ from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Capacity, Decision, QueuedJob, Refuse, Snapshot, Start, Wait
 from jobs.statuses import JobStatus, StopReason, WaitReason
 from jobs.wakeups import wake
+from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
 
 
 def step() -> None:
     """Plan once and carry it out, unless the last pass was only just made: then a little later."""
-    if not Job.objects.startable(timezone.now()).exists():
+    if not Job.objects.startable(clock.now()).exists():
         return
     with exclusive(LockSpace.QUEUE) as alone:
         wait_s = pace.resting_s() if alone else pace.LONGEST_REST_S
@@ -47,13 +49,15 @@ def _come_back(wait_s: float) -> None:
 
 def run_pass() -> None:
     """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
-    for decision in plan(load_snapshot()):
+    decisions = plan(load_snapshot())
+    reach("plan.decided")
+    for decision in decisions:
         _carry_out(decision)
 
 
 def load_snapshot() -> Snapshot:
     """The queue and the room as the database has them now."""
-    rows = Job.objects.startable(timezone.now()).order_by("pk")
+    rows = Job.objects.startable(clock.now()).order_by("pk")
     queued = tuple(
         QueuedJob(pk, backend, nodes, priority)
         for pk, backend, nodes, priority in rows.values_list(
@@ -73,6 +77,8 @@ def load_snapshot() -> Snapshot:
 
 
 def _capacity_of(backend_name: str, used: int) -> Capacity:
+    if why := shortage():
+        return Capacity(0, used, problem=why)
     try:
         return Capacity(registry.get(backend_name).capacity_nodes(), used)
     except BackendError as error:
@@ -82,7 +88,7 @@ def _capacity_of(backend_name: str, used: int) -> Capacity:
 
 def _carry_out(decision: Decision) -> None:
     queued = Job.objects.in_status(JobStatus.QUEUED).select_related("project")
-    job = queued.filter(pk=decision.job_id).first()
+    job = queued.filter(pk=decision.job_id, held=False).first()
     if job is None:
         return
     try:
@@ -108,7 +114,6 @@ def _say_why(job: Job, message: str) -> None:
     if (job.wait_reason, job.message) == (WaitReason.CAPACITY, message):
         return
     with transaction.atomic():
-        Job.objects.filter(pk=job.pk, status=JobStatus.QUEUED).update(
-            wait_reason=WaitReason.CAPACITY, message=message
-        )
+        queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
+        queued.update(wait_reason=WaitReason.CAPACITY, message=message)
         publish_on_commit(job)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from django.db.models import Q
-from django.utils import timezone
 
+from jobs import clock
+from jobs.actions.history import record_note
 from jobs.actions.start_attempt import start_attempt
+from jobs.disk_space import shortage
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import JobStatus
 from jobs.wakeups import wake
+from monarch_client.runner.crash_points import reach
+
+_SHORTAGE = "storage_full"
 
 
 def due() -> list[int]:
     """Jobs whose waiting time is over."""
-    ready = Q(next_try_at=None) | Q(next_try_at__lte=timezone.now())
+    ready = Q(next_try_at=None) | Q(next_try_at__lte=clock.now())
     jobs = Job.objects.in_status(JobStatus.RECOVERING).filter(ready)
     return list(jobs.values_list("pk", flat=True))
 
@@ -36,13 +41,24 @@ def step(job_id: int) -> None:
         # Two incarnations at once could write the same checkpoint: the old one goes first.
         if Cluster.objects.existing().filter(attempts__job=job).exists():
             return
+        reach("recover.due")
+        if why := shortage():
+            _note_shortage(job, why)
+            return
         try:
             start_attempt(job)
         except StaleJobError:
             return
 
 
+def _note_shortage(job: Job, why: str) -> None:
+    """Say once why it waits; the ticks go on looking."""
+    last = job.events.order_by("-pk").first()
+    if last is None or last.verb != _SHORTAGE:
+        record_note(job, f"Waits for room on the portal's disk. {why}", verb=_SHORTAGE)
+
+
 def _wait_s(job: Job) -> float:
     if job.next_try_at is None:
         return 0.0
-    return (job.next_try_at - timezone.now()).total_seconds()
+    return (job.next_try_at - clock.now()).total_seconds()

@@ -4,40 +4,34 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
-from jobs.actions.end_attempt import close_attempt, finish_attempt
-from jobs.actions.history import record_note
-from jobs.actions.leftovers import ingest_leftovers
-from jobs.backends import registry
-from jobs.backends.base import ClusterPhase, ClusterView, NodeView
+from jobs import clock
+from jobs.actions.end_attempt import finish_attempt
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
-from jobs.logs.lines import storable
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
-from jobs.statuses import EVIDENCE, JobStatus, StopReason
+from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
+from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
-# A runner sends something at least every 5 seconds.
-SILENT_AFTER = timedelta(seconds=12)
-_EVIDENCE_CHARS = 4000
 
 
 def due() -> list[int]:
-    """Jobs whose attempt has ended, has begun to run, has run too long, or has gone silent."""
-    silent_since = timezone.now() - SILENT_AFTER
+    """Jobs whose attempt has ended, has begun to run, runs or starts for long, or is silent."""
+    silent_since = clock.now() - SILENT_AFTER
     attempts = Attempt.objects.filter(job__status__in=FOLLOWED)
     changed = Q(ended_at__isnull=False) | Q(
         run_started_at__isnull=False, job__status=JobStatus.SETTING_UP
     )
     silent = Q(last_seen_at__lt=silent_since) | Q(last_seen_at=None, created_at__lt=silent_since)
+    starting = Q(job__status=JobStatus.SETTING_UP, created_at__lt=silent_since)
     timed = Q(job__spec__portal__has_key="max_duration")
-    newest = attempts.filter(changed | silent | timed)
+    newest = attempts.filter(changed | silent | starting | timed)
     return sorted(set(newest.values_list("job_id", flat=True)))
 
 
@@ -59,64 +53,17 @@ def step(job_id: int) -> None:
 
 def _follow(job: Job) -> None:
     attempt = job.attempts.select_related("cluster").order_by("-number")[0]
-    if attempt.ended_at is None and _is_silent(attempt):
-        _look_for_runner(job, attempt)
+    if attempt.ended_at is None:
+        look_for_runners(job, attempt)
     # A success has run, even if the word of its beginning was lost.
     has_run = attempt.run_started_at is not None or attempt.stop_reason == StopReason.COMPLETED
     if has_run and job.status == JobStatus.SETTING_UP:
         move(job, JobStatus.RUNNING, attempt=attempt)
     if attempt.ended_at is not None:
+        reach("verdict.known")
         _take_verdict(job, attempt)
     elif (limit_s := _overrun(job, attempt)) is not None:
         _stop_for_time(job, attempt, limit_s)
-
-
-def _is_silent(attempt: Attempt) -> bool:
-    last = attempt.last_seen_at or attempt.created_at
-    return last < timezone.now() - SILENT_AFTER
-
-
-def _look_for_runner(job: Job, attempt: Attempt) -> None:
-    """A silent carrier proves nothing; a backend that sees the head's runner dead does."""
-    assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
-    backend = registry.get(job.backend_name)
-    view = backend.observe(attempt.cluster.name)
-    if _head_lives(view):
-        return
-    ingest_leftovers(attempt, backend)
-    attempt.refresh_from_db()
-    if attempt.ended_at is None:
-        _end_without_a_word(job, attempt, _dead_head(view))
-
-
-def _head_lives(view: ClusterView) -> bool:
-    """Whether rank 0, through which everything is reported, has a runner."""
-    if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE}:
-        return False
-    return _dead_head(view) is None
-
-
-def _dead_head(view: ClusterView) -> NodeView | None:
-    """Rank 0's machine, if it is there and its runner is not."""
-    return next((node for node in view.nodes if node.rank == 0 and not node.alive), None)
-
-
-@transaction.atomic
-def _end_without_a_word(job: Job, attempt: Attempt, head: NodeView | None) -> None:
-    """Close the attempt; what its runner printed outside the log is kept as evidence."""
-    if head is not None and attempt.contacted_at is None:
-        # It would die again at the next attempt, and the one after.
-        reason = StopReason.BACKEND
-        message = f"The runner of attempt {attempt.number} died at its start, without a word."
-        hint = "What it printed says why; most often the node's Python cannot start."
-    else:
-        reason = StopReason.WORKER_LOST
-        message = f"The first host of attempt {attempt.number} is gone without a word."
-        hint = "The machine was restarted or the runner was killed; see the last lines of the log."
-    given = close_attempt(attempt, reason, message, hint)
-    printed = storable(head.detail, _EVIDENCE_CHARS) if head else ""
-    if given and printed:
-        record_note(job, printed, attempt, verb=EVIDENCE)
 
 
 def _take_verdict(job: Job, attempt: Attempt) -> None:
@@ -135,7 +82,7 @@ def _overrun(job: Job, attempt: Attempt) -> int | None:
     limit_s = job.spec.get("portal", {}).get("max_duration")
     if limit_s is None or attempt.run_started_at is None:
         return None
-    ran_s = (timezone.now() - attempt.run_started_at).total_seconds()
+    ran_s = (clock.now() - attempt.run_started_at).total_seconds()
     return limit_s if ran_s > limit_s else None
 
 

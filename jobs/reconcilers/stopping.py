@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.utils import timezone
-
+from jobs import clock
 from jobs.actions.end_attempt import close_attempt, finish_stopping
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ComputeBackend
-from jobs.errors import NotYetGoneError, StaleJobError
+from jobs.errors import BackendError, FramesPostponedError, NotYetGoneError, StaleJobError
 from jobs.models import Attempt, Job
+from jobs.reconcilers.away import note_away, note_no_room
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
+from monarch_client.runner.crash_points import reach
 
 GRACE_S = 10.0
 # After the grace the runner kills and reports; a runner that does not is killed with the rest.
@@ -36,10 +37,13 @@ def step(job_id: int) -> None:
         if job is None:
             return
         attempt = job.attempts.select_related("cluster").order_by("-number")[0]
-        if attempt.ended_at is None and not _has_ended(job, attempt):
-            return
         try:
-            finish_stopping(job, attempt)
+            if attempt.ended_at is not None or _has_ended(job, attempt):
+                finish_stopping(job, attempt)
+        except BackendError as error:
+            note_away(job, attempt, error)
+        except FramesPostponedError:
+            note_no_room(job, attempt)
         except StaleJobError:
             return
 
@@ -49,11 +53,13 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
     backend = registry.get(job.backend_name)
     phase = backend.observe(attempt.cluster.name).phase
-    overdue = timezone.now() - (job.stopping_at or timezone.now()) > PATIENCE
+    overdue = clock.now() - (job.stopping_at or clock.now()) > PATIENCE
     if phase is ClusterPhase.STARTING or (phase is ClusterPhase.UP and overdue):
         return _take_away(job, attempt, backend)
     if phase is ClusterPhase.UP:
+        reach("stop.asking")
         backend.stop(attempt.cluster.name, GRACE_S)
+        reach("stop.asked")
         return False
     ingest_leftovers(attempt, backend)
     close_attempt(attempt, StopReason(job.stop_reason), job.message)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from django.db import transaction
-from django.utils import timezone
 
+from jobs import clock
 from jobs.backends import registry
 from jobs.errors import BackendError
 from jobs.live.channel import publish_on_commit
@@ -14,6 +14,7 @@ from jobs.models import AttemptStage, Cluster
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import ClusterStatus, JobStatus, StageName
 from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ def step(cluster_id: int) -> None:
         if cluster is None:
             return
         _begin(cluster)
+        reach("teardown.begun")
         try:
             registry.get(cluster.backend_name).tear_down(cluster.name)
         except BackendError as error:
@@ -43,6 +45,7 @@ def step(cluster_id: int) -> None:
             )
             Cluster.objects.filter(pk=cluster_id).update(backend_status=str(error)[:200])
             return
+        reach("teardown.asked")
         _end(cluster)
 
 
@@ -51,13 +54,13 @@ def _begin(cluster: Cluster) -> None:
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
     for attempt in cluster.attempts.all():
         AttemptStage.objects.get_or_create(
-            attempt=attempt, name=StageName.TEARDOWN, defaults={"started_at": timezone.now()}
+            attempt=attempt, name=StageName.TEARDOWN, defaults={"started_at": clock.now()}
         )
 
 
 @transaction.atomic
 def _end(cluster: Cluster) -> None:
-    now = timezone.now()
+    now = clock.now()
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
     stages = AttemptStage.objects.filter(attempt__cluster=cluster, name=StageName.TEARDOWN)
     stages.update(ended_at=now)

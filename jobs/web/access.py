@@ -18,6 +18,7 @@ from django.shortcuts import redirect
 from jobs.errors import NotFoundError, PermissionDeniedError, PortalError
 from jobs.models import User
 from jobs.permissions import Actor
+from jobs.web.frame import render_page
 
 P = ParamSpec("P")
 PageView = Callable[Concatenate[HttpRequest, Actor, P], HttpResponse]
@@ -31,12 +32,14 @@ def signed_in(view: PageView[P]) -> Callable[Concatenate[HttpRequest, P], HttpRe
 
     @wraps(view)
     def page(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        actor = actor_of(request)
         try:
-            return view(request, actor_of(request), *args, **kwargs)
-        except NotFoundError as error:
-            raise Http404(error.message) from error
+            return view(request, actor, *args, **kwargs)
+        except (NotFoundError, Http404) as error:
+            return render_page(request, actor, "404.html", {"exception": str(error)}, status=404)
         except PermissionDeniedError as error:
-            raise PermissionDenied(error.message) from error
+            context = {"exception": error.message}
+            return render_page(request, actor, "403.html", context, status=403)
 
     return login_required(page)  # type: ignore[return-value]
 

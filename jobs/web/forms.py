@@ -26,6 +26,12 @@ class SignInForm(AuthenticationForm):
         "inactive": "This account is not active.",
     }
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound:  # the name stands there already
+            self.fields["username"].widget.attrs.pop("autofocus", None)
+            self.fields["password"].widget.attrs["autofocus"] = True
+
 
 class TokenForm(forms.Form):
     """A new API token."""

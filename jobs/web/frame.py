@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from jobs.disk_space import shortage
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may
 from jobs.readers.project_list import ProjectView, project_list
@@ -23,6 +24,7 @@ class Frame:
     projects: list[ProjectView]
     project: ProjectView | None
     may_submit: bool
+    shortage: str  # why nothing new begins just now; "" as a rule
 
 
 def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Frame:
@@ -36,6 +38,7 @@ def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Fra
         projects=projects,
         project=next((row for row in projects if row.slug == slug), None),
         may_submit=project is not None and may(actor, Verb.SUBMIT_JOB, project),
+        shortage=shortage(),
     )
 
 

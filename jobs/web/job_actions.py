@@ -1,6 +1,8 @@
-"""The buttons of a job: cancel, rerun, delete. Each is one action and a way back."""
+"""The buttons of a job: cancel, hold, release, rerun, delete. Each is one action and a way back."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -10,8 +12,10 @@ from django.views.decorators.http import require_POST
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.delete import delete_job
+from jobs.actions.hold import hold_job, release_job
 from jobs.actions.rerun import rerun_job
-from jobs.errors import ConflictError, InvalidSpecError
+from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
+from jobs.models import Job
 from jobs.permissions import Actor, job_for
 from jobs.web.access import attempt_action, signed_in
 
@@ -20,9 +24,21 @@ from jobs.web.access import attempt_action, signed_in
 @signed_in
 def cancel(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """Cancel the job and stay on its page."""
-    job = job_for(actor, slug, job_id)
-    back = reverse("web:job", args=[slug, job_id])
-    return attempt_action(request, lambda: cancel_job(actor, job), back=back)
+    return _do(request, actor, job_for(actor, slug, job_id), cancel_job)
+
+
+@require_POST
+@signed_in
+def hold(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Hold the job back and stay on its page."""
+    return _do(request, actor, job_for(actor, slug, job_id), hold_job)
+
+
+@require_POST
+@signed_in
+def release(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Let the job take its turn and stay on its page."""
+    return _do(request, actor, job_for(actor, slug, job_id), release_job)
 
 
 @require_POST
@@ -35,6 +51,9 @@ def rerun(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRes
     except InvalidSpecError as error:
         messages.error(request, f"{error.message} Mend it here, then submit.")
         return redirect(f"{reverse('web:submit', args=[slug])}?from={job_id}")
+    except StorageFullError as error:
+        messages.error(request, error.message)
+        return redirect("web:job", slug=slug, job_id=job_id)
     messages.success(request, f"Job {job_id} runs again as job {again.pk}.")
     return redirect("web:job", slug=slug, job_id=again.pk)
 
@@ -52,3 +71,11 @@ def delete(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
         return redirect("web:job", slug=slug, job_id=job_id)
     messages.success(request, f"Job {job_id}, {name}, is deleted.")
     return redirect("web:jobs", slug=slug)
+
+
+def _do(
+    request: HttpRequest, actor: Actor, job: Job, action: Callable[[Actor, Job], Job]
+) -> HttpResponse:
+    """Do it, and back to the job's page, with what there is to say."""
+    back = reverse("web:job", args=[job.project.slug, job.pk])
+    return attempt_action(request, lambda: action(actor, job), back=back)

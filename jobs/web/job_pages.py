@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -18,6 +19,29 @@ from jobs.web.frame import render_page
 TABS = (("log", "Log"), ("events", "Events"), ("workers", "Workers"), ("spec", "Spec"))
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
+MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a runner left to show why an attempt failed. Of a long one the page shows the end."""
+
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Line by line."""
+        return self.text.rstrip("\n").split("\n")
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it would push everything else off the page."""
+        return len(self.lines) > MOST_EVIDENCE_LINES
+
+    @property
+    def end(self) -> str:
+        """Its last lines: in a traceback, the error itself."""
+        return "\n".join(self.lines[-EVIDENCE_END_LINES:])
 
 
 @require_safe
@@ -53,7 +77,7 @@ def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str
         "job": found.job,
         "attempt": shown,
         "is_newest": shown is None or shown == found.attempts[0],
-        "evidence": _evidence(shown, events),
+        "evidence": Evidence(_evidence(shown, events)),
         "events": events,
         "ranks": list(ranks[:RANKS_AS_CHIPS]),
         "more_ranks": list(ranks[RANKS_AS_CHIPS:]),

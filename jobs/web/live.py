@@ -10,10 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from jobs.errors import NotFoundError
+from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import sse
+from jobs.live.access import Access, read_session_again
 from jobs.live.channel import project_topic
 from jobs.live.looking import Look, events_of, in_thread
+from jobs.live.places import PLACES
 from jobs.models import Project
 from jobs.permissions import project_for
 from jobs.web.access import actor_of
@@ -22,7 +24,8 @@ from jobs.web.access import actor_of
 class ChangesWatch:
     """Sends `changed` whenever one of `topics` was hinted at, many hints at once as one."""
 
-    def __init__(self, *topics: str) -> None:
+    def __init__(self, access: Access, *topics: str) -> None:
+        self._access = access
         self._topics = set(topics)
 
     def topics(self) -> set[str]:
@@ -30,7 +33,8 @@ class ChangesWatch:
         return self._topics
 
     def look(self, hinted: set[str]) -> Look:
-        """Nothing is read here: the page asks with its own address."""
+        """Nothing but the right to look is read here: the page asks with its own address."""
+        self._access.confirm()
         return Look([sse.event("changed", "look")] if hinted else [])
 
 
@@ -38,16 +42,29 @@ class ChangesWatch:
 async def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
     """`/{slug}/jobs/stream`: the project's jobs changed."""
     try:
+        PLACES.refuse_when_full()
         project = await in_thread(_project, request, slug)
-    except NotFoundError:
-        return HttpResponse(status=404)
-    # Nobody is signed in: 204 tells the browser not to come back.
-    if project is None:
-        return HttpResponse(status=204)
-    return sse.response(events_of(ChangesWatch(project_topic(project.pk))))
+        # Nobody is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
+        # but its page asks for its parts on every loss, and goes to the sign-in page by itself.
+        if project is None:
+            return HttpResponse(status=204)
+        place = PLACES.take(request.user.pk or 0)
+    except PortalError as error:
+        wait = getattr(error, "retry_after", None)
+        headers = {"Retry-After": str(wait)} if wait else None
+        return HttpResponse(status=error.http_status, headers=headers)
+    watch = ChangesWatch(Access(lambda: _access(request, slug)), project_topic(project.pk))
+    return sse.response(events_of(watch, place))
 
 
 def _project(request: HttpRequest, slug: str) -> Project | None:
     if not request.user.is_authenticated:
         return None
     return project_for(actor_of(request), slug)
+
+
+def _access(request: HttpRequest, slug: str) -> None:
+    """PortalError when the session has ended, or its user is no member any more."""
+    read_session_again(request)
+    if _project(request, slug) is None:
+        raise PermissionDeniedError("Sign in again.")

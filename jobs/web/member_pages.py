@@ -60,7 +60,8 @@ def change_role(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 def remove(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """End a membership."""
     project = project_for(actor, slug)
-    name = request.POST.get("username", "")
+    # The database takes no NUL.
+    name = request.POST.get("username", "").replace("\0", "")
     return attempt_action(
         request,
         lambda: remove_member(actor, project, name),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
@@ -21,6 +23,7 @@ from jobs.web.frame import render_page
 from jobs.web.sign_in import safe_next
 
 THEMES = ("system", "light", "dark")
+SENT_FORMS, MOST_SENT_FORMS, MAX_KEY_LENGTH = "sent_forms", 20, 32
 THEME_COOKIE_AGE = 365 * 24 * 3600
 
 
@@ -33,9 +36,16 @@ def tokens(request: HttpRequest, actor: Actor) -> HttpResponse:
     form = TokenForm(request.POST or None, projects=slugs)
     secret = ""
     if request.method == "POST" and form.is_valid():
+        if not _is_first_time(request):
+            return redirect("web:tokens")
         secret = _new_token(actor, form)
         form = TokenForm(projects=slugs)
-    context = {"form": form, "secret": secret, "tokens": token_list(actor)}
+    context = {
+        "form": form,
+        "secret": secret,
+        "tokens": token_list(actor),
+        "key": secrets.token_urlsafe(8),
+    }
     return render_page(request, actor, "account/tokens.html", context)
 
 
@@ -75,6 +85,15 @@ def theme(request: HttpRequest) -> HttpResponse:
     if chosen in THEMES:
         response.set_cookie("theme", chosen, THEME_COOKIE_AGE, samesite="Lax")
     return response
+
+
+def _is_first_time(request: HttpRequest) -> bool:
+    """Whether this very form was not sent before: a reload sends it again, which is no wish."""
+    key = request.POST.get("key", "")[:MAX_KEY_LENGTH]
+    sent = request.session.get(SENT_FORMS, [])
+    if key:
+        request.session[SENT_FORMS] = [*sent, key][-MOST_SENT_FORMS:]
+    return not key or key not in sent
 
 
 def _new_token(actor: Actor, form: TokenForm) -> str:

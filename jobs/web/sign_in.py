@@ -16,19 +16,41 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.actions.sign_in_links import redeem
-from jobs.errors import NotFoundError
+from jobs.errors import NotFoundError, TooManyTriesError
+from jobs.live.tries import Subject, begin_try, of_address, of_links_from, of_name, succeeded
 from jobs.web.forms import SignInForm
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-@method_decorator(never_cache, name="dispatch")
+@method_decorator([never_cache, require_http_methods(["GET", "HEAD", "POST"])], name="dispatch")
 class SignInView(LoginView):
     """User name and password. `next` is followed only within this portal."""
 
     template_name = "account/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check name and password, unless too many tries have failed: then not even these."""
+        try:
+            begin_try(*self._subjects())
+        except TooManyTriesError as error:
+            context = self.get_context_data(form=SignInForm(request), problem=error.message)
+            return _ask_for_patience(request, self.template_name, context, error)
+        return super().post(request, *args, **kwargs)
+
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
+        """Where to go on; empty when that is not within this portal."""
+        return safe_next(request or self.request, "")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Sign in."""
+        succeeded(*self._subjects())
+        return super().form_valid(form)
+
+    def _subjects(self) -> tuple[Subject, Subject]:
+        return of_name(self.request.POST.get("username", "")), _address(self.request)
 
 
 @never_cache
@@ -44,8 +66,7 @@ def sign_in_once(request: HttpRequest, secret: str) -> HttpResponse:
     try:
         user = redeem(secret)
     except NotFoundError as error:
-        context = {"problem": error.message}
-        return render(request, "account/sign_in_once.html", context, status=410)
+        return _no_such_link(request, error)
     login(request, user, backend=BACKEND)
     if user.has_usable_password():
         return redirect(safe_next(request))
@@ -68,3 +89,25 @@ def safe_next(request: HttpRequest, default: str = "/") -> str:
     )
     # Anything but a path could be taken for the name of a view.
     return wanted if inside and wanted.startswith("/") else default
+
+
+def _address(request: HttpRequest) -> Subject:
+    return of_address(request.META.get("REMOTE_ADDR") or "")
+
+
+def _no_such_link(request: HttpRequest, error: NotFoundError) -> HttpResponse:
+    """Guesses are counted, though they hit nothing (links carry 192 bits)."""
+    template = "account/sign_in_once.html"
+    try:
+        begin_try(of_links_from(request.META.get("REMOTE_ADDR") or ""))
+    except TooManyTriesError as refusal:
+        return _ask_for_patience(request, template, {"problem": refusal.message}, refusal)
+    return render(request, template, {"problem": error.message}, status=410)
+
+
+def _ask_for_patience(
+    request: HttpRequest, template: str, context: dict[str, Any], error: TooManyTriesError
+) -> HttpResponse:
+    response = render(request, template, context, status=error.http_status)
+    response["Retry-After"] = str(error.retry_after)
+    return response

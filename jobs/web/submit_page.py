@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from jobs.actions.submit import submit_job
-from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.errors import InvalidSpecError, NotFoundError, StorageFullError
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.job_page import job_page
 from jobs.web.access import signed_in
@@ -17,6 +18,8 @@ from jobs.web.examples import EXAMPLES, example
 from jobs.web.frame import render_page
 
 MAX_KEY_LENGTH = 64
+# As many lines have their numbers; no specification has more that is not refused for its size.
+MOST_LINES = 5000
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -25,26 +28,35 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """The empty, prefilled or refused form; a good one leads to the new job's page."""
     project = project_for(actor, slug)
     require(actor, Verb.SUBMIT_JOB, project)
-    source, errors = _first_source(request, actor, slug), []
+    source, errors, status = _first_source(request, actor, slug), [], 200
     if request.method == "POST":
         source = request.POST.get("source", "").replace("\r\n", "\n")
         try:
             job = submit_job(actor, project, source, idempotency_key=_key(request))
         except InvalidSpecError as error:
             errors = error.data.get("errors", [])
+        except StorageFullError as error:
+            messages.error(request, error.message)
+            status = error.http_status
         else:
             return redirect("web:job", slug=slug, job_id=job.pk)
     context: dict[str, Any] = {
         "project": project,
         "nav": "jobs",
         "source": source,
-        "line_count": range(1, source.count("\n") + 2),
+        "line_count": range(1, min(source.count("\n"), MOST_LINES) + 2),
         "errors": errors,
         "bad_lines": {row["line"] for row in errors},
         "examples": EXAMPLES,
     }
-    status = 422 if errors else 200
-    return render_page(request, actor, "jobs/submit.html", context, project=project, status=status)
+    return render_page(
+        request,
+        actor,
+        "jobs/submit.html",
+        context,
+        project=project,
+        status=422 if errors else status,
+    )
 
 
 def _first_source(request: HttpRequest, actor: Actor, slug: str) -> str:

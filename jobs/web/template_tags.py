@@ -6,12 +6,12 @@ import re
 from datetime import datetime
 
 from django import template
+from django.conf import settings
 from django.templatetags.static import static
-from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from jobs.readers.job_page import AttemptView, StageView
+from jobs.clock import now
 from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, WorkerStatus
 
 register = template.Library()
@@ -39,13 +39,6 @@ _ICON_OF_STAGE = {
 
 
 @register.simple_tag
-def stage_state(stage: StageView, attempt: AttemptView) -> str:
-    """The stage's state; one that was ended on purpose is "stopped", which is no failure."""
-    on_purpose = attempt.stop_reason == StopReason.CANCELLED_BY_USER
-    return "stopped" if stage.state == "failed" and on_purpose else stage.state
-
-
-@register.simple_tag
 def stage_icon(state: str) -> SafeString:
     """The sign of a stage in that state."""
     return icon(_ICON_OF_STAGE.get(state, "pending"))
@@ -60,7 +53,7 @@ def ago(moment: datetime | None) -> SafeString | str:
         '<time datetime="{}" title="{}" data-ago>{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        words_ago((timezone.now() - moment).total_seconds()),
+        words_ago((now() - moment).total_seconds()),
     )
 
 
@@ -80,7 +73,7 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
     """How long from `start` to `end`; still ticking while there is no end."""
     if start is None:
         return "–"
-    seconds = ((end or timezone.now()) - start).total_seconds()
+    seconds = ((end or now()) - start).total_seconds()
     if end is not None:
         return format_html('<span class="num">{}</span>', words_for(seconds))
     return format_html(
@@ -124,6 +117,12 @@ _WORDS: dict[str, type[JobStatus | StopReason | WaitReason | WorkerStatus | JobK
     "kind": JobKind,
     "role": Role,
 }
+
+
+@register.simple_tag
+def manage_command(verb: str) -> str:
+    """The line that runs a command of manage.py on the portal's machine."""
+    return f"{settings.MPORTAL_MANAGE} {verb}"
 
 
 @register.filter

@@ -7,6 +7,7 @@ import click
 from monarch_client.cli.config import Config, save
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say, tell
 from monarch_client.rest.models import Me, Token
 
 TOKEN_COLUMNS = {
@@ -35,12 +36,12 @@ def login(session: Session, url: str, token: str, project: str) -> None:
     if "://" not in url:
         url = f"http://{url}" if url.startswith(("localhost", "127.")) else f"https://{url}"
     if not token:
-        click.echo(f"Make a token at {url}/settings/tokens", err=True)
+        tell(f"Make a token at {url}/settings/tokens")
         token = click.prompt("Token", hide_input=True, err=True)
     config = Config(url=url, token=token.strip(), project=project)
     me = session.client_for(config).me()
     path = save(config)
-    click.echo(f"Signed in as {me.username}; kept in {path}", err=True)
+    tell(f"Signed in as {me.username}; kept in {path}")
 
 
 @click.command()
@@ -106,17 +107,17 @@ def token_revoke(session: Session, token_ids: tuple[int, ...]) -> None:
     """End tokens at once."""
     for token_id in token_ids:
         session.client.revoke_token(token_id)
-        click.echo(f"Token {token_id}: revoked")
+        say(f"Token {token_id}: revoked")
 
 
 def _show_me(url: str, me: Me) -> None:
     rights = " (read only)" if me.read_only else ""
     admin = ", administrator" if me.is_admin else ""
-    click.echo(f"{me.username}{admin} at {url}, token {me.token or '-'}{rights}")
+    say(f"{me.username}{admin} at {url}, token {me.token or '-'}{rights}")
     for membership in me.projects:
-        click.echo(f"  {membership.slug}: {membership.role}")
+        say(f"  {membership.slug}: {membership.role}")
 
 
 def _show_new_token(made: Token) -> None:
-    click.echo(f"Token {made.id} ({made.name}); it is not shown again:", err=True)
-    click.echo(made.token)
+    tell(f"Token {made.id} ({made.name}); it is not shown again:")
+    say(made.token or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from monarch_client.rest.models import Job
 
 FAILED_WITHOUT_CODE = 1
+NOTHING_FOUND = 1  # as grep(1)
 BAD_REQUEST = 2  # a wrong option, or a specification with errors
 TIMED_OUT = 124  # as timeout(1)
 PORTAL_TROUBLE = 125  # the portal refused or could not be reached: nothing is said about a job

@@ -6,9 +6,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from monarch_client.cli.spec_text import set_key
+from monarch_client.cli.terminal import tell
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.rest.client import PortalClient
 from monarch_client.spec import JobSpec
@@ -56,7 +55,7 @@ class Sender:
         with tempfile.TemporaryDirectory(prefix="mportal-") as place:
             packed = pack(folder, Path(place) / "folder.tar.gz")
             if not self.client.has_upload(self.project, packed.digest):
-                click.echo(f"Sending {source} ({_size(packed)})", err=True)
+                tell(f"Sending {source} ({_size(packed)})")
                 self.client.upload(self.project, packed.path)
         return packed.reference
 

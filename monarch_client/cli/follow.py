@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from monarch_client.cli.exit_codes import DETACHED, TIMED_OUT, exit_code_of
-from monarch_client.cli.progress import LogPrinter, Progress
+from monarch_client.cli.log_printer import LogPrinter
+from monarch_client.cli.progress import Progress
+from monarch_client.errors import UnreachableError
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.models import Job
 from monarch_client.rest.stream import Changed, Disconnected, Follower, FollowEvent, NewLines
@@ -64,7 +67,8 @@ class JobView:
 def wait(client: PortalClient, project: str, job_id: int, timeout_s: float | None) -> int:
     """Wait without a word until the job has ended; the exit code for the command.
 
-    Then, or when the time is up, say how the job is.
+    Then, or when the time is up, say how the job is. A portal that goes away meanwhile is waited
+    for as well; one that cannot be reached at all is an error.
     """
     give_up_at = None if timeout_s is None else time.monotonic() + timeout_s
     progress = Progress()
@@ -75,7 +79,9 @@ def wait(client: PortalClient, project: str, job_id: int, timeout_s: float | Non
                 progress.goes_on(job)
                 return TIMED_OUT
             client.connection.sleep(WAIT_POLL_S)
-            job = client.job(project, job_id)
+            # That it does not answer was said by then.
+            with suppress(UnreachableError):
+                job = client.job(project, job_id)
     except KeyboardInterrupt:
         progress.detached(job)
         return DETACHED

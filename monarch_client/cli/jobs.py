@@ -1,17 +1,16 @@
-"""Commands on jobs that exist: ps, get, wait, cancel, rerun, delete."""
+"""Commands that look at jobs: ps, get, events, wait. `job_actions` has those that change them."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from monarch_client.cli.follow import JobView, wait
+from monarch_client.cli.follow import wait
 from monarch_client.cli.output import Output, age, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.rest.models import Attempt, Job
-
-F = TypeVar("F")
+from monarch_client.cli.terminal import one_line, say
+from monarch_client.rest.models import Attempt, Event, Job, Stage
 
 project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
 job_argument = click.argument("job_id", type=int, metavar="JOB")
@@ -30,6 +29,20 @@ COLUMNS = {
     "USER": lambda job: job.submitted_by,
     "AGE": lambda job: age(job.created_at),
     "WHY": _why,
+}
+
+
+def _what(event: Event) -> str:
+    moved = f"{event.old_status} -> {event.new_status}" if event.new_status else event.verb
+    said = f"{moved}: {event.message}" if event.message else moved
+    # The evidence of a failure is many lines, and in the log as well.
+    return said.splitlines()[0] if said else event.kind
+
+
+EVENT_COLUMNS = {
+    "WHEN (UTC)": lambda event: f"{event.at:%Y-%m-%d %H:%M:%S}",
+    "WHAT": _what,
+    "BY": lambda event: event.actor + (f" from {event.source}" if event.source else ""),
 }
 
 
@@ -61,6 +74,23 @@ def get(session: Session, job_id: int, project: str | None, output: Output) -> N
     output.one(job, lambda: _show_job(job, session.client.attempts(slug, job_id)))
 
 
+@click.command()
+@job_argument
+@project_option
+@output_options
+@pass_session
+def events(session: Session, job_id: int, project: str | None, output: Output) -> None:
+    """Show a job's history, oldest first: what happened, when (UTC), and who did it."""
+    slug = session.project(project)
+    rows: list[Event] = []
+    after: int | str | None = 0
+    while after is not None:
+        page = session.client.events(slug, job_id, after=after)
+        rows += page.results
+        after = page.next
+    output.rows(rows, EVENT_COLUMNS)
+
+
 @click.command(name="wait")
 @jobs_argument
 @project_option
@@ -80,56 +110,6 @@ def wait_command(
     context.exit(next((code for code in codes if code), 0))
 
 
-@click.command()
-@jobs_argument
-@project_option
-@pass_session
-def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
-    """End jobs. Those that wait are cancelled at once, others are stopped."""
-    slug = session.project(project)
-    for job_id in job_ids:
-        job = session.client.cancel(slug, job_id)
-        click.echo(f"Job {job.id}: {job.status_label}")
-
-
-@click.command()
-@job_argument
-@project_option
-@click.option("--follow/--detach", "-f/-d", default=False, help="Show the log until it ends.")
-@output_options
-@pass_session
-@click.pass_context
-def rerun(
-    context: click.Context,
-    session: Session,
-    job_id: int,
-    project: str | None,
-    follow: bool,  # noqa: FBT001
-    output: Output,
-) -> None:
-    """Run a job again, as a new job with the same specification."""
-    job = session.client.rerun(session.project(project), job_id)
-    output.one(job, lambda: click.echo(f"Job {job.id} ({job.name}): {job.url}"))
-    if follow:
-        context.exit(JobView(session.client, job).follow())
-
-
-@click.command()
-@jobs_argument
-@project_option
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@pass_session
-def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, yes: bool) -> None:
-    """Remove ended jobs with their logs, for good."""
-    slug = session.project(project)
-    if not yes:
-        names = ", ".join(map(str, job_ids))
-        click.confirm(f"Remove job {names} with log and history?", abort=True, err=True)
-    for job_id in job_ids:
-        session.client.delete(slug, job_id)
-        click.echo(f"Job {job_id}: removed")
-
-
 def _show_job(job: Job, attempts: list[Attempt]) -> None:
     facts = {
         "Job": f"{job.id} ({job.name})",
@@ -145,24 +125,32 @@ def _show_job(job: Job, attempts: list[Attempt]) -> None:
     }
     for name, value in facts.items():
         if value:
-            click.echo(f"{name:<12}{value}")
+            say(f"{name:<12}{one_line(value)}")
     for attempt in attempts:
-        _show_attempt(attempt)
+        _show_attempt(attempt, said_of_the_job=(job.message, job.wait_message))
 
 
-def _show_attempt(attempt: Attempt) -> None:
-    click.echo(f"\nAttempt {attempt.number}  {attempt.stop_reason}".rstrip())
+def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
+    why = "" if attempt.message in said_of_the_job else one_line(attempt.message)
+    say(f"\nAttempt {attempt.number}  {attempt.stop_reason}  {why}".rstrip())
     for stage in attempt.stages:
         took = "" if stage.duration_s is None else duration(stage.duration_s)
-        said = stage.failure or stage.detail
-        click.echo(f"  {stage.label:<16}{stage.state:<8}{took:>8}  {said}".rstrip())
+        said = one_line(_said_of(stage, known=(*said_of_the_job, attempt.message)))
+        say(f"  {stage.label:<16}{stage.state:<8}{took:>8}  {said}".rstrip())
     if attempt.workers:
-        click.echo()
+        say()
         rows = [
             [str(w.rank), w.mesh, w.status, w.address, _code(w.exit_code), w.detail]
             for w in attempt.workers
         ]
         print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
+
+
+def _said_of(stage: Stage, known: tuple[str, ...]) -> str:
+    """What there is to say of a stage that was not said already."""
+    if stage.state == "stopped":
+        return ""
+    return stage.detail if not stage.failure or stage.failure in known else stage.failure
 
 
 def _code(code: int | None) -> str:

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import job_argument, project_option
-from monarch_client.cli.progress import LogPrinter
+from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import tell
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.models import Job, LogLine, Page
 
@@ -30,6 +32,7 @@ STREAMS = ("stdout", "stderr", "setup", "provision", "portal")
 def logs(session: Session, /, job_id: int, project: str | None, **options: Any) -> None:
     """Print a job's log."""
     job = session.client.job(session.project(project), job_id)
+    _check(session.client, job, options)
     follow, tail = options.pop("follow"), options.pop("tail")
     if follow:
         code = JobView(session.client, job).follow(tail, options)
@@ -39,6 +42,42 @@ def logs(session: Session, /, job_id: int, project: str | None, **options: Any) 
     for lines in reading.pages() if tail is None else [reading.tail(tail)]:
         printer.show(lines)
     printer.finish()
+    if not printer.count and tail != 0:
+        tell(_nothing(session.client, job, options))
+        narrowed = any(value is not None for value in options.values())
+        click.get_current_context().exit(NOTHING_FOUND if narrowed else 0)
+
+
+def _check(client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
+    """Refuse a rank or an attempt that the job does not have: its log would be empty for ever."""
+    rank, attempt = choice["rank"], choice["attempt"]
+    if rank is not None and rank >= job.num_nodes:
+        ranks = f"0 to {job.num_nodes - 1}" if job.num_nodes > 1 else "0 alone"
+        raise click.BadParameter(f"Job {job.id} has no rank {rank}, but {ranks}.")
+    if attempt is None:
+        return
+    numbers = sorted(each.number for each in client.attempts(job.project, job.id))
+    if attempt not in numbers:
+        there = ", ".join(map(str, numbers))
+        raise click.BadParameter(
+            f"Job {job.id} has no attempt {attempt}; "
+            + (f"there is: {there}." if numbers else f"none has begun, it is {job.status_label}.")
+        )
+
+
+def _nothing(client: PortalClient, job: Job, choice: dict[str, Any]) -> str:
+    """That there is no such line; for a stream, which others have some."""
+    so_far = "" if job.is_final else " so far"
+    wanted = choice["stream"]
+    if wanted is None:
+        return f"Job {job.id} printed nothing{so_far}."
+    some = [
+        stream
+        for stream in STREAMS
+        if client.logs(job.project, job.id, **{**choice, "stream": stream}, limit=1).results
+    ]
+    others = f" There are lines of {', '.join(some)}." if some else ""
+    return f"Job {job.id} has no line of {wanted}{so_far}.{others}"
 
 
 class _Reading:

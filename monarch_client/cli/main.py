@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from monarch_client.cli import accounts, jobs, logs, submit
+from monarch_client.cli import accounts, job_actions, jobs, logs, submit
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
+from monarch_client.cli.terminal import complain
 from monarch_client.errors import ClientError, InvalidSpecErrors
 from monarch_client.version import __version__
 
@@ -27,10 +28,10 @@ class PortalGroup(click.Group):
         try:
             return super().invoke(ctx)
         except InvalidSpecErrors as error:
-            _complain(error.message)
+            complain(error.message)
             ctx.exit(BAD_REQUEST)
         except ClientError as error:
-            _complain(error.message)
+            complain(error.message)
             ctx.exit(PORTAL_TROUBLE)
 
 
@@ -50,11 +51,14 @@ for command in (
     submit.run,
     jobs.ps,
     jobs.get,
+    jobs.events,
     logs.logs,
     jobs.wait_command,
-    jobs.cancel,
-    jobs.rerun,
-    jobs.delete,
+    job_actions.cancel,
+    job_actions.hold,
+    job_actions.release,
+    job_actions.rerun,
+    job_actions.delete,
     accounts.project,
     accounts.token,
 ):
@@ -64,7 +68,3 @@ for command in (
 def main() -> None:
     """Entry point of the `mportal` script."""
     cli(prog_name="mportal")
-
-
-def _complain(message: str) -> None:
-    click.echo(click.style("Error: ", fg="red", bold=True) + message, err=True)

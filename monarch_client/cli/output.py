@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from monarch_client.cli.terminal import acts_on_terminals, for_programs, one_line, say
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 STATUS_COLOURS = {
@@ -45,7 +47,7 @@ class Output:
         """A list of dataclasses; `key` is the attribute that --quiet prints."""
         if self.quiet:
             for row in rows:
-                click.echo(getattr(row, key))
+                say(str(getattr(row, key)))
         elif self.form == "table":
             print_table(list(columns), [[show(row) for show in columns.values()] for row in rows])
         else:
@@ -54,18 +56,20 @@ class Output:
     def one(self, row: Any, show: Callable[[], None], *, key: str = "id") -> None:
         """One dataclass; `show` prints it for people."""
         if self.quiet:
-            click.echo(getattr(row, key))
+            say(str(getattr(row, key)))
         elif self.form == "table":
             show()
         else:
             self._dump(asdict(row))
 
     def _dump(self, value: Any) -> None:
-        plain = json.loads(json.dumps(value, default=_plain))
+        text = json.dumps(value, default=_plain, indent=2, ensure_ascii=False)
         if self.form == "json":
-            click.echo(json.dumps(plain, indent=2, ensure_ascii=False))
+            say(for_programs(text))
         else:
-            click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).rstrip())
+            as_it_is = not acts_on_terminals(text)
+            plain = yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=as_it_is)
+            say(plain.rstrip())
 
 
 def output_options(command: F) -> F:
@@ -95,6 +99,7 @@ def output_options(command: F) -> F:
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Colours and fitting on a terminal; plain columns in a pipe."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         table = Table(*headers, box=None, pad_edge=False, header_style="bold")
         for row in rows:
@@ -104,7 +109,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
     for row in [headers, *rows]:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        say("  ".join(cells).rstrip())
 
 
 def age(moment: datetime | None, now: datetime | None = None) -> str:

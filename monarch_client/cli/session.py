@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from monarch_client.cli.config import Config
+from monarch_client.cli.terminal import tell
 from monarch_client.errors import ClientError, NotSignedInError
 from monarch_client.rest.client import PortalClient
 
@@ -56,7 +57,7 @@ class Session:
 
 
 def _remark(text: str) -> None:
-    click.echo(click.style(text, dim=True), err=True)
+    tell(click.style(text, dim=True))
 
 
 pass_session = click.make_pass_decorator(Session)

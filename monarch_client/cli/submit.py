@@ -19,6 +19,7 @@ from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt, set_key
+from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors
 from monarch_client.rest.models import Job
 from monarch_client.spec import JobSpec
@@ -46,27 +47,38 @@ def job_options(command: F) -> F:
         help="Set a variable; K alone takes this shell's value. Repeatable.",
     )  # fmt: skip
     name = click.option("--name", help="The job's name.")
-    return project_option(name(env(output_options(command))))
+    hold = click.option("--hold", is_flag=True, help="Do not start it before `mportal release`.")
+    return project_option(name(env(hold(output_options(command)))))
+
+
+SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
 @click.command()
-@click.option(
-    "--file", "-f", "source", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    required=True, help="The specification; - is standard input.",
-)  # fmt: skip
+@click.argument("file", type=SPEC_FILE, required=False)
+@click.option("--file", "-f", "named", type=SPEC_FILE, help="The same, as an option.")
 @click.option("--follow/--detach", "-F/-d", default=False, help="Follow the job to its end.")
 @job_options
 @pass_session
 def submit(session: Session, /, **options: Any) -> None:
-    """Submit a job from a YAML file. Its `workdir` travels with it.
+    """Submit a job from a YAML file; - is standard input. Its `workdir` travels with it.
 
     With --follow the exit code is the job's; Ctrl-C leaves the job running.
     """
-    source = options.pop("source")
+    source = _one_of(options.pop("file"), options.pop("named"))
     with click.open_file(source, encoding="utf-8", errors="replace") as file:
         text = file.read()
     base = Path.cwd() if source == "-" else Path(source).parent
     _Submission(session, text, source, base).make(**options)
+
+
+def _one_of(argument: str | None, option: str | None) -> str:
+    """The file, which may stand behind -f or alone."""
+    if argument and option:
+        raise click.UsageError(f"Two files, {argument} and {option}: one job at a time.")
+    if source := argument or option:
+        return source
+    raise click.UsageError("Which file? Such as: mportal submit job.yaml")
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -115,41 +127,55 @@ class _Submission:
         self,
         *,
         project: str | None,
-        name: str | None,
-        envs: dict[str, str],
         follow: bool,
         output: Output,
+        **changes: Any,
     ) -> None:
-        """Submit it, and say so; end with the job's code when it is to be followed."""
+        """Submit it, and say so; end with the job's code when it is to be followed.
+
+        `changes` are those of `_changed`.
+        """
         try:
-            job = self._submit(project, name, envs)
+            job = self._submit(project, **changes)
         except InvalidSpecErrors as error:
             self._complain(error)
             click.get_current_context().exit(BAD_REQUEST)
         if not follow:
-            output.one(job, lambda: click.echo(f"Job {job.id} ({job.name}): {job.url}"))
+            output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
             return
-        click.echo(f"Job {job.id} ({job.name}): {job.url}", err=True)
+        tell(f"Job {job.id} ({job.name}): {job.url}")
         click.get_current_context().exit(JobView(self._session.client, job).follow())
 
-    def _submit(self, project: str | None, name: str | None, envs: dict[str, str]) -> Job:
+    def _submit(self, project: str | None, **changes: Any) -> Job:
         # The portal decides which keys are for administrators.
         spec = JobSpec.parse(self._text, admin=True)
-        text = self._text
-        if name:
-            text = set_key(text, "name", name)
-        if envs:
-            text = set_key(text, "envs", {**spec.envs, **envs})
+        text = self._changed(spec, **changes)
         slug = project or spec.portal.project or self._session.project(None)
         client = self._session.client
         text = Sender(client, slug, self._base).send_all(text, spec)
         return client.submit(slug, text)
 
+    def _changed(
+        self,
+        spec: JobSpec,
+        *,
+        name: str | None,
+        envs: dict[str, str],
+        hold: bool,
+    ) -> str:
+        """The text with what the command's options say instead."""
+        text = self._text
+        if name:
+            text = set_key(text, "name", name)
+        if envs:
+            text = set_key(text, "envs", {**spec.envs, **envs})
+        return set_key(text, "portal.hold", value=True) if hold else text
+
     def _complain(self, error: InvalidSpecErrors) -> None:
         for each in error.errors:
-            click.echo(excerpt(self._text, each, self._source_name), err=True)
+            tell(excerpt(self._text, each, self._source_name))
         count = len(error.errors)
-        click.echo(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.", err=True)
+        tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")
 
 
 def _given(**values: Any) -> dict[str, Any]:

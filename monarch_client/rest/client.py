@@ -99,6 +99,16 @@ class PortalClient:
         path = _job(project, job_id) + "/actions/cancel"
         return decode(Job, self.connection.request("POST", path, repeatable=True))
 
+    def hold(self, project: str, job_id: int) -> Job:
+        """Keep a queued job from starting. ConflictError when it has started or ended."""
+        path = _job(project, job_id) + "/actions/hold"
+        return decode(Job, self.connection.request("POST", path, repeatable=True))
+
+    def release(self, project: str, job_id: int) -> Job:
+        """Let a held job take its turn. ConflictError when it has ended."""
+        path = _job(project, job_id) + "/actions/release"
+        return decode(Job, self.connection.request("POST", path, repeatable=True))
+
     def rerun(self, project: str, job_id: int) -> Job:
         """A new job from the same specification."""
         path = _job(project, job_id) + "/actions/rerun"

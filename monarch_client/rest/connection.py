@@ -19,7 +19,8 @@ LONGEST_PAUSE_S = 5.0
 # A restart of the portal is over before so many tries have failed.
 QUIET_TRIES = 3
 
-# What a proxy answers while the portal restarts. The portal's own errors are problem+json.
+# What a proxy answers while the portal restarts. The portal's own errors are problem+json: they
+# say when to come back where that helps.
 _AWAY = frozenset({502, 503, 504})
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 # An address without http://, a token with a line break: these never become good.
@@ -121,8 +122,10 @@ def pauses() -> Iterator[float]:
 
 
 def is_away(response: httpx.Response) -> bool:
-    """Whether a proxy answered in place of a portal that is not there just now."""
-    return response.status_code in _AWAY and not is_problem(response)
+    """Whether the portal, or a part that it needs, is not there just now."""
+    if response.status_code not in _AWAY:
+        return False
+    return not is_problem(response) or "Retry-After" in response.headers
 
 
 def unreachable(url: str, error: Exception) -> UnreachableError:

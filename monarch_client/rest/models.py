@@ -49,6 +49,7 @@ class Job:
     project: str
     name: str
     kind: str
+    kind_label: str
     status: str
     status_label: str
     wait_reason: str
@@ -70,6 +71,8 @@ class Job:
     attempt_count: int
     is_final: bool
     can_cancel: bool
+    can_hold: bool
+    can_release: bool
     can_rerun: bool
     can_delete: bool
     url: str
@@ -79,7 +82,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of an attempt; `state` is pending, active, done or failed."""
+    """A stage of an attempt; `state` is pending, active, done, failed or stopped."""
 
     name: str
     label: str

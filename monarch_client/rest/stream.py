@@ -13,20 +13,22 @@ from typing import Any
 
 import httpx
 
-from monarch_client.errors import UnexpectedAnswerError, UnreachableError
+from monarch_client.errors import RefusedError, UnexpectedAnswerError, UnreachableError
 from monarch_client.rest.client import PortalClient, given
 from monarch_client.rest.connection import pauses
 from monarch_client.rest.decoding import decode
 from monarch_client.rest.models import LogLine, Page
 from monarch_client.rest.server_sent import ServerSentEvent, read_events
 
-# The portal sends a comment every 15 s: silence for longer means a dead connection.
+# The portal sends a beat every 15 s: silence for longer means a dead connection.
 SILENCE_S = 40.0
 POLL_S = 1.0
 POLL_LINES = 1000
 # After so many streams in a row that brought nothing, a proxy in between seems to swallow them.
 BARREN_STREAMS = 3
 STREAM_TYPE = "text/event-stream"
+# The portal serves as many streams as it can, and no more.
+NO_PLACE = frozenset({429, 503})
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,12 @@ class Follower:
                 yield from self._stream() if streaming else self._poll()
             except (httpx.TransportError, UnreachableError, UnexpectedAnswerError) as error:
                 yield Disconnected(str(error) or type(error).__name__)
+            except RefusedError as error:
+                if error.status not in NO_PLACE:
+                    raise
+                # No more streams just now: after some tries the log is polled instead.
+                self._barren += 1
+                yield Disconnected(error.message)
             if not self._ended:
                 self.client.connection.sleep(next(self._pauses) if streaming else POLL_S)
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import process_tree
 from monarch_client.runner.config import ConfigError, NodeFolder, read_config
+from monarch_client.runner.crash_points import reach
+from monarch_client.runner.first_signals import TOLD_BY, hold_signals, take_signals
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -24,6 +26,7 @@ _CONFIG_ERROR_CODE = 2
 
 def main(argv: list[str] | None = None) -> int:
     """Run one node of an attempt. A second runner on the same node returns 0 at once."""
+    hold_signals()
     arguments = _parse_arguments(argv)
     folder = NodeFolder(arguments.root.resolve())
     try:
@@ -38,6 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     lock = _lock(folder.lock)
     if lock is None:
         return 0
+    reach("runner.started")
     return _guard(lambda is_restart: _run(config, arguments.rank, folder, is_restart))
 
 
@@ -68,9 +72,11 @@ def _guard(run: Callable[[bool], int]) -> int:
     process_tree.become_subreaper()
     is_restart = False
     while True:
+        hold_signals()
         pid = _fork(run, is_restart)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in TOLD_BY:
             signal.signal(number, _pass_on_to(pid))
+        take_signals()
         returncode = _wait_for(pid)
         process_tree.kill_descendants()
         if returncode == 0 or is_restart:

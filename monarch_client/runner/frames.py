@@ -29,6 +29,7 @@ class Recorder:
         self._rank = rank
         self._seq = journal.highest.get(rank, 0)
         self._lock = threading.Lock()
+        self._lost = 0
 
     def write(self, kind: str, **fields: Any) -> None:
         """Record one frame."""
@@ -40,22 +41,42 @@ class Recorder:
             [
                 {"kind": "line", "stream": stream, "text": piece.text, "more": piece.more}
                 for piece in pieces
-            ]
+            ],
+            may_lose=True,
         )
 
     def remark(self, text: str) -> None:
         """Tell the user something, in the runner's own stream."""
-        self._append([{"kind": "line", "stream": "portal", "text": text, "more": False}])
+        self._append([_remark(text)])
 
-    def _append(self, contents: list[dict[str, Any]], *, sync: bool = False) -> None:
-        now = round(time.time(), 3)
+    def _append(
+        self, contents: list[dict[str, Any]], *, sync: bool = False, may_lose: bool = False
+    ) -> None:
         with self._lock:
-            lines = []
-            for content in contents:
-                self._seq += 1
-                frame = {"rank": self._rank, "seq": self._seq, "t": now, **content}
-                lines.append(_encode(frame).encode("ascii") + b"\n")
-            self._journal.append(self._rank, self._seq, lines, sync=sync)
+            lines = self._numbered([*self._loss(), *contents])
+            last = self._seq + len(lines)
+            if self._journal.append(self._rank, last, lines, sync=sync, may_lose=may_lose):
+                self._seq, self._lost = last, 0
+            else:
+                # Their numbers are given again: what is missing is told in words.
+                self._lost += len(contents)
+
+    def _numbered(self, contents: list[dict[str, Any]]) -> list[bytes]:
+        now = round(time.time(), 3)
+        frames = (
+            {"rank": self._rank, "seq": seq, "t": now, **content}
+            for seq, content in enumerate(contents, self._seq + 1)
+        )
+        return [_encode(frame).encode("ascii") + b"\n" for frame in frames]
+
+    def _loss(self) -> list[dict[str, Any]]:
+        if not self._lost:
+            return []
+        return [_remark(f"{self._lost} lines are missing here: this node's disk was full.")]
+
+
+def _remark(text: str) -> dict[str, Any]:
+    return {"kind": "line", "stream": "portal", "text": text, "more": False}
 
 
 def number_of(line: bytes) -> tuple[int, int]:

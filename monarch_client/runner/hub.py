@@ -137,7 +137,8 @@ class Hub:
             last = number_of(new[-1])
             if number_of(new[0]) != (rank, have + 1) or last != (rank, have + len(new)):
                 raise wire.WireError("frames are missing")
-            self._journal.append(rank, last[1], new)
+            # Without room here the peer keeps them: the answer tells how far we are.
+            self._journal.offer(rank, last[1], new)
 
     def _send_goal(self) -> None:
         # Written at once, not awaited: so short a message needs no flow control.

@@ -1,7 +1,8 @@
 """Frames on disk until somebody has acknowledged them. It knows numbers, not meanings.
 
 A journal is a folder of segments, each a file of NDJSON lines, in order of arrival. The process may
-die at any moment: what was appended is read again, a torn last line is dropped.
+die at any moment: what was appended is read again, a torn last line is dropped. While the disk is
+full, frames are held in memory, so that nobody who has something to say ever waits for room.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from typing import IO, TYPE_CHECKING
+import time
+from collections import deque
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.frames import number_of
 
@@ -21,10 +24,21 @@ SEGMENT_BYTES = 8 * 1024 * 1024
 _POSITION_FILE = "acknowledged"
 _SUFFIX = ".ndjson"
 _FULL_DISK_RETRY_S = 1.0
+# In memory while the disk is full; frames that must not be lost come on top.
+HELD_BYTES = 4 * 1024 * 1024
+
+
+class Entry(NamedTuple):
+    """Frames that are written together; the last one of them has number `last`."""
+
+    rank: int
+    last: int
+    data: bytes
+    sync: bool
 
 
 class Journal:
-    """Many writers, one reader. `highest` is the last number of each rank, acknowledged or not."""
+    """Many writers, one reader. `highest`: the last number of each rank that is on the disk."""
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._folder = folder
@@ -35,6 +49,9 @@ class Journal:
         if not self._path(self._segment).exists():
             self._segment, self._offset = min(_segment_numbers(folder), default=self._segment), 0
         self._finished = False
+        self._held: deque[Entry] = deque()
+        self._held_bytes = 0
+        self._is_retrying = False
         self.on_append: Callable[[], None] = lambda: None
         for segment in self._segments():
             self._replay(segment)
@@ -42,25 +59,45 @@ class Journal:
         self._fd = self._open_segment(self._write_segment)
         self._size = os.fstat(self._fd).st_size
 
-    def append(self, rank: int, last: int, lines: list[bytes], *, sync: bool = False) -> None:
-        """Add `lines`, whose last one has number `last`. A full disk makes it wait for room."""
-        data = b"".join(lines)
+    def append(
+        self,
+        rank: int,
+        last: int,
+        lines: list[bytes],
+        *,
+        sync: bool = False,
+        may_lose: bool = False,
+    ) -> bool:
+        """Add `lines`, whose last one has number `last`; never waits for room.
+
+        False: disk and memory are full, and these lines, which `may_lose`, are not kept.
+        """
+        entry = Entry(rank, last, b"".join(lines), sync)
         with self._changed:
-            if self._size and self._size + len(data) > self._segment_bytes:
-                self._start_segment()
-            while not self._write(data):
-                self._changed.wait(_FULL_DISK_RETRY_S)
-            if sync:
-                os.fsync(self._fd)
-            self._size += len(data)
-            self.highest[rank] = last
-            self._changed.notify_all()
+            kept = (not self._held and self._store(entry)) or self._hold(entry, may_lose=may_lose)
         self.on_append()
+        return kept
+
+    def offer(self, rank: int, last: int, lines: list[bytes]) -> bool:
+        """Add `lines` of somebody who keeps them until they are on this disk. Whether they are."""
+        with self._changed:
+            kept = self._store(Entry(rank, last, b"".join(lines), sync=False))
+        self.on_append()
+        return kept
+
+    def last_given(self, rank: int) -> int:
+        """The last number of a rank, on the disk or held."""
+        with self._changed:
+            held = [entry.last for entry in self._held if entry.rank == rank]
+            return held[-1] if held else self.highest.get(rank, 0)
 
     def wait(self, seconds: float) -> bool:
         """Wait until there is something to read; False if there was nothing in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._finished or not self.is_read, seconds)
+            return self._changed.wait_for(self._has_news, seconds)
+
+    def _has_news(self) -> bool:
+        return not self._is_caught_up or (self._finished and not self._held)
 
     def finish(self) -> None:
         """Nothing more will be written: the reader need not wait any longer."""
@@ -70,7 +107,11 @@ class Journal:
 
     @property
     def is_read(self) -> bool:
-        """Whether everything written has been acknowledged."""
+        """Whether everything given has been acknowledged."""
+        return self._is_caught_up and not self._held
+
+    @property
+    def _is_caught_up(self) -> bool:
         return (self._segment, self._offset) == (self._write_segment, self._size)
 
     def peek(self, max_bytes: int) -> list[bytes]:
@@ -109,6 +150,41 @@ class Journal:
             return False
         return True
 
+    def _store(self, entry: Entry) -> bool:
+        """Write one entry to the disk, if there is room. Under the lock, as all that follows."""
+        if self._size and self._size + len(entry.data) > self._segment_bytes:
+            self._start_segment()
+        if not self._write(entry.data, sync=entry.sync):
+            return False
+        self._size += len(entry.data)
+        self.highest[entry.rank] = entry.last
+        self._changed.notify_all()
+        return True
+
+    def _hold(self, entry: Entry, *, may_lose: bool) -> bool:
+        if may_lose and self._held_bytes + len(entry.data) > HELD_BYTES:
+            return False
+        self._held.append(entry)
+        self._held_bytes += len(entry.data)
+        if not self._is_retrying:
+            self._is_retrying = True
+            threading.Thread(target=self._retry, daemon=True, name="full-disk").start()
+        return True
+
+    def _retry(self) -> None:
+        while not self._store_held():
+            time.sleep(_FULL_DISK_RETRY_S)
+        self.on_append()
+
+    def _store_held(self) -> bool:
+        """Write what there is room for; whether nothing is held any more."""
+        with self._changed:
+            while self._held and self._store(self._held[0]):
+                self._held_bytes -= len(self._held.popleft().data)
+            self._is_retrying = bool(self._held)
+            self._changed.notify_all()
+            return not self._held
+
     def _start_segment(self) -> None:
         try:
             fd = self._open_segment(self._write_segment + 1)
@@ -122,12 +198,14 @@ class Journal:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         return os.open(self._path(segment), flags, 0o600)
 
-    def _write(self, data: bytes) -> bool:
+    def _write(self, data: bytes, *, sync: bool) -> bool:
         """Write all of it, or nothing and return False."""
         view = memoryview(data)
         try:
             while view:
                 view = view[os.write(self._fd, view) :]
+            if sync:
+                os.fsync(self._fd)
         except OSError:
             os.ftruncate(self._fd, self._size)
             return False

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _BATCH_BYTES = 256 * 1024
 _FIRST_PAUSE_S = 0.05
 _LAST_PAUSE_S = 2.0
+_FULL_PAUSE_S = 0.5
 # By then rank 0 has given us up: it waits for half as long.
 _SILENCES = 2
 _TROUBLE: tuple[type[Exception], ...] = (wire.WireError, OSError, asyncio.TimeoutError, ValueError)
@@ -46,6 +47,7 @@ class Link:
         self._have = 0
         self._has_met = False
         self._is_delivered = False
+        self._is_stuck = False
         self._heard_at = time.monotonic()
         self._silence_s = place.config.timeouts.peer_silence_s
 
@@ -146,21 +148,28 @@ class Link:
             self._is_woken = False
             self._work.clear()
             if not await self._report(writer):
+                await self._rest_while_full()
                 continue
             try:
                 await asyncio.wait_for(self._work.wait(), self._silence_s / 5)
             except asyncio.TimeoutError:
                 continue  # saying the same again is how we show that we live
 
+    async def _rest_while_full(self) -> None:
+        """Do not hurry while a disk, here or at rank 0, has no room for the next frames."""
+        if self._is_stuck:
+            await asyncio.sleep(min(_FULL_PAUSE_S, self._silence_s / 5))
+
     async def _report(self, writer: asyncio.StreamWriter) -> bool:
         """Send the next frames, and the state if no earlier frame is left. Whether none is."""
         state = self._state
-        written = self._journal.highest.get(self._place.rank, 0)
+        written = self._journal.last_given(self._place.rank)
         lines = self._journal.peek(_BATCH_BYTES)
-        is_complete = not lines or number_of(lines[-1])[1] >= written
+        is_complete = number_of(lines[-1])[1] >= written if lines else self._journal.is_read
         await self._exchange(writer, {"state": state if is_complete else None}, lines)
         stored = stored_prefix(lines, {self._place.rank: self._have})
         self._journal.acknowledge(stored)
+        self._is_stuck = not stored
         is_complete = is_complete and len(stored) == len(lines)
         self._is_delivered = is_complete and bool(state.get("ended"))
         return is_complete

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state
+from monarch_client.runner.crash_points import reach
 from monarch_client.runner.memory_pressure import oom_kills
 from monarch_client.runner.node_state import GOALS, NodeState
 from monarch_client.runner.processes import exit_code_of, signal_of
@@ -75,6 +76,7 @@ class Node:
         return self._goal == GOALS.index("end")
 
     def _set_up(self) -> None:
+        reach("runner.setup")
         self._report("SETTING_UP")
         config = self._place.config
         if not config.setup:
@@ -93,6 +95,7 @@ class Node:
 
     def _start_worker(self) -> None:
         if self._place.config.is_monarch:
+            reach("runner.workers")
             self._worker.start(self._place.recorder.write_lines)
         else:
             self.on_change()
@@ -119,10 +122,12 @@ class Node:
             env = environment.driver_environment(self._place)
         else:
             env = environment.run_environment(self._place)
+        reach("runner.run")
         self._shell(config.run, env, self._place.recorder.write_lines, self._run_ended)
         self._report("RUNNING")
 
     def _run_ended(self, returncode: int) -> None:
+        reach("runner.exited")
         exit_code = exit_code_of(returncode)
         fields: dict[str, Any] = {"exit_code": exit_code}
         if signal_of(exit_code) is not None:
@@ -133,6 +138,7 @@ class Node:
         self._update(run=exit_code, oom=self._was_oom(exit_code), evidence=self._evidence())
 
     def _end(self) -> None:
+        reach("runner.ending")
         self._place.children.end_all(self._place.config.timeouts.grace_s, self._ended)
 
     def _ended(self) -> None:

@@ -90,6 +90,8 @@ class PortalConnection:
         headers = {
             "Authorization": "Bearer " + self._config.token,
             "Content-Type": "application/x-ndjson",
+            # By this the portal knows how wrong our clock is.
+            "X-Sent-At": f"{time.time():.3f}",
         }
         if len(body) >= _GZIP_FROM_BYTES:
             headers["Content-Encoding"] = "gzip"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import runtime_files
 from monarch_client.runner.attempt import Attempt
-from monarch_client.runner.certificates import CertificateError, mint_leaf
+from monarch_client.runner.certificates import CertificateError, has_leaf, mint_leaf
+from monarch_client.runner.first_signals import TOLD_BY, take_signals
 from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.loop import MainLoop
@@ -47,14 +48,15 @@ class Runner:
         After a crash (`is_restart`, or the traces of a runner that is gone) nothing is started
         again: what was recorded is delivered, and the loss is told.
         """
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in TOLD_BY:
             signal.signal(number, lambda n, _frame: self._loop.post(lambda: self._stop(n)))
+        take_signals()
         is_after_crash = self._has_died_before() or is_restart
         if is_after_crash:
             signal_all(marked_processes(self._folder.root), signal.SIGKILL)
         else:
             runtime_files.extract(self._folder)
-            self._mint()
+        self._mint()
         if self._rank == 0:
             self._lead(is_after_crash=is_after_crash)
         else:
@@ -71,6 +73,8 @@ class Runner:
 
     def _mint(self) -> None:
         if self._config.tls is None or not (self._config.is_monarch or self._has_peers):
+            return
+        if has_leaf(self._folder.certificates):
             return
         names = [self._config.address_of(self._rank), "127.0.0.1", "localhost"]
         try:

@@ -24,6 +24,7 @@ class PortalBlock:
     meshes: dict[str, int] = field(default_factory=dict)
     port: int = DEFAULT_PORT
     queue: str = "default"
+    hold: bool = False
     priority: int = 50
     max_duration_s: int | None = None
     retry: Retry = field(default_factory=Retry)
@@ -42,9 +43,10 @@ class PortalBlock:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """In normal form: `project` and `max_duration` (seconds) only where they were given."""
+        """In normal form: `project`, `hold` and `max_duration` (seconds) only where given."""
         optional = {
             "project": self.project,
+            "hold": self.hold or None,
             "max_duration": self.max_duration_s,
             # PostgreSQL's jsonb keeps no order of keys, so the order of meshes goes beside them.
             "mesh_order": list(self.meshes) if len(self.meshes) > 1 else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from monarch_client.spec.durations import Duration
 from monarch_client.spec.findings import Findings, SpecCode, join
-from monarch_client.spec.shapes import KeyName, Listing, Mapping, Text, Whole
+from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
 
 MOST_NODES = 10_000
@@ -90,6 +90,12 @@ PORTAL_KEYS = (
         Text("a queue's short name, such as default", SLUG),
         "default",
         default="default",
+    ),
+    Key(
+        "hold",
+        "Submits it held: it does not start before somebody releases it. A rerun is not held.",
+        Flag(),
+        True,
     ),
     Key("priority", "Higher goes first within the queue.", Whole(0, 100), 80, default=50),
     Key(

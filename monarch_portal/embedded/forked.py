@@ -71,9 +71,11 @@ def fork(name: str, run: Callable[[], None], log: Path) -> Fork:
     except BaseException:  # noqa: BLE001 - the last resort of a process: say why it ends
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # a log on a full disk cannot be flushed
+            os._exit(code)
 
 
 def _become(name: str, parent: int, log: Path) -> None:

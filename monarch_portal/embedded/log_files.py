@@ -12,6 +12,11 @@ def bound_logs(directory: Path, largest: int = LARGEST_LOG_BYTES) -> None:
     """Move what a too large log holds to `<name>.1`; its writer, which appends, goes on."""
     for log in directory.glob("*.log"):
         if log.stat().st_size > largest:
-            shutil.copy2(log, log.with_name(f"{log.name}.1"))
+            older = log.with_name(f"{log.name}.1")
+            try:
+                shutil.copy2(log, older)
+            except OSError:
+                # A full disk: then the newest lines are worth more than these.
+                older.unlink(missing_ok=True)
             with log.open("r+b") as file:
                 file.truncate(0)

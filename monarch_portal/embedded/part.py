@@ -15,9 +15,10 @@ from monarch_portal.embedded.errors import EmbeddedError
 log = logging.getLogger(__name__)
 
 FIRST_DELAY_S = 0.2
-LONGEST_DELAY_S = 30.0
-# A part that ran this long has recovered: its next end is a first failure again.
-STEADY_S = 60.0
+LONGEST_DELAY_S = 10.0
+# A part that ran this long has recovered: its next end is a first failure again. What cannot live
+# ends sooner; what is killed now and then must not be kept away for longer each time.
+STEADY_S = 10.0
 
 
 @dataclass(slots=True)
@@ -49,7 +50,8 @@ class Part:
             return False
         try:
             self.begin()
-        except EmbeddedError:
+        except (EmbeddedError, OSError):
+            # A full disk refuses with an OSError, and will have room again.
             log.exception("%s did not start", self.name, extra={"action": "part_failed"})
             self._postpone()
             return False

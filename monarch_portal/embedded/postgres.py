@@ -79,7 +79,11 @@ class PostgresServer:
         if not child.wait_until_ready(self.process, self._answers, timeout_s=START_TIMEOUT_S):
             self.stop()
             raise ServerStartError(f"PostgreSQL did not start:\n{child.tail(self._paths.log)}")
-        self._make_database()
+        try:
+            self._make_database()
+        except psycopg.Error as error:
+            self.stop()
+            raise ServerStartError(f"PostgreSQL started and cannot be used: {error}") from error
         return self.process
 
     def stop(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import signal
 import socket
 import warnings
@@ -32,7 +33,7 @@ PRELOADED = (
     "psycopg_pool",
     "uvicorn.lifespan.off",
     "uvicorn.loops.auto",
-    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.http.h11_impl",
 )
 
 
@@ -54,11 +55,14 @@ def web(listener: socket.socket) -> None:
     """Serve pages and REST on `listener`."""
     config = uvicorn.Config(
         "monarch_portal.asgi:application",
+        # The other one takes headers without end.
+        http="h11",
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
-        proxy_headers=False,
+        # Who may say from where a request comes: nobody, unless named. A job could, otherwise.
+        proxy_headers=bool(os.environ.get("FORWARDED_ALLOW_IPS")),
         server_header=False,
         timeout_graceful_shutdown=WEB_GRACE_S,
     )

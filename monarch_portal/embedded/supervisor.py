@@ -41,6 +41,7 @@ class Supervisor:
         self._listener = listener
         self._leave_lock = leave_lock
         self._asked_to_stop = False
+        self._table_is_due = False
         self._servers = self._server_parts()
         self._roles: list[Part] = []
 
@@ -134,7 +135,7 @@ class Supervisor:
         logs_due = 0.0
         while not self._asked_to_stop:
             started = [part.look() for part in (*self._servers, *self._roles)]
-            if any(started):
+            if any(started) or self._table_is_due:
                 self._write_table()
             if time.monotonic() > logs_due:
                 log_files.bound_logs(self._home.logs)
@@ -156,7 +157,14 @@ class Supervisor:
             for part in (*self._servers, *self._roles)
             if part.process is not None
         }
-        process_table.write_table(self._home.process_table, {"supervisor": os.getpid(), **pids})
+        try:
+            process_table.write_table(self._home.process_table, {"supervisor": os.getpid(), **pids})
+        except OSError:
+            # What it is for can wait until there is room; what it describes cannot.
+            self._table_is_due = True
+            log.warning("process table not written", exc_info=True, extra={"action": "table"})
+        else:
+            self._table_is_due = False
 
     def _log_file(self, name: str) -> Path:
         return self._home.logs / f"{name}.log"

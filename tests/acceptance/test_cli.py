@@ -50,6 +50,20 @@ def submitted(portal: PortalProcess, command: str, *options: str) -> str:
     return done.stdout.strip()
 
 
+def test_a_held_job_starts_when_it_is_released_and_not_before(portal):
+    held = submitted(portal, "echo let go", "--hold")
+    # Those behind it pass, and with them the moments at which it could have been started.
+    for _ in range(2):
+        passing = submitted(portal, "true")
+        assert portal.mportal("wait", passing).returncode == 0
+    said = portal.mportal("get", held).stdout
+    assert "QUEUED" in said and "Held by admin." in said
+    portal.mportal("release", held)
+    assert portal.mportal("logs", "-f", held).stdout == "let go\n"
+    late = portal.mportal("hold", held)
+    assert (late.returncode, "already ended" in late.stderr) == (PORTAL_TROUBLE, True)
+
+
 @pytest.mark.feature("P7.3")
 def test_ctrl_c_leaves_the_job_running(portal, tmp_path):
     output = tmp_path / "out"

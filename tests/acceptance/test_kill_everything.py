@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 
+import pytest
+
+from tests.faults.witness import BEGIN, Witness
 from tests.waiting import eventually
 
 JOBS = "/api/v1/projects/default/jobs"
+# The first failure ends the other ranks: rank 0 waits until the witness has seen the other one end.
 COUNTING = """
-name: counting
-num_nodes: 2
-run: |
-  for i in $(seq 400); do echo "line $i"; sleep 0.02; done
-  # The first failure ends the other ranks: give them the time to end by themselves.
-  [ $SKYPILOT_NODE_RANK = 1 ] || { sleep 3; exit 3; }
+for i in $(seq 400); do echo "line $i"; sleep 0.02; done
+[ $SKYPILOT_NODE_RANK = 0 ] || exit 0
+until [ "$word" = peer-ended ]; do read -r word <&3 || break; done
+exit 3
 """
 
 
-def test_a_job_outlives_the_portal_and_no_line_is_lost_or_doubled(own_portal, tmp_path):
+@pytest.fixture
+def witness() -> Iterator[Witness]:
+    made = Witness()
+    yield made
+    made.close()
+
+
+def test_a_job_outlives_the_portal_and_no_line_is_lost_or_doubled(own_portal, tmp_path, witness):
     own_portal.start()
-    file = tmp_path / "job.yaml"
-    file.write_text(COUNTING)
+    file = tmp_path / "job.json"
+    run = BEGIN.format(port=witness.port) + COUNTING
+    file.write_text(json.dumps({"name": "counting", "num_nodes": 2, "run": run}))
     said = own_portal.mportal("submit", "-f", str(file), "-d", "-q")
     job_id = int(re.findall(r"\d+", said.stdout)[0])
 
@@ -54,6 +66,7 @@ def test_a_job_that_ends_while_the_portal_is_away_is_taken_up_with_its_exit_code
     own_portal.start()
     file = tmp_path / "job.yaml"
     file.write_text("name: away\nrun: echo started; sleep 2; echo done; exit 5\n")
+    held = own_portal.mportal("run", "-d", "-q", "--hold", "true").stdout.strip()
     own_portal.mportal("submit", "-f", str(file), "-d")
 
     def job() -> dict:
@@ -65,3 +78,10 @@ def test_a_job_that_ends_while_the_portal_is_away_is_taken_up_with_its_exit_code
     own_portal.start()
     assert eventually(lambda: job()["is_final"], timeout_s=30)
     assert (job()["status"], job()["exit_code"], job()["attempt"]) == ("FAILED", 5, 1)
+
+    # What was held when it went away is held when it is back, until it is released.
+    waiting = own_portal.mportal("ps", "--search", held)
+    assert "QUEUED" in waiting.stdout and "Held by admin." in waiting.stdout
+    released = own_portal.mportal("release", held)
+    assert released.returncode == 0, released.stderr
+    assert own_portal.mportal("wait", held, "--timeout", "60").returncode == 0

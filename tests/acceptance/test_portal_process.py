@@ -32,7 +32,7 @@ def test_a_start_tells_the_address_and_a_sign_in_link(portal):
 
 def test_it_is_ready_once_started_and_listens_on_loopback_only(portal):
     with portal.client() as client:
-        assert client.get("/readyz").json() == {"database": "ok", "redis": "ok"}
+        assert client.get("/readyz").json() == {"database": "ok", "redis": "ok", "disk": "ok"}
     assert portal.url.startswith("http://127.0.0.1:")
 
 

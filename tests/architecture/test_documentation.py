@@ -133,6 +133,24 @@ def test_every_link_inside_the_documents_leads_somewhere(document: Path) -> None
     assert [each for each in targets if not (document.parent / each).exists()] == []
 
 
+PICTURES = ROOT / "docs" / "images"
+LARGEST_PICTURE = 150_000
+
+
+@pytest.mark.parametrize("picture", sorted(PICTURES.iterdir()), ids=relative)
+def test_every_picture_is_small_and_shown_somewhere_with_words_for_those_who_see_none(
+    picture: Path,
+) -> None:
+    assert picture.stat().st_size < LARGEST_PICTURE
+    ways = (
+        rf"!\[[^\]]{{20,}}\]\([^)]*{picture.name}\)",
+        rf'<img alt="[^"]{{20,}}" src="[^"]*{picture.name}">',
+        rf'<source media="[^"]+" srcset="[^"]*{picture.name}">',
+    )
+    texts = [document.read_text() for document in DOCUMENTS]
+    assert any(re.search(way, text) for way in ways for text in texts)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
 def test_every_file_that_a_document_names_exists(document: Path) -> None:
     named = FILE_NAMED.findall(document.read_text())

@@ -1,55 +1,58 @@
-"""A real Chromium on a real web server over the test database. Skipped where there is none.
+"""A real Chromium for every test here, and what it must never complain about.
 
-Needs `pip install playwright axe-playwright-python` and a Chromium: Playwright's own, or the one
-that MPORTAL_CHROMIUM or the system's `chromium` names.
+`deploy/install-browser` sees to it that there is one; CHROMIUM names another than Debian's.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import socket
 import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvicorn
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from jobs.models import Project, User
 from jobs.statuses import Role
+from tests.browser.visits import PATIENCE_MS, Complaints, Visitors
 from tests.factories import make_member, make_project
 
-collect_ignore_glob = [] if find_spec("playwright") else ["test_*.py"]
-
-ARGUMENTS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 PASSWORD = "correct horse battery"
+# Those that drive a portal of their own processes need no database of the session's.
+REAL = Path(__file__).parent / "real"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test here needs a browser and a database that other connections see."""
+    """Every test here needs a browser; most a database that other connections see as well."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.django_db(transaction=True))
+            if REAL not in item.path.parents:
+                item.add_marker(pytest.mark.django_db(transaction=True))
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """The browser, once a session."""
-    playwright_api = importlib.import_module("playwright.sync_api")
-    path = os.environ.get("MPORTAL_CHROMIUM") or shutil.which("chromium")
+def chromium() -> Iterator[Browser]:
+    """The browser, once a session. Without one the tests fail: they are asked for by name."""
+    expect.set_options(timeout=PATIENCE_MS)
+    path = shutil.which(os.environ.get("CHROMIUM") or "chromium")
+    if path is None:
+        pytest.fail("There is no Chromium: run `make browsers`, or name one with CHROMIUM.")
     # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    with playwright_api.sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        except playwright_api.Error as error:
-            pytest.skip(f"no Chromium: {error.message.splitlines()[0]}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
         browser.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
@@ -73,6 +76,21 @@ def address(redis_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def faults() -> Complaints:
+    """What browsers complained about in this test: scripts, refused content, failed requests."""
+    return Complaints()
+
+
+@pytest.fixture
+def visitors(chromium: Browser, faults: Complaints) -> Iterator[Visitors]:
+    """Fresh browsers; the test fails when one of them complained of what nobody expected."""
+    opened = Visitors(chromium, faults)
+    yield opened
+    opened.close()
+    assert faults == []
+
+
+@pytest.fixture
 def project() -> Project:
     return make_project("rl")
 
@@ -83,29 +101,13 @@ def ada(project: Project) -> User:
 
 
 @pytest.fixture
-def faults() -> list[str]:
-    """What the browser complained about: scripts, refused content, failed requests."""
-    return []
+def visitor(visitors: Visitors, address: str) -> Page:
+    """A page of somebody unknown."""
+    return visitors.open(address)
 
 
 @pytest.fixture
-def visitor(chromium: Any, address: str, faults: list[str]) -> Iterator[Any]:
-    """A page in a fresh browser; the test fails when the browser complained."""
-    context = chromium.new_context(base_url=address, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "console",
-        lambda message: faults.append(message.text) if message.type == "error" else None,
-    )
-    yield page
-    context.close()
-    assert faults == []
-
-
-@pytest.fixture
-def page(visitor: Any, ada: User) -> Any:
+def page(visitor: Page, ada: User) -> Page:
     """A page of somebody who has signed in."""
     visitor.goto("/sign-in")
     visitor.get_by_label("Username").fill("ada")

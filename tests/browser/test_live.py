@@ -146,6 +146,23 @@ def test_an_address_with_a_line_opens_there(page, job):
     assert page.get_by_text("step 1200 of").is_visible()
 
 
+def test_an_address_with_a_line_counts_only_lines_written_since(page, job):
+    runner = Runner(job)
+    for _ in range(3):
+        runner.write(1000)
+    page.goto(f"/rl/jobs/{job.pk}#L1200")
+    page.locator("#log-state[data-state=live]").wait_for()
+    runner.write(5)
+    page.get_by_role("button", name="Jump to newest · 5 new").wait_for()
+
+
+def test_an_address_with_a_line_that_is_not_there_opens_at_the_end(page, job):
+    Runner(job).write(3)
+    page.goto(f"/rl/jobs/{job.pk}#L99999")
+    page.get_by_text("step 3 of").wait_for()
+    page.locator("#log-state[data-state=live]").wait_for()
+
+
 def test_colours_are_drawn_and_markup_stays_text(page, job):
     runner = Runner(job)
     runner.write(1, "\x1b[31mred\x1b[0m <b>bold</b> \x1b[2K\x1b]0;title\x07")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from jobs.follower.loop import FollowerLoop
 from jobs.logs import partitions
@@ -17,6 +18,9 @@ from tests.web_process import CHECKOUT, environment
 
 @pytest.mark.django_db(transaction=True)
 def test_the_follower_makes_the_coming_days_and_ends_on_sigterm(tmp_path: Path) -> None:
+    with connection.cursor() as cursor:
+        for day in partitions._existing():
+            cursor.execute(f"DROP TABLE {partitions._table(day)}")
     process = subprocess.Popen(
         [sys.executable, "manage.py", "follower"], cwd=CHECKOUT, env=environment(tmp_path)
     )

@@ -10,7 +10,7 @@ from jobs.errors import IllegalMoveError, StaleJobError
 from jobs.lifecycle import MOVES, move
 from jobs.models import Job, JobEvent
 from jobs.statuses import JobStatus, StopReason
-from tests.factories import make_job
+from tests.factories import make_attempt, make_job
 
 pytestmark = pytest.mark.django_db
 
@@ -71,3 +71,17 @@ def test_the_moments_of_a_job_are_kept_by_its_moves():
 def test_every_reason_leads_to_a_status_that_stopping_can_reach(reason):
     reachable = MOVES[JobStatus.STOPPING] | {JobStatus.SUCCEEDED}
     assert reason.final_status in reachable
+
+
+def test_who_slept_through_the_end_of_an_attempt_does_not_move_the_next_one():
+    job = make_job(status=JobStatus.PROVISIONING)
+    first = make_attempt(job)
+    late = Job.objects.get(pk=job.pk)
+    move(job, JobStatus.RECOVERING, attempt=first, reason=StopReason.WORKER_LOST)
+    first.ended_at = job.created_at
+    first.save(update_fields=["ended_at"])
+    second = make_attempt(job)
+    move(job, JobStatus.PROVISIONING, attempt=second)
+    with pytest.raises(StaleJobError):
+        move(late, JobStatus.FAILED, attempt=first, reason=StopReason.BACKEND)
+    assert Job.objects.get(pk=job.pk).status == JobStatus.PROVISIONING

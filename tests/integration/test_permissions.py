@@ -20,6 +20,8 @@ ALLOWED = {
     Verb.UPLOAD: {"member", "maintainer", "admin"},
     Verb.CANCEL_OWN_JOB: {"member", "maintainer", "admin"},
     Verb.CANCEL_ANY_JOB: {"maintainer", "admin"},
+    Verb.HOLD_OWN_JOB: {"member", "maintainer", "admin"},
+    Verb.HOLD_ANY_JOB: {"maintainer", "admin"},
     Verb.DELETE_JOB: {"maintainer", "admin"},
     Verb.MANAGE_MEMBERS: {"admin"},
 }

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.utils import timezone
 
+from jobs import clock
 from jobs.actions.bootstrap import bootstrap
 from jobs.actions.tokens import create_token
 from jobs.models import ApiToken, User
@@ -39,13 +39,15 @@ def _migrate_alone() -> None:
     """Migrate under a lock: of several starting at once the first does it, the others wait."""
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = 0")
+        # A migration may compute for long between two statements.
+        cursor.execute("SET idle_in_transaction_session_timeout = 0")
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", interactive=False, verbosity=1)
     finally:
-        # Also ends the session's lock_timeout.
+        # Also ends the session's time limits.
         connection.close()
 
 
@@ -53,7 +55,7 @@ def _keep_token(admin: User, file: Path) -> None:
     """Have a usable token of the first user in `file`, which its owner alone may read."""
     if file.exists():
         digest = token_digest(file.read_text().strip())
-        if ApiToken.objects.usable(timezone.now()).filter(digest=digest).exists():
+        if ApiToken.objects.usable(clock.now()).filter(digest=digest).exists():
             return
     _, secret = create_token(Actor(admin), "this machine's command line")
     unfinished = file.with_suffix(".unfinished")

@@ -26,6 +26,8 @@ _FAULT_WAITS_S = 1.0
 _MAX_TEXT = 3000
 _MAX_CHAIN = 20
 _TRACEBACK = "(most recent call last):"
+# A bare RuntimeError of Monarch's: the actor is known to be dead before its first call.
+_SPAWN_FAILED = "error spawning actor mesh"
 _EXCEPTION_LINE = re.compile(r"\s*((?:\w+\.)*[A-Z]\w*(?:: .*)?)")
 _FILE_LINE = re.compile(r'\s*File "(.+)", line (\d+), in (.+)')
 
@@ -111,7 +113,8 @@ def _description(error: BaseException) -> dict[str, Any]:
 def describe(error: BaseException) -> str:
     """Type and message; of an error in an actor, those of the original."""
     name, text = type(error).__name__, str(error)
-    if name in {"ActorError", "SupervisionError"} and _TRACEBACK in text:
+    is_monarchs = name in {"ActorError", "SupervisionError"} or text.startswith(_SPAWN_FAILED)
+    if is_monarchs and _TRACEBACK in text:
         return _exception_in(text)
     message = _first_line(text)
     return f"{name}: {message}" if message else name

@@ -38,6 +38,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job"): "viewer",
     ("delete", "job"): "maintainer",
     ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
+    ("post", "hold"): "maintainer",  # likewise
+    ("post", "release"): "maintainer",
     ("post", "rerun"): "member",
     ("get", "attempts"): "viewer",
     ("get", "events"): "viewer",

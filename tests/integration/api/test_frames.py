@@ -53,7 +53,9 @@ def test_frames_may_come_gzipped(send, attempt) -> None:
     assert answer.json() == {"acked": {"0": 3}}
 
 
-@pytest.mark.parametrize("raw", [b"not gzip", gzip.compress(body(frame(1)))[:-9], b""])
+@pytest.mark.parametrize(
+    "raw", [b"not gzip", gzip.compress(body(frame(1)))[:-9], b""], ids=["text", "torn", "empty"]
+)
 def test_a_body_that_is_not_gzip_although_it_says_so_is_refused(send, raw) -> None:
     assert_problem(send(raw, **{"Content-Encoding": "gzip"}), 400, "invalid_frame")
 

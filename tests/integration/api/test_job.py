@@ -37,6 +37,19 @@ def test_attempts_come_with_stages_in_order_and_workers(viewer, project):
     assert view["workers"][0]["exit_code"] == 3
 
 
+def test_a_stage_that_was_ended_on_purpose_is_stopped_and_not_failed(viewer, project):
+    attempt = make_attempt(make_job(project, status=JobStatus.CANCELLED))
+    now = timezone.now()
+    AttemptStage.objects.create(
+        attempt=attempt, name=StageName.RUN, started_at=now, ended_at=now, failure="stopped"
+    )
+    path = f"/projects/rl/jobs/{attempt.job_id}/attempts"
+    for reason, state in (("CANCELLED_BY_USER", "stopped"), ("TIMEOUT", "failed")):
+        type(attempt).objects.update(stop_reason=reason)
+        (view,) = viewer.get(path).json()["results"]
+        assert {s["name"]: s["state"] for s in view["stages"]}["run"] == state
+
+
 def test_events_go_on_after_the_last_one_seen(member):
     job = member.post("/projects/rl/jobs", YAML, content_type="application/yaml").json()
     path = f"/projects/rl/jobs/{job['id']}"

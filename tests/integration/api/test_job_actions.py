@@ -1,4 +1,4 @@
-"""POST /projects/{slug}/jobs/{id}/actions/...: cancel and rerun."""
+"""POST /projects/{slug}/jobs/{id}/actions/...: cancel, hold, release, rerun."""
 
 from __future__ import annotations
 
@@ -50,7 +50,49 @@ def test_a_rerun_is_a_new_job_that_knows_where_it_comes_from(member, project):
     assert Job.objects.count() == 2
 
 
-@pytest.mark.parametrize("verb", ["cancel", "rerun"])
+def test_a_hold_is_answered_with_the_job_and_who_holds_it(member, project):
+    job = make_job(project, submitted_by=member.user)
+    for _ in range(2):
+        response = member.post(f"/projects/rl/jobs/{job.pk}/actions/hold")
+        body = response.json()
+        assert response.status_code == 200
+        assert (body["status"], body["wait_reason"]) == ("QUEUED", "HELD")
+        assert body["wait_message"] == f"Held by {member.user.get_username()}."
+        assert (body["can_hold"], body["can_release"]) == (False, True)
+
+
+def test_a_release_is_answered_with_the_job_as_it_waits_now(member, project):
+    job = make_job(project, submitted_by=member.user)
+    member.post(f"/projects/rl/jobs/{job.pk}/actions/hold")
+    for _ in range(2):
+        response = member.post(f"/projects/rl/jobs/{job.pk}/actions/release")
+        body = response.json()
+        assert (response.status_code, body["wait_reason"], body["wait_message"]) == (200, "", "")
+        assert (body["can_hold"], body["can_release"]) == (True, False)
+
+
+def test_a_started_job_cannot_be_held(maintainer, project):
+    job = make_job(project, status=JobStatus.RUNNING)
+    response = maintainer.post(f"/projects/rl/jobs/{job.pk}/actions/hold")
+    assert "Cancel it instead" in assert_problem(response, 409, "conflict")["detail"]
+
+
+@pytest.mark.parametrize("verb", ["hold", "release"])
+def test_members_hold_and_release_their_own_jobs_only(member, project, verb):
+    own = make_job(project, submitted_by=member.user)
+    anothers = make_job(project)
+    assert member.post(f"/projects/rl/jobs/{own.pk}/actions/{verb}").status_code == 200
+    response = member.post(f"/projects/rl/jobs/{anothers.pk}/actions/{verb}")
+    assert_problem(response, 403, "permission_denied")
+
+
+def test_a_job_can_be_submitted_held(member):
+    spec = {"run": "true", "portal": {"hold": True}}
+    response = member.post("/projects/rl/jobs", {"spec": spec})
+    assert (response.status_code, response.json()["wait_reason"]) == (201, "HELD")
+
+
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "rerun"])
 def test_actions_are_posted(member, project, verb):
     job = make_job(project)
     response = member.get(f"/projects/rl/jobs/{job.pk}/actions/{verb}")

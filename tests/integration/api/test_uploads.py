@@ -106,6 +106,7 @@ def evil(name="x", kind=tarfile.REGTYPE, target=""):
         evil("link", tarfile.SYMTYPE, "../.."),
         evil("device", tarfile.CHRTYPE),
     ],
+    ids=["none", "above", "absolute", "link", "link above", "device"],
 )
 def test_an_archive_that_reaches_out_is_refused(member, body):
     assert_problem(send(member, body), 422, "invalid_upload")

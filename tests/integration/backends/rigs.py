@@ -199,7 +199,9 @@ class LocalRig:
         wait_until(lambda: not self.pids(name))
 
     def remains(self, name: str) -> list[str]:
-        files = [str(path) for path in self.folder.rglob(f"{name}*")]
+        # That a name was used is remembered, and is all.
+        memory = self.folder / "ended" / name
+        files = [str(path) for path in self.folder.rglob(f"{name}*") if path != memory]
         leases = [
             str(path) for path in self._leases.iterdir() if name in path.read_text(errors="replace")
         ]

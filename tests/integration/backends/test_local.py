@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from jobs.backends import local_folders
 from jobs.backends.base import ClusterPhase, UploadSource
 from jobs.backends.local_isolation import start_nodes
 from jobs.backends.local_processes import process_of
-from jobs.errors import BackendError
+from jobs.errors import BackendError, BackendUnavailableError
 from monarch_client.sync.archive import pack
 from tests.integration.backends.rigs import LINE, LocalRig, wait_for_phase
 from tests.runner_harness import wait_until
@@ -228,3 +229,39 @@ def test_a_runner_that_cannot_start_says_why(local: LocalRig) -> None:
         local.backend.launch(request)
     wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
     assert "attempt.json" in local.backend.observe(request.cluster_name).nodes[0].detail
+
+
+def test_a_name_that_was_torn_down_is_never_launched_again(local: LocalRig) -> None:
+    request = local.request("long")
+    local.backend.launch(request)
+    local.backend.tear_down(request.cluster_name)
+    # A process that was held up just before its launch goes on now.
+    with pytest.raises(BackendError, match="torn down"):
+        local.another_process().launch(request)
+    assert local.backend.observe(request.cluster_name).phase is ClusterPhase.GONE
+    assert not local.remains(request.cluster_name)
+
+
+def test_a_tear_down_comes_before_a_launch_that_was_held_up(local: LocalRig) -> None:
+    request = local.request("long")
+    local.backend.tear_down(request.cluster_name)
+    with pytest.raises(BackendError, match="torn down"):
+        local.backend.launch(request)
+    assert not local.remains(request.cluster_name)
+
+
+def test_a_process_that_hangs_with_a_cluster_takes_no_other_with_it(
+    local: LocalRig, monkeypatch
+) -> None:
+    request = local.request("long")
+    monkeypatch.setattr(local_folders, "LOCK_PATIENCE_S", 0.1)
+    folder = local_folders.ClusterFolder(local.folder / request.cluster_name)
+    with folder.locked():
+        assert local.backend.observe(request.cluster_name).phase is ClusterPhase.STARTING
+        for verb in (lambda: local.backend.launch(request), lambda: tear_down(local, request)):
+            with pytest.raises(BackendUnavailableError, match="busy"):
+                verb()
+
+
+def tear_down(local: LocalRig, request) -> None:
+    local.backend.tear_down(request.cluster_name)

@@ -14,6 +14,7 @@ from jobs.backends.local_journal import unacknowledged_frames
 from jobs.backends.local_runner import installed_runner
 from tests.integration.backends.rigs import LINE, LocalRig
 
+NAME_FILES = (Path("/etc/passwd"), Path("/etc/group"))
 as_root = pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
 
 
@@ -57,6 +58,26 @@ def test_a_job_runs_as_a_user_of_its_own_without_a_way_back(local: LocalRig) -> 
     uid = str(local.uid(request.cluster_name))
     assert local.ingest.end["reason"] == "COMPLETED"
     assert local.ingest.texts() == [uid, uid, "NoNewPrivs:\t1"]
+
+
+@as_root
+def test_a_job_s_user_has_a_name_where_mounts_are_private_and_nowhere_else(
+    local: LocalRig, private_mounts: bool
+) -> None:
+    if not private_mounts:
+        pytest.skip("needs private mounts")
+    before = {path: path.read_bytes() for path in NAME_FILES}
+    program = (
+        "id -un; id -gn; getent passwd root | cut -d: -f3; getent passwd $(id -un) | cut -d: -f6"
+    )
+    spoiling = "; ".join(f"echo bad >> {path} || echo kept; rm {path}" for path in NAME_FILES)
+    request = local.request_program(f"{program}; {{ {spoiling}; }} 2> /dev/null; ls -A /dev/shm")
+    local.backend.launch(request)
+    assert local.ingest.end["reason"]
+    name = f"job{local.uid(request.cluster_name)}"
+    home = str(local.path(request.cluster_name) / "rank-0")
+    assert local.ingest.texts() == [name, name, "0", home, "kept", "kept"]
+    assert {path: path.read_bytes() for path in NAME_FILES} == before
 
 
 @as_root

@@ -17,6 +17,24 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "hello_mesh"
 
 
 @pytest.mark.monarch
+def test_monarch_writes_its_own_log_into_the_jobs_own_files(
+    local: LocalRig, private_mounts: bool
+) -> None:
+    if not private_mounts:
+        pytest.skip("needs root and private mounts")
+    driver = "from mportal_runtime import meshes; meshes.workers"
+    spec = JobSpec.parse({"run": f'python -c "{driver}"', "portal": {"meshes": {"workers": 1}}})
+    request = local.request_spec(spec.to_dict(), 1)
+    local.backend.launch(request)
+    assert local.ingest.end["reason"] == "COMPLETED"
+    user = f"job{local.uid(request.cluster_name)}"
+    tmp = local.path(request.cluster_name) / "rank-0" / "tmp"
+    logs = [file.name for file in (tmp / user).iterdir()]
+    assert logs == [f"monarch_log_mportal_{request.attempt_id}_0.log"]
+    assert not (tmp / "unknown").exists()
+
+
+@pytest.mark.monarch
 def test_the_example_runs_on_workers_of_its_own(local: LocalRig, tmp_path: Path) -> None:
     packed = pack(EXAMPLE, tmp_path / "example.tar.gz")
     local.uploads[packed.reference] = packed.path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,16 +10,14 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt, Job
 from monarch_client.rest.server_sent import ServerSentEvent, read_events
-from monarch_portal.asgi import application
 from tests.factories import make_attempt, make_job, make_member, make_token
 from tests.frame_bytes import body
-from tests.waiting import eventually
+from tests.serving import serving
 
 Events = Iterator[ServerSentEvent]
 
@@ -34,22 +31,8 @@ def blob_store(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def web(transactional_db: None, redis_client: object) -> Iterator[str]:
     """The address of a server on the test's database and Redis."""
-    config = uvicorn.Config(
-        application,
-        port=0,
-        log_level="warning",
-        lifespan="off",
-        ws="none",
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    assert eventually(lambda: server.started or not thread.is_alive()) and server.started
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(20)
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture

@@ -91,13 +91,41 @@ def test_a_topic_can_be_watched_later_and_is_let_go_with_its_last_watcher(own_re
             while own_redis.publish("t:2"):
                 await asyncio.sleep(0.01)
             assert own_redis.publish("t:1") == 1
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        assert others
-        await asyncio.wait(others, timeout=LONG_S)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert not feed.connected
+        while own_redis.publish("t:1"):
+            await asyncio.sleep(0.01)
+        assert feed.connected
 
     asyncio.run(scenario())
+
+
+def test_readers_who_come_and_go_share_one_connection_for_ever(own_redis) -> None:
+    async def scenario() -> None:
+        feed = Feed(own_redis.url)
+        with redis.Redis.from_url(own_redis.url) as client:
+            for turn in range(60):
+                async with feed.subscribe("t:1"):
+                    await asyncio.sleep(0.001 * (turn % 3))
+                    subscribed = [each for each in client.client_list() if int(each["sub"])]
+                    assert len(subscribed) <= 1
+            assert len(asyncio.all_tasks()) == 2
+
+    asyncio.run(scenario())
+
+
+def test_the_feed_ends_with_its_loop_at_whatever_moment_of_connecting(own_redis) -> None:
+    async def scenario(turns: int) -> None:
+        feed = Feed(own_redis.url)
+        async with feed.subscribe("t:1"):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        listener = feed._listener
+        assert listener is not None
+        listener.cancel()
+        await asyncio.wait({listener}, timeout=5)
+        assert listener.done()
+
+    for turns in range(25):
+        asyncio.run(scenario(turns))
 
 
 def test_many_hints_are_one_flag_for_a_stream_that_is_slow(own_redis) -> None:

@@ -12,7 +12,11 @@ from django.utils import timezone
 
 from jobs.api import log_stream
 from jobs.errors import PortalError
+from jobs.live import access
+from jobs.live.access import Access
 from jobs.models import ApiToken, Membership, User
+from jobs.web import live
+from jobs.web.live import ChangesWatch
 from tests.factories import make_job, make_member, make_project, make_token
 
 pytestmark = pytest.mark.django_db
@@ -54,9 +58,25 @@ def test_a_reader_who_may_no_longer_see_the_job_is_found_out(
     user = make_member(project, is_superuser=True)
     browser.force_login(user)
     secret = make_token(user)[1] if by_token else ""
-    watch = log_stream._open(request_of(browser, secret), project.slug, make_job(project).pk)
-    monkeypatch.setattr(log_stream, "ACCESS_CHECKED_S", -1.0)
+    job = make_job(project)
+    watch, _ = log_stream._open(request_of(browser, secret), project.slug, job.pk)
+    monkeypatch.setattr(access, "CHECKED_EVERY_S", -1.0)
     watch.look(set())
     loss(browser)
     with pytest.raises(PortalError):
         watch.look(set())
+
+
+@pytest.mark.parametrize("loss", [sign_out, bar, demote])
+def test_a_reader_of_a_table_who_may_no_longer_see_it_is_found_out(
+    loss: Callable[[Client], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, browser = make_project(), Client()
+    browser.force_login(make_member(project, is_superuser=True))
+    request = request_of(browser)
+    watch = ChangesWatch(Access(lambda: live._access(request, project.slug)), "topic")
+    monkeypatch.setattr(access, "CHECKED_EVERY_S", -1.0)
+    assert watch.look({"topic"}).events
+    loss(browser)
+    with pytest.raises(PortalError):
+        watch.look({"topic"})

@@ -148,7 +148,9 @@ def test_the_first_frame_makes_the_head_of_a_log_that_has_none(attempt, post) ->
     assert texts(attempt) == ["r0 s1"]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(1, 12)), max_size=8))
 def test_any_repeated_and_overlapping_batches_store_each_frame_once_and_in_order(
     db, batches: list[tuple[int, int]]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
-from jobs.logs import reading, sealing
+from jobs.logs import parts, reading, sealing
 from jobs.logs.reading import Wanted, latest, read_after, read_before, read_lines
-from jobs.models import LogBlock, LogHead
+from jobs.models import Attempt, LogBlock, LogHead
 from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body, frame, lines
 
@@ -109,3 +110,23 @@ def test_long_lines_are_given_out_a_bounded_number_at_a_time(attempt, post) -> N
     page = read_before(attempt.pk, None, 5000)
     assert page.is_cut
     assert (page.lines[0].number, page.last) == (page.first, 99)
+
+
+@pytest.mark.parametrize("direction", ["forwards", "backwards"])
+def test_a_log_that_is_sealed_while_it_is_read_shows_each_line_once(
+    attempt, post, monkeypatch, direction
+) -> None:
+    for seq in range(1, 13):
+        post(frame(seq))
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=timezone.now(), stop_reason="COMPLETED")
+    fetch = parts._fetch
+
+    def fetch_and_seal(*arguments):
+        fetched = fetch(*arguments)
+        sealing.seal(attempt.pk)
+        return fetched
+
+    monkeypatch.setattr(parts, "_fetch", fetch_and_seal)
+    page = read_after(attempt.pk, 0) if direction == "forwards" else read_before(attempt.pk, None)
+    assert numbers(page.lines) == list(range(1, 13))
+    assert (page.first, page.last) == (1, 12)

@@ -84,9 +84,20 @@ def test_a_row_says_what_this_reader_may_do_with_it(project, member):
     theirs, mine = job_table(member, project, ALL).rows
     assert (mine.id, mine.can_cancel, mine.can_delete) == (own.pk, True, False)
     assert (theirs.can_cancel, theirs.can_rerun, theirs.can_delete) == (False, True, False)
+    assert not (mine.can_hold or mine.can_release or theirs.can_hold or theirs.can_release)
     maintainer = make_actor(project, Role.MAINTAINER)
     ended, running = job_table(maintainer, project, ALL).rows
     assert (ended.can_delete, running.can_cancel) == (True, True)
+
+
+def test_a_row_says_whether_its_job_can_be_held_or_released(project, member):
+    make_job(project, submitted_by=member.user)
+    make_job(project, submitted_by=member.user, held=True)
+    make_job(project)
+    theirs, held, waiting = job_table(member, project, ALL).rows
+    assert (waiting.can_hold, waiting.can_release) == (True, False)
+    assert (held.can_hold, held.can_release) == (False, True)
+    assert (theirs.can_hold, theirs.can_release) == (False, False)
 
 
 def test_a_page_takes_the_same_number_of_queries_however_many_rows(

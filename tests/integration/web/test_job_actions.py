@@ -1,4 +1,4 @@
-"""Cancel, rerun and delete from the page."""
+"""Cancel, hold, release, rerun and delete from the page."""
 
 from __future__ import annotations
 
@@ -66,7 +66,27 @@ def test_a_running_job_is_not_deleted(maintainer, project):
     assert Job.objects.filter(pk=job.pk).exists()
 
 
-@pytest.mark.parametrize("verb", ["cancel", "rerun", "delete"])
+def test_a_member_holds_and_releases_their_own_job_from_its_page(member, project):
+    job = make_job(project, submitted_by=member.user)
+    page = f"/rl/jobs/{job.pk}"
+    assert "hold-form" in member.get(page).content.decode()
+    response = member.post(f"{page}/hold", follow=True)
+    assert response.redirect_chain == [(page, 302)]
+    assert "Held by mia. It does not start before" in text_of(response)
+    assert "hold-form" not in response.content.decode()
+    assert "Held by mia." in member.text("/rl/jobs")
+    response = member.post(f"{page}/release", follow=True)
+    assert "Waiting for its turn" in text_of(response)
+    assert "release-form" not in response.content.decode()
+
+
+def test_holding_a_running_job_says_what_to_do_instead(member, project):
+    job = make_job(project, status=JobStatus.RUNNING, submitted_by=member.user)
+    response = member.post(f"/rl/jobs/{job.pk}/hold", follow=True)
+    assert "Cancel it instead" in text_of(response)
+
+
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "rerun", "delete"])
 def test_every_button_takes_a_post_from_somebody_who_may(viewer, stranger, project, verb):
     job = make_job(project, status=JobStatus.FAILED)
     path = f"/rl/jobs/{job.pk}/{verb}"

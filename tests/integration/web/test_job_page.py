@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from jobs.actions.history import record_note
 from jobs.models import AttemptStage, Job, JobEvent, Worker
 from jobs.statuses import EVIDENCE, EventKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
-from tests.integration.web.conftest import SOURCE
+from tests.integration.web.conftest import SOURCE, text_of
 
 
 @pytest.fixture
@@ -74,6 +75,26 @@ def test_an_ending_is_one_sentence_with_what_to_do_and_the_evidence(viewer, fail
     assert "ValueError: &lt;nan&gt;" in html
 
 
+def test_long_evidence_is_folded_and_shows_its_end(viewer, failed):
+    JobEvent.objects.filter(verb=EVIDENCE).update(message="\n".join(f"at {n}" for n in range(40)))
+    html = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    folded, _, end = html.partition('<pre class="end"')
+    assert re.search(r"<details >\s*<summary>\s*The evidence\s*, 40 lines", folded)
+    assert end.split("</pre>")[0].endswith("at 36\nat 37\nat 38\nat 39")
+
+
+def test_a_held_job_says_once_who_holds_it(viewer, project):
+    job = make_job(project, held=True, wait_reason="HELD", message="Held by ada.")
+    assert viewer.text(f"/rl/jobs/{job.pk}").count("Held by") == 1
+
+
+def test_what_is_not_there_is_told_within_the_readers_own_frame(viewer, project):
+    response = viewer.get("/rl/jobs/99999")
+    assert response.status_code == 404
+    assert "There is no job 99999" in text_of(response)
+    assert "Signed in as" in text_of(response)
+
+
 def test_a_waiting_job_says_why_it_waits(viewer, project):
     job = make_job(project, wait_reason="CAPACITY", message="Needs 4 nodes; 1 is free.")
     page = viewer.text(f"/rl/jobs/{job.pk}")
@@ -86,6 +107,15 @@ def test_stages_have_states_and_durations(viewer, failed):
     assert "Launch : done 1 m 15 s" in page
     assert "Setup : pending" in page
     assert "Run : failed 1 m 15 s" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "nodes", "label"),
+    [("plain", 1, "Job"), ("plain", 2, "Multi-node job"), ("monarch", 1, "Monarch job")],
+)
+def test_the_kind_is_what_people_call_it(viewer, project, kind, nodes, label):
+    job = make_job(project, kind=kind, num_nodes=nodes)
+    assert f"Kind {label} Backend" in viewer.text(f"/rl/jobs/{job.pk}")
 
 
 def test_a_stage_that_was_ended_on_purpose_is_no_failure(viewer, failed):

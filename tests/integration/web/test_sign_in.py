@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from jobs.actions.sign_in_links import create_sign_in_link
+from monarch_portal import settings as settings_module
 from tests.factories import make_user
 from tests.integration.web.conftest import text_of
 
@@ -89,6 +90,17 @@ def test_a_link_of_somebody_with_a_password_goes_straight_on(visitor):
     user = make_user("ada", password=PASSWORD)
     link = f"/sign-in/once/{create_sign_in_link(user)}"
     assert visitor.post(link, {"next": "/rl/jobs"})["Location"] == "/rl/jobs"
+
+
+def test_the_command_that_prints_a_link_is_the_one_that_works_on_this_portal(visitor, settings):
+    settings.MPORTAL_MANAGE = "docker compose exec web python manage.py"
+    for path in ("/sign-in", "/sign-in/once/unknown"):
+        page = text_of(visitor.post(path, follow=True))
+        assert "docker compose exec web python manage.py sign_in_link" in page
+
+
+def test_a_checkout_names_its_own_python():
+    assert settings_module.MPORTAL_MANAGE == ".venv/bin/python manage.py"
 
 
 def test_signing_out_takes_a_post(member):

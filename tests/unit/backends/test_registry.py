@@ -47,8 +47,9 @@ def test_a_backend_that_is_switched_off_is_not_there(settings) -> None:
 
 def test_the_fake_backend_is_there_when_it_is_asked_for(settings, tmp_path: Path) -> None:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
-    assert registry.names() == ["local", "fake"]
-    assert registry.backend_for({"resources": {"infra": "fake"}}) == "fake"
+    assert registry.names() == ["fake", "local"]
+    assert registry.backend_for({}) == "fake"
+    assert registry.backend_for({"resources": {"infra": "local"}}) == "local"
     assert registry.get("fake").name == "fake"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from monarch_client.cli.follow import wait
 from tests.unit.rest.fake_portal import (
     attempt_json,
     ended_job,
@@ -57,34 +58,67 @@ def test_the_exit_code_is_the_jobs(mportal, ended, job, code, command):
 
 def test_the_log_is_on_standard_output_and_the_rest_is_not(mportal, portal, ended):
     done = stage_json("setup", "done", duration_s=2.13)
-    failed = stage_json("run", "failed", duration_s=3.0, failure="exit code 7")
+    failed = stage_json("run", "failed", duration_s=3.0, failure="It failed.")
     job = ended_job("FAILED", exit_code=7, message="It failed.", hint="Fix it.")
     ended(job, event("line", [line_json(1, "one"), line_json(2, "two")], "1:2"))
     portal.on(
         ATTEMPTS,
         page([attempt_json(stages=[stage_json("launch", "pending")])]),
-        page([attempt_json(stages=[done, failed])]),
+        page([attempt_json(stages=[done, failed], message="It failed.")]),
     )
     result = mportal("logs", "-f", "42")
     assert result.stdout == "one\ntwo\n"
     assert result.stderr.splitlines() == [
         "✓ Setup              2.1 s",
-        "✗ Run                3.0 s  exit code 7",
+        "✗ Run                3.0 s",
         "Job 42: Failed after 5.0 s, exit code 7",
         "  It failed.",
         "  Fix it.",
     ]
 
 
-def test_a_second_attempt_is_announced(mportal, portal, ended):
-    ended(ended_job())
-    stages = [stage_json("run", "done", duration_s=1.0)]
-    portal.on(ATTEMPTS, page([attempt_json(2, stages=stages), attempt_json(1, stages=stages)]))
-    assert mportal("logs", "-f", "42").stderr.splitlines()[:3] == [
-        "✓ Run                1.0 s",
+def test_a_second_attempt_is_announced_with_the_reason_why_the_first_one_ended(
+    mportal, portal, ended
+):
+    ended(ended_job(), event("job"))
+    failed = stage_json("run", "failed", duration_s=1.0, failure="It failed.")
+    first = attempt_json(1, stages=[failed], message="It failed.")
+    second = attempt_json(2, stages=[stage_json("run", "done", duration_s=2.0)])
+    portal.on(ATTEMPTS, page([first]), page([second, first]))
+    assert mportal("logs", "-f", "42").stderr.splitlines()[:4] == [
+        "✗ Run                1.0 s",
+        "Attempt 1 ended, another follows: It failed.",
         "Attempt 2",
-        "✓ Run                1.0 s",
+        "✓ Run                2.0 s",
     ]
+
+
+def test_why_an_attempt_ended_is_said_while_the_next_one_is_waited_for(mportal, portal, ended):
+    ended(ended_job())
+    recovering = ok(job_json(status="RECOVERING", message="It failed."))
+    portal.on(JOB, recovering, recovering, ok(ended_job()))
+    portal.on(ATTEMPTS, page([attempt_json(1, message="It failed.")]))
+    said = mportal("logs", "-f", "42").stderr
+    assert said.count("Attempt 1 ended, another follows: It failed.") == 1
+
+
+def test_an_attempt_that_found_no_room_is_told_as_waiting_once(mportal, portal, ended):
+    ended(ended_job())
+    waits = ok(job_json(wait_reason="BACKOFF", wait_message="No room."))
+    portal.on(JOB, waits, waits, ok(ended_job()))
+    first, second = attempt_json(1, message="No room."), attempt_json(2)
+    portal.on(ATTEMPTS, page([first]), page([second, first]))
+    said = mportal("logs", "-f", "42").stderr
+    assert (said.count("No room."), said.count("Waits: No room.")) == (1, 1)
+
+
+def test_what_a_cancelled_job_was_doing_was_stopped_and_did_not_fail(mportal, portal, ended):
+    ended(ended_job("CANCELLED", message="Cancelled by alice."))
+    stopped = stage_json("run", "stopped", duration_s=9.0, failure="Stopped from outside.")
+    portal.on(ATTEMPTS, page([attempt_json(stages=[stopped])]))
+    said = mportal("logs", "-f", "42").stderr
+    assert said.startswith("■ Run                9.0 s\n")
+    assert "Cancelled by alice." in said and "outside" not in said
 
 
 def test_why_a_job_waits_is_said_once(mportal, portal, ended):
@@ -108,7 +142,8 @@ def test_a_terminal_gets_a_colour_for_each_rank(mportal, ended):
 
 
 def test_only_the_wanted_lines_are_followed(mportal, portal, ended):
-    ended(ended_job())
+    ended(ended_job(num_nodes=2))
+    portal.on(ATTEMPTS, page([attempt_json(2), attempt_json(1)]))
     mportal("logs", "-f", "42", "--rank", "1", "--stream", "stderr", "--attempt", "2")
     asked = dict(portal.seen(STREAM)[0].url.params)
     assert asked == {"rank": "1", "stream": "stderr", "attempt": "2"}
@@ -153,33 +188,17 @@ def test_waiting_takes_the_first_code_that_is_no_success(mportal, portal):
     assert mportal("wait", "42", "43", "42").exit_code == 9
 
 
+def test_waiting_outlives_a_portal_that_goes_away_for_long(portal):
+    away = [httpx.ConnectError("refused")] * 3
+    portal.on(JOB, ok(job_json()), *away, ok(job_json()), ok(ended_job("FAILED", exit_code=9)))
+    assert wait(portal.client(patience_s=0), "rl", 42, None) == 9
+
+
 def test_waiting_may_end_before_the_job(mportal, portal):
     portal.on(JOB, ok(job_json()))
     result = mportal("wait", "42", "--timeout", "0")
     assert result.exit_code == 124
     assert result.stderr == "Job 42: Queued, not waited for any longer\n"
-
-
-def test_the_log_so_far_is_read_page_by_page(mportal, portal):
-    portal.on(JOB, ok(job_json()))
-    portal.on(
-        LOGS,
-        page([line_json(1, "a")], next="1:1"),
-        page([], next="1:5"),
-        page([line_json(6, "b")]),
-    )
-    result = mportal("logs", "42", "--rank", "0", "--attempt", "1")
-    assert result.stdout == "a\nb\n"
-    asked = [dict(request.url.params) for request in portal.seen(LOGS)]
-    assert [params.get("after") for params in asked] == [None, "1:1", "1:5"]
-    assert {params["rank"] for params in asked} == {"0"}
-
-
-def test_the_tail_is_read_backwards(mportal, portal):
-    portal.on(JOB, ok(job_json()))
-    portal.on(LOGS, page([line_json(7, "g")], previous="1:7"), page([line_json(6, "f")]))
-    assert mportal("logs", "42", "--tail", "5").stdout == "f\ng\n"
-    assert [dict(r.url.params)["before"] for r in portal.seen(LOGS)] == ["end", "1:7"]
 
 
 def test_a_tail_can_be_followed(mportal, portal, ended):

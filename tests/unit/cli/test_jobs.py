@@ -1,4 +1,4 @@
-"""mportal ps, get, cancel, rerun, delete."""
+"""mportal ps, get, cancel, hold, release, rerun, delete."""
 
 from __future__ import annotations
 
@@ -60,6 +60,52 @@ def test_get_shows_stages_and_workers(mportal, portal):
         assert part in text
 
 
+def test_get_says_each_sentence_once(mportal, portal):
+    def failed(said):
+        return [stage_json("run", "failed", failure=said), stage_json("setup", "done")]
+
+    last = attempt_json(2, stages=failed("It failed."), message="It failed.")
+    first = attempt_json(1, stages=failed("No data."), message="No data.")
+    portal.on(JOB, ok(ended_job("FAILED", message="It failed.")))
+    portal.on(f"{JOB}/attempts", page([last, first]))
+    text = mportal("get", "42").stdout
+    assert (text.count("It failed."), text.count("No data.")) == (1, 1)
+
+
+def test_get_shows_what_a_stage_knows_beyond_the_job(mportal, portal):
+    stage = stage_json("workers", "failed", failure="Rank 1 at 10.0.0.2:22222 never listened.")
+    portal.on(JOB, ok(ended_job("FAILED", message="A worker never listened.")))
+    portal.on(f"{JOB}/attempts", page([attempt_json(stages=[stage])]))
+    assert "Rank 1 at 10.0.0.2:22222" in mportal("get", "42").stdout
+
+
+def test_get_says_why_a_held_job_waits_and_what_to_do(mportal, portal):
+    portal.on(JOB, ok(job_json(wait_message="Held by alice.", hint="Release it.")))
+    portal.on(f"{JOB}/attempts", page([]))
+    text = mportal("get", "42").stdout
+    assert "Why         Held by alice.\nWhat to do  Release it.\n" in text
+
+
+def test_events_tells_the_history_in_order(mportal, portal):
+    def change(number, **fields):
+        empty = dict.fromkeys(("verb", "old_status", "new_status", "reason", "message"), "")
+        at = f"2026-03-01T12:00:0{number}Z"
+        who = {"actor": "", "source": "", "attempt": None}
+        return {"id": number, "at": at, "kind": "note", **empty, **who, **fields}
+
+    held = change(1, verb="hold", message="Held by alice.", actor="alice", source="10.0.0.9")
+    moved = change(2, old_status="QUEUED", new_status="RUNNING")
+    note = change(3, verb="evidence", message="Traceback\nValueError")
+    portal.on(f"{JOB}/events", page([held, moved], next=2), page([note]))
+    lines = [" ".join(line.split()) for line in mportal("events", "42").stdout.splitlines()]
+    assert lines[1:] == [
+        "2026-03-01 12:00:01 hold: Held by alice. alice from 10.0.0.9",
+        "2026-03-01 12:00:02 QUEUED -> RUNNING",
+        "2026-03-01 12:00:03 evidence: Traceback",
+    ]
+    assert [dict(r.url.params)["after"] for r in portal.seen(f"{JOB}/events")] == ["0", "2"]
+
+
 def test_get_as_json_is_the_job_alone(mportal, portal):
     portal.on(JOB, ok(job_json(spec={"run": "x"})))
     assert json.loads(mportal("get", "42", "-o", "json").stdout)["spec"] == {"run": "x"}
@@ -78,6 +124,24 @@ def test_what_the_portal_refuses_is_said_in_its_words(mportal, portal):
     result = mportal("cancel", "42")
     assert result.exit_code == 125
     assert result.stderr == "Error: Job 42 has already ended (FAILED).\n"
+
+
+def test_hold_and_release_say_how_each_job_is_now(mportal, portal):
+    held = job_json(wait_reason="HELD", wait_message="Held by alice.")
+    portal.on("POST /projects/rl/jobs/42/actions/hold", ok(held))
+    portal.on("POST /projects/rl/jobs/42/actions/release", ok(job_json()))
+    assert mportal("hold", "42").stdout == "Job 42: Held by alice.\n"
+    assert mportal("release", "42").stdout == "Job 42: Queued, not held\n"
+
+
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release"])
+def test_one_job_that_is_refused_does_not_keep_the_others_from_it(mportal, portal, verb):
+    portal.on(f"POST /projects/rl/jobs/1/actions/{verb}", problem(404, "not_found", "No job 1."))
+    portal.on(f"POST /projects/rl/jobs/2/actions/{verb}", ok(job_json(id=2)))
+    result = mportal(verb, "1", "2")
+    assert result.stderr == "Error: No job 1.\n"
+    assert result.stdout.startswith("Job 2: ")
+    assert result.exit_code == 125
 
 
 def test_rerun_is_a_new_job(mportal, portal):

@@ -42,6 +42,32 @@ def test_submit_says_where_the_job_can_be_seen(mportal, portal, spec):
     assert portal.seen(JOBS)[0].content.decode() == spec.read_text()
 
 
+def test_the_file_may_stand_alone_as_with_other_tools(mportal, portal, spec):
+    portal.on(JOBS, ok(job_json(), 201))
+    assert mportal("submit", "-q", str(spec)).stdout == "42\n"
+    assert mportal("submit", "-q", "-", input="run: echo\n").stdout == "42\n"
+
+
+def test_no_file_or_two_are_a_mistake_that_says_what_is_meant(mportal, portal, spec):
+    none = mportal("submit")
+    assert (none.exit_code, "mportal submit job.yaml" in none.stderr) == (2, True)
+    two = mportal("submit", str(spec), "-f", str(spec))
+    assert (two.exit_code, "one job at a time" in two.stderr) == (2, True)
+    missing = mportal("submit", "nowhere.yaml")
+    assert (missing.exit_code, "nowhere.yaml" in missing.stderr) == (2, True)
+    assert portal.requests == []
+
+
+def test_a_job_can_be_submitted_held(mportal, portal, spec):
+    portal.on(JOBS, ok(job_json(wait_reason="HELD", wait_message="Held by alice."), 201))
+    result = mportal("submit", "--hold", str(spec))
+    assert sent(portal)["portal"] == {"hold": True}
+    assert portal.seen(JOBS)[0].content.startswith(b"# my job\n")
+    assert result.stdout.startswith("Job 42 (hello): ")
+    assert mportal("run", "-d", "--hold", "true").exit_code == 0
+    assert sent(portal)["portal"] == {"hold": True}
+
+
 def test_quiet_prints_the_id_alone(mportal, portal, spec):
     portal.on(JOBS, ok(job_json(), 201))
     assert mportal("submit", "-q", "-f", str(spec)).stdout == "42\n"

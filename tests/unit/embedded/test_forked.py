@@ -74,3 +74,21 @@ def test_waiting_for_a_fork_that_goes_on_times_out():
     fork.send_signal(signal.SIGKILL)
     assert fork.wait() == -signal.SIGKILL
     fork.send_signal(signal.SIGKILL)
+
+
+def test_a_log_on_a_full_disk_ends_the_fork_all_the_same(tmp_path):
+    """It must never go on in its parent's code."""
+    program = """
+import sys
+from pathlib import Path
+from monarch_portal.embedded import forked
+try:
+    forked.fork("web", lambda: print("no room for this"), Path("/dev/full")).wait()
+except OSError:
+    Path(sys.argv[1]).touch()
+"""
+    went_on = tmp_path / "went-on"
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    argv = [sys.executable, "-c", program, str(went_on)]
+    subprocess.run(argv, env=buffered, check=True, timeout=20)
+    assert not went_on.exists()

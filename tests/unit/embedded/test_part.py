@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 
 import pytest
@@ -88,6 +89,16 @@ def test_a_part_that_ran_long_has_recovered(clock):
     assert part.look()
 
 
+def test_a_part_that_is_killed_every_twenty_seconds_is_back_at_once_each_time(clock):
+    part, processes = started_part()
+    for _ in range(12):
+        clock[0] += 20
+        processes[-1].code = -9
+        part.look()
+        clock[0] += parts.FIRST_DELAY_S
+        assert part.look()
+
+
 def test_a_server_that_does_not_start_is_tried_again_later(clock):
     def refuse() -> FakeProcess:
         raise ServerStartError("no")
@@ -97,6 +108,20 @@ def test_a_server_that_does_not_start_is_tried_again_later(clock):
     assert part.failures == 1
     assert not part.look()
     assert part.failures == 1
+
+
+def test_a_full_disk_does_not_end_the_supervisor(clock):
+    full = [OSError(errno.ENOSPC, "No space left on device")]
+
+    def start() -> FakeProcess:
+        if full:
+            raise full.pop()
+        return FakeProcess()
+
+    part = Part("postgres", start)
+    assert not part.look()
+    clock[0] += parts.FIRST_DELAY_S
+    assert part.look()
 
 
 def test_ending_sends_the_parts_own_signal(clock):

@@ -7,6 +7,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+import uvicorn
+
+from monarch_portal.embedded import roles
 from tests.portal_process import CHECKOUT
 
 PROGRAM = """
@@ -39,3 +43,18 @@ def test_before_the_forks_there_is_no_thread_no_connection_and_no_monarch(tmp_pa
         check=True,
     )
     assert json.loads(done.stdout) == {"threads": 1, "connected": False, "modules": []}
+
+
+@pytest.mark.parametrize(("allowed", "believed"), [(None, False), ("", False), ("10.0.0.7", True)])
+def test_web_believes_what_proxies_say_of_addresses_only_when_they_are_named(
+    monkeypatch, allowed, believed
+):
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    if allowed is not None:
+        monkeypatch.setenv("FORWARDED_ALLOW_IPS", allowed)
+    served: list[uvicorn.Config] = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, **_: served.append(server.config))
+    roles.web(None)
+    assert [config.proxy_headers for config in served] == [believed]
+    if believed:
+        assert served[0].forwarded_allow_ips == allowed

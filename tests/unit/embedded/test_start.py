@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +69,17 @@ def test_a_log_that_grew_too_large_keeps_one_older_part(tmp_path):
         writer.write("new\n")
     assert log.read_text() == "new\n"
     assert (tmp_path / "web.log.1").read_text() == "old\n"
+
+
+def test_a_log_that_cannot_be_kept_on_a_full_disk_is_cut_all_the_same(tmp_path, monkeypatch):
+    def full(_source: Path, target: Path) -> None:
+        target.write_text("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(log_files.shutil, "copy2", full)
+    (tmp_path / "web.log").write_text("much\n")
+    log_files.bound_logs(tmp_path, largest=3)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("web.log", "")]
 
 
 def test_anybody_but_root_runs_servers_as_themselves(monkeypatch, tmp_path):

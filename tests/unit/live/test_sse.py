@@ -14,8 +14,9 @@ def test_an_event_has_name_id_and_data() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_data_can_end_an_event_or_forge_another(data: str) -> None:
-    raw = sse.opening() + sse.event("row", data, "1:1") + sse.comment("beat") + sse.event("end", "")
-    first, last = read_events([raw])
+    raw = sse.opening() + sse.event("row", data, "1:1") + sse.beat() + sse.event("end", "")
+    first, beat, last = read_events([raw])
     normal = data.replace("\r\n", "\n").replace("\r", "\n")
     assert first == ServerSentEvent("row", normal, "1:1")
+    assert beat == ServerSentEvent("beat", "", "1:1")
     assert last == ServerSentEvent("end", "", "1:1")

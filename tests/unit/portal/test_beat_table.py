@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import get_args
 
 from jobs import tasks, wakeups
+from monarch_portal.beat import steady_now
 from monarch_portal.celery import app
 
 
@@ -18,6 +20,13 @@ def test_every_reconciler_that_gets_hints_also_gets_ticks():
     assert {f"jobs.{name}" for name in get_args(wakeups.Reconciler)} <= set(app.conf.beat_schedule)
 
 
-def test_a_tick_expires_before_the_next_so_that_no_backlog_grows():
+def test_no_tick_carries_a_time_that_a_workers_clock_would_have_to_agree_with():
     for entry in app.conf.beat_schedule.values():
-        assert entry["options"]["expires"] <= entry["schedule"]
+        assert not {"expires", "eta", "countdown"} & entry.get("options", {}).keys()
+
+
+def test_ticks_go_on_when_somebody_sets_the_clock(time_machine):
+    entry = app.conf.beat_schedule["jobs.queue"]["schedule"]
+    before = steady_now()
+    time_machine.move_to(datetime.now(timezone.utc) - timedelta(minutes=5))
+    assert entry.is_due(before - timedelta(seconds=2)).is_due

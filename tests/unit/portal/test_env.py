@@ -57,7 +57,7 @@ def test_a_secrets_file_that_is_missing_is_named(monkeypatch, tmp_path):
 def test_a_database_url_becomes_djangos_settings():
     found = env.database_from_url("postgresql://me:p%40ss@db:5433/portal?sslmode=require")
     assert found == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "monarch_portal.postgresql",
         "NAME": "portal",
         "USER": "me",
         "PASSWORD": "p@ss",

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-PROMISED = {"setup", "run", "stop", "demo", "test", "lint", "types", "features", "bench", "reset"}
+PROMISED = {
+    "setup",
+    "run",
+    "stop",
+    "demo",
+    "test",
+    "lint",
+    "types",
+    "features",
+    "bench",
+    "reset",
+    "browsers",
+}
 
 
 def test_make_alone_lists_the_targets():
@@ -21,7 +33,9 @@ def test_make_alone_lists_the_targets():
     assert listed >= PROMISED
 
 
-@pytest.mark.parametrize("script", ["deploy/make-environment", "deploy/demo", ".ci/run"])
+@pytest.mark.parametrize(
+    "script", ["deploy/make-environment", "deploy/demo", "deploy/install-browser", ".ci/run"]
+)
 def test_a_script_can_be_run_and_has_no_syntax_error(script):
     path = ROOT / script
     assert os.access(path, os.X_OK)

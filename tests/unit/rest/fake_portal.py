@@ -12,6 +12,7 @@ from monarch_client.rest.client import PortalClient
 
 Answer = httpx.Response | Exception | Callable[[httpx.Request], httpx.Response]
 
+_JSON = {"Content-Type": "application/json"}
 MOMENT = "2026-03-01T12:00:00Z"
 
 
@@ -56,7 +57,8 @@ def _name(request: httpx.Request) -> str:
 
 
 def ok(body: Any, status: int = 200) -> Callable[[httpx.Request], httpx.Response]:
-    return lambda request: httpx.Response(status, json=body)
+    content = json.dumps(body)
+    return lambda request: httpx.Response(status, content=content, headers=_JSON)
 
 
 def page(rows: Iterable[Any], **more: Any) -> Callable[[httpx.Request], httpx.Response]:
@@ -93,6 +95,7 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "project": "rl",
         "name": "hello",
         "kind": "plain",
+        "kind_label": "Job",
         "status": "QUEUED",
         "status_label": "Queued",
         "wait_reason": "",
@@ -114,6 +117,8 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "attempt_count": 0,
         "is_final": False,
         "can_cancel": True,
+        "can_hold": True,
+        "can_release": False,
         "can_rerun": True,
         "can_delete": False,
         "url": "http://portal/rl/jobs/42",

@@ -125,6 +125,14 @@ def test_an_address_that_is_none_is_not_tried_twice(portal):
     assert len(portal.requests) == 1
 
 
+def test_a_portal_whose_database_is_away_is_asked_again(portal):
+    away = problem(503, "database_unavailable")
+    away.headers["Retry-After"] = "2"
+    portal.on("GET /projects", away, page([]))
+    portal.client().projects()
+    assert len(portal.requests) == 2
+
+
 def test_an_error_of_the_portals_own_is_not_repeated(portal):
     portal.on(f"GET {JOBS}/42", problem(503, "backend_unavailable"))
     with pytest.raises(RefusedError) as caught:

@@ -113,6 +113,15 @@ def test_a_polled_log_begins_at_its_tail_as_well(portal):
     ]
 
 
+@pytest.mark.parametrize(("status", "code"), [(429, "too_many_streams"), (503, "portal_busy")])
+def test_where_there_is_no_place_for_a_stream_the_log_is_polled(portal, status, code):
+    portal.on(STREAM, problem(status, code))
+    portal.on(JOB, ok(ended_job()))
+    portal.on(LOGS, page([line_json(1, "a")]))
+    assert texts(follow(portal)) == ["a"]
+    assert len(portal.seen(STREAM)) == 3
+
+
 def test_a_job_that_does_not_exist_is_an_error_at_once(portal):
     portal.on(STREAM, problem(404, "not_found", "There is no job 42."))
     with pytest.raises(MissingError):

@@ -158,6 +158,22 @@ def test_the_end_waits_for_every_node_and_is_told_once(plain: Table) -> None:
     assert json.loads(plain.folder.verdict.read_text())["exit_code"] == 4
 
 
+def test_an_attempt_that_counts_as_over_has_its_last_frame_in_the_journal(
+    plain: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(point: str) -> None:
+        assert point != "runner.verdict", "killed here"
+
+    monkeypatch.setattr("monarch_client.runner.attempt.reach", die)
+    plain.all_tell(setup=0)
+    plain.all_tell(run=0)
+    with pytest.raises(AssertionError, match="killed here"):
+        plain.all_tell(ended=True)
+    # The runner after it would say nothing more where it finds a verdict.
+    assert plain.end["reason"] == "COMPLETED"
+    assert not plain.folder.verdict.exists()
+
+
 def test_a_plain_job_is_complete_when_all_ranks_are(plain: Table) -> None:
     running(plain).tell(2, run=0)
     plain.tell(0, run=0)

@@ -262,3 +262,26 @@ def test_with_tls_nobody_speaks_without_a_leaf_of_the_attempt(
     assert b"goal" in say(with_leaf_of(AUTHORITY), known)
     assert say(without_tls, known) == b""
     assert say(with_leaf_of(make_authority("another attempt")), known) == b""
+
+
+def test_a_full_disk_at_rank_0_loses_no_peer_and_no_frame(
+    make_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The peer keeps its frames, calmly, and goes on being heard."""
+    pair = make_pair(timeouts={"setup_s": 20, "peer_silence_s": 1})
+    offered: list[int] = []
+    real_offer = pair.head.journal.offer
+
+    def offer(rank: int, last: int, lines: list[bytes]) -> bool:
+        offered.append(last)
+        return len(offered) > 8 and real_offer(rank, last, lines)
+
+    monkeypatch.setattr(pair.head.journal, "offer", offer)
+    pair.open()
+    peer = pair.side(1)
+    link = pair.link(peer)
+    peer.recorder.write_lines("stdout", [Piece("kept")] * 3)
+    link.update(NodeState(ended=True))
+    assert pair.delivered.wait(20)
+    assert [frame["text"] for frame in pair.frames(1)] == ["kept"] * 3
+    assert pair.watcher.silent == []

@@ -100,22 +100,6 @@ def test_the_reader_is_woken_by_a_line_and_by_the_end(tmp_path: Path) -> None:
     assert journal.wait(30)
 
 
-def test_a_full_disk_holds_the_writer_until_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("monarch_client.runner.journal._FULL_DISK_RETRY_S", 0.01)
-    journal = Journal(tmp_path)
-    real_write, failures = journal._write, [False, False]
-
-    def write(data: bytes) -> bool:
-        return failures.pop() if failures else real_write(data)
-
-    monkeypatch.setattr(journal, "_write", write)
-    recorded(journal, 2)
-    assert failures == []
-    assert numbers(journal.peek(10_000)) == [1, 2]
-
-
 def test_numbers_of_a_rank_have_no_holes_across_batches(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     recorder = Recorder(journal, 3)

@@ -68,6 +68,11 @@ def test_an_exception_is_reported_and_still_printed(tmp_path: Path) -> None:
     [
         ("raise ActorError(TEXT)", "user", "ValueError: bad number 7 (in an actor)"),
         ("raise SupervisionError(FAULT)", "user", "ValueError: bad init (in an actor)"),
+        (
+            "raise RuntimeError('error spawning actor mesh: statuses: Failed(' + FAULT + ')')",
+            "user",
+            "ValueError: bad init (in an actor)",
+        ),
         ("raise SupervisionError('no status')", "monarch", "SupervisionError: no status"),
         ("raise ValueError('x') from SupervisionError('gone')", "monarch", "ValueError: x"),
         ("raise RuntimeError('mine') from ActorError(TEXT)", "user", "RuntimeError: mine"),

@@ -4,5 +4,6 @@ import "./menus.js";
 import "./dialogs.js";
 import "./copy.js";
 import "./times.js";
+import "./connection.js";
 import "./live.js";
 import "./forms.js";

@@ -8,6 +8,23 @@ document.addEventListener("click", (event) => {
   if (event.target.matches("dialog") && outside(event.target, event)) event.target.close();
 });
 
+// A form that asks first: data-asks is the question, data-tells what it means, data-yes the answer.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("[data-asks]");
+  if (!form || form.dataset.sure) return;
+  event.preventDefault();
+  const dialog = document.getElementById("ask-dialog");
+  document.getElementById("ask-title").textContent = form.dataset.asks;
+  document.getElementById("ask-words").textContent = form.dataset.tells;
+  const yes = document.getElementById("ask-yes");
+  yes.textContent = form.dataset.yes;
+  yes.onclick = () => {
+    form.dataset.sure = "yes";
+    form.requestSubmit();
+  };
+  dialog.showModal();
+});
+
 function outside(dialog, event) {
   const box = dialog.getBoundingClientRect();
   const across = event.clientX < box.left || event.clientX > box.right;

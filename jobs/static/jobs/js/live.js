@@ -1,13 +1,13 @@
 // Keeps the parts inside [data-live] as the server has them now. Hints come over one stream
 // (data-stream); without one, or while it is lost, the parts are asked for every few seconds.
+import { report } from "./connection.js";
 import { morphParts } from "./morph.js";
+import { Stream } from "./stream.js";
 
 const POLL_MS = 5000;
 const SETTLE_MS = 150;
-const RETRY_MS = 3000;
 const HIDDEN_MS = 20000;
 
-let source = null;
 let timer = 0;
 let asked = null;
 
@@ -22,6 +22,11 @@ function say(state, words) {
   sign.textContent = words;
 }
 
+function tellLost() {
+  say("lost", "Connection lost, trying again");
+  report("live", true);
+}
+
 // Asks for the parts now. A newer question makes an older answer worthless.
 export async function refresh() {
   const url = place()?.dataset.live;
@@ -32,9 +37,12 @@ export async function refresh() {
     const response = await fetch(url, { signal: asked.signal, redirect: "manual" });
     // Signed out, or the thing is gone: the page itself says so best.
     if (response.type === "opaqueredirect" || response.status === 404) return location.reload();
-    if (response.ok && place()?.dataset.live === url) morphParts(await response.text());
+    if (!response.ok) return tellLost();
+    const parts = await response.text();
+    if (place()?.dataset.live === url) morphParts(parts);
+    report("live", false);
   } catch (error) {
-    if (error.name !== "AbortError") say("lost", "Connection lost, trying again");
+    if (error.name !== "AbortError") tellLost();
   }
 }
 
@@ -44,35 +52,25 @@ export function refreshSoon() {
   timer = setTimeout(refresh, SETTLE_MS);
 }
 
-function connect() {
-  const url = place()?.dataset.stream;
-  if (!url || source) return;
-  source = new EventSource(url);
-  source.onopen = () => {
-    say("on", "Live");
+const stream = new Stream(() => place().dataset.stream, {
+  state(state) {
+    // Whether only the stream is lost, or the portal, is what asking tells.
     refreshSoon();
-  };
-  source.addEventListener("changed", refreshSoon);
-  source.onerror = () => {
-    say("lost", "Connection lost, trying again");
-    // The browser retries by itself unless the answer was an error.
-    if (source.readyState === EventSource.CLOSED) {
-      disconnect();
-      setTimeout(connect, RETRY_MS);
-    }
-  };
-}
+    if (state === "lost") tellLost();
+    else say("on", "Live");
+  },
+  events: { changed: refreshSoon },
+});
 
-function disconnect() {
-  source?.close();
-  source = null;
+function connect() {
+  if (place()?.dataset.stream && !stream.isWanted) stream.open();
 }
 
 // A tab that nobody sees holds no connection: browsers allow six for a whole portal.
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
-  if (document.hidden) hiding = setTimeout(disconnect, HIDDEN_MS);
+  if (document.hidden) hiding = setTimeout(() => stream.close(), HIDDEN_MS);
   else {
     refreshSoon();
     connect();
@@ -80,7 +78,7 @@ document.addEventListener("visibilitychange", () => {
 });
 
 setInterval(() => {
-  const healthy = source?.readyState === EventSource.OPEN;
+  const healthy = stream.source?.readyState === EventSource.OPEN;
   if (place() && !document.hidden && !healthy && !("quiet" in place().dataset)) refresh();
 }, POLL_MS);
 

@@ -1,11 +1,14 @@
 // The log of the job page: wires the window of lines to its source and to the bar above it.
+import { report } from "./connection.js";
 import { refreshSoon } from "./live.js";
 import { bindBar } from "./log/bar.js";
 import { LogSource } from "./log/source.js";
 import { LogWindow } from "./log/window.js";
+import { forgetSent } from "./submit/draft.js";
 
 const PAGE = 1000;
 const CONTEXT = 200;
+const START = "0:0";
 const panel = document.querySelector("[data-log]");
 const page = document.getElementById("job-page");
 const parts = {
@@ -38,6 +41,7 @@ function showConnection(state) {
   const words = { live: "Live", lost: "Connection lost, trying again", ended: "Log complete" };
   parts.state.dataset.state = state;
   parts.state.textContent = words[state];
+  report("log", state === "lost");
   // While the stream tells of changes, nobody needs to ask for them.
   if (state === "lost") delete page.dataset.quiet;
   else page.dataset.quiet = "";
@@ -57,7 +61,7 @@ async function start() {
   source.close();
   const { results, previous } = await source.page({ before: "end", limit: PAGE });
   view.replace(results, { attached: true, reachesStart: !previous });
-  source.open(results.length ? placeOf(results.at(-1)) : null);
+  source.open(results.length ? placeOf(results.at(-1)) : START);
 }
 
 // The page around the line that the address names; the reader goes on from there.
@@ -65,6 +69,7 @@ async function startAt(place) {
   const [attempt, line] = place;
   const after = `${attempt}:${Math.max(0, line - CONTEXT)}`;
   const { results, next } = await source.page({ after, limit: PAGE });
+  if (!results.length) return start();
   const reachesStart = line <= CONTEXT && attempt === 1;
   view.replace(results, { attached: !next, reachesStart });
   view.stopFollowing();
@@ -128,7 +133,7 @@ let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);
   if (document.hidden) hiding = setTimeout(() => source.close(), 20000);
-  else if (!source.stream) source.open();
+  else if (!source.stream.isWanted) source.resume();
 });
 
 parts.earlier.addEventListener("click", loadEarlier);
@@ -138,5 +143,6 @@ addEventListener("hashchange", () => {
   if (place && !document.querySelector(location.hash)) begin(() => startAt(place));
   else mark();
 });
+forgetSent();
 const place = namedPlace();
 begin(place ? () => startAt(place) : start);

@@ -1,4 +1,5 @@
 // The submit page: editor, checking while one types, examples, guided form, upload.
+import { bindDraft } from "./submit/draft.js";
 import { bindEditor } from "./submit/editor.js";
 import { bindGuidedForm } from "./submit/guided.js";
 import { bindUpload } from "./submit/upload.js";
@@ -6,6 +7,7 @@ import { bindValidation } from "./submit/validate.js";
 
 const form = document.getElementById("submit-form");
 const editor = bindEditor(document.getElementById("source"), document.getElementById("gutter"));
+bindDraft(form, editor);
 bindValidation(form, editor);
 bindGuidedForm(document.getElementById("guided"), editor);
 bindUpload(document.querySelector("[data-upload]"), editor);

@@ -1,6 +1,6 @@
 // Where lines come from: pages of earlier ones over REST, new ones over one stream that takes up
 // where it broke off.
-const RETRY_MS = [500, 1000, 2000, 5000, 10000];
+import { Stream } from "../stream.js";
 
 export class LogSource {
   // `on` has lines(list), job(), end(), state(name).
@@ -8,8 +8,18 @@ export class LogSource {
     Object.assign(this, { base, attempt, on });
     this.rank = "";
     this.newest = null;
-    this.failures = 0;
     this.ended = false;
+    this.stream = new Stream(() => `${base}/stream?${this.#query(this.#from())}`, {
+      state: on.state,
+      events: {
+        line: (event) => {
+          this.newest = event.lastEventId || this.newest;
+          on.lines(JSON.parse(event.data));
+        },
+        job: () => on.job(),
+        end: () => this.#end(),
+      },
+    });
   }
 
   // The newest lines, those before `before`, or those around a line: in order.
@@ -20,41 +30,29 @@ export class LogSource {
     return response.json();
   }
 
-  // Lines after `place` from now on. A second call starts over from there.
+  // Lines after `place` from now on; without a place those that are not written yet.
   open(place) {
-    this.close();
-    if (place) this.newest = place;
-    if (this.ended) return;
-    this.stream = new EventSource(`${this.base}/stream?${this.#query({ after: this.newest })}`);
-    this.stream.onopen = () => {
-      this.failures = 0;
-      this.on.state("live");
-    };
-    this.stream.addEventListener("line", (event) => {
-      this.newest = event.lastEventId || this.newest;
-      this.on.lines(JSON.parse(event.data));
-    });
-    this.stream.addEventListener("job", () => this.on.job());
-    this.stream.addEventListener("end", () => {
-      this.ended = true;
-      this.close();
-      this.on.end();
-    });
-    this.stream.onerror = () => this.#broke();
+    this.newest = place ?? null;
+    this.resume();
+  }
+
+  // Goes on behind the last line seen.
+  resume() {
+    if (!this.ended) this.stream.open();
   }
 
   close() {
-    clearTimeout(this.retry);
-    this.stream?.close();
-    this.stream = null;
+    this.stream.close();
   }
 
-  // The browser's own retry would ask with the first address; ours names the last line seen.
-  #broke() {
+  #end() {
+    this.ended = true;
     this.close();
-    this.on.state("lost");
-    const wait = RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)];
-    this.retry = setTimeout(() => this.open(), wait);
+    this.on.end();
+  }
+
+  #from() {
+    return this.newest ? { after: this.newest } : { tail: 0 };
   }
 
   #query(parameters) {

@@ -1,11 +1,19 @@
 // Sends what stands in the editor to be checked, a moment after the last key, and lists what is
 // wrong. The server checks again on submit: this only tells earlier.
 const PAUSE_MS = 350;
+const RETRY_MS = 3000;
 
 function element(tag, className, text) {
   const made = document.createElement(tag);
   if (className) made.className = className;
   if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// A sentence with what stands in backquotes set as code.
+function codeSpans(text) {
+  const made = element("span");
+  text.split(/`([^`\n]+)`/).forEach((part, i) => made.append(i % 2 ? element("code", "", part) : part));
   return made;
 }
 
@@ -16,7 +24,7 @@ function problem(error) {
   button.dataset.line = error.line ?? "";
   button.append(
     element("span", "line", error.line ? `Line ${error.line}` : error.path || "Job"),
-    element("span", "", error.message),
+    codeSpans(error.message),
   );
   if (error.suggestion && !error.message.includes(error.suggestion)) {
     const tip = element("span", "tip", "Did you mean ");
@@ -68,7 +76,11 @@ export function bindValidation(form, editor) {
       editor.markBad(answer.errors.map((error) => error.line).filter(Boolean));
     } catch (error) {
       if (error.name === "AbortError") return;
+      // "Failed to fetch" says nothing to somebody whose train is in a tunnel.
+      if (error instanceof TypeError) error.message = "the portal can't be reached. It is tried again.";
       verdict.replaceChildren(element("span", "muted", `Could not be checked now: ${error.message}`));
+      clearTimeout(timer);
+      timer = setTimeout(check, RETRY_MS);
     }
   }
 

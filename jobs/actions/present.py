@@ -1,0 +1,23 @@
+"""A job that was read a moment ago, as it is now: somebody may have deleted it meanwhile."""
+
+from __future__ import annotations
+
+from jobs.errors import NotFoundError
+from jobs.models import Job
+
+
+def read_again(job: Job) -> None:
+    """Bring `job` up to date. NotFoundError: it has been deleted."""
+    try:
+        job.refresh_from_db()
+    except Job.DoesNotExist as error:
+        raise NotFoundError from error
+
+
+def keep(job: Job) -> None:
+    """See to it that nobody deletes `job` before this transaction ends.
+
+    NotFoundError: somebody has. Moves and deletions wait; what only refers to the job does not.
+    """
+    if not Job.objects.select_for_update(no_key=True).filter(pk=job.pk).exists():
+        raise NotFoundError

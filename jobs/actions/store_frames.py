@@ -1,0 +1,60 @@
+"""Frames that the portal has fetched itself, from a disk or by a carrier: stored like others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from jobs.actions.ingest_frames import ingest_frames
+from jobs.attempt_tokens import attempt_token
+from jobs.errors import InvalidFrameError, PortalError
+from jobs.models import Attempt
+
+log = logging.getLogger(__name__)
+
+_BATCH_BYTES = 512 * 1024
+
+
+def batches(frames: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """`frames` in runs that can be stored at once."""
+    batch: list[bytes] = []
+    size = 0
+    for frame in frames:
+        batch.append(frame.rstrip(b"\n"))
+        size += len(frame)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def store_batch(attempt: Attempt, batch: list[bytes]) -> None:
+    """Store what nobody has acknowledged yet; frames known already are skipped.
+
+    A frame cut in half by a crash costs itself, not those around it: the verdict may be among them.
+    """
+    try:
+        _store(attempt, batch)
+    except InvalidFrameError:
+        for frame in batch:
+            _store_alone(attempt, frame)
+    except PortalError as error:
+        _warn(attempt, error)
+
+
+def _store_alone(attempt: Attempt, frame: bytes) -> None:
+    try:
+        _store(attempt, [frame])
+    except PortalError as error:
+        _warn(attempt, error)
+
+
+def _store(attempt: Attempt, batch: list[bytes]) -> None:
+    token = attempt_token(attempt.job_id, attempt.number)
+    ingest_frames(attempt.pk, token, b"\n".join(batch))
+
+
+def _warn(attempt: Attempt, error: PortalError) -> None:
+    context = {"action": "store_frames", "attempt": attempt.pk}
+    log.warning("frames not stored: %s", error, extra=context)

@@ -1,0 +1,121 @@
+"""The addresses that plain functions answer, told to OpenAPI as if views of DRF did.
+
+Streams, downloads and the runner's door need no DRF; whoever reads the description, or tests the
+API by it, needs them all. Nothing here ever answers a request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.plumbing import build_bearer_security_scheme_object
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.base import PortalView
+from jobs.api.log_inputs import DownloadQuery, StreamQuery
+from jobs.api.schema import problems
+
+Endpoint = tuple[str, str, str, Any]
+
+
+class AckedSerializer(serializers.Serializer[Any]):
+    """The highest stored number of each rank."""
+
+    acked = serializers.DictField(child=serializers.IntegerField())
+
+
+class AttemptTokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer mpa_...`, checked by the action that takes the frames."""
+
+
+class AttemptTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the description names attempts' tokens."""
+
+    target_class = AttemptTokenAuthentication
+    name = "attempt_token"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        """A bearer token in the Authorization header."""
+        return build_bearer_security_scheme_object("Authorization", "Bearer", "mpa_...")
+
+
+class LogStream(PortalView):
+    """`/projects/{slug}/jobs/{id}/logs/stream`."""
+
+    tag = "logs"
+
+    @extend_schema(
+        operation_id="log_stream",
+        parameters=[
+            StreamQuery,
+            OpenApiParameter(
+                "Last-Event-ID",
+                OpenApiTypes.STR,
+                OpenApiParameter.HEADER,
+                description="The id of the last event seen; goes before `after` and `tail`.",
+            ),
+        ],
+        responses={
+            (200, "text/event-stream"): OpenApiTypes.STR,
+            **problems(400, 401, 404, 429, 503),
+        },
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """Lines and changes as server-sent events, until the job has ended."""
+        raise NotImplementedError
+
+
+class LogDownload(PortalView):
+    """`/projects/{slug}/jobs/{id}/logs/download`."""
+
+    tag = "logs"
+
+    @extend_schema(
+        operation_id="log_download",
+        parameters=[DownloadQuery],
+        responses={(200, "text/plain"): OpenApiTypes.STR, **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """The whole log as text, as it is by now."""
+        raise NotImplementedError
+
+
+class Frames(PortalView):
+    """`/attempts/{id}/frames`."""
+
+    tag = "attempts"
+    authentication_classes: Any = (AttemptTokenAuthentication,)
+
+    @extend_schema(
+        operation_id="frames_push",
+        request={"application/x-ndjson": OpenApiTypes.BINARY},
+        responses={200: AckedSerializer, **problems(400, 401, 403, 404, 410, 413)},
+    )
+    def post(self, request: Request, attempt_id: int) -> Response:
+        """For runners: what they tell of their attempt, one JSON object a line."""
+        raise NotImplementedError
+
+
+_JOB = "/api/v1/projects/<slug:slug>/jobs/<int:job_id>"
+_OF_FUNCTIONS: tuple[tuple[str, str, type[PortalView]], ...] = (
+    (f"{_JOB}/logs/stream", "GET", LogStream),
+    (f"{_JOB}/logs/download", "GET", LogDownload),
+    ("/api/v1/attempts/<int:attempt_id>/frames", "POST", Frames),
+)
+
+
+def with_functions(endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+    """The endpoints that drf-spectacular found, and these."""
+    return [*endpoints, *(_endpoint(*each) for each in _OF_FUNCTIONS)]
+
+
+def _endpoint(route: str, method: str, view: type[PortalView]) -> Endpoint:
+    return re.sub(r"<\w+:(\w+)>", r"{\1}", route), route, method, view.as_view()

@@ -1,0 +1,71 @@
+"""Leases on attempts: of any number of followers one reads an attempt's frames.
+
+Times are the database's alone: each is read and written inside one statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db import connection
+
+# Renewed at every look (`loop.LOOK_S`), so a follower has missed two when it expires; another sees
+# that within a look, which leaves three of the ten seconds in which the lines are to go on.
+LEASE_S = 5.0
+
+# Machines that are there, an attempt that has no verdict, and nobody at it.
+_FREE = """
+SELECT attempt.id FROM jobs_attempt AS attempt
+JOIN jobs_cluster AS cluster ON cluster.id = attempt.cluster_id
+LEFT JOIN jobs_followlease AS lease ON lease.attempt_id = attempt.id
+WHERE attempt.ended_at IS NULL AND cluster.backend_name = ANY(%s) AND cluster.status = 'UP'
+AND attempt.id <> ALL(%s)
+AND (lease.attempt_id IS NULL OR lease.expires_at < clock_timestamp())
+ORDER BY attempt.id LIMIT %s
+"""
+_TAKE = """
+INSERT INTO jobs_followlease (attempt_id, owner, expires_at)
+VALUES (%s, %s, clock_timestamp() + make_interval(secs => %s))
+ON CONFLICT (attempt_id) DO UPDATE SET owner = EXCLUDED.owner, expires_at = EXCLUDED.expires_at
+WHERE jobs_followlease.expires_at < clock_timestamp()
+RETURNING attempt_id
+"""
+# One that has expired may have been seen free by another already: it is not brought back.
+_RENEW = """
+UPDATE jobs_followlease SET expires_at = clock_timestamp() + make_interval(secs => %s)
+WHERE owner = %s AND attempt_id = ANY(%s) AND expires_at >= clock_timestamp()
+RETURNING attempt_id
+"""
+
+
+def free(
+    backend_names: Collection[str], at_most: int, *, besides: Collection[int] = ()
+) -> list[int]:
+    """Attempts that have to be followed and that nobody follows, without those in `besides`."""
+    return _ids(_FREE, [list(backend_names), list(besides), at_most])
+
+
+def take(attempt_id: int, owner: str) -> bool:
+    """Whether the attempt is `owner`'s now; of several that ask it is one's."""
+    return bool(_ids(_TAKE, [attempt_id, owner, LEASE_S]))
+
+
+def renew(attempt_ids: Collection[int], owner: str) -> set[int]:
+    """Those that are still `owner`'s, for another while."""
+    return set(_ids(_RENEW, [LEASE_S, owner, list(attempt_ids)]))
+
+
+def release(attempt_ids: Collection[int], owner: str) -> None:
+    """Let others have them at once."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM jobs_followlease WHERE owner = %s AND attempt_id = ANY(%s)",
+            [owner, list(attempt_ids)],
+        )
+
+
+def _ids(statement: str, parameters: list[Any]) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return [row[0] for row in cursor.fetchall()]

@@ -1,0 +1,77 @@
+"""How many streams one process serves, in all and to one user: a flood of them is bounded.
+
+Each open stream costs memory and a look every few seconds. A place is given back when its stream
+ends, and also when the stream never began.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import RLock
+
+from django.conf import settings
+
+from jobs.errors import PortalBusyError, TooManyStreamsError
+
+
+class Places:
+    """The streams that are open now."""
+
+    def __init__(self) -> None:
+        # A place may be given back by the garbage collector, within any other call.
+        self._lock = RLock()
+        self._of_user: Counter[int] = Counter()
+        self.taken = 0
+
+    def take(self, user_id: int) -> Place:
+        """A place for one more stream of that user.
+
+        TooManyStreamsError: the user has enough. PortalBusyError: the process has.
+        """
+        with self._lock:
+            self.refuse_when_full()
+            if self._of_user[user_id] >= settings.MPORTAL_STREAMS_PER_USER:
+                raise TooManyStreamsError
+            self._of_user[user_id] += 1
+            self.taken += 1
+        return Place(self, user_id)
+
+    def refuse_when_full(self) -> None:
+        """PortalBusyError when there is no place for anybody. Costs nothing: ask this first."""
+        if self.taken >= settings.MPORTAL_STREAMS:
+            raise PortalBusyError
+
+    def give_back(self, user_id: int) -> None:
+        """One stream of that user has ended."""
+        with self._lock:
+            self.taken -= 1
+            self._of_user[user_id] -= 1
+            if not self._of_user[user_id]:
+                del self._of_user[user_id]
+
+
+class Place:
+    """Held by the body of one stream, as a context."""
+
+    def __init__(self, places: Places, user_id: int) -> None:
+        self._places: Places | None = places
+        self._user_id = user_id
+
+    def leave(self) -> None:
+        """Give the place back; a second time is nothing."""
+        places, self._places = self._places, None
+        if places is not None:
+            places.give_back(self._user_id)
+
+    def __enter__(self) -> Place:
+        """It is taken already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give it back."""
+        self.leave()
+
+    __del__ = leave
+
+
+PLACES = Places()

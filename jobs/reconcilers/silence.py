@@ -1,0 +1,107 @@
+"""Attempts of which too little is heard. The backend is asked whether their runners live."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+
+from jobs import clock
+from jobs.actions.end_attempt import close_attempt
+from jobs.actions.history import record_note
+from jobs.actions.leftovers import ingest_leftovers
+from jobs.backends import registry
+from jobs.backends.base import ClusterPhase, ClusterView, ComputeBackend, NodeView
+from jobs.errors import BackendError, FramesPostponedError
+from jobs.logs.lines import storable
+from jobs.models import Attempt, Job
+from jobs.reconcilers.away import note_away, note_no_room
+from jobs.statuses import EVIDENCE, StopReason
+
+# A runner sends something at least every 5 seconds.
+SILENT_AFTER = timedelta(seconds=12)
+_EVIDENCE_CHARS = 4000
+
+
+def look_for_runners(job: Job, attempt: Attempt) -> None:
+    """End an open attempt if a runner that has long been due to say something is dead."""
+    is_silent = _is_silent(attempt)
+    if not is_silent and not _misses_ranks(job, attempt):
+        return
+    assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
+    try:
+        backend = registry.get(job.backend_name)
+        view = backend.observe(attempt.cluster.name)
+    except BackendError as error:
+        note_away(job, attempt, error)
+        return
+    # A silent carrier proves nothing; a backend that sees the head's runner dead does.
+    if is_silent and not _head_lives(view):
+        _take_last_words(job, attempt, backend, view)
+    elif not is_silent and (node := _dead_before_it_joined(attempt, view)) is not None:
+        _end_without_a_word(job, attempt, node, has_spoken=False)
+
+
+def _is_silent(attempt: Attempt) -> bool:
+    last = attempt.last_seen_at or attempt.created_at
+    return last < clock.now() - SILENT_AFTER
+
+
+def _misses_ranks(job: Job, attempt: Attempt) -> bool:
+    """Whether some rank, although it has had the time, has not reported for the first time."""
+    if attempt.run_started_at is not None or attempt.created_at > clock.now() - SILENT_AFTER:
+        return False
+    return attempt.workers.count() < job.num_nodes
+
+
+def _head_lives(view: ClusterView) -> bool:
+    """Whether rank 0, through which everything is reported, has a runner."""
+    if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE}:
+        return False
+    return _dead_head(view) is None
+
+
+def _dead_head(view: ClusterView) -> NodeView | None:
+    """Rank 0's machine, if it is there and its runner is not."""
+    return next((node for node in view.nodes if node.rank == 0 and not node.alive), None)
+
+
+def _dead_before_it_joined(attempt: Attempt, view: ClusterView) -> NodeView | None:
+    """A machine without a runner, of which nothing was ever heard: rank 0 waits in vain."""
+    heard_of = {0, *attempt.workers.values_list("rank", flat=True)}
+    return next((node for node in view.nodes if not node.alive and node.rank not in heard_of), None)
+
+
+def _take_last_words(
+    job: Job, attempt: Attempt, backend: ComputeBackend, view: ClusterView
+) -> None:
+    try:
+        ingest_leftovers(attempt, backend)
+    except FramesPostponedError:
+        note_no_room(job, attempt)
+        return
+    attempt.refresh_from_db()
+    if attempt.ended_at is None:
+        has_spoken = attempt.contacted_at is not None
+        _end_without_a_word(job, attempt, _dead_head(view), has_spoken=has_spoken)
+
+
+@transaction.atomic
+def _end_without_a_word(
+    job: Job, attempt: Attempt, node: NodeView | None, *, has_spoken: bool
+) -> None:
+    """Close the attempt; what the runner printed outside the log is kept as evidence."""
+    printed = storable(node.detail, _EVIDENCE_CHARS) if node else ""
+    host = f"rank {node.rank}" if node else "the first host"
+    if printed and not has_spoken:
+        # It would die again at the next attempt, and the one after.
+        reason = StopReason.BACKEND
+        message = f"The runner of {host} died at the start of attempt {attempt.number}."
+        hint = "What it printed says why; most often the node's Python cannot start."
+    else:
+        reason = StopReason.WORKER_LOST
+        message = f"In attempt {attempt.number} {host} is gone without a word."
+        hint = "The machine was restarted or the runner was killed; see the last lines of the log."
+    given = close_attempt(attempt, reason, message, hint)
+    if given and printed:
+        record_note(job, printed, attempt, verb=EVIDENCE)

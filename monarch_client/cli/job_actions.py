@@ -1,0 +1,116 @@
+"""Commands that change jobs: cancel, hold, release, rerun, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import click
+
+from monarch_client.cli.exit_codes import PORTAL_TROUBLE
+from monarch_client.cli.follow import JobView
+from monarch_client.cli.jobs import job_argument, jobs_argument, project_option
+from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import complain, say
+from monarch_client.errors import RefusedError
+
+T = TypeVar("T")
+
+
+@click.command()
+@jobs_argument
+@project_option
+@pass_session
+def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
+    """End jobs. Those that wait are cancelled at once, others are stopped."""
+    slug = session.project(project)
+    for job in _each(job_ids, lambda job_id: session.client.cancel(slug, job_id)):
+        say(f"Job {job.id}: {job.status_label}")
+
+
+@click.command()
+@jobs_argument
+@project_option
+@pass_session
+def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
+    """Keep queued jobs from starting until they are released. They keep their place."""
+    slug = session.project(project)
+    for job in _each(job_ids, lambda job_id: session.client.hold(slug, job_id)):
+        say(f"Job {job.id}: {job.wait_message}")
+
+
+@click.command()
+@jobs_argument
+@project_option
+@pass_session
+def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
+    """Let held jobs take their turn."""
+    slug = session.project(project)
+    for job in _each(job_ids, lambda job_id: session.client.release(slug, job_id)):
+        say(f"Job {job.id}: {job.status_label}, not held")
+
+
+@click.command()
+@job_argument
+@project_option
+@click.option("--follow/--detach", "-f/-d", default=False, help="Show the log until it ends.")
+@output_options
+@pass_session
+@click.pass_context
+def rerun(
+    context: click.Context,
+    session: Session,
+    job_id: int,
+    project: str | None,
+    follow: bool,  # noqa: FBT001
+    output: Output,
+) -> None:
+    """Run a job again, as a new job with the same specification."""
+    job = session.client.rerun(session.project(project), job_id)
+    output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
+    if follow:
+        context.exit(JobView(session.client, job).follow())
+
+
+@click.command()
+@jobs_argument
+@project_option
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@pass_session
+def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, yes: bool) -> None:
+    """Remove ended jobs with their logs, for good."""
+    slug = session.project(project)
+    if not yes:
+        names = ", ".join(map(str, job_ids))
+        click.confirm(f"Remove job {names} with log and history?", abort=True, err=True)
+
+    def remove(job_id: int) -> int:
+        session.client.delete(slug, job_id)
+        return job_id
+
+    for job_id in _each(job_ids, remove):
+        say(f"Job {job_id}: removed")
+
+
+def _each(job_ids: Iterable[int], act: Callable[[int], T]) -> Iterator[T]:
+    """What `act` gives for each job. One that is refused does not keep the others from it."""
+    refusals = 0
+    for job_id in job_ids:
+        with _complaining() as refused:
+            yield act(job_id)
+        refusals += len(refused)
+    if refusals:
+        click.get_current_context().exit(PORTAL_TROUBLE)
+
+
+@contextmanager
+def _complaining() -> Iterator[list[RefusedError]]:
+    """Say what the portal refuses, and keep it."""
+    refused: list[RefusedError] = []
+    try:
+        yield refused
+    except RefusedError as error:
+        complain(error.message)
+        refused.append(error)

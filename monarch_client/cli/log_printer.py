@@ -1,0 +1,83 @@
+"""Printing a job's log on standard output, as it would look where the program runs, but safely."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+import click
+
+from monarch_client.cli.terminal import safe, write
+from monarch_client.rest.models import LogLine
+
+RANK_COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "bright_cyan")
+# The runner's and the portal's own remarks stand out from what the user's program prints.
+_OWN_STREAM = "portal"
+_BACK_AND_ERASE = "\r\x1b[K"
+
+
+class LogPrinter:
+    """Prints log lines; with a rank in front when the job has several.
+
+    A progress bar goes back to the begin of its line, and no further; in a pipe, where nothing can
+    be drawn over, each state of it is a line.
+    """
+
+    def __init__(self, *, many_ranks: bool) -> None:
+        self._many_ranks = many_ranks
+        self._unfinished: LogLine | None = None
+        self._over = _BACK_AND_ERASE if sys.stdout.isatty() else "\n"
+        # Of the line that is being printed: whether it has text, and is to be drawn over.
+        self._has_text = False
+        self._is_over = False
+        self.count = 0
+
+    def show(self, lines: Iterable[LogLine]) -> None:
+        """Print them at once, the pieces of a long line put together again."""
+        write("".join(self._pieces(lines)))
+
+    def finish(self) -> None:
+        """End a line whose last piece never came."""
+        write(self._break())
+
+    def _pieces(self, lines: Iterable[LogLine]) -> Iterator[str]:
+        for line in lines:
+            self.count += 1
+            begun = self._unfinished
+            if begun is None or _source(begun) != _source(line):
+                yield self._break() + self._prefix(line)
+                self._has_text = self._is_over = False
+            yield from self._text(line)
+            if not line.more:
+                yield "\n"
+            self._unfinished = line if line.more else None
+
+    def _text(self, line: LogLine) -> Iterator[str]:
+        first, *others = line.text.split("\r")
+        yield from self._part(line, first)
+        for part in others:
+            self._is_over = self._has_text
+            yield from self._part(line, part)
+
+    def _part(self, line: LogLine, part: str) -> Iterator[str]:
+        if not part:
+            return
+        if self._is_over:
+            yield self._over + self._prefix(line)
+        yield safe(part)
+        self._has_text, self._is_over = True, False
+
+    def _break(self) -> str:
+        return "\n" if self._unfinished else ""
+
+    def _prefix(self, line: LogLine) -> str:
+        if line.stream == _OWN_STREAM:
+            return click.style("portal | ", dim=True)
+        if not self._many_ranks:
+            return ""
+        colour = RANK_COLOURS[line.rank % len(RANK_COLOURS)]
+        return click.style(f"rank {line.rank} | ", fg=colour)
+
+
+def _source(line: LogLine) -> tuple[int, int, str]:
+    return line.attempt, line.rank, line.stream

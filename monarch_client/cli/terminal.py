@@ -1,0 +1,81 @@
+"""The only way to a terminal. What users and their programs wrote may colour it, and no more.
+
+Other escape sequences could move the cursor, rename the window or forge what stood there before.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+_LAST_OF_BYTES = 0xFF
+_RESET = "\x1b[0m"
+# Colours; other sequences of that form; controls, marks that turn the direction, half characters.
+_SPECIAL = re.compile(
+    r"(?P<colour>\x1b\[[0-9;]*m)"
+    r"|(?P<sequence>\x1b\[[0-?]*[ -/]*[@-~])"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def safe(text: str, *, colours: bool = True) -> str:
+    """`text` with nothing in it that acts on a terminal but line ends, tabs and its own colours.
+
+    Sequences that only move or erase are left out; what else there is can be seen, by its number.
+    """
+
+    def harmless(found: re.Match[str]) -> str:
+        if found["colour"]:
+            return found[0] if colours else ""
+        return "" if found["sequence"] else _visible(found[0])
+
+    shown = _SPECIAL.sub(harmless, text)
+    return shown + _RESET if "\x1b" in shown and not shown.endswith(_RESET) else shown
+
+
+def one_line(text: str) -> str:
+    """What somebody else wrote, to stand within a line of ours: no colours, no ends of lines."""
+    return safe(" ".join(text.splitlines()).replace("\t", " "), colours=False)
+
+
+def for_programs(text: str) -> str:
+    """JSON with what a terminal would act upon written as JSON writes it."""
+    return _SPECIAL.sub(lambda found: "".join(f"\\u{ord(c):04x}" for c in found[0]), text)
+
+
+def acts_on_terminals(text: str) -> bool:
+    """Whether there is anything that `safe` would change."""
+    return bool(_SPECIAL.search(text))
+
+
+def say(text: str = "") -> None:
+    """A line, or several, on standard output."""
+    click.echo(_writable(safe(text), sys.stdout.encoding))
+
+
+def tell(text: str = "") -> None:
+    """A remark, on standard error."""
+    click.echo(_writable(safe(text), sys.stderr.encoding), err=True)
+
+
+def complain(message: str) -> None:
+    """Say what went wrong."""
+    tell(click.style("Error: ", fg="red", bold=True) + message)
+
+
+def write(text: str) -> None:
+    """Put text that is safe already on standard output, without a line end."""
+    click.echo(_writable(text, sys.stdout.encoding), nl=False)
+
+
+def _visible(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number <= _LAST_OF_BYTES else f"\\u{number:04x}"
+
+
+def _writable(text: str, encoding: str | None) -> str:
+    """What the terminal's encoding lacks is shown by its number, rather than to fail over it."""
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,77 @@
+"""Named moments at which a process can be held still, so that a test may kill something just then.
+
+Without MPORTAL_CRASH_POINTS in the environment, `reach` does nothing. With it, the variable names a
+directory: a file there that has a point's name makes the first process that reaches the point take
+the file away as `<point>.at-<pid>`, and wait until that is removed. A runner looks in `rank-<K>`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+VARIABLE = "MPORTAL_CRASH_POINTS"
+# Each point with what has happened when it is reached and, after the semicolon, what has not.
+POINTS = {
+    "submit.stored": "the job's rows are written; they are not committed",
+    "submit.committed": "the job is queued; neither hinted at nor answered",
+    "cancel.committed": "the cancel is stored; neither hinted at nor answered",
+    "plan.decided": "the queue's pass has its decisions; none is carried out",
+    "plan.started": "the attempt's rows are committed; nobody has been asked for machines",
+    "launch.asking": "nothing exists under the cluster's name; it is about to be asked for",
+    "launch.laid_out": "the nodes' directories are made; no runner is started",
+    "launch.asked": "the backend was asked for the machines; that is not stored",
+    "launch.stored": "the job is SETTING_UP; the next look at it is not hinted at",
+    "ingest.stored": "frames are written; they are not committed",
+    "ingest.committed": "frames are stored; nobody has been told, and the runner has no answer",
+    "follow.read": "the follower has read frames; they are not stored",
+    "verdict.known": "the attempt has its verdict; the job has not moved on",
+    "verdict.taken": "the job has moved on; the release of its machines is not hinted at",
+    "recover.due": "the old machines are gone; the next attempt is not made",
+    "stop.asking": "the job is STOPPING; its runners have not been told",
+    "stop.asked": "the runners were told to end; nothing of that is stored",
+    "teardown.begun": "the cluster is marked as going down; the backend has not been asked",
+    "teardown.asked": "the machines are gone; that is not stored",
+    "seal.written": "a chunk of the log is in the blob store; the rows still say it is not",
+    "runner.started": "the runner holds its lock; it has done nothing yet",
+    "runner.setup": "setup is about to begin",
+    "runner.workers": "the workers are about to be started",
+    "runner.run": "the driver, or the command, is about to be started",
+    "runner.exited": "a command has ended; its exit code is not recorded",
+    "runner.ending": "the verdict is known; what still runs is about to be ended",
+    "runner.verdict": "the last frame is in the journal; the runner has not noted that it is over",
+}
+# A point that a test forgot must not hold a process for ever.
+LONGEST_HOLD_S = 60.0
+
+_LOOK_S = 0.005
+_directory = os.environ.get(VARIABLE)
+
+
+def reach(point: str) -> None:
+    """Wait here if a test holds `point`, which is one of POINTS."""
+    if _directory is not None:
+        _hold(_directory, point)
+
+
+def environment_of(rank: int) -> dict[str, str]:
+    """What the runner of node `rank` finds in its environment; nothing where no point is held."""
+    return {} if _directory is None else {VARIABLE: str(Path(_directory, f"rank-{rank}"))}
+
+
+def directories() -> list[Path]:
+    """What runners, which may see little of the machine, must be shown."""
+    return [] if _directory is None else [Path(_directory)]
+
+
+def _hold(directory: str, point: str) -> None:
+    armed = os.path.join(directory, point)  # noqa: PTH118 - where nothing is armed it must be cheap
+    taken = f"{armed}.at-{os.getpid()}"
+    try:
+        os.rename(armed, taken)  # noqa: PTH104
+    except OSError:
+        return
+    deadline = time.monotonic() + LONGEST_HOLD_S
+    while os.path.exists(taken) and time.monotonic() < deadline:  # noqa: PTH110
+        time.sleep(_LOOK_S)

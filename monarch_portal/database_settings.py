@@ -1,0 +1,57 @@
+"""How the portal speaks to PostgreSQL: what it does about forgotten, broken and vanished ends."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+# Set in a process whose pool has lately tried in vain to connect.
+AWAY = Event()
+# After so long without a word the other side is asked, and given up after so many questions: a
+# host that vanished, with a process that held locks, is noticed within about eleven seconds.
+_IDLE_S, _INTERVAL_S, _COUNT = 5, 2, 3
+_UNANSWERED_MS = 11_000
+
+_SESSION = {
+    # A process that sleeps inside a transaction loses it before those who wait for its rows give
+    # up: nobody is refused because another process hangs.
+    "idle_in_transaction_session_timeout": 6_000,
+    "lock_timeout": 10_000,
+    # The server's side; over a Unix socket it means nothing.
+    "tcp_keepalives_idle": _IDLE_S,
+    "tcp_keepalives_interval": _INTERVAL_S,
+    "tcp_keepalives_count": _COUNT,
+    "tcp_user_timeout": _UNANSWERED_MS,
+}
+
+
+def connection_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Options of every connection; what is `given` in DATABASE_URL goes before them."""
+    session = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
+    ours = {
+        "connect_timeout": 5,
+        "keepalives_idle": _IDLE_S,
+        "keepalives_interval": _INTERVAL_S,
+        "keepalives_count": _COUNT,
+        "tcp_user_timeout": _UNANSWERED_MS,
+    }
+    # Of two words about the same setting the last one holds.
+    return {**ours, **given, "options": f"{session} {given.get('options', '')}".strip()}
+
+
+def pool_options(most: int) -> dict[str, Any]:
+    """A process's pool. It bounds what requests and steps hold, and holds nothing when idle."""
+    return {
+        "min_size": 0,
+        "max_size": most,
+        "max_idle": 60,
+        "timeout": 10,
+        # The library's own tries wait longer each time: a database that is back would stay away
+        # for as long as the last pause. Whoever needs a connection next tries again.
+        "reconnect_timeout": 2,
+        "reconnect_failed": _note_away,
+    }
+
+
+def _note_away(_pool: object) -> None:
+    AWAY.set()

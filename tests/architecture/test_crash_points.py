@@ -1,0 +1,49 @@
+"""Named moments: each is reached at one place, documented as it is, and struck by the matrix."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from monarch_client.runner.crash_points import POINTS
+from tests.architecture.source import ROOT, name_of, python_files, tree_of
+from tests.faults import cells
+
+REFERENCE = ROOT / "docs" / "reference" / "crash-points.md"
+
+
+def places() -> Iterator[tuple[str, str]]:
+    """(point, file) of every `reach` in the product."""
+    for path in python_files():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "reach":
+                yield ast.literal_eval(node.args[0]), name_of(path)
+
+
+def test_every_point_is_reached_at_exactly_one_place() -> None:
+    assert Counter(point for point, _ in places()) == Counter(list(POINTS))
+
+
+def test_every_point_is_documented_with_its_place_and_what_has_happened() -> None:
+    rows = [f"| `{point}` | `{file}` | {POINTS[point]} |" for point, file in places()]
+    text = REFERENCE.read_text()
+    assert [row for row in rows if row not in text] == []
+    assert text.count("\n| `") == len(POINTS)
+
+
+def test_the_crash_matrix_strikes_at_every_point() -> None:
+    assert {*cells.POINTS, *cells.ELSEWHERE} == set(POINTS)
+    assert {cell.point for cell in cells.default_cells()} == set(cells.POINTS)
+
+
+def test_the_crash_matrix_kills_and_stops_every_victim_at_several_points() -> None:
+    struck = defaultdict(set)
+    for cell in cells.default_cells():
+        struck[cell.victim, cell.strike].add(cell.point)
+    assert {pair: points for pair, points in struck.items() if len(points) < 2} == {}
+    assert len(struck) == len(cells.VICTIMS) * len(cells.STRIKES)
+
+
+def test_the_default_cells_are_among_all_that_make_sense() -> None:
+    assert set(cells.default_cells()) <= set(cells.every_cell())

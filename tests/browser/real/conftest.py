@@ -1,0 +1,34 @@
+"""A whole portal with real jobs, the people who use it, and their browsers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.real.living import Living, People
+from tests.browser.visits import Visitors
+from tests.portal_process import PortalProcess
+
+MAKE_PEOPLE = "from tests.browser.real.people import make_people; make_people()"
+
+
+@pytest.fixture(scope="session")
+def living() -> Iterator[Living]:
+    """The portal, once a session: tests that kill parts of it leave it whole again."""
+    portal = PortalProcess()
+    try:
+        portal.start()
+        said = portal.manage("shell", "-v", "0", "-c", MAKE_PEOPLE)
+        assert said.returncode == 0, said.stdout + said.stderr
+        yield Living(portal, json.loads(said.stdout.splitlines()[-1]))
+    finally:
+        portal.close()
+
+
+@pytest.fixture
+def people(living: Living, visitors: Visitors) -> Iterator[People]:
+    """Browsers of people by name; what their jobs still do is ended with the test."""
+    yield People(living, visitors)
+    living.end_jobs()

@@ -1,0 +1,131 @@
+"""A running portal as these tests use it: its people, their browsers, their jobs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.sync_api import Page
+
+from tests.browser.visits import Visitors
+from tests.portal_process import PortalProcess
+from tests.waiting import eventually
+
+JOBS = "/api/v1/projects/rl/jobs"
+# Writes until a file appears in its folder, so that a test decides how long lines arrive.
+COUNTING = """\
+name: counting
+run: |
+  i=0
+  while [ ! -e stop ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done
+"""
+
+
+class Living:
+    """The portal and what has been started on it."""
+
+    def __init__(self, portal: PortalProcess, keys: dict[str, Any]) -> None:
+        self.portal = portal
+        self._keys = keys
+        self._started: list[int] = []
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return self.portal.url
+
+    def cookie(self, name: str) -> dict[str, Any]:
+        """What signs that person's browser in."""
+        cookie: dict[str, Any] = self._keys[name]["cookie"]
+        return cookie
+
+    def client(self, name: str) -> httpx.Client:
+        """An HTTP client with that person's token."""
+        headers = {"Authorization": f"Bearer {self._keys[name]['token']}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+
+    def submit(self, name: str, spec: str) -> int:
+        """That person's new job."""
+        with self.client(name) as client:
+            headers = {"Content-Type": "application/yaml"}
+            answer = client.post(JOBS, content=spec, headers=headers)
+        assert answer.status_code == 201, answer.text
+        job_id: int = answer.json()["id"]
+        self._started.append(job_id)
+        return job_id
+
+    def count(self, name: str) -> Counting:
+        """That person's job that writes a line after the other until it is told to stop."""
+        return Counting(self, self.submit(name, COUNTING))
+
+    def folder(self, job_id: int) -> Path:
+        """The working directory of a job's first node."""
+        with self.client("ada") as client:
+            attempt = client.get(f"{JOBS}/{job_id}/attempts").json()["results"][0]
+        return self.portal.home.path / "local" / attempt["cluster_name"] / "rank-0" / "workdir"
+
+    def job(self, job_id: int) -> dict[str, Any]:
+        """The job as REST has it."""
+        with self.client("ada") as client:
+            answer: dict[str, Any] = client.get(f"{JOBS}/{job_id}").json()
+        return answer
+
+    def wait(self, job_id: int, *statuses: str) -> None:
+        """Until the job has one of the statuses."""
+        reached = eventually(lambda: self.job(job_id).get("status") in statuses, timeout_s=60)
+        assert reached, (self.job(job_id), self.portal.logs())
+
+    def texts(self, job_id: int) -> list[str]:
+        """What the job itself has written, as REST has it."""
+        found: list[str] = []
+        query: dict[str, Any] = {"limit": 1000, "stream": "stdout"}
+        with self.client("ada") as client:
+            while True:
+                page = client.get(f"{JOBS}/{job_id}/logs", params=query).json()
+                found += [line["text"] for line in page["results"]]
+                if not page["next"]:
+                    return found
+                query["after"] = page["next"]
+
+    def end_jobs(self) -> None:
+        """Cancel what still runs."""
+        with self.client("ada") as client:
+            for job_id in self._started:
+                with suppress(httpx.TransportError):
+                    client.post(f"{JOBS}/{job_id}/actions/cancel")
+        self._started.clear()
+
+
+class Counting:
+    """A job that writes `line 1`, `line 2` ... until told to stop."""
+
+    def __init__(self, living: Living, job_id: int) -> None:
+        self._living = living
+        self.id = job_id
+
+    def stop(self) -> list[str]:
+        """End it; all that it wrote."""
+        (self._living.folder(self.id) / "stop").touch()
+        self._living.wait(self.id, "SUCCEEDED")
+        texts = self._living.texts(self.id)
+        assert texts == [f"line {n}" for n in range(1, len(texts) + 1)]
+        return texts
+
+
+class People:
+    """Browsers of people, signed in."""
+
+    def __init__(self, living: Living, visitors: Visitors) -> None:
+        self._living = living
+        self._visitors = visitors
+
+    def __call__(self, name: str, **options: Any) -> Page:
+        """A page of somebody who is signed in."""
+        cookie = self._living.cookie(name)
+        return self._visitors.open(self._living.url, cookie=cookie, **options)
+
+    def nobody(self, **options: Any) -> Page:
+        """A page of somebody who is not."""
+        return self._visitors.open(self._living.url, **options)

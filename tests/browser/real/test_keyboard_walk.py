@@ -1,0 +1,84 @@
+"""The whole way without a mouse: sign in, submit, watch, cancel."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.real.people import PASSWORD
+
+FOCUSED = """() => {
+  const it = document.activeElement;
+  const body = it === document.body;
+  const label = it.ariaLabel || it.labels?.[0]?.innerText || (!body && it.innerText) || "";
+  return { name: label.trim(), seen: getComputedStyle(it).outlineStyle !== "none", body };
+}"""
+
+
+def walk_to(page: Page, words: str) -> None:
+    """Press Tab until what is focused is called so; every stop on the way can be seen."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(FOCUSED)
+        assert stop["seen"] or stop["body"], stop
+        if words in stop["name"]:
+            return
+    raise AssertionError(f"no way to {words!r}")
+
+
+@pytest.mark.feature("P7.1")
+def test_signing_in_submitting_watching_and_cancelling_take_no_mouse(people):
+    page = people.nobody()
+    page.goto("/sign-in")
+    walk_to(page, "Username")
+    page.keyboard.type("mia")
+    walk_to(page, "Password")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/rl/jobs")
+    walk_to(page, "Skip to content")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    walk_to(page, "Submit a job")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/jobs/new")
+    walk_to(page, "Job specification")
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text("name: walked\nrun: |\n  echo by hand\n  sleep 300\n")
+    walk_to(page, "Submit")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
+    expect(page.locator("#log-lines")).to_contain_text("by hand")
+    walk_to(page, "Cancel")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.innerText") == "Keep it running"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "cancel-button"
+    page.keyboard.press("Enter")
+    walk_to(page, "Cancel the job")
+    page.keyboard.press("Enter")
+    expect(page.locator("#job-status")).to_contain_text("Cancelled")
+
+
+def test_tab_never_gets_stuck_and_leaves_a_dialog_only_by_closing_it(people, living):
+    job = living.count("mia")
+    living.wait(job.id, "RUNNING")
+    page = people("mia")
+    page.goto(f"/rl/jobs/{job.id}")
+    page.locator("#log-state[data-state=live]").wait_for()
+    stops = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(FOCUSED))
+        if stops[-1]["body"]:
+            break
+    assert stops[-1]["body"], [stop["name"] for stop in stops]
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    inside = (
+        "document.activeElement === document.body || !!document.activeElement.closest('dialog')"
+    )
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        assert page.evaluate(inside)

@@ -1,0 +1,180 @@
+"""Every page and state, in light, in dark and on a phone: fine for axe, nothing sticks out.
+
+The pictures lie in .results/screenshots; with KEEP_PICTURES=1 those of the documents are renewed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from jobs.actions.sign_in_links import create_sign_in_link
+from tests.browser import team
+from tests.browser.conftest import PASSWORD
+from tests.browser.visits import DESKTOP, PHONE
+from tests.factories import make_project
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / ".results" / "screenshots"
+KEPT = {
+    ("light", "table"): "job-table.png",
+    ("light", "running"): "job-page.png",
+    ("light", "failed"): "failed-job.png",
+    ("light", "submit-errors"): "submit-errors.png",
+    ("dark", "running"): "job-page-dark.png",
+    ("phone", "table"): "phone-table.png",
+}
+LOOKS = {
+    "light": {"viewport": DESKTOP, "color_scheme": "light"},
+    "dark": {"viewport": DESKTOP, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
+}
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+class Camera:
+    """Looks at a page from every side, takes its picture, and notes what is not fine."""
+
+    def __init__(self, page: Page, look: str) -> None:
+        self.page = page
+        self.look = look
+        self.problems: list[str] = []
+
+    def take(self, scene: str) -> None:
+        """The page as it stands."""
+        found = Axe().run(self.page)
+        if found.violations_count:
+            self.problems.append(f"{scene}: {found.generate_report()}")
+        if (excess := self.page.evaluate(TOO_WIDE)) > 0:
+            self.problems.append(f"{scene}: {excess} px too wide")
+        path = PICTURES / self.look / f"{scene}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=path)
+        if self.look == "phone":
+            self.page.screenshot(path=path.with_name(f"{scene}-whole.png"), full_page=True)
+        if os.environ.get("KEEP_PICTURES") and (self.look, scene) in KEPT:
+            shutil.copy(path, ROOT / "docs" / "images" / KEPT[self.look, scene])
+
+    def at(self, address: str, scene: str, until: str = "") -> None:
+        """The page at an address, once something is to be seen."""
+        self.page.goto(address)
+        if until:
+            self.page.locator(until).first.wait_for()
+        self.take(scene)
+
+
+@pytest.fixture(params=LOOKS)
+def camera(request, visitors, address, faults) -> Camera:
+    return Camera(visitors.open(address, **LOOKS[request.param]), request.param)
+
+
+def signing_in(camera: Camera, ada) -> None:
+    page = camera.page
+    camera.at("/sign-in", "sign-in")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("alert").wait_for()
+    camera.take("sign-in-wrong")
+    camera.at(f"/sign-in/once/{create_sign_in_link(ada)}", "sign-in-link")
+    page.goto("/sign-in")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/rl/jobs")
+
+
+def tables(camera: Camera) -> None:
+    page = camera.page
+    camera.at("/rl/jobs", "table", "#live-state[data-state=on]")
+    camera.at("/rl/jobs?q=nothing-like-it", "table-no-match", "#live-state[data-state=on]")
+    page.get_by_label("Account: ada").click()
+    camera.take("account-menu")
+
+
+def submitting(camera: Camera, faults) -> None:
+    page = camera.page
+    camera.at("/rl/jobs/new", "submit", "#verdict .ok")
+    editor = page.get_by_label("Job specification, YAML")
+    wrong = team.TRAINING.replace("num_nodes: 4", "num_node: 4").replace("3, gen", "two, gen")
+    editor.fill(wrong)
+    page.get_by_role("button", name="Line 3").wait_for()
+    camera.take("submit-errors")
+    page.reload()
+    page.get_by_role("button", name="Take it back").wait_for()
+    camera.take("submit-draft")
+    page.get_by_role("button", name="Forget it").click()
+
+
+def jobs(camera: Camera) -> None:
+    live = "#log-state[data-state=live]"
+    over = "#log-state[data-state=ended]"
+    camera.at(f"/rl/jobs/{team.RUNNING}", "running", live)
+    camera.at(f"/rl/jobs/{team.HELD}", "held", live)
+    camera.at("/rl/jobs/131", "queued", live)
+    camera.at(f"/rl/jobs/{team.SUCCEEDED}", "succeeded", over)
+    camera.at(f"/rl/jobs/{team.CANCELLED}", "cancelled", over)
+    camera.at(f"/rl/jobs/{team.FAILED}", "failed", over)
+    for tab in ("events", "workers", "spec"):
+        camera.at(f"/rl/jobs/{team.FAILED}/{tab}", f"failed-{tab}")
+
+
+def dialogs(camera: Camera) -> None:
+    ask: Callable[[str], None] = lambda name: camera.page.get_by_role(  # noqa: E731
+        "button", name=name, exact=True
+    ).click()
+    camera.page.goto(f"/rl/jobs/{team.RUNNING}")
+    ask("Cancel")
+    camera.take("cancel-dialog")
+    camera.page.goto(f"/rl/jobs/{team.FAILED}")
+    ask("Delete")
+    camera.take("delete-dialog")
+    camera.page.goto("/rl/members")
+    ask("Remove vera")
+    camera.take("remove-dialog")
+
+
+def people(camera: Camera) -> None:
+    page = camera.page
+    camera.at("/rl/members", "members")
+    camera.at("/settings/tokens", "tokens")
+    camera.at("/settings/password", "password")
+    page.goto("/settings/tokens")
+    page.get_by_label("Name", exact=True).fill("new")
+    page.get_by_role("button", name="Make token").click()
+    page.locator("#new-token").wait_for()
+    camera.take("token-new")
+
+
+def refusals(camera: Camera, faults) -> None:
+    camera.at("/rl/jobs/99999", "not-found")
+    faults.expect("404")
+    camera.page.goto(f"/rl/jobs/{team.RUNNING}")
+    camera.page.locator("#log-state[data-state=live]").wait_for()
+    camera.page.context.set_offline(True)
+    camera.page.get_by_text("You are offline").wait_for()
+    camera.take("connection-lost")
+    camera.page.context.set_offline(False)
+    faults.forgive_unreachable()
+
+
+@pytest.mark.feature("P7.1")
+def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(camera, project, ada, faults):
+    signing_in(camera, ada)
+    camera.take("empty")
+    team.make_busy_day(project, ada)
+    team.make_tokens(ada)
+    make_project("evals")
+    tables(camera)
+    submitting(camera, faults)
+    jobs(camera)
+    dialogs(camera)
+    people(camera)
+    refusals(camera, faults)
+    assert camera.problems == []

@@ -1,0 +1,81 @@
+"""What stands before several webs: a balancer that asks each how it is, as any real one does."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+
+import httpx
+
+from tests.faults.tcp_proxy import TcpProxy
+
+_ASK_EVERY_S = 0.3
+_PATIENCE_S = 1.5
+
+
+class Backend:
+    """One web, as the balancer sees it: down until it answers."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.is_up = False
+        self.proxy = TcpProxy(lambda: socket.create_connection(("127.0.0.1", port), timeout=5))
+
+    def ask(self, http: httpx.Client) -> None:
+        """Look whether it answers; when it stops answering, its connections are cut."""
+        try:
+            answer = http.get(f"http://127.0.0.1:{self.port}/healthz")
+            is_up = answer.is_success
+        except httpx.TransportError:
+            is_up = False
+        if self.is_up and not is_up:
+            self.proxy.cut_all()
+        self.is_up = is_up
+
+
+class FrontDoor:
+    """One address for all webs; each connection goes to the next that is up."""
+
+    def __init__(self, ports: list[int]) -> None:
+        self._backends = [Backend(port) for port in ports]
+        self._turn = itertools.count()
+        self._closing = threading.Event()
+        self._proxy = TcpProxy(self._dial)
+        self._askers = [
+            threading.Thread(target=self._ask, args=(each,), daemon=True) for each in self._backends
+        ]
+        for asker in self._askers:
+            asker.start()
+
+    @property
+    def url(self) -> str:
+        """Where people and runners go."""
+        return f"http://127.0.0.1:{self._proxy.port}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every web is up."""
+        return all(each.is_up for each in self._backends)
+
+    def close(self) -> None:
+        """Forward nothing any more."""
+        self._closing.set()
+        for asker in self._askers:
+            asker.join()
+        self._proxy.close()
+        for each in self._backends:
+            each.proxy.close()
+
+    def _dial(self) -> socket.socket:
+        up = [each for each in self._backends if each.is_up]
+        if not up:
+            raise OSError("no web is up")
+        # Through the web's own proxy, which cuts what hangs in it when it goes down.
+        chosen = up[next(self._turn) % len(up)]
+        return socket.create_connection(("127.0.0.1", chosen.proxy.port), timeout=5)
+
+    def _ask(self, backend: Backend) -> None:
+        with httpx.Client(timeout=_PATIENCE_S) as http:
+            while not self._closing.wait(_ASK_EVERY_S):
+                backend.ask(http)

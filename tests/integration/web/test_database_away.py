@@ -1,0 +1,68 @@
+"""A database that is lost on the way: a sentence for people, a problem document for programs."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import InterfaceError, OperationalError
+
+from tests.factories import make_member, make_project
+
+pytestmark = pytest.mark.django_db
+LOST = [
+    OperationalError("server closed the connection unexpectedly"),
+    OperationalError("couldn't get a connection after 10.00 sec"),
+    InterfaceError("connection already closed"),
+]
+
+
+@pytest.fixture
+def visitor(client):
+    """Somebody who is signed in, and sees what a browser would."""
+    project = make_project("rl")
+    client.force_login(make_member(project))
+    client.raise_request_exception = False
+    return client
+
+
+@pytest.mark.parametrize("error", LOST, ids=str)
+def test_a_page_says_so_and_when_to_come_back(visitor, monkeypatch, error):
+    def lose(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("jobs.web.table_page.job_table", lose)
+    page = visitor.get("/rl/jobs")
+    assert page.status_code == 503
+    assert page.headers["Retry-After"]
+    assert "The database does not answer" in page.text
+    assert str(error) not in page.text
+
+
+@pytest.mark.parametrize("error", LOST, ids=str)
+def test_the_api_says_so_by_a_code(visitor, monkeypatch, error):
+    def lose(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("jobs.api.job_views.job_table", lose)
+    answer = visitor.get("/api/v1/projects/rl/jobs")
+    assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+    assert answer.headers["Retry-After"]
+
+
+def test_what_breaks_before_a_view_is_a_problem_document_too(visitor, monkeypatch):
+    def lose(*_: object, **__: object) -> None:
+        raise LOST[0]
+
+    monkeypatch.setattr("django.middleware.csrf.CsrfViewMiddleware.process_view", lose)
+    answer = visitor.get("/api/v1/projects/rl/jobs")
+    assert answer.status_code == 503
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_mistake_of_the_portals_own_is_told_as_one(visitor, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("jobs.web.table_page.job_table", fail)
+    page = visitor.get("/rl/jobs")
+    assert page.status_code == 500
+    assert "Something broke here" in page.text

@@ -1,0 +1,102 @@
+"""mportal logs: which lines are read, how they look, and what is said when there are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from monarch_client.cli.log_printer import LogPrinter
+from monarch_client.rest.models import LogLine
+from tests.unit.rest.fake_portal import attempt_json, ended_job, job_json, line_json, ok, page
+
+JOB = "GET /projects/rl/jobs/42"
+ATTEMPTS = f"{JOB}/attempts"
+LOGS = f"{JOB}/logs"
+
+
+@pytest.mark.parametrize("follow", [(), ("-f",)])
+def test_an_attempt_or_a_rank_that_the_job_does_not_have_is_a_mistake(mportal, portal, follow):
+    portal.on(JOB, ok(ended_job(num_nodes=2)))
+    portal.on(ATTEMPTS, page([attempt_json(2), attempt_json(1)]))
+    result = mportal("logs", *follow, "42", "-a", "3")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Job 42 has no attempt 3; there is: 1, 2." in result.stderr
+    result = mportal("logs", *follow, "42", "-r", "2")
+    assert (result.exit_code, "Job 42 has no rank 2, but 0 to 1." in result.stderr) == (2, True)
+
+
+def test_the_log_of_an_attempt_before_any_has_begun_is_a_mistake(mportal, portal):
+    portal.on(JOB, ok(job_json()))
+    portal.on(ATTEMPTS, page([]))
+    result = mportal("logs", "42", "-a", "1")
+    assert (result.exit_code, "none has begun, it is Queued" in result.stderr) == (2, True)
+
+
+def test_a_stream_without_a_line_says_so_and_which_ones_have_some(mportal, portal):
+    portal.on(JOB, ok(ended_job()))
+
+    def lines(request):
+        some = [line_json(1, "a")] if request.url.params["stream"] in {"stdout", "portal"} else []
+        return page(some)(request)
+
+    portal.on(LOGS, lines)
+    result = mportal("logs", "42", "-s", "stderr")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Job 42 has no line of stderr. There are lines of stdout, portal.\n"
+
+
+def test_a_job_that_printed_nothing_says_so(mportal, portal):
+    portal.on(JOB, ok(job_json()))
+    portal.on(LOGS, page([]))
+    result = mportal("logs", "42")
+    assert (result.exit_code, result.stderr) == (0, "Job 42 printed nothing so far.\n")
+    assert mportal("logs", "42", "-r", "0").exit_code == 1
+    assert mportal("logs", "42", "-n", "0").stderr == ""
+
+
+def test_a_progress_bar_in_a_pipe_is_a_line_for_each_of_its_states(mportal, portal):
+    portal.on(JOB, ok(ended_job(num_nodes=2)))
+    bar = [
+        line_json(1, "\r  0%", more=True),
+        line_json(2, "\r 50%\r", more=True),
+        line_json(3, "100%\r"),
+        line_json(4, "done"),
+    ]
+    portal.on(LOGS, page(bar))
+    assert mportal("logs", "42").stdout.splitlines() == [
+        "rank 0 |   0%", "rank 0 |  50%", "rank 0 | 100%", "rank 0 | done",
+    ]  # fmt: skip
+
+
+def test_a_progress_bar_on_a_terminal_is_drawn_over_behind_its_rank(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    printer = LogPrinter(many_ranks=True)
+    texts = ["\r 1%", "\r 2%", "\r3%\x1b[2A"]
+    lines = [LogLine(i, 1, 0, "stdout", text, more=True) for i, text in enumerate(texts)]
+    printer.show(lines)
+    printer.finish()
+    begin = "\x1b[36mrank 0 | \x1b[0m"
+    drawn = capsys.readouterr().out
+    assert drawn == f"{begin} 1%\r\x1b[K{begin} 2%\r\x1b[K{begin}3%\n"
+
+
+def test_the_log_so_far_is_read_page_by_page(mportal, portal):
+    portal.on(JOB, ok(job_json()))
+    portal.on(ATTEMPTS, page([attempt_json(1)]))
+    portal.on(
+        LOGS,
+        page([line_json(1, "a")], next="1:1"),
+        page([], next="1:5"),
+        page([line_json(6, "b")]),
+    )
+    result = mportal("logs", "42", "--rank", "0", "--attempt", "1")
+    assert result.stdout == "a\nb\n"
+    asked = [dict(request.url.params) for request in portal.seen(LOGS)]
+    assert [params.get("after") for params in asked] == [None, "1:1", "1:5"]
+    assert {params["rank"] for params in asked} == {"0"}
+
+
+def test_the_tail_is_read_backwards(mportal, portal):
+    portal.on(JOB, ok(job_json()))
+    portal.on(LOGS, page([line_json(7, "g")], previous="1:7"), page([line_json(6, "f")]))
+    assert mportal("logs", "42", "--tail", "5").stdout == "f\ng\n"
+    assert [dict(r.url.params)["before"] for r in portal.seen(LOGS)] == ["end", "1:7"]
