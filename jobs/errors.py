@@ -23,6 +23,7 @@ PortalError
 │   └── FramesPostponedError      503 storage_full
 └── BackendError                  502 backend_error
     ├── BackendUnavailableError   503 backend_unavailable
+    │   └── StillLookingError     503 still_looking
     ├── NoCapacityError           409 no_capacity
     └── NotYetGoneError           409 not_yet_gone
 """
@@ -205,6 +206,12 @@ class BackendUnavailableError(BackendError):
 
     code = "backend_unavailable"
     http_status = 503
+
+
+class StillLookingError(BackendUnavailableError):
+    """The backend has been asked and has not answered yet; ask again in a moment."""
+
+    code = "still_looking"
 
 
 class NoCapacityError(BackendError):

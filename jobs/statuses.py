@@ -97,8 +97,23 @@ class ClusterStatus(TextChoices):
 
     STARTING = "STARTING", "Starting"
     UP = "UP", "Up"
+    STOPPED = "STOPPED", "Stopped, disks kept"
     STOPPING = "STOPPING", "Going down"
     GONE = "GONE", "Gone"
+
+
+class StrayKind(TextChoices):
+    """Whose name a cluster without a row bears."""
+
+    OWN = "own", "This portal's name, but no row"
+    FOREIGN = "foreign", "Somebody else's"
+
+
+class Carrier(TextChoices):
+    """How an attempt's frames reach the portal."""
+
+    PUSH = "push", "Pushed by the runner"
+    PULL = "pull", "Fetched by the portal"
 
 
 class StageName(TextChoices):

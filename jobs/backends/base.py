@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeGuard
+
+from jobs.errors import BackendError
 
 
 class ClusterPhase(Enum):
@@ -18,6 +22,8 @@ class ClusterPhase(Enum):
     STARTING = "starting"  # asked for, not all nodes are there
     UP = "up"  # nodes are there and the attempt's runners are alive
     ENDED = "ended"  # nodes may be there, but no runner of the attempt is alive any more
+    FAILED = "failed"  # the launch came to nothing; something of it may remain
+    STOPPED = "stopped"  # the nodes are switched off and can be switched on again
     GONE = "gone"  # nothing of this name exists
 
 
@@ -44,6 +50,8 @@ class LaunchRequest:
     portal_url: str
     token: str  # the attempt's; derived, so that a repeated launch carries the same one
     uploads: tuple[UploadSource, ...] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict)  # in clear; never stored
+    autostop_minutes: int | None = None  # the backend's own, as a backstop; None: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +65,79 @@ class NodeView:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenCluster:
+    """What a backend tells about machines it holds, whoever asked for them."""
+
+    name: str
+    status: str = ""  # the backend's own word
+    key: str = ""  # differs between two incarnations of one name
+    infra: str = ""
+    resources: str = ""
+    num_nodes: int = 0
+    launched_at: datetime | None = None
+    usd_per_hour: Decimal | None = None  # all nodes together
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a cluster has cost until now by its backend's own report, in US$."""
+
+    usd: Decimal
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way in which a job could be given its machines."""
+
+    infra: str
+    instance_type: str
+    cpus: str
+    memory: str
+    accelerators: str
+    use_spot: bool
+    usd_per_hour: Decimal  # all nodes together
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a backend would do with a job; nothing is started. `reasons`: why not more."""
+
+    candidates: tuple[Candidate, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CloudState:
+    """A cloud that could be used, and why not where it can't."""
+
+    name: str
+    is_enabled: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuState:
+    """GPUs of one type at one place: `free` of `total`."""
+
+    infra: str
+    node: str
+    gpu: str
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """What is there now. `backend_status` keeps the backend's own word."""
 
     phase: ClusterPhase
     nodes: tuple[NodeView, ...] = ()
     backend_status: str = ""
+    failure: BackendError | None = None  # why, where the phase is FAILED
+    seen: SeenCluster | None = None  # where the backend tells more
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +151,14 @@ class Leftovers:
 
 
 class ComputeBackend(Protocol):
-    """Where jobs run."""
+    """Where jobs run.
+
+    `attempt_id` says which attempt on the cluster is meant; None: the only one there was.
+    """
 
     name: str
-    carrier: Literal["push", "pull"]
+    # "either": decided for each attempt, by whether its nodes reach the portal.
+    carrier: Literal["push", "pull", "either"]
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
         """What this backend cannot do of `spec`, as (path, sentence); empty when it can all."""
@@ -90,20 +169,27 @@ class ComputeBackend(Protocol):
     def launch(self, request: LaunchRequest) -> None:
         """Ask for the nodes and start the attempt's runner on each.
 
-        Safe to repeat: a cluster of this name that exists is adopted, never doubled. Returns as
-        soon as the request is on its way. NoCapacityError: no room now. BackendError: else.
+        Safe to repeat: a cluster of this name that exists is adopted, never doubled; an attempt
+        whose runners were started is not started again. Returns as soon as the request is on its
+        way. NoCapacityError: no room now. BackendError: else.
         """
 
-    def observe(self, cluster_name: str) -> ClusterView:
-        """What is there now. Never raises for a name that does not exist: that is GONE."""
+    def observe(
+        self, cluster_name: str, *, attempt_id: int | None = None, closely: bool = True
+    ) -> ClusterView:
+        """What is there now. Never raises for a name that does not exist: that is GONE.
 
-    def stop(self, cluster_name: str, grace_s: float) -> None:
+        Not `closely`: without asking the nodes themselves, where that takes long; runners that
+        were started then count as alive. StillLookingError: ask again shortly.
+        """
+
+    def stop(self, cluster_name: str, grace_s: float, *, attempt_id: int | None = None) -> None:
         """Ask the attempt's runners to end: SIGTERM to users' code, SIGKILL after `grace_s`.
 
         Returns at once. Silent when nothing runs.
         """
 
-    def leftovers(self, cluster_name: str) -> Leftovers:
+    def leftovers(self, cluster_name: str, *, attempt_id: int | None = None) -> Leftovers:
         """Frames left on the nodes; call only when no runner is alive. Empty if none survive."""
 
     def tear_down(self, cluster_name: str) -> None:
@@ -114,9 +200,11 @@ class ComputeBackend(Protocol):
 
 
 class PullingBackend(ComputeBackend, Protocol):
-    """A backend whose nodes cannot reach the portal: its frames are fetched (`jobs.follower`)."""
+    """A backend some of whose nodes cannot reach the portal: it can fetch their frames."""
 
-    def frames(self, cluster_name: str, after: Mapping[int, int]) -> Iterable[bytes]:
+    def frames(
+        self, cluster_name: str, after: Mapping[int, int], *, attempt_id: int | None = None
+    ) -> Iterable[bytes]:
         """What the attempt's runner has written and the portal has not stored, as NDJSON, in order.
 
         `after` is the highest stored number of each rank; frames up to it may be left out. Only
@@ -125,6 +213,36 @@ class PullingBackend(ComputeBackend, Protocol):
         """
 
 
+class ClusterKeeper(ComputeBackend, Protocol):
+    """A backend whose machines can outlive a job, cost money and be seen by others."""
+
+    def why_no_stop(self, cluster_name: str) -> str:
+        """Why these machines can't be switched off and kept; "" where they can."""
+
+    def stop_machines(self, cluster_name: str) -> None:
+        """Switch the nodes off and keep their disks. NotYetGoneError: asked for, ask again."""
+
+    def existing(self) -> list[SeenCluster]:
+        """All that the backend holds, of this portal and of others."""
+
+    def bill(self, cluster_name: str, since: datetime) -> Bill | None:
+        """What a cluster made after `since` has cost by the backend's report; None: unknown."""
+
+    def plan(self, spec: dict[str, Any]) -> Plan:
+        """Where the job could run and for how much. Starts nothing."""
+
+    def clouds(self) -> list[CloudState]:
+        """Every cloud the backend knows, enabled or not."""
+
+    def gpus(self) -> list[GpuState]:
+        """GPUs where the backend can count them."""
+
+
 def is_pulling(backend: ComputeBackend) -> TypeGuard[PullingBackend]:
-    """Whether the portal has to fetch this backend's frames."""
-    return backend.carrier == "pull"
+    """Whether the portal may have to fetch this backend's frames."""
+    return backend.carrier != "push"
+
+
+def is_keeping(backend: ComputeBackend) -> TypeGuard[ClusterKeeper]:
+    """Whether its machines can outlive a job, and are paid for."""
+    return hasattr(backend, "existing")

@@ -71,7 +71,7 @@ class FakeBackend:
     """Passes the contract suite. Plans belong to job names; `calls` tells what was asked."""
 
     name = "fake"
-    carrier: Literal["push", "pull"]
+    carrier: Literal["push", "pull", "either"]
 
     def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
         self._directory = directory
@@ -105,7 +105,13 @@ class FakeBackend:
         plan = replace(cluster.plan, is_lost=True)
         self._store(cluster_name, replace(cluster, plan=plan, ended_at=self._clock()))
 
-    def frames(self, cluster_name: str, after: Mapping[int, int] | None = None) -> list[bytes]:
+    def frames(
+        self,
+        cluster_name: str,
+        after: Mapping[int, int] | None = None,
+        *,
+        attempt_id: int | None = None,
+    ) -> list[bytes]:
         """What the runner of rank 0 has written so far, without what is in `after`."""
         cluster = self._cluster(cluster_name)
         plan, ends_at = cluster.plan, cluster.ends_at()
@@ -154,7 +160,13 @@ class FakeBackend:
                 raise NoCapacityError(f"{used} nodes are taken, {request.num_nodes} are needed.")
             self._store(request.cluster_name, FakeCluster(request.num_nodes, plan, self._clock()))
 
-    def observe(self, cluster_name: str) -> ClusterView:
+    def observe(
+        self,
+        cluster_name: str,
+        *,
+        attempt_id: int | None = None,
+        closely: bool = True,
+    ) -> ClusterView:
         """Where the clock has brought the cluster."""
         if not self._path(cluster_name).exists():
             return ClusterView(ClusterPhase.GONE)
@@ -166,7 +178,13 @@ class FakeBackend:
         nodes = (NodeView(rank, f"192.0.2.{rank + 1}", alive) for rank in range(cluster.num_nodes))
         return ClusterView(phase, tuple(nodes))
 
-    def stop(self, cluster_name: str, grace_s: float) -> None:
+    def stop(
+        self,
+        cluster_name: str,
+        grace_s: float,
+        *,
+        attempt_id: int | None = None,
+    ) -> None:
         """End the job after the plan's `stop_s`, at the latest after the grace."""
         with self._locked("stop", cluster_name):
             if not self._path(cluster_name).exists():
@@ -177,7 +195,12 @@ class FakeBackend:
                 stopped = replace(cluster, plan=plan, stopped_at=self._clock())
                 self._store(cluster_name, stopped)
 
-    def leftovers(self, cluster_name: str) -> Leftovers:
+    def leftovers(
+        self,
+        cluster_name: str,
+        *,
+        attempt_id: int | None = None,
+    ) -> Leftovers:
         """Everything, once it has ended: nobody has acknowledged anything that nobody pushed."""
         if self.observe(cluster_name).phase is not ClusterPhase.ENDED:
             return Leftovers()

@@ -56,7 +56,7 @@ class LocalBackend:
     """Runs attempts on this machine. Holds no state: directories, leases and processes are it."""
 
     name = "local"
-    carrier: Literal["push", "pull"] = "push"
+    carrier: Literal["push", "pull", "either"] = "push"
 
     def __init__(self, options: LocalOptions, open_upload: UploadOpener) -> None:
         self._options = options
@@ -102,7 +102,13 @@ class LocalBackend:
             starts = [node_start(layout, rank, self._python) for rank in missing]
             start_nodes(starts, layout.uid, self._needed(layout), lock)
 
-    def observe(self, cluster_name: str) -> ClusterView:
+    def observe(
+        self,
+        cluster_name: str,
+        *,
+        attempt_id: int | None = None,
+        closely: bool = True,
+    ) -> ClusterView:
         """What is there now. A launch that was cut off counts as GONE, so that it is repeated."""
         folder = self._folder(cluster_name)
         record, slot = folder.record(), self._leases.find(folder.path)
@@ -117,7 +123,13 @@ class LocalBackend:
         is_up = any(node.alive for node in nodes)
         return ClusterView(ClusterPhase.UP if is_up else ClusterPhase.ENDED, nodes)
 
-    def stop(self, cluster_name: str, grace_s: float) -> None:
+    def stop(
+        self,
+        cluster_name: str,
+        grace_s: float,
+        *,
+        attempt_id: int | None = None,
+    ) -> None:
         """Ask rank 0's runner to end the attempt, or all others if that one is dead.
 
         The grace is the one the runners were started with; none at all kills at once.
@@ -134,7 +146,12 @@ class LocalBackend:
         for runner in alive[:1] if runners[0] is not None else alive:
             runner.send(signal.SIGTERM)
 
-    def leftovers(self, cluster_name: str) -> Leftovers:
+    def leftovers(
+        self,
+        cluster_name: str,
+        *,
+        attempt_id: int | None = None,
+    ) -> Leftovers:
         """Frames left in the journal on rank 0."""
         folder = self._folder(cluster_name)
         record, state = folder.record(), folder.node(0).state

@@ -14,7 +14,9 @@ from jobs.models.log_chunk import LogChunk
 from jobs.models.log_head import LogHead
 from jobs.models.membership import Membership
 from jobs.models.project import Project
+from jobs.models.project_secret import ProjectSecret
 from jobs.models.sign_in_link import SignInLink
+from jobs.models.stray_cluster import StrayCluster
 from jobs.models.upload import Upload
 from jobs.models.user import User
 from jobs.models.worker import Worker
@@ -34,7 +36,9 @@ __all__ = [
     "LogHead",
     "Membership",
     "Project",
+    "ProjectSecret",
     "SignInLink",
+    "StrayCluster",
     "Upload",
     "User",
     "Worker",

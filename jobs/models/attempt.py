@@ -9,7 +9,7 @@ from django.db import models
 from jobs import clock
 from jobs.models.cluster import Cluster
 from jobs.models.job import Job
-from jobs.statuses import ClusterStatus, StopReason
+from jobs.statuses import Carrier, ClusterStatus, StopReason
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
@@ -40,6 +40,12 @@ class Attempt(models.Model):
     message = models.TextField(blank=True)
     hint = models.TextField(blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
+    # How its frames come: pushed by the runner, or pulled by the follower; unknown at first.
+    carrier = models.CharField(max_length=4, choices=Carrier, blank=True)
+    # Its share of what its cluster has cost, US$.
+    usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    # A known failure, recognised: {"code", "title", "evidence", "fix"}; empty where none was.
+    diagnosis = models.JSONField(default=dict, blank=True)
 
     objects = AttemptQuerySet.as_manager()
 

@@ -38,6 +38,25 @@ class Cluster(models.Model):
     release_requested_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
 
+    # Where it landed and what it is, in the backend's words, once that is known.
+    infra = models.CharField(max_length=100, blank=True)
+    resources = models.CharField(max_length=200, blank=True)
+    # The backend's own key of this incarnation (SkyPilot's cluster hash).
+    backend_key = models.CharField(max_length=64, blank=True)
+
+    # US$: the price of all its nodes for an hour, and what the backend has charged until billed_at.
+    usd_per_hour = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    billed_at = models.DateTimeField(null=True, blank=True)
+
+    # Whether it waits for a next job after its last one, and which jobs fit on it.
+    is_reusable = models.BooleanField(default=False)
+    fingerprint = models.CharField(max_length=64, blank=True)
+    idle_since = models.DateTimeField(null=True, blank=True)
+    # What happens to it when idle: minutes, then (stop or down), down_after (minutes, or null).
+    idle_policy = models.JSONField(default=dict, blank=True)
+    stopped_at = models.DateTimeField(null=True, blank=True)
+
     objects = ClusterQuerySet.as_manager()
 
     class Meta:

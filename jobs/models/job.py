@@ -66,6 +66,8 @@ class Job(models.Model):
     failure_count = models.PositiveIntegerField(default=0)
     recovery_count = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True, blank=True)
+    # Seconds by which somebody has extended `portal.max_duration`.
+    extended_s = models.PositiveIntegerField(default=0)
 
     created_at = models.DateTimeField(default=clock.now, editable=False)
     started_at = models.DateTimeField(null=True, blank=True)

@@ -18,6 +18,9 @@ class Project(models.Model):
     )
     name = models.CharField(max_length=100)
     created_at = models.DateTimeField(default=clock.now, editable=False)
+    # Set by an administrator of the installation; no job asks for more. None: no limit.
+    max_idle_minutes = models.PositiveIntegerField(null=True, blank=True)
+    max_duration_s = models.PositiveIntegerField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.slug

@@ -89,13 +89,13 @@ def _asked_for(
 ) -> ClusterView:
     """What is there of the cluster, which is asked for if nothing is. BackendError: it failed."""
     try:
-        view = backend.observe(cluster.name)
+        view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
         if view.phase is ClusterPhase.GONE:
             reach("launch.asking")
             # No transaction is open here: asking a cloud can last.
             backend.launch(_request(job, attempt, cluster))
             reach("launch.asked")
-            view = backend.observe(cluster.name)
+            view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
     except (BackendError, DatabaseError):
         raise
     except Exception as error:

@@ -1,0 +1,28 @@
+"""Clusters that a backend shows and no row of ours explains."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from jobs import clock
+from jobs.statuses import StrayKind
+
+
+class StrayCluster(models.Model):
+    """Shown to administrators; never touched unless one of them says so."""
+
+    name = models.CharField(max_length=200)
+    backend_name = models.CharField(max_length=30)
+    kind = models.CharField(max_length=8, choices=StrayKind)
+    first_seen_at = models.DateTimeField(default=clock.now)
+    last_seen_at = models.DateTimeField(default=clock.now)
+    # What the backend says of it: status, infra, num_nodes, launched_at, usd, usd_per_hour, owner.
+    seen = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["backend_name", "name"], name="one_stray_per_name"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
