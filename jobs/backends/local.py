@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from jobs.backends.attempt_file import ports_of
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.local_ended import EndedNames
 from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
@@ -27,7 +28,6 @@ from jobs.backends.local_nodes import (
     lay_out_node,
     link_tmp,
     node_start,
-    ports_of,
     unlink_tmp,
 )
 from jobs.backends.local_processes import kill_all

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jobs.backends.attempt_file import attempt_file
 from jobs.backends.base import LaunchRequest
 from jobs.backends.local_folders import (
     ClusterFolder,
@@ -26,14 +27,12 @@ from jobs.backends.local_isolation import NodeStart
 from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
+from jobs.backends.trust import Authority
 from jobs.errors import BackendError
 from monarch_client.errors import ArchiveError
 from monarch_client.runner import crash_points
-from monarch_client.spec import PortalBlock
 from monarch_client.sync.archive import unpack
 
-DEFAULT_PORT = 22222
-LAST_PORT = 65535
 # Unix sockets below TMPDIR must fit in 107 bytes; Python's own names take some 40 of them.
 LONGEST_TMP = 60
 
@@ -58,12 +57,6 @@ class Layout:
         return [self.slot.address(rank) for rank in range(self.record.num_nodes)]
 
 
-def ports_of(spec: dict[str, Any]) -> tuple[int, int]:
-    """The workers' port, and the runners' own."""
-    port = int(spec.get("portal", {}).get("port") or DEFAULT_PORT)
-    return port, port + 1 if port < LAST_PORT else port - 1
-
-
 def lay_out_node(
     layout: Layout, rank: int, python: PortalPython, open_upload: UploadOpener
 ) -> None:
@@ -86,33 +79,17 @@ def lay_out_node(
 
 
 def attempt_config(layout: Layout) -> dict[str, Any]:
-    """What attempt.json holds; `monarch_client.runner.config` reads it."""
-    request, spec, record = layout.request, layout.request.spec, layout.record
-    port, hub_port = ports_of(spec)
-    return {
-        "format": 1,
-        "attempt_id": request.attempt_id,
-        "job_id": request.job_id,
-        "attempt_number": request.attempt_number,
-        "project": request.project_slug,
-        "job_name": request.job_name,
-        "portal_url": request.portal_url,
-        "portal_file": str(layout.portal_file) if layout.portal_file else None,
-        "token": request.token,
-        "nodes": [
-            {"rank": rank, "address": address} for rank, address in enumerate(layout.addresses)
-        ],
-        "setup": spec.get("setup"),
-        "run": spec.get("run") or "",
-        "envs": {**(spec.get("envs") or {}), **(spec.get("secrets") or {})},
-        # In their order, which the database does not keep.
-        "meshes": PortalBlock.from_dict(spec.get("portal", {})).meshes or None,
-        "port": port,
-        "hub_port": hub_port,
-        "tls": {"ca_cert": record.ca_cert, "ca_key": record.ca_key},
-        "python": "python3",
-        "timeouts": {"grace_s": layout.grace_s},
-    }
+    """What attempt.json holds on this machine."""
+    request, record = layout.request, layout.record
+    content = attempt_file(
+        request,
+        authority=Authority(record.ca_cert, record.ca_key),
+        addresses=layout.addresses,
+        grace_s=layout.grace_s,
+    )
+    content["portal_file"] = str(layout.portal_file) if layout.portal_file else None
+    content["envs"].update(request.secrets)
+    return content
 
 
 def node_start(layout: Layout, rank: int, python: PortalPython) -> NodeStart:

@@ -25,7 +25,7 @@ VERBS = ("observe", "launch", "stop", "tear_down")
 def away(fake, monkeypatch):
     """Let the backend be away, and be there again."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise BackendUnavailableError("Its API server does not answer.")
 
     class Switch:

@@ -1,0 +1,59 @@
+"""attempt.json: what a runner is told, wherever it runs. `monarch_client.runner.config` reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jobs.backends.base import LaunchRequest
+from jobs.backends.trust import Authority
+from monarch_client.spec import PortalBlock
+
+FORMAT = 1
+DEFAULT_PORT = 22222
+LAST_PORT = 65535
+
+
+def ports_of(spec: dict[str, Any]) -> tuple[int, int]:
+    """The workers' port, and the runners' own."""
+    port = int(spec.get("portal", {}).get("port") or DEFAULT_PORT)
+    return port, port + 1 if port < LAST_PORT else port - 1
+
+
+def attempt_file(
+    request: LaunchRequest,
+    *,
+    authority: Authority,
+    addresses: Sequence[str] | None,
+    grace_s: float,
+) -> dict[str, Any]:
+    """What every attempt.json holds. Without `addresses` the node finds them out by itself."""
+    spec = request.spec
+    port, hub_port = ports_of(spec)
+    nodes = None if addresses is None else _nodes(addresses)
+    return {
+        "format": FORMAT,
+        "attempt_id": request.attempt_id,
+        "job_id": request.job_id,
+        "attempt_number": request.attempt_number,
+        "project": request.project_slug,
+        "job_name": request.job_name,
+        "portal_url": request.portal_url,
+        "portal_file": None,
+        "token": request.token,
+        "nodes": nodes,
+        "setup": spec.get("setup"),
+        "run": spec.get("run") or "",
+        "envs": dict(spec.get("envs") or {}),
+        # In their order, which the database does not keep.
+        "meshes": PortalBlock.from_dict(spec.get("portal", {})).meshes or None,
+        "port": port,
+        "hub_port": hub_port,
+        "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},
+        "python": "python3",
+        "timeouts": {"grace_s": grace_s},
+    }
+
+
+def _nodes(addresses: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"rank": rank, "address": address} for rank, address in enumerate(addresses)]
