@@ -23,6 +23,7 @@ class Verb(Enum):
     HOLD_OWN_JOB = "hold and release your own jobs"
     HOLD_ANY_JOB = "hold and release others' jobs"
     DELETE_JOB = "delete jobs"
+    MANAGE_CLUSTERS = "manage clusters"
     MANAGE_MEMBERS = "manage members"
 
 
@@ -38,6 +39,7 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.HOLD_OWN_JOB: Role.MEMBER,
     Verb.HOLD_ANY_JOB: Role.MAINTAINER,
     Verb.DELETE_JOB: Role.MAINTAINER,
+    Verb.MANAGE_CLUSTERS: Role.MAINTAINER,
     Verb.MANAGE_MEMBERS: Role.ADMIN,
 }
 
@@ -54,6 +56,12 @@ class Actor:
     def is_installation_admin(self) -> bool:
         """Whether the actor administers the whole installation."""
         return bool(self.user.is_superuser)
+
+    @property
+    def reaches_beyond_projects(self) -> bool:
+        """Whether that holds for what belongs to no project; a token bound to one closes it."""
+        bound = self.token is not None and self.token.project_id is not None
+        return self.is_installation_admin and self.user.is_active and not bound
 
 
 def role_allows(role: Role, verb: Verb) -> bool:

@@ -23,6 +23,7 @@ ALLOWED = {
     Verb.HOLD_OWN_JOB: {"member", "maintainer", "admin"},
     Verb.HOLD_ANY_JOB: {"maintainer", "admin"},
     Verb.DELETE_JOB: {"maintainer", "admin"},
+    Verb.MANAGE_CLUSTERS: {"maintainer", "admin"},
     Verb.MANAGE_MEMBERS: {"admin"},
 }
 
