@@ -19,13 +19,16 @@ PortalError
 ├── TooManyTriesError             429 too_many_tries
 ├── PortalBusyError               503 portal_busy
 ├── DatabaseUnavailableError      503 database_unavailable
+├── InvalidSecretError            422 invalid_secret
+├── SecretsUnavailableError       503 secrets_unavailable
 ├── StorageFullError              507 storage_full
 │   └── FramesPostponedError      503 storage_full
 └── BackendError                  502 backend_error
     ├── BackendUnavailableError   503 backend_unavailable
     │   └── StillLookingError     503 still_looking
     ├── NoCapacityError           409 no_capacity
-    └── NotYetGoneError           409 not_yet_gone
+    ├── NotYetGoneError           409 not_yet_gone
+    └── SecretMissingError        409 secret_missing
 """
 
 from __future__ import annotations
@@ -194,6 +197,20 @@ class DatabaseUnavailableError(PortalError):
     retry_after = 2
 
 
+class InvalidSecretError(PortalError):
+    """A secret must have the name of an environment variable, and a value."""
+
+    code = "invalid_secret"
+    http_status = 422
+
+
+class SecretsUnavailableError(PortalError):
+    """This portal has no key to seal secrets with. Its administrator sets MPORTAL_SECRET_KEYS."""
+
+    code = "secrets_unavailable"
+    http_status = 503
+
+
 class BackendError(PortalError):
     """The backend answered with an error."""
 
@@ -225,4 +242,11 @@ class NotYetGoneError(BackendError):
     """The cluster is still going down; ask again."""
 
     code = "not_yet_gone"
+    http_status = 409
+
+
+class SecretMissingError(BackendError):
+    """A secret that the job names is not in its project any more."""
+
+    code = "secret_missing"
     http_status = 409

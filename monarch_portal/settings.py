@@ -33,6 +33,16 @@ MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
 # New work is refused below it; of a small disk a twentieth must do. 0: never.
 # Less than nothing: what fits the disk, see jobs/disk_space.py.
 MPORTAL_DISK_RESERVE_MB = env_int("MPORTAL_DISK_RESERVE_MB", -1)
+# SkyPilot: "auto" (once a cloud was added), "on" or "off"; and a server of its own, if there is one.
+MPORTAL_SKYPILOT = env_str("MPORTAL_SKYPILOT", "auto")
+MPORTAL_SKYPILOT_ENDPOINT = env_str("MPORTAL_SKYPILOT_ENDPOINT", "")
+MPORTAL_SKYPILOT_TOKEN = env_secret("MPORTAL_SKYPILOT_TOKEN")
+# How lines come from SkyPilot's nodes: "push", "pull", or "auto" (push where the node gets through).
+MPORTAL_SKYPILOT_CARRIER = env_str("MPORTAL_SKYPILOT_CARRIER", "auto")
+# Under which address nodes reach the portal, where that is not MPORTAL_URL.
+MPORTAL_NODE_URL = env_str("MPORTAL_NODE_URL", MPORTAL_URL)
+# How long a cluster may be there that the rows say is gone, or that nobody needs any more.
+MPORTAL_ORPHAN_GRACE_MINUTES = env_int("MPORTAL_ORPHAN_GRACE_MINUTES", 10)
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
 # How a person runs manage.py here: pages name commands that work when they are copied.
 _python = Path(sys.executable)
@@ -152,6 +162,10 @@ globals().update(
 SECRET_KEY = env_secret("SECRET_KEY")
 if not SECRET_KEY and MPORTAL_EMBEDDED:
     SECRET_KEY = _home.secret_key or secrets.token_urlsafe(50)
+# What users' secrets are sealed with, newest first. None: the portal takes no secrets.
+MPORTAL_SECRET_KEYS = [k.strip() for k in env_secret("MPORTAL_SECRET_KEYS").split(",") if k.strip()]
+if not MPORTAL_SECRET_KEYS and MPORTAL_EMBEDDED:
+    MPORTAL_SECRET_KEYS = _home.sealing_keys
 _own_host = urlsplit(MPORTAL_URL).hostname or ""
 _https = MPORTAL_URL.startswith("https://")
 ALLOWED_HOSTS = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host])]

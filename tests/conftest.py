@@ -48,6 +48,16 @@ def the_tests_own_clock() -> None:
     clock.THE_CLOCK = clock.DatabaseClock(lambda: None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def the_tests_own_keys() -> None:
+    """What secrets are sealed with here, as the embedded portal has it from its first start."""
+    from django.conf import settings
+
+    from jobs.seals import new_key
+
+    settings.MPORTAL_SECRET_KEYS = [new_key()]
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
     """pytest-django's hook before the test database is made: there must be a server."""

@@ -5,6 +5,7 @@ from jobs.models.attempt import Attempt
 from jobs.models.attempt_stage import AttemptStage
 from jobs.models.cluster import Cluster
 from jobs.models.follow_lease import FollowLease
+from jobs.models.handed_secrets import HandedSecrets
 from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
@@ -27,6 +28,7 @@ __all__ = [
     "AttemptStage",
     "Cluster",
     "FollowLease",
+    "HandedSecrets",
     "IdempotencyKey",
     "Installation",
     "Job",

@@ -15,10 +15,15 @@ class ProjectSecret(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="secrets")
     name = models.CharField(max_length=100)
     ciphertext = models.BinaryField()
+    # Shorter values are not masked in logs: they would be found in every other word.
+    is_masked = models.BooleanField(default=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
     created_at = models.DateTimeField(default=clock.now, editable=False)
+    updated_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
     updated_at = models.DateTimeField(default=clock.now)
 
     class Meta:

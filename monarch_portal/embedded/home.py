@@ -5,6 +5,7 @@ Every checkout has its own, so two of them share no port, no name and no data.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -48,6 +49,7 @@ class Home:
         _require_own(self.sockets)
         self.sockets.chmod(mode)
         secret_in(self._secret_key_file)
+        secret_in(self.sealing_keys_file, _new_sealing_key)
         secret_in(self.postgres.secret)
 
     @property
@@ -106,6 +108,17 @@ class Home:
         return self.path / "secret-key"
 
     @property
+    def sealing_keys_file(self) -> Path:
+        """The keys that users' secrets are sealed with: newest first, separated by commas."""
+        return self.path / "sealing-keys"
+
+    @property
+    def sealing_keys(self) -> list[str]:
+        """Those keys; none before the first start."""
+        file = self.sealing_keys_file
+        return file.read_text().strip().split(",") if file.exists() else []
+
+    @property
     def portal_file(self) -> Path:
         """JSON {"url"}: where the portal is reached now. Runners read it when it has moved."""
         return self.path / "portal.json"
@@ -146,6 +159,11 @@ def _default_parent() -> Path:
         return Path("/var/lib/mportal")
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(data) / "mportal"
+
+
+def _new_sealing_key() -> str:
+    # The form that cryptography's Fernet takes, which is slow to import.
+    return base64.urlsafe_b64encode(os.urandom(32)).decode()
 
 
 def _digest(text: str) -> str:

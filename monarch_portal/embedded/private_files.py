@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from monarch_portal.embedded.account import Account, ourselves
@@ -17,10 +18,15 @@ def make_private(directory: Path, account: Account) -> None:
         os.chown(directory, account.uid, account.gid)
 
 
-def secret_in(path: Path) -> str:
+def new_secret() -> str:
+    """A secret that nobody guesses."""
+    return secrets.token_urlsafe(36)
+
+
+def secret_in(path: Path, make: Callable[[], str] = new_secret) -> str:
     """The secret in the file `path`, made now if there is none."""
     if not path.exists():
-        write_owned(path, secrets.token_urlsafe(36), ourselves())
+        write_owned(path, make(), ourselves())
     return path.read_text().strip()
 
 

@@ -51,14 +51,16 @@ def test_making_it_closes_it_to_others(tmp_path):
     assert stat.S_IMODE(home.path.stat().st_mode) & 0o066 == 0
     assert stat.S_IMODE(home.logs.stat().st_mode) == 0o700
     assert len(home.secret_key) > 40
+    assert len(home.sealing_keys) == 1
+    assert stat.S_IMODE(home.sealing_keys_file.stat().st_mode) == 0o600
 
 
 def test_making_it_again_keeps_its_secrets(tmp_path):
     home = Home(tmp_path / "home")
     home.make()
-    secrets = (home.secret_key, home.postgres.password)
+    secrets = (home.secret_key, home.postgres.password, home.sealing_keys)
     home.make()
-    assert (home.secret_key, home.postgres.password) == secrets
+    assert (home.secret_key, home.postgres.password, home.sealing_keys) == secrets
 
 
 def test_a_deep_home_has_its_sockets_elsewhere(tmp_path):

@@ -1,21 +1,167 @@
-"""Tokens of the portal never get into a stored log."""
+"""Tokens of the portal and values of secrets never get into a stored log."""
 
 from __future__ import annotations
 
+import base64
+import json
+import random
+import subprocess
+import time
+from urllib.parse import quote, quote_plus
+
 import pytest
 
-from jobs.logs.redaction import redacted
+from jobs.logs.needles import is_masked, needles_of
+from jobs.logs.redaction import NO_SECRETS, Redaction, RedactionCache, redacted
 
 API_TOKEN = "mpt_" + "aB3-_" * 8 + "xyz"
 ATTEMPT_TOKEN = "mpa_" + "0123456789abcdef" * 4
+VALUE = 'pä$$ w0rd/"quoted"&<it\'s>+=\\end'
+KEY = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQ\nEAwJalrXUtnFEMI\nend\n-----END KEY-----\n"
 
 
 @pytest.mark.parametrize("token", [API_TOKEN, ATTEMPT_TOKEN])
 def test_a_token_is_masked_wherever_it_stands(token):
     assert redacted(f"MPORTAL_TOKEN={token}") == f"MPORTAL_TOKEN={token[:4]}***"
     assert token not in redacted(f'{{"a":"{token}","b":"{token}"}}')
+    assert token not in Redaction(["another"]).text(token)
 
 
 @pytest.mark.parametrize("text", ["", "mpa_", "mpt_short", "an ordinary line", "xmpa_" + "0" * 64])
 def test_everything_else_is_left_alone(text):
-    assert redacted(text) == text
+    assert redacted(text) == NO_SECRETS.text(text) == Redaction([VALUE]).text(text) == text
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        VALUE,
+        repr(VALUE),
+        json.dumps(VALUE),
+        json.dumps({"a": VALUE}, ensure_ascii=False),
+        quote(VALUE),
+        quote(VALUE, safe=""),
+        quote_plus(VALUE),
+        VALUE.encode().hex(),
+        VALUE.encode().hex().upper(),
+    ],
+)
+def test_a_value_is_masked_in_every_form_it_is_often_written_in(form):
+    shown = Redaction([VALUE]).text(f"before {form} after")
+    assert shown.startswith("before ") and shown.endswith(" after")
+    assert "***" in shown
+    assert "w0rd" not in shown and b"w0rd".hex() not in shown.lower()
+
+
+@pytest.mark.parametrize("around", ["", "u", "user:", "user!:", "x" * 20])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_value_is_masked_in_base64_wherever_it_begins(around, encode):
+    text = encode(f"{around}{VALUE}:{around}".encode()).decode()
+    shown = Redaction([VALUE]).text(f"Authorization: Basic {text}")
+    assert "***" in shown
+    left = shown.removeprefix("Authorization: Basic ").rstrip("=").partition("***")
+    # At either end at most one character, which holds a few bits of the value.
+    assert len(left[0]) * 6 <= len(around.encode()) * 8 + 5
+    assert len(left[2]) * 6 <= len(f":{around}") * 8 + 10
+
+
+def test_what_base64_folds_is_masked_line_by_line():
+    value = "s3cr3t-" * 30
+    folded = subprocess.run(["base64"], input=value.encode(), capture_output=True, check=True)
+    lines = folded.stdout.decode().splitlines()
+    assert len(lines) > 2
+    assert [Redaction([value]).text(line) for line in lines[:-1]] == ["***"] * (len(lines) - 1)
+
+
+def test_each_line_of_a_value_is_masked_alone():
+    redaction = Redaction([KEY])
+    for line in KEY.splitlines():
+        shown = redaction.text(f"| {line} |")
+        assert shown == ("| end |" if line == "end" else "| *** |")
+    assert "MIIE" not in redaction.text(repr(KEY))
+    # A value that is JSON has its line ends written out; whoever decodes it prints real ones.
+    assert "MIIE" not in Redaction([json.dumps({"key": KEY})]).text(KEY.splitlines()[1])
+
+
+def test_the_longer_of_two_values_is_masked_whole():
+    assert Redaction(["abcdef", "abcdefgh"]).text("abcdefgh abcdefg") == "*** ***g"
+
+
+@pytest.mark.parametrize("value", ["x", "12345", "a\nbc\nd", "  pad  "])
+def test_a_value_of_a_few_characters_is_not_looked_for(value):
+    assert not is_masked(value)
+    assert not Redaction([value])
+    assert Redaction([value]).text("x 12345 pad") == "x 12345 pad"
+
+
+def pieces_of(redaction, texts):
+    """Texts of one line that was cut, as they are stored."""
+    stored, open_ends = [], []
+    for number, text in enumerate(texts, 1):
+        shown, open_ends = redaction.piece(text, open_ends, more=number < len(texts))
+        stored.append(shown)
+    assert open_ends == []
+    return stored
+
+
+SECRET = "hunter2-hunter2!"
+
+
+@pytest.mark.parametrize("cut", range(1, len(SECRET)))
+def test_a_value_cut_in_two_is_masked_in_both_pieces(cut):
+    first, second = pieces_of(Redaction([SECRET]), [f"a {SECRET[:cut]}", f"{SECRET[cut:]} z"])
+    assert second == "*** z"
+    assert first == (f"a {SECRET[:cut]}" if cut < 3 else "a ***")
+
+
+def test_a_value_that_comes_letter_by_letter_is_masked():
+    stored = pieces_of(Redaction([SECRET, "other-value"]), [*SECRET, " z"])
+    assert "".join(stored).replace("***", "") == SECRET[:1] + " z"
+
+
+def test_what_only_began_like_a_value_does_not_hide_what_follows():
+    stored = pieces_of(Redaction([SECRET]), ["a hunter2-", "gatherer ", "hunter2-hunter2!"])
+    assert stored == ["a ***", "gatherer ", "***"]
+
+
+def test_any_cut_of_any_line_shows_nothing_of_a_value():
+    chance = random.Random(4)
+    values = ["abcabcabd", "aaaaaaaa", "abcaaaaaa"]
+    redaction = Redaction(values)
+    for _ in range(2000):
+        line = "".join(chance.choice([*values, "a", "b", "xyz"]) for _ in range(6))
+        cuts = sorted(chance.sample(range(1, len(line)), k=min(3, len(line) - 1)))
+        texts = [line[i:j] for i, j in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+        stored = pieces_of(redaction, texts)
+        assert not [v for v in values if v in "".join(stored).replace("***", "\0")], texts
+
+
+def test_an_excerpt_shows_no_half_of_a_value():
+    redaction = Redaction([SECRET])
+    assert (
+        redaction.excerpt(f"{SECRET[4:]} then {SECRET} and {SECRET[:9]}") == "*** then *** and ***"
+    )
+    assert redaction.excerpt("a hunter") == "a ***"
+    assert redaction.excerpt("2! an ordinary hunt") == "2! an ordinary hunt"
+
+
+def test_a_cache_keeps_the_ones_that_were_asked_for_last():
+    cache = RedactionCache(most=2)
+    for number in (1, 2):
+        cache.put(number, Redaction([f"value-{number}"]))
+    assert cache.get(1) is not None
+    cache.put(3, Redaction())
+    assert [number for number in (1, 2, 3) if cache.get(number) is None] == [2]
+
+
+def test_looking_for_secrets_does_not_hold_a_log_up():
+    lines = [
+        f"step {i} loss={i / 7:.4f} throughput 12345.6 tokens/s on rank {i % 8}"
+        for i in range(20_000)
+    ]
+    many = Redaction([f"value-{i}-{'x' * 30}" for i in range(30)])
+    assert len(needles_of(KEY)) > 4
+    begun = time.process_time()
+    for line in lines:
+        many.text(line)
+    assert time.process_time() - begun < 1.0
