@@ -11,6 +11,9 @@ from types import ModuleType
 from celery import shared_task
 
 from jobs.reconcilers import (
+    billing,
+    infra,
+    orphans,
     provisioning,
     queue,
     recovering,
@@ -34,6 +37,24 @@ def run_queue() -> None:
 def run_retention() -> None:
     """One sweep."""
     retention.step()
+
+
+@shared_task(name="jobs.orphans")
+def run_orphans() -> None:
+    """One sweep over what the backends hold."""
+    orphans.step()
+
+
+@shared_task(name="jobs.infra")
+def run_infra() -> None:
+    """One look at clouds and free GPUs, if somebody wants to know."""
+    infra.step()
+
+
+@shared_task(name="jobs.billing")
+def run_billing(cluster_id: int | None = None) -> None:
+    """One cluster's bill, or all that are due."""
+    _run(billing, cluster_id)
 
 
 @shared_task(name="jobs.provisioning")

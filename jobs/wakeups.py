@@ -18,7 +18,16 @@ log = logging.getLogger(__name__)
 _later = Later()
 
 Reconciler = Literal[
-    "queue", "provisioning", "running", "recovering", "stopping", "teardown", "sealing"
+    "queue",
+    "provisioning",
+    "running",
+    "recovering",
+    "stopping",
+    "teardown",
+    "sealing",
+    "orphans",
+    "billing",
+    "infra",
 ]
 
 

@@ -19,6 +19,9 @@ BEAT_INTERVALS_S = {
     "jobs.stopping": 3,
     "jobs.teardown": 3,
     "jobs.sealing": 10,
+    "jobs.billing": 10,
+    "jobs.infra": 10,
+    "jobs.orphans": 60,
     # Beat keeps no times over a restart, and leaves out a tick while much waits.
     "jobs.retention": 600,
 }

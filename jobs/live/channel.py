@@ -56,6 +56,13 @@ def publish_on_commit(job: Job) -> None:
     )
 
 
+def publish_clusters_on_commit(project_id: int) -> None:
+    """After commit, tell whoever watches the project's jobs or clusters to look again."""
+    transaction.on_commit(
+        lambda: _publish({project_topic(project_id)}, {"project": project_id}), robust=True
+    )
+
+
 def publish_log_on_commit(attempt_id: int, next_line: int) -> None:
     """After commit, tell whoever follows this attempt's log that lines below `next_line` exist."""
     transaction.on_commit(

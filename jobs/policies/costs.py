@@ -96,7 +96,9 @@ def _seconds(
     marks = sorted({began, until, *(mark for _, *both in spans for mark in both)})
     found: dict[int | None, Decimal] = {}
     for begin, end in itertools.pairwise(marks):
-        present = [who for who, first, last in spans if first <= begin and end <= last]
+        present: list[int | None] = [
+            who for who, first, last in spans if first <= begin and end <= last
+        ]
         length = Decimal(str((end - begin).total_seconds()))
         for who in present or [None]:
             found[who] = found.get(who, NOTHING) + length / max(1, len(present))

@@ -16,6 +16,9 @@ class LockSpace(IntEnum):
     CLUSTER = 71002
     ATTEMPT_LOG = 71003
     QUEUE = 71004
+    ORPHANS = 71011
+    BILLING = 71012
+    INFRA = 71013
 
 
 @contextmanager

@@ -1,0 +1,86 @@
+"""Clusters without a row: kept in sight, and taken down only when an administrator says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+
+from jobs import clock
+from jobs.backends.base import SeenCluster
+from jobs.errors import ConflictError, NotFoundError, PermissionDeniedError
+from jobs.models import Cluster, StrayCluster
+from jobs.permissions import Actor
+from jobs.statuses import StrayKind
+from jobs.wakeups import wake_on_commit
+
+# Beside what the backend tells, `StrayCluster.seen` keeps who ordered its end.
+ORDERED_BY = "down_ordered_by"
+
+
+def note_strays(backend_name: str, own_prefix: str, seen: Iterable[SeenCluster]) -> None:
+    """Let the rows show just these of that backend. First sight, and an order, are kept."""
+    now = clock.now()
+    names = set()
+    for each in seen:
+        names.add(each.name)
+        kind = StrayKind.OWN if each.name.startswith(own_prefix) else StrayKind.FOREIGN
+        with transaction.atomic():
+            rows = StrayCluster.objects.select_for_update(no_key=True)
+            row = rows.get_or_create(
+                backend_name=backend_name, name=each.name, defaults={"kind": kind}
+            )[0]
+            order = row.seen.get(ORDERED_BY)
+            row.kind = kind
+            row.last_seen_at = now
+            row.seen = _told(each) | ({ORDERED_BY: order} if order else {})
+            row.save()
+    StrayCluster.objects.filter(backend_name=backend_name).exclude(name__in=names).delete()
+
+
+def take_down_stray(actor: Actor, name: str) -> StrayCluster:
+    """Order the end of a quarantined cluster; the sweeper carries it out until it is gone.
+
+    NotFoundError: there is none, or the actor may not know. PermissionDeniedError: by a token that
+    may only read. ConflictError: it is somebody else's, which this portal never takes down.
+    """
+    if not actor.reaches_beyond_projects:
+        raise NotFoundError(f"There is no cluster {name}.")
+    if actor.token is not None and actor.token.read_only:
+        raise PermissionDeniedError("This token may only read. Use one that may write.")
+    with transaction.atomic():
+        rows = StrayCluster.objects.select_for_update(no_key=True).filter(name=name)
+        row = rows.order_by("-kind").first()
+        if row is None:
+            raise NotFoundError(f"There is no cluster {name}.")
+        if row.kind != StrayKind.OWN:
+            raise ConflictError(
+                f"{name} is not this portal's. Whoever made it takes it down, with the tool that "
+                "made it."
+            )
+        row.seen = {**row.seen, ORDERED_BY: actor.user.get_username()}
+        row.save(update_fields=["seen"])
+        wake_on_commit("orphans")
+    return row
+
+
+def ordered_strays(backend_name: str) -> list[StrayCluster]:
+    """Those of that backend that are to go, and still have no row."""
+    rows = StrayCluster.objects.filter(
+        backend_name=backend_name, kind=StrayKind.OWN, seen__has_key=ORDERED_BY
+    )
+    known = set(Cluster.objects.filter(name__in=rows.values("name")).values_list("name", flat=True))
+    return [row for row in rows if row.name not in known]
+
+
+def _told(seen: SeenCluster) -> dict[str, Any]:
+    return {
+        "status": seen.status,
+        "infra": seen.infra,
+        "resources": seen.resources,
+        "num_nodes": seen.num_nodes,
+        "launched_at": seen.launched_at.isoformat() if seen.launched_at else None,
+        "usd_per_hour": None if seen.usd_per_hour is None else str(seen.usd_per_hour),
+        "owner": seen.owner,
+    }

@@ -1,0 +1,56 @@
+"""What backends said of clouds and GPUs, kept in Redis for a while: no page waits for a cloud."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import redis
+
+from jobs.live.channel import connection
+
+log = logging.getLogger(__name__)
+
+# An answer this old is shown, and asked for anew while somebody looks.
+FRESH_S = 60.0
+KEPT_S = 24 * 3600
+WANTED_S = 30
+
+
+def keep(backend_name: str, content: dict[str, Any]) -> None:
+    """Store an answer. Without Redis there is none to show, and the page says so."""
+    try:
+        connection().set(_key(backend_name), json.dumps(content), ex=KEPT_S)
+    except redis.RedisError:
+        log.warning("infra not kept", extra={"action": "infra_cache"})
+
+
+def kept(backend_name: str) -> dict[str, Any] | None:
+    """The last answer, or None."""
+    try:
+        said = connection().get(_key(backend_name))
+    except redis.RedisError:
+        return None
+    content: dict[str, Any] | None = json.loads(said) if isinstance(said, bytes | str) else None
+    return content
+
+
+def want() -> bool:
+    """Note that somebody looks; whether nobody has for a while."""
+    try:
+        return bool(connection().set("mportal:infra:wanted", 1, nx=True, ex=WANTED_S))
+    except redis.RedisError:
+        return False
+
+
+def is_wanted() -> bool:
+    """Whether somebody looked in the last moments."""
+    try:
+        return bool(connection().exists("mportal:infra:wanted"))
+    except redis.RedisError:
+        return False
+
+
+def _key(backend_name: str) -> str:
+    return f"mportal:infra:of:{backend_name}"

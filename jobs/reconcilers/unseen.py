@@ -1,0 +1,70 @@
+"""Clusters that the rows say are there and their backend does not show: noted, when it lasts."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from datetime import datetime
+
+import redis
+
+from jobs import clock
+from jobs.actions.clusters import release_unneeded
+from jobs.actions.history import record_note
+from jobs.live.channel import connection, publish_clusters_on_commit
+from jobs.models import Attempt, Cluster
+from jobs.statuses import ClusterStatus
+
+log = logging.getLogger(__name__)
+
+NOT_SHOWN = "Its backend does not show it any more."
+# Longer than any grace: what is remembered goes by itself.
+_REMEMBERED_S = 2 * 24 * 3600
+
+
+def note(backend_name: str, shown: set[str], limit: datetime) -> None:
+    """Compare the rows of `backend_name` with the names it has `shown`.
+
+    A row that was missed before `limit` already is marked. The job on it hears of it; without one
+    its end is asked for, which changes nothing if the machines are gone, and else ends them.
+    """
+    there = {ClusterStatus.UP, ClusterStatus.STOPPED}
+    rows = Cluster.objects.filter(backend_name=backend_name, status__in=there)
+    for row in rows.filter(release_requested_at=None, created_at__lt=limit):
+        if row.name in shown:
+            _forget(row)
+        elif _missed_since(row) < limit and row.backend_status != NOT_SHOWN:
+            _tell(row)
+
+
+def _tell(row: Cluster) -> None:
+    log.warning("a cluster is not shown", extra={"action": "unseen", "cluster": row.name})
+    Cluster.objects.filter(pk=row.pk).update(backend_status=NOT_SHOWN)
+    open_attempts = Attempt.objects.filter(cluster=row, ended_at=None).select_related("job")
+    for attempt in open_attempts:
+        record_note(attempt.job, f"{row.name}: {NOT_SHOWN}", attempt, verb="unseen")
+    if not open_attempts:
+        release_unneeded(row, "its backend does not show it any more.")
+    publish_clusters_on_commit(row.project_id)
+
+
+def _forget(row: Cluster) -> None:
+    if row.backend_status == NOT_SHOWN:
+        Cluster.objects.filter(pk=row.pk).update(backend_status="")
+    with suppress(redis.RedisError):
+        connection().delete(_key(row))
+
+
+def _missed_since(row: Cluster) -> datetime:
+    """When this row was missed first. Without Redis, which remembers it: just now."""
+    now = clock.now()
+    try:
+        connection().set(_key(row), now.isoformat(), nx=True, ex=_REMEMBERED_S)
+        said = connection().get(_key(row))
+    except redis.RedisError:
+        return now
+    return datetime.fromisoformat(said.decode()) if isinstance(said, bytes) else now
+
+
+def _key(row: Cluster) -> str:
+    return f"mportal:unseen:{row.pk}"
