@@ -16,6 +16,6 @@ def ingest_leftovers(attempt: Attempt, backend: ComputeBackend) -> None:
     """
     if attempt.cluster is None:
         return
-    for batch in batches(backend.leftovers(attempt.cluster.name).frames):
+    for batch in batches(backend.leftovers(attempt.cluster.name, attempt_id=attempt.pk).frames):
         require_room_for_frames()
         store_batch(attempt, batch)

@@ -1,4 +1,4 @@
-"""attempt.json: what a runner is told, wherever it runs. `monarch_client.runner.config` reads it."""
+"""attempt.json: what a runner is told. The one who reads it is `monarch_client.runner.config`."""
 
 from __future__ import annotations
 

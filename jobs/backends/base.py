@@ -24,7 +24,7 @@ class ClusterPhase(Enum):
     ENDED = "ended"  # nodes may be there, but no runner of the attempt is alive any more
     FAILED = "failed"  # the launch came to nothing; something of it may remain
     STOPPED = "stopped"  # the nodes are switched off and can be switched on again
-    GONE = "gone"  # nothing of this name exists
+    GONE = "gone"  # nothing of this name exists, or the attempt was never started on its nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,8 @@ class ComputeBackend(Protocol):
     name: str
     # "either": decided for each attempt, by whether its nodes reach the portal.
     carrier: Literal["push", "pull", "either"]
+    # How long, beyond the grace, runners that were told to stop may take until the word is here.
+    stop_patience_s: float
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
         """What this backend cannot do of `spec`, as (path, sentence); empty when it can all."""
@@ -170,8 +172,9 @@ class ComputeBackend(Protocol):
         """Ask for the nodes and start the attempt's runner on each.
 
         Safe to repeat: a cluster of this name that exists is adopted, never doubled; an attempt
-        whose runners were started is not started again. Returns as soon as the request is on its
-        way. NoCapacityError: no room now. BackendError: else.
+        whose runners were started is not started again. Nodes that are there take one attempt
+        after another; a keeper switches stopped ones on again first. Returns as soon as the
+        request is on its way. NoCapacityError: no room now. BackendError: else.
         """
 
     def observe(
@@ -221,6 +224,12 @@ class ClusterKeeper(ComputeBackend, Protocol):
 
     def stop_machines(self, cluster_name: str) -> None:
         """Switch the nodes off and keep their disks. NotYetGoneError: asked for, ask again."""
+
+    def autostop(self, cluster_name: str, minutes: int, *, down: bool) -> None:
+        """Have the backend itself stop (or take down) nodes idle for `minutes`: a backstop.
+
+        Silent where it can't, and for a name that does not exist.
+        """
 
     def existing(self) -> list[SeenCluster]:
         """All that the backend holds, of this portal and of others."""

@@ -57,6 +57,7 @@ class LocalBackend:
 
     name = "local"
     carrier: Literal["push", "pull", "either"] = "push"
+    stop_patience_s = 10.0
 
     def __init__(self, options: LocalOptions, open_upload: UploadOpener) -> None:
         self._options = options

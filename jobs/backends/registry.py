@@ -7,16 +7,33 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from jobs.backends.base import ComputeBackend, PullingBackend, is_pulling
+from jobs.backends.base import (
+    ClusterKeeper,
+    ComputeBackend,
+    PullingBackend,
+    is_keeping,
+    is_pulling,
+)
 from jobs.backends.fake import FakeBackend
 from jobs.backends.local import LocalBackend, LocalOptions
+from jobs.backends.local_ended import EndedNames
+from jobs.backends.skypilot import SkyPilotBackend
+from jobs.backends.skypilot_calls import SkyPilotCalls
+from jobs.backends.skypilot_server import directory as skypilot_directory
+from jobs.backends.skypilot_server import server_options
+from jobs.backends.skypilot_staging import Staging, StagingOptions
 from jobs.errors import BackendError, BackendUnavailableError
+from monarch_client.skypilot.caller import CallerOptions, SkyCaller
+
+SKYPILOT = "skypilot"
 
 # As root the leases of all installations lie together: a user id must never be leased twice.
 LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
@@ -24,7 +41,11 @@ LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
 
 def names() -> list[str]:
     """The backends that are enabled, the default one first."""
-    enabled = {"fake": _fake_directory() is not None, "local": settings.MPORTAL_LOCAL_BACKEND}
+    enabled = {
+        "fake": _fake_directory() is not None,
+        "local": settings.MPORTAL_LOCAL_BACKEND,
+        "skypilot": server_options() is not None,
+    }
     return [name for name, is_enabled in enabled.items() if is_enabled]
 
 
@@ -35,6 +56,8 @@ def get(name: str) -> ComputeBackend:
         return FakeBackend(fake)
     if name == "local" and settings.MPORTAL_LOCAL_BACKEND:
         return _local()
+    if name == "skypilot" and (server := server_options()) is not None:
+        return _skypilot(server)
     raise BackendUnavailableError(f"The backend {name!r} is not enabled here.")
 
 
@@ -42,6 +65,12 @@ def pulling() -> dict[str, PullingBackend]:
     """The enabled backends whose frames the portal has to fetch, by name."""
     enabled = {name: get(name) for name in names()}
     return {name: backend for name, backend in enabled.items() if is_pulling(backend)}
+
+
+def keeping() -> dict[str, ClusterKeeper]:
+    """The enabled backends whose machines cost money and can be seen by others, by name."""
+    enabled = {name: get(name) for name in names()}
+    return {name: backend for name, backend in enabled.items() if is_keeping(backend)}
 
 
 def backend_for(spec: dict[str, Any]) -> str:
@@ -54,15 +83,22 @@ def backend_for(spec: dict[str, Any]) -> str:
     enabled = names()
     if infra in enabled:
         return infra
-    if infra:
-        raise BackendUnavailableError(
-            f"Infra {infra} needs the SkyPilot backend, which is not enabled here."
-            if infra != "local"
-            else "The local backend is not enabled here; name another infra."
-        )
+    if infra == "local":
+        raise BackendUnavailableError("The local backend is not enabled here; name another infra.")
+    if infra or _has_choices(resources):
+        if SKYPILOT not in enabled:
+            raise BackendUnavailableError(
+                f"Infra {infra or 'of any cloud'} needs SkyPilot, which is not enabled here: an "
+                "administrator adds a cloud with `mportal admin cloud add`."
+            )
+        return SKYPILOT
     if not enabled:
         raise BackendUnavailableError("No backend is enabled here; name an infra.")
     return enabled[0]
+
+
+def _has_choices(resources: dict[str, Any]) -> bool:
+    return bool(resources.get("any_of") or resources.get("ordered"))
 
 
 def problems_of(spec: dict[str, Any]) -> list[tuple[str, str]]:
@@ -76,6 +112,22 @@ def problems_of(spec: dict[str, Any]) -> list[tuple[str, str]]:
 def _fake_directory() -> Path | None:
     directory = getattr(settings, "MPORTAL_FAKE_BACKEND", "")
     return Path(directory) if directory else None
+
+
+@cache
+def _skypilot(server: CallerOptions) -> SkyPilotBackend:
+    """One a process: its caller keeps a child that imports SkyPilot once."""
+    root = skypilot_directory()
+    options = StagingOptions(
+        directory=root / "staging",
+        carrier=settings.MPORTAL_SKYPILOT_CARRIER,
+        torchmonarch=version("torchmonarch"),
+    )
+    return SkyPilotBackend(
+        SkyPilotCalls(SkyCaller(server)),
+        Staging(options, open_upload),
+        EndedNames(root / "ended"),
+    )
 
 
 def _local() -> LocalBackend:

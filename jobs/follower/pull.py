@@ -88,7 +88,8 @@ class PullCarrier(threading.Thread):
         assert attempt.cluster is not None  # noqa: S101 - looked at by the caller
         after = {int(rank): seq for rank, seq in attempt.log_head.acked.items()}
         connections.close_all()
-        for batch in batches(self._noted(backend.frames(attempt.cluster.name, after))):
+        frames = backend.frames(attempt.cluster.name, after, attempt_id=attempt.pk)
+        for batch in batches(self._noted(frames)):
             reach("follow.read")
             # A stream may last as long as its attempt.
             require_room_for_frames()

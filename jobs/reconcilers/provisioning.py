@@ -10,6 +10,7 @@ from django.db import DatabaseError, transaction
 
 from jobs import clock
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
+from jobs.actions.note_seen import note_seen
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
 from jobs.backends.base import (
@@ -24,6 +25,7 @@ from jobs.errors import (
     BackendUnavailableError,
     NoCapacityError,
     StaleJobError,
+    StillLookingError,
 )
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job
@@ -37,6 +39,9 @@ from monarch_client.runner.crash_points import reach
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
+
+# How soon a backend that was asked, and has not answered, is looked at again.
+LOOK_AGAIN_S = 0.5
 
 
 def due() -> list[int]:
@@ -74,13 +79,18 @@ def _provision(job: Job) -> None:
     except NoCapacityError as error:
         _back_off(job, attempt, error)
         return
+    except StillLookingError:
+        come_back("provisioning", job.pk, delay_s=LOOK_AGAIN_S)
+        return
     except BackendUnavailableError as error:
         note_away(job, attempt, error)
         return
     except BackendError as error:
         _give_up(job, attempt, error)
         return
-    if view.phase is not ClusterPhase.STARTING:
+    if view.seen is not None:
+        note_seen(cluster, view.seen)
+    if view.phase in {ClusterPhase.UP, ClusterPhase.ENDED}:
         _machines_are_there(job, attempt, cluster)
 
 
@@ -90,7 +100,7 @@ def _asked_for(
     """What is there of the cluster, which is asked for if nothing is. BackendError: it failed."""
     try:
         view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
-        if view.phase is ClusterPhase.GONE:
+        if view.phase in {ClusterPhase.GONE, ClusterPhase.STOPPED}:
             reach("launch.asking")
             # No transaction is open here: asking a cloud can last.
             backend.launch(_request(job, attempt, cluster))
@@ -102,6 +112,8 @@ def _asked_for(
         # A bug of ours would strike again at every tick, and the job would wait for ever.
         message = f"The portal failed to launch it: {type(error).__name__}: {error}"
         raise BackendError(message) from error
+    if view.failure is not None:
+        raise view.failure
     return view
 
 

@@ -12,7 +12,7 @@ from jobs.actions.history import record_note
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ClusterView, ComputeBackend, NodeView
-from jobs.errors import BackendError, FramesPostponedError
+from jobs.errors import BackendError, FramesPostponedError, StillLookingError
 from jobs.logs.lines import storable
 from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room
@@ -31,7 +31,10 @@ def look_for_runners(job: Job, attempt: Attempt) -> None:
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
     try:
         backend = registry.get(job.backend_name)
-        view = backend.observe(attempt.cluster.name)
+        view = backend.observe(attempt.cluster.name, attempt_id=attempt.pk)
+    except StillLookingError:
+        # The next tick picks the answer up.
+        return
     except BackendError as error:
         note_away(job, attempt, error)
         return

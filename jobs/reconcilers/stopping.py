@@ -9,7 +9,13 @@ from jobs.actions.end_attempt import close_attempt, finish_stopping
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ComputeBackend
-from jobs.errors import BackendError, FramesPostponedError, NotYetGoneError, StaleJobError
+from jobs.errors import (
+    BackendError,
+    FramesPostponedError,
+    NotYetGoneError,
+    StaleJobError,
+    StillLookingError,
+)
 from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room
 from jobs.reconcilers.exclusive import LockSpace, exclusive
@@ -18,8 +24,7 @@ from jobs.statuses import JobStatus, StopReason
 from monarch_client.runner.crash_points import reach
 
 GRACE_S = 10.0
-# After the grace the runner kills and reports; a runner that does not is killed with the rest.
-PATIENCE = timedelta(seconds=GRACE_S + 10)
+LOOK_AGAIN_S = 0.5
 
 
 def due() -> list[int]:
@@ -40,6 +45,8 @@ def step(job_id: int) -> None:
         try:
             if attempt.ended_at is not None or _has_ended(job, attempt):
                 finish_stopping(job, attempt)
+        except StillLookingError:
+            come_back("stopping", job_id, delay_s=LOOK_AGAIN_S)
         except BackendError as error:
             note_away(job, attempt, error)
         except FramesPostponedError:
@@ -52,13 +59,15 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
     """Whether nothing of the attempt runs any more; asks it to stop if something does."""
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
     backend = registry.get(job.backend_name)
-    phase = backend.observe(attempt.cluster.name).phase
-    overdue = clock.now() - (job.stopping_at or clock.now()) > PATIENCE
+    phase = backend.observe(attempt.cluster.name, attempt_id=attempt.pk).phase
+    # After the grace the runner kills and reports; one that does not is killed with the rest.
+    patience = timedelta(seconds=GRACE_S + backend.stop_patience_s)
+    overdue = clock.now() - (job.stopping_at or clock.now()) > patience
     if phase is ClusterPhase.STARTING or (phase is ClusterPhase.UP and overdue):
         return _take_away(job, attempt, backend)
     if phase is ClusterPhase.UP:
         reach("stop.asking")
-        backend.stop(attempt.cluster.name, GRACE_S)
+        backend.stop(attempt.cluster.name, GRACE_S, attempt_id=attempt.pk)
         reach("stop.asked")
         return False
     ingest_leftovers(attempt, backend)

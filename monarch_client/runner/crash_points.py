@@ -21,6 +21,8 @@ POINTS = {
     "plan.started": "the attempt's rows are committed; nobody has been asked for machines",
     "launch.asking": "nothing exists under the cluster's name; it is about to be asked for",
     "launch.laid_out": "the nodes' directories are made; no runner is started",
+    "launch.staged": "what travels to the nodes lies ready; SkyPilot has not been asked",
+    "launch.sent": "SkyPilot has taken the launch; the number of its request is not stored",
     "launch.asked": "the backend was asked for the machines; that is not stored",
     "launch.stored": "the job is SETTING_UP; the next look at it is not hinted at",
     "ingest.stored": "frames are written; they are not committed",

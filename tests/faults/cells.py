@@ -52,8 +52,8 @@ PHASES = {
         "teardown.asked",
     ),
 }
-# Reached by the follower alone, which carries no frames of local jobs.
-ELSEWHERE = frozenset({"follow.read"})
+# Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches.
+ELSEWHERE = frozenset({"follow.read", "launch.staged", "launch.sent"})
 POINTS = tuple(point for points in PHASES.values() for point in points)
 STRIKES = ("KILL", "STOP")
 NODE_PARTS = ("runner0", "runner1", "guardian0", "guardian1", "host0", "host1")

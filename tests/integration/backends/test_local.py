@@ -225,7 +225,7 @@ def test_another_boot_of_the_machine_leaves_no_runner_alive(local: LocalRig) -> 
 def test_a_runner_that_cannot_start_says_why(local: LocalRig) -> None:
     request = local.request("short")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobs.backends.local_nodes.ports_of", lambda _: (22222, "no number"))
+        patch.setattr("jobs.backends.attempt_file.ports_of", lambda _: (22222, "no number"))
         local.backend.launch(request)
     wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
     assert "attempt.json" in local.backend.observe(request.cluster_name).nodes[0].detail

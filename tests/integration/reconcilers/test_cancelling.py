@@ -40,7 +40,7 @@ def test_cancelling_a_running_job_asks_it_to_stop_and_takes_its_machines_away(
 
 
 def test_a_runner_that_does_not_stop_is_taken_away_in_the_end(fake, tick, submitted, time_machine):
-    fake.plan(FakePlan(stop_s=3600))
+    fake.set_plan(FakePlan(stop_s=3600))
     tick()
     push(fake, submitted)
     tick()
@@ -55,7 +55,7 @@ def test_a_runner_that_does_not_stop_is_taken_away_in_the_end(fake, tick, submit
 
 
 def test_a_job_cancelled_while_its_machines_come_up_never_runs(fake, tick, submitted):
-    fake.plan(FakePlan(start_s=3600))
+    fake.set_plan(FakePlan(start_s=3600))
     tick()
     cancel_job(Actor(submitted.submitted_by), submitted)
     tick()

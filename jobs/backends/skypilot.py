@@ -1,0 +1,257 @@
+"""Machines of any cloud, Kubernetes or Slurm, through SkyPilot's API server.
+
+This file is the order of things; how each is done is in the skypilot_* modules beside it. Nothing
+is kept but staged folders: a cluster is found by its name, an attempt's job by the attempt's id.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from jobs.backends.base import (
+    Bill,
+    ClusterPhase,
+    ClusterView,
+    LaunchRequest,
+    Leftovers,
+    SeenCluster,
+)
+from jobs.backends.local_ended import EndedNames
+from jobs.backends.skypilot_calls import SkyPilotCalls
+from jobs.backends.skypilot_offers import Offers
+from jobs.backends.skypilot_staging import Staging
+from jobs.backends.skypilot_task import job_name_of, task_for
+from jobs.backends.skypilot_views import (
+    ENDS,
+    STARTS,
+    Row,
+    active,
+    error_of,
+    job_lives,
+    seen,
+    verb_of,
+    view_of,
+)
+from jobs.errors import BackendError, NotYetGoneError
+from monarch_client.runner.crash_points import reach
+
+log = logging.getLogger(__name__)
+
+# The answer to a runner's next message stops it within 5 seconds; SkyPilot's own cancel, which cuts
+# it off after a short while, is for those that send none.
+CANCEL_AFTER_S = 10.0
+# How long a take-down that failed rests before it is asked for again.
+DOWN_AGAIN_S = 15.0
+
+
+class SkyPilotBackend(Offers):
+    """Asks, and looks. Whatever lasts goes on at SkyPilot's server."""
+
+    name = "skypilot"
+    carrier: Literal["push", "pull", "either"] = "either"
+    stop_patience_s = 60.0
+
+    def __init__(self, calls: SkyPilotCalls, staging: Staging, ended: EndedNames) -> None:
+        super().__init__(calls)
+        self._staging = staging
+        self._ended = ended
+        self._stops: dict[tuple[str, int | None], float] = {}
+
+    def launch(self, request: LaunchRequest) -> None:
+        """Ask for the cluster with the attempt on it, or for the attempt on a cluster that is up.
+
+        A launch of a name that exists repairs or wakes it; one that was torn down is refused.
+        """
+        name = request.cluster_name
+        if name in self._ended:
+            raise BackendError(f"{name} was torn down and does not start again.")
+        row = self._calls.row(name)
+        task = task_for(request, str(self._staging.stage(request)))
+        reach("launch.staged")
+        verb = "execute"
+        args: dict[str, Any] = {"cluster_name": name, "task": task}
+        if row is None or row["status"] != "UP":
+            verb = "launch"
+            minutes = request.autostop_minutes
+            args.update(idle_minutes=minutes, down=minutes is not None)
+        self._calls.send(self._staging.sending(name, request.attempt_id), verb, args)
+
+    def observe(
+        self, cluster_name: str, *, attempt_id: int | None = None, closely: bool = True
+    ) -> ClusterView:
+        """By the requests under way first, then by the cluster's row, then by the job on it."""
+        requests = self._calls.requests_of(cluster_name)
+        row = self._calls.row(cluster_name)
+        asked = self._asked(cluster_name, attempt_id, requests)
+        view = _under_way(requests, row) or self._on_its_way(cluster_name, attempt_id, row)
+        if view is None and asked is not None and asked["status"] != "SUCCEEDED":
+            view = self._came_to_nothing(asked, row)
+        if view is not None:
+            return view
+        if row is None or row["status"] not in {"UP", "STOPPED"}:
+            # Cut off halfway, with nobody at it any more: asked for again, it is repaired.
+            return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]) if row else "")
+        if row["status"] == "STOPPED":
+            return view_of(row, ClusterPhase.STOPPED)
+        if asked is not None and not closely:
+            return view_of(row, ClusterPhase.UP)
+        return self._by_its_job(cluster_name, attempt_id, row)
+
+    def stop(self, cluster_name: str, grace_s: float, *, attempt_id: int | None = None) -> None:
+        """Cancel the attempt's job, unless the answer to a frame may still reach its runner."""
+        key = (cluster_name, attempt_id)
+        first = self._stops.setdefault(key, time.monotonic())
+        if grace_s > 0 and time.monotonic() - first < CANCEL_AFTER_S:
+            return
+        job = self._job(cluster_name, attempt_id)
+        if job is not None and job_lives(job):
+            self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
+
+    def leftovers(
+        self,
+        cluster_name: str,
+        *,
+        attempt_id: int | None = None,
+    ) -> Leftovers:
+        """None: what a dead head node had not yet told is lost with it, and told as a gap."""
+        return Leftovers()
+
+    def frames(
+        self, cluster_name: str, after: Mapping[int, int], *, attempt_id: int | None = None
+    ) -> Iterable[bytes]:
+        """Frames that the attempt's runner has printed, out of the log that SkyPilot keeps."""
+        raise NotImplementedError
+
+    def tear_down(self, cluster_name: str) -> None:
+        """Cancel what still starts it, then take it down, and look until SkyPilot has no row."""
+        # First of all: a launch that comes later finds it.
+        self._ended.add(cluster_name)
+        requests = self._calls.requests_of(cluster_name)
+        if (start := active(requests, STARTS)) is not None:
+            # SkyPilot leaves the nodes of a cancelled launch running: the take-down follows.
+            self._calls.start("cancel_request", request_id=start["request_id"])
+            raise NotYetGoneError("Its launch is being cancelled; then it is taken down.")
+        if active(requests, ENDS) is not None:
+            raise NotYetGoneError("It is going down.")
+        if self._calls.row(cluster_name) is None:
+            self._forget(cluster_name)
+            return
+        if why := _failed_just_now(requests):
+            raise NotYetGoneError(f"It did not go down, and is asked again: {why}")
+        self._calls.start("down", cluster_name=cluster_name)
+        raise NotYetGoneError("It was asked to go down.")
+
+    def why_no_stop(self, cluster_name: str) -> str:
+        """By asking: SkyPilot refuses where its cloud cannot."""
+        row = self._calls.row(cluster_name)
+        if row is not None and str(row.get("cloud") or "").lower() in {"slurm", "rig"}:
+            return "Slurm gives machines back when they stop; it keeps no disks."
+        return ""
+
+    def stop_machines(self, cluster_name: str) -> None:
+        """Ask until the row says STOPPED."""
+        requests = self._calls.requests_of(cluster_name)
+        row = self._calls.row(cluster_name)
+        if row is None or row["status"] == "STOPPED":
+            return
+        if active(requests, ENDS) is None:
+            if (why := _failed_just_now(requests)) is not None:
+                raise BackendError(why)
+            self._calls.start("stop", cluster_name=cluster_name)
+        raise NotYetGoneError("It is being stopped.")
+
+    def existing(self) -> list[SeenCluster]:
+        """All clusters that SkyPilot's server knows."""
+        return [seen(row) for row in self._calls.rows()]
+
+    def bill(self, cluster_name: str, since: datetime) -> Bill | None:
+        """SkyPilot's own report; a name may have several incarnations, which are added up."""
+        days = max(1, (datetime.now(since.tzinfo) - since).days + 1)
+        report = self._calls.value("cost_report", fresh_s=10.0, days=days)
+        rows = [row for row in report if row["name"] == cluster_name]
+        if not rows:
+            return None
+        usd = sum((Decimal(str(row["usd"])) for row in rows), Decimal(0))
+        return Bill(usd, sum(float(row["duration_s"]) for row in rows))
+
+    def _on_its_way(
+        self, cluster_name: str, attempt_id: int | None, row: Row | None
+    ) -> ClusterView | None:
+        if attempt_id is None:
+            return None
+        sending = self._staging.sending(cluster_name, attempt_id)
+        if sending.is_under_way:
+            return ClusterView(ClusterPhase.STARTING)
+        refusal = sending.refusal
+        return None if refusal is None else _failed(error_of(refusal), row)
+
+    def _asked(self, cluster_name: str, attempt_id: int | None, requests: list[Row]) -> Row | None:
+        """The request that was to start the attempt, if SkyPilot still remembers it.
+
+        Its number may not have been stored: then it is the first one since the attempt was staged.
+        """
+        starts = [row for row in requests if verb_of(row) in STARTS]
+        if attempt_id is None:
+            return starts[0] if starts else None
+        number = self._staging.sending(cluster_name, attempt_id).request_id
+        if number is not None:
+            return next((row for row in starts if row["request_id"] == number), None)
+        staged_at = self._staging.staged_at(cluster_name, attempt_id)
+        if staged_at is None:
+            return None
+        return next((row for row in starts if float(row["created_at"]) >= staged_at), None)
+
+    def _came_to_nothing(self, asked: Row, row: Row | None) -> ClusterView:
+        failure = self._calls.failure_of(str(asked["request_id"]))
+        if failure is None:
+            message = str(asked.get("message") or "SkyPilot did not finish its launch.")
+            return _failed(BackendError(message), row)
+        if failure.kind in {"cancelled", "interrupted"}:
+            # By a restart of its server, or by hand: asked for again, it is repaired.
+            return ClusterView(ClusterPhase.GONE, backend_status=failure.kind)
+        return _failed(error_of(failure), row)
+
+    def _by_its_job(self, cluster_name: str, attempt_id: int | None, row: Row) -> ClusterView:
+        job = self._job(cluster_name, attempt_id)
+        if job is None:
+            # Nodes without the attempt: its job was never handed over.
+            return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]))
+        return view_of(row, ClusterPhase.UP if job_lives(job) else ClusterPhase.ENDED)
+
+    def _job(self, cluster_name: str, attempt_id: int | None) -> Row | None:
+        assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
+        return self._calls.job(cluster_name, job_name_of(attempt_id))
+
+    def _forget(self, cluster_name: str) -> None:
+        self._staging.remove(cluster_name)
+        for key in [key for key in self._stops if key[0] == cluster_name]:
+            del self._stops[key]
+
+
+def _under_way(requests: list[Row], row: Row | None) -> ClusterView | None:
+    """The view while SkyPilot is at the cluster; None while it is not."""
+    if active(requests, ENDS) is not None and row is not None:
+        return view_of(row, ClusterPhase.ENDED)
+    if active(requests, STARTS) is not None:
+        return ClusterView(ClusterPhase.STARTING, seen=seen(row) if row else None)
+    return None
+
+
+def _failed(error: BackendError, row: Row | None) -> ClusterView:
+    status = str(row["status"]) if row else ""
+    return ClusterView(ClusterPhase.FAILED, (), status, failure=error)
+
+
+def _failed_just_now(requests: list[Row]) -> str | None:
+    """Why the last take-down failed, if that was a moment ago."""
+    last = next((row for row in requests if verb_of(row) in ENDS), None)
+    if last is None or last["status"] != "FAILED":
+        return None
+    finished_at = float(last.get("finished_at") or 0)
+    is_recent = time.time() - finished_at < DOWN_AGAIN_S
+    return str(last.get("message") or "SkyPilot gave no reason.") if is_recent else None

@@ -1,0 +1,76 @@
+"""What SkyPilot tells, read: its rows, requests and jobs become views and errors. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from jobs.backends.base import ClusterPhase, ClusterView, NodeView, SeenCluster
+from jobs.errors import BackendError, BackendUnavailableError, NoCapacityError
+from monarch_client.skypilot.errors import SkyPilotError
+
+Row = Mapping[str, Any]
+
+# A request in one of these states may still change something.
+ACTIVE = frozenset({"PENDING", "RUNNING"})
+STARTS = frozenset({"launch", "exec", "start"})
+ENDS = frozenset({"down", "stop"})
+# A job in one of these states has, or will have, runners that live.
+_LIVING_JOBS = frozenset({"INIT", "PENDING", "SETTING_UP", "RUNNING"})
+_TRY_LATER = frozenset({"server_away", "interrupted", "not_up"})
+
+
+def error_of(error: SkyPilotError) -> BackendError:
+    """What SkyPilot's refusal means to a job: wait for room, wait for the server, or give up."""
+    if error.kind == "no_capacity":
+        return NoCapacityError(error.message)
+    if error.kind in _TRY_LATER:
+        return BackendUnavailableError(f"SkyPilot: {error.message}")
+    return BackendError(error.message)
+
+
+def verb_of(request: Row) -> str:
+    """A request's verb: SkyPilot writes it as sky.launch, or as launch."""
+    return str(request["name"]).rpartition(".")[2]
+
+
+def active(requests: Iterable[Row], verbs: frozenset[str]) -> Row | None:
+    """The newest request of these verbs that is not over."""
+    return next(
+        (row for row in requests if row["status"] in ACTIVE and verb_of(row) in verbs), None
+    )
+
+
+def seen(row: Row) -> SeenCluster:
+    """A row of `status`."""
+    price = row.get("usd_per_hour")
+    return SeenCluster(
+        name=str(row["name"]),
+        status=str(row.get("status") or ""),
+        key=str(row.get("hash") or ""),
+        infra=str(row.get("infra") or ""),
+        resources=str(row.get("resources") or ""),
+        num_nodes=int(row.get("num_nodes") or 0),
+        launched_at=_moment(row.get("launched_at")),
+        usd_per_hour=None if price is None else Decimal(str(price)),
+        owner=str(row.get("user") or ""),
+    )
+
+
+def view_of(row: Row, phase: ClusterPhase) -> ClusterView:
+    """The cluster of a row, in a phase that was found out elsewhere."""
+    alive = phase is ClusterPhase.UP
+    addresses = row.get("addresses") or []
+    nodes = tuple(NodeView(rank, pair[0], alive) for rank, pair in enumerate(addresses))
+    return ClusterView(phase, nodes, str(row.get("status") or ""), seen=seen(row))
+
+
+def job_lives(job: Row) -> bool:
+    """Whether SkyPilot takes the job's processes for alive."""
+    return job["status"] in _LIVING_JOBS
+
+
+def _moment(value: Any) -> datetime | None:
+    return None if value is None else datetime.fromtimestamp(float(value), timezone.utc)
