@@ -6,104 +6,42 @@ nobody pushes: what a runner would have sent comes out of `frames`, and of `left
 
 from __future__ import annotations
 
-import fcntl
-import json
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.fake_frames import Story, frames_of
-from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
+from jobs.backends.fake_keeper import FakeKeeper
+from jobs.backends.fake_state import FakeCluster, FakePlan, FakeRun
+from jobs.errors import BackendError, NoCapacityError, NotYetGoneError, StillLookingError
+
+__all__ = ["FakeBackend", "FakePlan"]
 
 DEFAULT_NODES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class FakePlan:
-    """What happens to a job's clusters. Times are seconds; None: it does not end by itself."""
-
-    start_s: float = 0.0
-    run_s: float | None = None
-    stop_s: float = 0.0
-    tear_down_s: float = 0.0
-    exit_code: int = 0
-    lines: tuple[str, ...] = ()
-    line_every_s: float = 0.0  # the pause between two lines
-    is_lost: bool = False  # the machines vanish with their disks, without a last word
-    launch_error: str = ""  # BackendError on launch
-
-
-@dataclass(frozen=True, slots=True)
-class FakeCluster:
-    """One cluster's file."""
-
-    num_nodes: int
-    plan: FakePlan
-    launched_at: float
-    stopped_at: float | None = None
-    ended_at: float | None = None  # ended from outside: `finish`, `lose`
-    gone_asked_at: float | None = None
-
-    def ends_at(self) -> float | None:
-        """When its runners are dead; None while nothing ends them."""
-        plan, up_at = self.plan, self.launched_at + self.plan.start_s
-        candidates = (
-            None if plan.run_s is None else up_at + plan.run_s,
-            None if self.stopped_at is None else self.stopped_at + plan.stop_s,
-            self.ended_at,
-        )
-        return min((moment for moment in candidates if moment is not None), default=None)
-
-    def phase(self, now: float) -> ClusterPhase:
-        """Where it stands."""
-        ends_at = self.ends_at()
-        if ends_at is not None and now >= ends_at:
-            return ClusterPhase.GONE if self.plan.is_lost else ClusterPhase.ENDED
-        is_up = now >= self.launched_at + self.plan.start_s
-        return ClusterPhase.UP if is_up else ClusterPhase.STARTING
-
-
-class FakeBackend:
-    """Passes the contract suite. Plans belong to job names; `calls` tells what was asked."""
+class FakeBackend(FakeKeeper):
+    """Passes the contract suite."""
 
     name = "fake"
-    carrier: Literal["push", "pull", "either"]
-
-    def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
-        self._directory = directory
-        self._clock = clock
-        self.carrier = "pull" if (directory / "pulled").exists() else "push"
-        (directory / "clusters").mkdir(parents=True, exist_ok=True)
-        (directory / "plans").mkdir(exist_ok=True)
-
-    def plan(self, plan: FakePlan, job_name: str = "") -> None:
-        """From now on clusters of jobs called `job_name` (or of all others) live by `plan`."""
-        self._write(self._directory / "plans" / f"{job_name or '*'}.json", asdict(plan))
+    stop_patience_s = 10.0
 
     def set_capacity(self, nodes: int) -> None:
-        """Let at most `nodes` nodes exist at once."""
-        self._write(self._directory / "capacity.json", {"nodes": nodes})
+        """Let at most `nodes` nodes be on at once."""
+        self._set("capacity", nodes)
 
-    def be_pulled(self) -> None:
-        """From now on, in every process: let the portal fetch the frames."""
-        (self._directory / "pulled").touch()
-        self.carrier = "pull"
-
-    def finish(self, cluster_name: str, exit_code: int = 0) -> None:
-        """Let the job end now."""
-        cluster = self._cluster(cluster_name)
-        plan = replace(cluster.plan, exit_code=exit_code)
-        self._store(cluster_name, replace(cluster, plan=plan, ended_at=self._clock()))
+    def finish(self, cluster_name: str, exit_code: int = 0, attempt_id: int | None = None) -> None:
+        """Let the attempt, by default the newest, end now."""
+        run = self._run(cluster_name, attempt_id)
+        plan = replace(run.plan, exit_code=exit_code)
+        self._change(cluster_name, replace(run, plan=plan, ended_at=self._clock()))
 
     def lose(self, cluster_name: str) -> None:
         """Let the machines vanish now, without a last word."""
-        cluster = self._cluster(cluster_name)
-        plan = replace(cluster.plan, is_lost=True)
-        self._store(cluster_name, replace(cluster, plan=plan, ended_at=self._clock()))
+        run = self._run(cluster_name, None)
+        plan = replace(run.plan, is_lost=True)
+        self._change(cluster_name, replace(run, plan=plan, ended_at=self._clock()))
 
     def frames(
         self,
@@ -113,52 +51,50 @@ class FakeBackend:
         attempt_id: int | None = None,
     ) -> list[bytes]:
         """What the runner of rank 0 has written so far, without what is in `after`."""
-        cluster = self._cluster(cluster_name)
-        plan, ends_at = cluster.plan, cluster.ends_at()
-        stopped = cluster.stopped_at is not None and plan.run_s is None
+        cluster, run = self._cluster(cluster_name), self._run(cluster_name, attempt_id)
+        plan = run.plan
+        stopped = run.stopped_at is not None and plan.run_s is None
         story = Story(
             num_nodes=cluster.num_nodes,
-            up_at=cluster.launched_at + plan.start_s,
-            ends_at=ends_at,
+            up_at=run.up_at,
+            ends_at=run.ends_at(),
             lines=plan.lines,
             line_every_s=plan.line_every_s,
             exit_code=plan.exit_code,
-            was_stopped=stopped and cluster.ended_at is None,
+            was_stopped=stopped and run.ended_at is None,
         )
         return list(frames_of(story, self._clock(), after or {}))
 
-    def calls(self) -> list[tuple[str, str]]:
-        """Every (verb, cluster name) asked for so far, by anybody; looks are not counted."""
-        try:
-            text = (self._directory / "calls.ndjson").read_text()
-        except FileNotFoundError:
-            return []
-        return [(verb, name) for verb, name in map(json.loads, text.splitlines())]
-
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
-        """Takes every spec that fits."""
-        wanted = int(spec.get("num_nodes") or 1)
+        """Takes every spec that fits; machines are kept switched off unless that is refused."""
+        wanted, problems = int(spec.get("num_nodes") or 1), []
         if wanted > self.capacity_nodes():
-            return [("num_nodes", f"At most {self.capacity_nodes()} nodes.")]
-        return []
+            problems.append(("num_nodes", f"At most {self.capacity_nodes()} nodes."))
+        idle = (spec.get("portal") or {}).get("idle") or {}
+        if idle.get("then") == "stop" and (why := self.why_no_stop("")):
+            problems.append(("portal.idle.then", why))
+        return problems
 
     def capacity_nodes(self) -> int:
         """As set; 16 by default."""
-        content = self._read(self._directory / "capacity.json") or {"nodes": DEFAULT_NODES}
-        return int(content["nodes"])
+        return int(self._setting("capacity", DEFAULT_NODES))
 
     def launch(self, request: LaunchRequest) -> None:
-        """Make the cluster's file, if there is room for its nodes."""
-        plan = self._plan_for(request.job_name)
-        with self._locked("launch", request.cluster_name):
-            if self._path(request.cluster_name).exists():
+        """Make the cluster's file, or add the attempt to it; machines that are off go on again."""
+        plan, name = self._plan_for(request.job_name), request.cluster_name
+        with self._locked("launch", name):
+            cluster, now = self._find(name), self._clock()
+            if cluster is not None and cluster.run_of(request.attempt_id) is not None:
                 return
             if plan.launch_error:
                 raise BackendError(plan.launch_error)
-            used = sum(self._cluster(path.stem).num_nodes for path in self._clusters())
-            if used + request.num_nodes > self.capacity_nodes():
-                raise NoCapacityError(f"{used} nodes are taken, {request.num_nodes} are needed.")
-            self._store(request.cluster_name, FakeCluster(request.num_nodes, plan, self._clock()))
+            if cluster is None or cluster.is_lost(now):
+                cluster = self._new(request, plan, now)
+            else:
+                cluster = self._with_run(name, cluster, request, plan)
+            if request.autostop_minutes is not None:
+                cluster = replace(cluster, autostop_minutes=request.autostop_minutes)
+            self._store(name, cluster)
 
     def observe(
         self,
@@ -168,15 +104,15 @@ class FakeBackend:
         closely: bool = True,
     ) -> ClusterView:
         """Where the clock has brought the cluster."""
-        if not self._path(cluster_name).exists():
+        cluster, now = self._find(cluster_name), self._clock()
+        if cluster is None:
             return ClusterView(ClusterPhase.GONE)
-        cluster = self._cluster(cluster_name)
-        phase = cluster.phase(self._clock())
-        if phase in {ClusterPhase.STARTING, ClusterPhase.GONE}:
-            return ClusterView(phase)
+        phase, seen = cluster.phase(attempt_id, now), self._seen(cluster_name, cluster, now)
+        if phase not in {ClusterPhase.UP, ClusterPhase.ENDED}:
+            return ClusterView(phase, seen=None if phase is ClusterPhase.GONE else seen)
         alive = phase is ClusterPhase.UP
         nodes = (NodeView(rank, f"192.0.2.{rank + 1}", alive) for rank in range(cluster.num_nodes))
-        return ClusterView(phase, tuple(nodes))
+        return ClusterView(phase, tuple(nodes), seen=seen)
 
     def stop(
         self,
@@ -185,15 +121,13 @@ class FakeBackend:
         *,
         attempt_id: int | None = None,
     ) -> None:
-        """End the job after the plan's `stop_s`, at the latest after the grace."""
+        """End the attempt after its plan's `stop_s`, at the latest after the grace."""
         with self._locked("stop", cluster_name):
-            if not self._path(cluster_name).exists():
-                return
-            cluster = self._cluster(cluster_name)
-            if cluster.stopped_at is None:
-                plan = replace(cluster.plan, stop_s=min(cluster.plan.stop_s, grace_s))
-                stopped = replace(cluster, plan=plan, stopped_at=self._clock())
-                self._store(cluster_name, stopped)
+            cluster = self._find(cluster_name)
+            run = None if cluster is None else cluster.run_of(attempt_id)
+            if run is not None and run.stopped_at is None:
+                plan = replace(run.plan, stop_s=min(run.plan.stop_s, grace_s))
+                self._change(cluster_name, replace(run, plan=plan, stopped_at=self._clock()))
 
     def leftovers(
         self,
@@ -202,64 +136,63 @@ class FakeBackend:
         attempt_id: int | None = None,
     ) -> Leftovers:
         """Everything, once it has ended: nobody has acknowledged anything that nobody pushed."""
-        if self.observe(cluster_name).phase is not ClusterPhase.ENDED:
+        phase = self.observe(cluster_name, attempt_id=attempt_id).phase
+        if phase is not ClusterPhase.ENDED:
             return Leftovers()
-        return Leftovers(self.frames(cluster_name))
+        return Leftovers(self.frames(cluster_name, attempt_id=attempt_id))
 
     def tear_down(self, cluster_name: str) -> None:
         """Delete the cluster's file, once the plan's `tear_down_s` have passed."""
         with self._locked("tear_down", cluster_name):
-            path = self._path(cluster_name)
-            if not path.exists():
+            cluster, now = self._find(cluster_name), self._clock()
+            if cluster is None:
                 return
-            cluster, now = self._cluster(cluster_name), self._clock()
             if cluster.gone_asked_at is None:
                 cluster = replace(cluster, gone_asked_at=now)
                 self._store(cluster_name, cluster)
             if now < (cluster.gone_asked_at or now) + cluster.plan.tear_down_s:
                 raise NotYetGoneError(f"{cluster_name} is still going down.")
-            path.unlink()
+            self._keep_bill(cluster_name, cluster)
+            self._path(cluster_name).unlink()
 
-    def _plan_for(self, job_name: str) -> FakePlan:
-        plans = self._directory / "plans"
-        content = self._read(plans / f"{job_name}.json") or self._read(plans / "*.json")
-        return _plan(content) if content else FakePlan()
+    def _new(self, request: LaunchRequest, plan: FakePlan, now: float) -> FakeCluster:
+        self._require_room(request.num_nodes)
+        up_at = now + plan.start_s
+        run = FakeRun(request.attempt_id, plan, up_at)
+        return FakeCluster(request.num_nodes, launched_at=now, on_at=now, up_at=up_at, runs=(run,))
 
-    def _clusters(self) -> list[Path]:
-        return list((self._directory / "clusters").glob("*.json"))
+    def _with_run(
+        self, name: str, cluster: FakeCluster, request: LaunchRequest, plan: FakePlan
+    ) -> FakeCluster:
+        now = self._clock()
+        if cluster.off_at is not None and not cluster.is_off(now):
+            raise StillLookingError(f"{name} is still being switched off.")
+        if cluster.is_off(now):
+            self._require_room(cluster.num_nodes)
+            cluster = replace(
+                cluster,
+                on_s=cluster.seconds_on(now),
+                on_at=now,
+                off_at=None,
+                up_at=now + plan.start_s,
+            )
+        run = FakeRun(request.attempt_id, plan, max(now, cluster.up_at))
+        return replace(cluster, runs=(*cluster.runs, run))
 
-    def _path(self, cluster_name: str) -> Path:
-        return self._directory / "clusters" / f"{cluster_name}.json"
+    def _require_room(self, nodes: int) -> None:
+        now = self._clock()
+        there = [self._cluster(name) for name in self._names()]
+        used = sum(each.num_nodes for each in there if not each.is_off(now))
+        if used + nodes > self.capacity_nodes():
+            raise NoCapacityError(f"{used} nodes are taken, {nodes} are needed.")
 
-    def _cluster(self, cluster_name: str) -> FakeCluster:
-        content = self._read(self._path(cluster_name))
-        if content is None:
-            raise BackendError(f"There is no cluster {cluster_name}.")
-        return FakeCluster(**{**content, "plan": _plan(content["plan"])})
+    def _run(self, cluster_name: str, attempt_id: int | None) -> FakeRun:
+        run = self._cluster(cluster_name).run_of(attempt_id)
+        if run is None:
+            raise BackendError(f"There is no attempt {attempt_id} on {cluster_name}.")
+        return run
 
-    def _store(self, cluster_name: str, cluster: FakeCluster) -> None:
-        self._write(self._path(cluster_name), asdict(cluster))
-
-    def _read(self, path: Path) -> dict[str, Any] | None:
-        try:
-            content: dict[str, Any] = json.loads(path.read_text())
-        except FileNotFoundError:
-            return None
-        return content
-
-    def _write(self, path: Path, content: dict[str, Any]) -> None:
-        draft = path.with_suffix(".new")
-        draft.write_text(json.dumps(content))
-        draft.replace(path)
-
-    @contextmanager
-    def _locked(self, verb: str, cluster_name: str) -> Iterator[None]:
-        with (self._directory / "calls.ndjson").open("a") as calls:
-            fcntl.flock(calls, fcntl.LOCK_EX)
-            calls.write(json.dumps([verb, cluster_name]) + "\n")
-            calls.flush()
-            yield
-
-
-def _plan(content: dict[str, Any]) -> FakePlan:
-    return FakePlan(**{**content, "lines": tuple(content["lines"])})
+    def _change(self, cluster_name: str, run: FakeRun) -> None:
+        cluster = self._cluster(cluster_name)
+        runs = tuple(run if old.attempt_id == run.attempt_id else old for old in cluster.runs)
+        self._store(cluster_name, replace(cluster, runs=runs))

@@ -17,6 +17,20 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
+class Idle:
+    """What becomes of a kept cluster. `down_after`: minutes from being switched off, or never."""
+
+    minutes: int
+    then: str = "down"
+    down_after: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """With `down_after` only where it was given."""
+        content: dict[str, Any] = {"minutes": self.minutes, "then": self.then}
+        return content if self.down_after is None else {**content, "down_after": self.down_after}
+
+
+@dataclass(frozen=True, slots=True)
 class PortalBlock:
     """What the portal itself does for a job. `meshes` is in rank order, empty for a plain job."""
 
@@ -28,6 +42,9 @@ class PortalBlock:
     priority: int = 50
     max_duration_s: int | None = None
     retry: Retry = field(default_factory=Retry)
+    reuse: bool = False
+    idle: Idle | None = None
+    cluster: str | None = None
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> PortalBlock:
@@ -40,14 +57,18 @@ class PortalBlock:
             meshes={name: meshes[name] for name in order},
             max_duration_s=content.get("max_duration"),
             retry=Retry(**content.get("retry", {})),
+            idle=Idle(**content["idle"]) if content.get("idle") else None,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """In normal form: `project`, `hold` and `max_duration` (seconds) only where given."""
+        """In normal form; `max_duration` is in seconds. What has no default only where given."""
         optional = {
             "project": self.project,
             "hold": self.hold or None,
             "max_duration": self.max_duration_s,
+            "reuse": self.reuse or None,
+            "idle": self.idle.to_dict() if self.idle else None,
+            "cluster": self.cluster,
             # PostgreSQL's jsonb keeps no order of keys, so the order of meshes goes beside them.
             "mesh_order": list(self.meshes) if len(self.meshes) > 1 else None,
         }
@@ -64,4 +85,4 @@ class PortalBlock:
         }
 
 
-_SPECIAL = ("meshes", "max_duration", "max_duration_s", "retry")
+_SPECIAL = ("meshes", "max_duration", "max_duration_s", "retry", "idle")

@@ -7,12 +7,14 @@ from typing import Any
 
 from monarch_client.spec.durations import Duration
 from monarch_client.spec.findings import Findings, SpecCode, join
-from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, Text, Whole
+from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, OneOf, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
 
 MOST_NODES = 10_000
 DEFAULT_PORT = 22_222
 SLUG = r"[a-z][a-z0-9-]{0,38}"
+CLUSTER_NAME = r"[a-z][a-z0-9-]{0,59}"
+MOST_IDLE_MINUTES = 60 * 24 * 366
 
 
 def _mesh_complaint(name: str) -> str | None:
@@ -54,6 +56,32 @@ _RETRY_KEYS = (
 
 def _later(name: str, about: str, example: Any) -> Key:
     return Key(name, about, example=example, tier=Tier.LATER, why="leave it out for now.")
+
+
+_IDLE_KEYS = (
+    Key(
+        "minutes",
+        "How long the cluster waits for a next job. What a job takes to set up is not idleness.",
+        Whole(1, MOST_IDLE_MINUTES),
+        10,
+        required=True,
+    ),
+    Key(
+        "then",
+        "`down` gives the machines back; `stop` switches them off and keeps their disks, where "
+        "the cloud can.",
+        OneOf(("stop", "down")),
+        "stop",
+        default="down",
+    ),
+    Key(
+        "down_after",
+        "After how many minutes switched off they are given back; without it, by hand only.",
+        Whole(1, MOST_IDLE_MINUTES),
+        60,
+    ),
+    _later("gpu_below", "The use of the GPUs, in percent, that counts as idle.", 5),
+)
 
 
 PORTAL_KEYS = (
@@ -111,11 +139,29 @@ PORTAL_KEYS = (
         {"max_attempts": 3},
         default={},
     ),
+    Key(
+        "reuse",
+        "Keeps the cluster for the project's next job that asks for the same machines, and takes "
+        "one that was kept, if it fits.",
+        Flag(),
+        True,
+    ),
+    Key(
+        "idle",
+        "What becomes of a cluster that `reuse` keeps, once no job is on it.",
+        Table(_IDLE_KEYS, words="a mapping with minutes, then and down_after"),
+        {"minutes": 10, "then": "stop", "down_after": 60},
+    ),
+    Key(
+        "cluster",
+        "The name of a cluster that the project keeps: the job runs there, beside other jobs whose "
+        "`port` differs by more than 1, on as many of its nodes as it asks for.",
+        Text("a cluster's name, as the page of clusters shows it", CLUSTER_NAME),
+        "mp3f9a-1b2c3d-42-1",
+    ),
     _later("depends_on", "Jobs that must have succeeded before.", ["prepare-data"]),
     _later("array", "One job for each combination of values.", {"lr": [1e-4, 3e-4]}),
-    _later("idle", "When an idle job is stopped.", {"minutes": 10}),
     _later("budget_usd", "What the job may cost.", 400),
-    _later("reuse", "Whether the cluster stays for the next job.", True),
 )
 
 
@@ -131,6 +177,22 @@ def _order_names_meshes(values: dict[str, Any], path: str, findings: Findings) -
         values["meshes"] = {name: meshes[name] for name in order}
 
 
+def _idle_is_of_kept_clusters(values: dict[str, Any], path: str, findings: Findings) -> None:
+    idle = values.get("idle")
+    if not isinstance(idle, dict):
+        return
+    where = join(path, "idle")
+    if not values.get("reuse"):
+        message = f"{where} is about clusters that are kept: it takes {join(path, 'reuse')}: true."
+        findings.add(where, SpecCode.CONFLICT, message)
+    if idle.get("down_after") is not None and idle.get("then") == "down":
+        inner = join(where, "down_after")
+        message = f"{inner} counts from the moment of `then: stop`; with `down` nothing is left."
+        findings.add(inner, SpecCode.CONFLICT, message)
+
+
 PORTAL = Table(
-    PORTAL_KEYS, rules=(_order_names_meshes,), words="a mapping of the portal's own keys"
+    PORTAL_KEYS,
+    rules=(_order_names_meshes, _idle_is_of_kept_clusters),
+    words="a mapping of the portal's own keys",
 )

@@ -53,7 +53,7 @@ def counting(port: int, lines: int, exit_code: int) -> dict[str, Any]:
 def pulled(fleet: Fleet, name: str) -> dict[str, Any]:
     """A job whose ten lines a second are fetched by a follower, until `finish_pulled`."""
     lines = tuple(f"line {number}" for number in range(1, 2000))
-    fleet.fake.plan(FakePlan(lines=lines, line_every_s=0.1), name)
+    fleet.fake.set_plan(FakePlan(lines=lines, line_every_s=0.1), name)
     return {"name": name, "run": "not run"}
 
 

@@ -33,7 +33,7 @@ def fake(settings, tmp_path) -> FakeBackend:
     backend = registry.get("fake")
     assert isinstance(backend, FakeBackend)
     backend.be_pulled()
-    backend.plan(FakePlan(lines=LINES))
+    backend.set_plan(FakePlan(lines=LINES))
     return backend
 
 

@@ -94,7 +94,7 @@ class FakeRig:
     def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
         run_s = 0.05 if behaviour == "short" else None
         stop_s = 600.0 if behaviour == "stubborn" else 0.0
-        self.backend.plan(FakePlan(run_s=run_s, stop_s=stop_s, lines=(LINE,)))
+        self.backend.set_plan(FakePlan(run_s=run_s, stop_s=stop_s, lines=(LINE,)))
         return make_request({}, nodes)
 
     def another_process(self) -> ComputeBackend:
@@ -117,7 +117,9 @@ class FakeRig:
         self.backend.finish(name, exit_code=137)
 
     def remains(self, name: str) -> list[str]:
-        return [str(path) for path in self._folder.rglob(f"{name}*")]
+        # What it has cost is remembered, and is all.
+        found = self._folder.rglob(f"{name}*")
+        return [str(path) for path in found if path.parent.name != "bills"]
 
 
 class LocalRig:

@@ -53,7 +53,7 @@ def texts(job) -> list[str]:
 def test_an_attempt_whose_runner_died_ends_when_there_is_room_for_its_last_words(
     full, fake, tick, submitted, time_machine
 ):
-    fake.plan(FakePlan(run_s=1, exit_code=3, lines=("last words",)))
+    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("last words",)))
     tick()
     time_machine.move_to(timezone.now() + timedelta(seconds=30))
     waits(submitted, tick)
@@ -66,7 +66,7 @@ def test_an_attempt_whose_runner_died_ends_when_there_is_room_for_its_last_words
 def test_a_cancelled_job_ends_when_there_is_room_for_its_last_words(
     full, fake, tick, submitted, time_machine
 ):
-    fake.plan(FakePlan(lines=("last words",)))
+    fake.set_plan(FakePlan(lines=("last words",)))
     tick()
     tick()
     cancel_job(Actor(submitted.submitted_by), submitted)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_job_runs_and_leaves_nothing_behind(fake, tick, submitted):
-    fake.plan(FakePlan(run_s=0, lines=("hello",)))
+    fake.set_plan(FakePlan(run_s=0, lines=("hello",)))
     tick()
     push(fake, submitted)
     tick()
@@ -35,7 +35,7 @@ def test_a_job_runs_and_leaves_nothing_behind(fake, tick, submitted):
 
 
 def test_every_stage_of_an_ended_attempt_has_a_begin_and_an_end(fake, tick, submitted):
-    fake.plan(FakePlan(run_s=0))
+    fake.set_plan(FakePlan(run_s=0))
     tick()
     push(fake, submitted)
     tick()
@@ -46,7 +46,7 @@ def test_every_stage_of_an_ended_attempt_has_a_begin_and_an_end(fake, tick, subm
 
 
 def test_a_failing_program_fails_the_job_with_its_exit_code(fake, tick, submitted):
-    fake.plan(FakePlan(run_s=0, exit_code=7))
+    fake.set_plan(FakePlan(run_s=0, exit_code=7))
     tick()
     push(fake, submitted)
     tick()
@@ -57,7 +57,7 @@ def test_a_failing_program_fails_the_job_with_its_exit_code(fake, tick, submitte
 def test_a_failing_program_is_tried_again_as_often_as_its_spec_says(fake, tick, time_machine):
     spec = make_spec(portal={"retry": {"max_attempts": 2}})
     job = make_job(backend_name="fake", spec=spec)
-    fake.plan(FakePlan(run_s=0, exit_code=1))
+    fake.set_plan(FakePlan(run_s=0, exit_code=1))
     for _ in range(2):
         tick()
         push(fake, job)
@@ -101,7 +101,7 @@ def test_a_silent_runner_that_the_backend_sees_alive_is_left_alone(
 
 
 def test_a_verdict_left_on_a_dead_runners_disk_is_taken(fake, tick, submitted, time_machine):
-    fake.plan(FakePlan(run_s=1, exit_code=3, lines=("last words",)))
+    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("last words",)))
     tick()
     time_machine.move_to(timezone.now() + timedelta(seconds=30))
     tick()
@@ -113,7 +113,7 @@ def test_a_verdict_left_on_a_dead_runners_disk_is_taken(fake, tick, submitted, t
 def test_a_frame_cut_in_half_on_a_dead_runners_disk_costs_itself_alone(
     fake, tick, submitted, time_machine, monkeypatch
 ):
-    fake.plan(FakePlan(run_s=1, exit_code=3, lines=("first", "last words")))
+    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("first", "last words")))
     whole = FakeBackend.leftovers
 
     def torn(self, name):
@@ -142,7 +142,7 @@ def test_a_job_that_runs_longer_than_it_may_is_stopped_and_failed(fake, tick, ti
 
 
 def test_a_refused_launch_fails_the_job_with_the_backends_words(fake, tick, submitted):
-    fake.plan(FakePlan(launch_error="The partition is closed."))
+    fake.set_plan(FakePlan(launch_error="The partition is closed."))
     tick()
     assert status_of(submitted) == JobStatus.FAILED
     assert (submitted.stop_reason, submitted.message) == (

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_verdict_that_overtakes_the_launch_is_taken_all_the_same(fake, tick, submitted):
-    fake.plan(FakePlan(run_s=0, exit_code=3))
+    fake.set_plan(FakePlan(run_s=0, exit_code=3))
     queue.run_pass()
     provisioning.step(submitted.pk)
     # The process died before it stored that the machines are there; the runner went on.
@@ -109,7 +109,7 @@ def test_a_runner_that_dies_at_its_start_ends_the_job_with_what_it_printed(
 
 
 def test_no_worker_outlives_its_attempt(fake, tick, submitted):
-    fake.plan(FakePlan(run_s=0, exit_code=1))
+    fake.set_plan(FakePlan(run_s=0, exit_code=1))
     queue.run_pass()
     provisioning.step(submitted.pk)
     attempt = submitted.attempts.get()

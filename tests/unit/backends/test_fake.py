@@ -40,7 +40,7 @@ def ends_of(fake: FakeBackend, name: str) -> list[tuple[str, int]]:
 
 
 def test_a_cluster_lives_by_its_plan(fake: FakeBackend, clock: Clock) -> None:
-    fake.plan(FakePlan(start_s=10, run_s=60, tear_down_s=5, exit_code=7))
+    fake.set_plan(FakePlan(start_s=10, run_s=60, tear_down_s=5, exit_code=7))
     name = launch(fake)
     phases = []
     for step_s in (0, 10, 59, 1):
@@ -61,15 +61,15 @@ def test_a_cluster_lives_by_its_plan(fake: FakeBackend, clock: Clock) -> None:
 
 
 def test_a_plan_can_be_for_one_jobs_name(fake: FakeBackend) -> None:
-    fake.plan(FakePlan(run_s=0))
-    fake.plan(FakePlan(launch_error="the cloud is closed"), job_name="unlucky")
+    fake.set_plan(FakePlan(run_s=0))
+    fake.set_plan(FakePlan(launch_error="the cloud is closed"), job_name="unlucky")
     with pytest.raises(BackendError, match="closed"):
         launch(fake, "mp1-1", job_name="unlucky")
     assert fake.observe(launch(fake, "mp1-2")).phase is ClusterPhase.ENDED
 
 
 def test_a_stopped_job_says_that_it_was_stopped(fake: FakeBackend, clock: Clock) -> None:
-    fake.plan(FakePlan(stop_s=3))
+    fake.set_plan(FakePlan(stop_s=3))
     name = launch(fake)
     fake.stop(name, grace_s=10)
     clock.now += 3
@@ -84,7 +84,7 @@ def test_lost_machines_leave_no_last_word(fake: FakeBackend) -> None:
 
 
 def test_frames_are_numbered_without_holes(fake: FakeBackend) -> None:
-    fake.plan(FakePlan(run_s=0, lines=("a", "b")))
+    fake.set_plan(FakePlan(run_s=0, lines=("a", "b")))
     name = launch(fake, nodes=2)
     frames = [json.loads(frame) for frame in fake.frames(name)]
     for rank in (0, 1):

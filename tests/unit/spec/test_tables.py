@@ -25,6 +25,13 @@ COMPANIONS = {
     "workdir.ref": ("workdir", {"url": "https://github.com/org/repo.git"}),
     "config.hooks[].events": ("config.hooks", {"run": "sync.sh"}),
     "config.hooks[].timeout": ("config.hooks", {"run": "sync.sh"}),
+    "portal.idle": ("portal", {"reuse": True}),
+    "portal.idle.minutes": ("portal", {"reuse": True}),
+    "portal.idle.then": ("portal", {"reuse": True, "idle": {"minutes": 10, "then": "stop"}}),
+    "portal.idle.down_after": (
+        "portal",
+        {"reuse": True, "idle": {"minutes": 10, "then": "stop", "down_after": 60}},
+    ),
 }
 
 
