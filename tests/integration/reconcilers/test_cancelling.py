@@ -47,7 +47,7 @@ def test_a_runner_that_does_not_stop_is_taken_away_in_the_end(fake, tick, submit
     cancel_job(Actor(submitted.submitted_by), submitted)
     stopping.step(submitted.pk)
     assert status_of(submitted) == JobStatus.STOPPING
-    time_machine.move_to(timezone.now() + stopping.PATIENCE + timedelta(seconds=1))
+    time_machine.move_to(timezone.now() + timedelta(seconds=stopping.GRACE_S + 11))
     tick()
     tick()
     assert status_of(submitted) == JobStatus.CANCELLED

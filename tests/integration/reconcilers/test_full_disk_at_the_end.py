@@ -86,7 +86,7 @@ def test_a_full_disk_keeps_nobody_who_has_nothing_left_to_say(
     tick()
     push(fake, submitted)
     cancel_job(Actor(submitted.submitted_by), submitted)
-    monkeypatch.setattr(FakeBackend, "leftovers", lambda *_: Leftovers())
+    monkeypatch.setattr(FakeBackend, "leftovers", lambda *_, **__: Leftovers())
     tick()
     tick()
     assert status_of(submitted) == JobStatus.CANCELLED

@@ -116,8 +116,8 @@ def test_a_frame_cut_in_half_on_a_dead_runners_disk_costs_itself_alone(
     fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("first", "last words")))
     whole = FakeBackend.leftovers
 
-    def torn(self, name):
-        first, *rest = whole(self, name).frames
+    def torn(self, name, **which):
+        first, *rest = whole(self, name, **which).frames
         return Leftovers([first, first[:20], *rest])
 
     monkeypatch.setattr(FakeBackend, "leftovers", torn)

@@ -99,8 +99,8 @@ def test_a_runner_that_dies_at_its_start_ends_the_job_with_what_it_printed(
     provisioning.step(submitted.pk)
     dead = NodeView(0, "192.0.2.1", alive=False, detail="ImportError: libpython3.11.so")
     view = ClusterView(ClusterPhase.ENDED, (dead,))
-    monkeypatch.setattr(FakeBackend, "observe", lambda *_: view)
-    monkeypatch.setattr(FakeBackend, "leftovers", lambda *_: Leftovers())
+    monkeypatch.setattr(FakeBackend, "observe", lambda *_, **__: view)
+    monkeypatch.setattr(FakeBackend, "leftovers", lambda *_, **__: Leftovers())
     time_machine.move_to(timezone.now() + timedelta(seconds=30))
     running.step(submitted.pk)
     assert status_of(submitted) == JobStatus.FAILED

@@ -32,9 +32,9 @@ def started(fake, submitted, monkeypatch, time_machine):
         queue.run_pass()
         provisioning.step(submitted.pk)
         monkeypatch.setattr(
-            FakeBackend, "observe", lambda *_: ClusterView(ClusterPhase.UP, tuple(nodes))
+            FakeBackend, "observe", lambda *_, **__: ClusterView(ClusterPhase.UP, tuple(nodes))
         )
-        monkeypatch.setattr(FakeBackend, "leftovers", lambda *_: Leftovers())
+        monkeypatch.setattr(FakeBackend, "leftovers", lambda *_, **__: Leftovers())
         now = timezone.now() + timedelta(seconds=30)
         time_machine.move_to(now)
         attempt = submitted.attempts.get()
