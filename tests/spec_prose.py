@@ -83,5 +83,6 @@ CODES = {
     SpecCode.LOCAL_PATH: "A path of the submitter's machine, where the portal takes uploads only.",
     SpecCode.WRONG_PROJECT: "`portal.project` is not the project that the job was sent to.",
     SpecCode.UNKNOWN_UPLOAD: "The project has no such upload.",
+    SpecCode.UNKNOWN_SECRET: "The project has no secret of that name.",
     SpecCode.UNSUPPORTED_BY_BACKEND: "The backend that `resources.infra` leads to cannot do it.",
 }

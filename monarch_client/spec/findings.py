@@ -36,6 +36,7 @@ class SpecCode(str, Enum):
     # Only a portal can find these, when a job is sent to it.
     WRONG_PROJECT = "wrong_project"
     UNKNOWN_UPLOAD = "unknown_upload"
+    UNKNOWN_SECRET = "unknown_secret"  # noqa: S105 - a code
     UNSUPPORTED_BY_BACKEND = "unsupported_by_backend"
 
 

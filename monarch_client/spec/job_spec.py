@@ -29,6 +29,8 @@ class JobSpec:
     setup: str | None = None
     workdir: str | dict[str, str] | None = None
     envs: dict[str, str] = field(default_factory=dict)
+    # Environment variable -> name of a secret of the project.
+    secrets: dict[str, str] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
     file_mounts: dict[str, str | dict[str, Any]] = field(default_factory=dict)
     portal: PortalBlock = field(default_factory=PortalBlock)
@@ -69,6 +71,7 @@ class JobSpec:
             setup=values.get("setup"),
             workdir=values.get("workdir"),
             envs=values.get("envs", {}),
+            secrets=values.get("secrets", {}),
             resources=values.get("resources", {}),
             file_mounts=values.get("file_mounts", {}),
             portal=PortalBlock.from_dict(values.get("portal", {})),
@@ -80,9 +83,14 @@ class JobSpec:
         """The specification in normal form, itself a valid source for `parse`.
 
         `name num_nodes run envs resources file_mounts portal` are always there; `setup workdir
-        volumes config event_callback` only where they were given.
+        secrets volumes config event_callback` only where they were given.
         """
-        optional = {"setup": self.setup, "workdir": self.workdir, **self.passed_on}
+        optional = {
+            "setup": self.setup,
+            "workdir": self.workdir,
+            "secrets": self.secrets or None,
+            **self.passed_on,
+        }
         content = {
             "name": self.name,
             "num_nodes": self.num_nodes,

@@ -11,6 +11,7 @@ from monarch_client.spec.mount_keys import FILE_MOUNTS, VOLUMES, refuse_inline_v
 from monarch_client.spec.places import Source
 from monarch_client.spec.portal_keys import MOST_NODES, PORTAL, PORTAL_KEYS
 from monarch_client.spec.resource_keys import RESOURCE_KEYS, RESOURCES
+from monarch_client.spec.secret_keys import Secrets, refuse_envs_that_are_secrets
 from monarch_client.spec.shapes import Either, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
 
@@ -131,15 +132,16 @@ TASK_KEYS = (
     ),
     Key(
         "secrets",
-        "Environment variables that are hidden where the job is shown.",
-        tier=Tier.LATER,
-        why="nothing encrypts them yet; secrets of projects will come. Put no secret into envs.",
+        "Secrets of the project that setup and run find in their environment: a list of names, or "
+        "a mapping of environment variables to names. Values are never written here.",
+        Secrets(),
+        {"HF_TOKEN": "TEAM_HF_TOKEN", "WANDB_API_KEY": None},
     ),
     Key(
         "managed_secrets",
         "Secrets that a SkyPilot plugin keeps.",
         tier=Tier.LATER,
-        why="nothing hands them over yet; secrets of projects will come.",
+        why="the portal keeps secrets of projects itself: use secrets.",
     ),
     Key(
         "service",
@@ -169,7 +171,7 @@ def _elsewhere() -> tuple[tuple[str, str], ...]:
 
 TASK = Table(
     TASK_KEYS,
-    rules=(_nodes_fit_meshes, refuse_inline_volumes),
+    rules=(_nodes_fit_meshes, refuse_inline_volumes, refuse_envs_that_are_secrets),
     elsewhere=_elsewhere(),
     words="a mapping of keys to values",
 )

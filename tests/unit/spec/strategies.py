@@ -54,6 +54,13 @@ PORTAL: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         ),
     },
 )
+# Of a form that no name of ENV_NAMES has, since no variable is set twice.
+SECRET_NAMES = st.from_regex(r"[a-z_][a-z0-9]{0,10}_s", fullmatch=True).filter(
+    lambda name: not name.startswith(("mportal_", "skypilot_"))
+)
+SECRETS: st.SearchStrategy[Any] = st.lists(SECRET_NAMES, max_size=3) | st.dictionaries(
+    SECRET_NAMES, SECRET_NAMES | st.none(), max_size=3
+)
 SPECS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"run": SCRIPTS},
     optional={
@@ -62,6 +69,7 @@ SPECS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "workdir": SOURCES.filter(lambda source: "://" not in source)
         | st.just({"url": "https://host/repo.git", "ref": "main"}),
         "envs": st.dictionaries(ENV_NAMES, TEXT | st.integers() | st.booleans(), max_size=4),
+        "secrets": SECRETS,
         "resources": RESOURCES,
         "file_mounts": st.dictionaries(
             TARGETS, SOURCES | st.just({"name": "new", "mode": "copy"}), max_size=3

@@ -85,7 +85,7 @@ def test_the_schema_is_a_valid_schema_that_refuses_what_is_unknown():
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    assert not validator.is_valid({"run": "x", "secrets": {"A": "b"}})
+    assert not validator.is_valid({"run": "x", "service": {"A": "b"}})
     assert not validator.is_valid({"setup": "x"})
     assert validator.is_valid({"run": "x", "portal": None})
     assert json.loads(json.dumps(schema)) == schema
