@@ -132,7 +132,7 @@ class SkyCaller:
             if flight is not None and flight.serves(fresh_s):
                 return flight
             number = next(self._numbers)
-            flight = Flight(number, key, request_of(number, name, args))
+            flight = Flight(number, name, request_of(number, name, args))
             self._latest[key] = flight
         self._send(flight)
         return flight
@@ -187,8 +187,12 @@ class SkyCaller:
         if message.get("taken"):
             flight.is_taken_on = True
             return
-        error = message.get("error")
-        flight.arrive(message.get("value"), SkyPilotError.from_dict(error) if error else None)
+        error: SkyPilotError | StillBusyError | None = None
+        if message.get("busy"):
+            error = StillBusyError(flight.name)
+        elif message.get("error"):
+            error = SkyPilotError.from_dict(message["error"])
+        flight.arrive(message.get("value"), error)
         with self._lock:
             self._owed[connection].pop(flight.number, None)
             self._used_at = time.monotonic()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from monarch_client.skypilot.errors import SkyPilotError
+from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
 
 # An answer that nobody has taken yet waits this long for the one who asked to come back.
 KEEP_S = 30.0
@@ -20,7 +20,7 @@ class Flight:
     """One call, joined by all who ask the same while it is under way."""
 
     number: int
-    key: str
+    name: str
     request: bytes
     began_at: float = field(default_factory=time.monotonic)
     arrived_at: float | None = None
@@ -29,9 +29,9 @@ class Flight:
     is_picked_up: bool = False
     _arrival: threading.Event = field(default_factory=threading.Event)
     _value: Any = None
-    _error: SkyPilotError | None = None
+    _error: SkyPilotError | StillBusyError | None = None
 
-    def arrive(self, value: Any, error: SkyPilotError | None = None) -> None:
+    def arrive(self, value: Any, error: SkyPilotError | StillBusyError | None = None) -> None:
         """Note the answer. A second one is ignored."""
         if self.arrived_at is None:
             self._value, self._error = value, error
@@ -45,6 +45,8 @@ class Flight:
     def take(self) -> Any:
         """The answer, or its error raised."""
         self.is_picked_up = True
+        if isinstance(self._error, StillBusyError):
+            raise StillBusyError(self._error.name)
         if self._error is not None:
             # Each who waits raises one of his own: a traceback grows where it is raised.
             raise SkyPilotError(self._error.kind, self._error.message, self._error.detail)

@@ -10,7 +10,8 @@ from monarch_client.skypilot.connection import Connection
 from monarch_client.skypilot.errors import SkyPilotError
 
 # Pieces on their way that the reader has not taken yet: then the child stops reading as well.
-WINDOW = 32
+WINDOW = 256
+TOLD_AFTER = WINDOW // 4
 
 
 class LineStream:
@@ -21,6 +22,7 @@ class LineStream:
         self._number = number
         self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._end: dict[str, Any] | None = None
+        self._untold = 0
 
     def get(self, timeout_s: float) -> Any:
         """The next piece; None at the end. queue.Empty: nothing within `timeout_s` seconds.
@@ -29,7 +31,10 @@ class LineStream:
         """
         message = self._end or self._messages.get(timeout=max(timeout_s, 0.001))
         if "piece" in message:
-            self._tell("more")
+            self._untold += 1
+            if self._untold == TOLD_AFTER:
+                self._tell({"more": self._untold})
+                self._untold = 0
             return message["piece"]
         self._end = message
         if message.get("error"):
@@ -39,7 +44,7 @@ class LineStream:
     def close(self) -> None:
         """Read no further: the child ends the call."""
         if self._end is None:
-            self._tell("close")
+            self._tell({"close": True})
 
     def fail(self, error: SkyPilotError) -> None:
         """End the stream with an error."""
@@ -50,5 +55,5 @@ class LineStream:
         if not message.get("taken"):
             self._messages.put(message)
 
-    def _tell(self, word: str) -> None:
-        self.connection.send(json.dumps({"id": self._number, word: True}).encode())
+    def _tell(self, words: dict[str, Any]) -> None:
+        self.connection.send(json.dumps({"id": self._number, **words}).encode())

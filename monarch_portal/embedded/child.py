@@ -35,13 +35,14 @@ class Process(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run, and as whom. `on_orphaned` is sent to it should its starter be killed."""
+    """What to run, as whom, where. `on_orphaned` is sent to it should its starter be killed."""
 
     argv: Sequence[str]
     log: Path
     account: Account = field(default_factory=ourselves)
     env: Mapping[str, str] | None = None
     on_orphaned: signal.Signals = signal.SIGTERM
+    cwd: Path = Path("/")
 
 
 def start(program: Program) -> Process:
@@ -58,7 +59,7 @@ def start(program: Program) -> Process:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd="/",
+            cwd=program.cwd,
             env=dict(program.env) if program.env is not None else None,
             start_new_session=True,  # Ctrl-C in a terminal reaches the starter alone
             user=program.account.uid if switch else None,

@@ -1,0 +1,308 @@
+"""The calls to SkyPilot. With the plugin of its server, the only module that imports sky.
+
+Plain data in, plain data out: whoever calls lives in another process (`caller.py`). What takes long
+answers with the id of a request that goes on at SkyPilot's server; `result` tells how it ended.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Any, Final
+
+import requests
+import sky
+from sky.client import sdk
+from sky.server import common as server_common
+
+from monarch_client.skypilot import rows
+from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
+
+FINISHED: Final = {"SUCCEEDED", "FAILED", "CANCELLED"}
+OPEN: Final = {"PENDING", "RUNNING"}
+# How long one call waits for a request of its own, and for one that it is only asked about.
+PATIENCE_S = 300.0
+RESULT_PATIENCE_S = 15.0
+# SkyPilot's client gives its server five seconds to accept; a busy one may take longer.
+ACCEPT_PATIENCE_S = 30.0
+FIELDS = ["request_id", "name", "status", "created_at", "finished_at", "status_msg"]
+MOST_REQUESTS = 50
+OWN_ROUTE_TIMEOUT_S = (5, 120)
+
+_rates: dict[str, float] = {}
+
+
+def server_info() -> rows.Row:
+    """{version, api_version, status, has_plugin}: and whether a portal's plugin answers."""
+    info = sdk.api_info()
+    return {
+        "version": rows.read(info, "version", ""),
+        "api_version": rows.read(info, "api_version", ""),
+        "status": rows.value_of(rows.read(info, "status", "")),
+        "has_plugin": _own_route("GET", "/mportal/about") is not None,
+    }
+
+
+def validate(task: rows.Row) -> None:
+    """Nothing if SkyPilot takes the task. SkyPilotError: invalid, not_supported; with a reason."""
+    sdk.validate(_dag(task))
+
+
+def launch(
+    cluster_name: str,
+    task: rows.Row,
+    *,
+    idle_minutes: int | None = None,
+    down: bool = False,
+    retry_until_up: bool = False,
+    fast: bool = False,
+) -> str:
+    """Ask for a cluster with this task on it. The id of the request.
+
+    Safe to repeat: the id of a launch under this name that is under way is given again.
+    """
+    under_way = [one for one in requests_of(cluster_name) if _is_open(one, "launch")]
+    if under_way:
+        return str(under_way[0]["request_id"])
+
+    def ask() -> Any:
+        return sky.launch(
+            _task(task),
+            cluster_name=cluster_name,
+            idle_minutes_to_autostop=idle_minutes,
+            down=down,
+            retry_until_up=retry_until_up,
+            fast=fast,
+        )
+
+    return _accepted(cluster_name, "launch", ask)
+
+
+def execute(cluster_name: str, task: rows.Row) -> str:
+    """Ask for one more job on a cluster that is up. The id of the request."""
+    return _accepted(cluster_name, "exec", lambda: sky.exec(_task(task), cluster_name=cluster_name))
+
+
+def requests_of(cluster_name: str) -> list[rows.Row]:
+    """What was asked of SkyPilot for this cluster since its server started, newest first."""
+    found = sdk.api_status(
+        all_status=True, limit=MOST_REQUESTS, fields=FIELDS, cluster_name=cluster_name
+    )
+    return sorted(map(rows.request_row, found), key=lambda row: -row["created_at"])
+
+
+def result(request_id: str) -> Any:
+    """What a request gave: {job_id} for launch and exec, else plain data or None.
+
+    SkyPilotError: what it ended with; not_found: no such request, perhaps as the server was started
+    again. StillBusyError: it has not ended yet.
+    """
+    payload = _finished(request_id, RESULT_PATIENCE_S)
+    value = sky.get(request_id)
+    if rows.request_row(payload)["name"] in {"launch", "exec"}:
+        return {"job_id": value[0] if isinstance(value, tuple) else None}
+    return rows.plain(value)
+
+
+def status(names: list[str] | None = None) -> list[rows.Row]:
+    """The clusters of these names that exist, or all, as the server last knew them."""
+    found = _wait_for(sky.status(cluster_names=names, all_users=True))
+    return [rows.cluster_row(record, _rates_for(found)) for record in found]
+
+
+def jobs(cluster_name: str) -> list[rows.Row]:
+    """The jobs of a cluster. SkyPilotError: not_found, not_up."""
+    return [rows.job_row(one) for one in _wait_for(sky.queue(cluster_name, all_users=True))]
+
+
+def cancel_job(cluster_name: str, job_id: int) -> str:
+    """Ask for the end of a job. The id of the request."""
+    return str(sky.cancel(cluster_name, job_ids=[job_id]))
+
+
+def cancel_request(request_id: str) -> str:
+    """Ask for the end of a request. Machines that it has got stay: take the cluster down after."""
+    return str(sky.api_cancel(request_id, all_users=True, silent=True))
+
+
+def stop(cluster_name: str) -> str:
+    """Ask for the machines to be stopped and kept. The id of the request."""
+    return _accepted(cluster_name, "stop", lambda: sky.stop(cluster_name))
+
+
+def start(cluster_name: str, idle_minutes: int | None = None, *, down: bool = False) -> str:
+    """Ask for stopped machines to be started. The id of the request."""
+
+    def ask() -> Any:
+        return sky.start(cluster_name, idle_minutes_to_autostop=idle_minutes, down=down)
+
+    return _accepted(cluster_name, "start", ask)
+
+
+def down(cluster_name: str) -> str:
+    """Ask for the cluster to be taken down. The id of the request."""
+    return _accepted(cluster_name, "down", lambda: sky.down(cluster_name))
+
+
+def autostop(cluster_name: str, idle_minutes: int, *, down: bool = False) -> str:
+    """Have SkyPilot stop, or take down, the cluster when idle; a negative number: never."""
+
+    def ask() -> Any:
+        return sky.autostop(cluster_name, idle_minutes, down=down)
+
+    return _accepted(cluster_name, "autostop", ask)
+
+
+def cost_report(days: int | None = None) -> list[rows.Row]:
+    """What each cluster has cost, those that are gone included. `days` back; None: 30."""
+    return [rows.cost_row(one) for one in _wait_for(sky.cost_report(days=days))]
+
+
+def clouds() -> list[rows.Row]:
+    """[{cloud, context, enabled, reason}] after checking all credentials now, which takes seconds.
+
+    `context` tells several clusters of one kind apart. Without the plugin reasons are empty.
+    """
+    by_workspace = _wait_for(sdk.check(None, verbose=False))
+    known = _own_route("GET", "/mportal/clouds")
+    if known is not None:
+        return list(known)
+    enabled = {cloud.lower() for clouds_ in by_workspace.values() for cloud in clouds_}
+    return [
+        {"cloud": cloud, "context": "", "enabled": True, "reason": ""} for cloud in sorted(enabled)
+    ]
+
+
+def gpus() -> list[rows.Row]:
+    """[{infra, node, gpu, total, free}] of the clusters that one owns: Slurm and Kubernetes."""
+    found: list[rows.Row] = []
+    for infra in _wait_for(sdk.enabled_clouds(expand=True)):
+        kind, _, name = str(infra).partition("/")
+        if kind.lower() == "slurm":
+            nodes = _wait_for(sdk.slurm_node_info(name or None))
+            found += rows.slurm_gpus(str(infra), nodes)
+        elif kind.lower() in {"kubernetes", "ssh"}:
+            context = f"ssh-{name}" if kind.lower() == "ssh" and name else name or None
+            nodes = _wait_for(sdk.kubernetes_node_info(context))
+            found += rows.kubernetes_gpus(str(infra), nodes)
+    return found
+
+
+def plan(task: rows.Row) -> rows.Row:
+    """{candidates, reasons}: where it could run and for how much. See `server_routes.plan`."""
+    found = _own_route("POST", "/mportal/plan", json={"task": task})
+    if found is None:
+        raise SkyPilotError("not_supported", "This SkyPilot server has no plugin of a portal.")
+    return dict(found)
+
+
+def read_log(
+    cluster_name: str, job_id: int, tail: int = 0, *, follow: bool = True
+) -> Iterator[str | None]:
+    """Yield a job's log as it comes, from its last `tail` lines on (0: all), to the job's end.
+
+    Pieces are not always whole lines. None: nothing new, and still there.
+    """
+    yield from sky.tail_logs(cluster_name, job_id, follow=follow, tail=tail, preload_content=False)
+
+
+def _task(task: rows.Row) -> sky.Task:
+    if not isinstance(task, dict):
+        raise SkyPilotError("invalid", "A task is a mapping.")
+    return sky.Task.from_yaml_config(task)
+
+
+def _dag(task: rows.Row) -> sky.Dag:
+    with sky.Dag() as dag:
+        dag.add(_task(task))
+    return dag
+
+
+def _accepted(cluster_name: str, name: str, ask: Callable[[], Any]) -> str:
+    """The id of the request that `ask` makes, found by looking when the answer was lost."""
+    before = {one["request_id"] for one in requests_of(cluster_name)}
+    try:
+        return str(ask())
+    except (requests.exceptions.Timeout, requests.exceptions.ConnectionError):
+        deadline = time.monotonic() + ACCEPT_PATIENCE_S
+        while time.monotonic() < deadline:
+            for one in requests_of(cluster_name):
+                if one["request_id"] not in before and one["name"] == name:
+                    return str(one["request_id"])
+            time.sleep(1.0)
+        raise
+
+
+def _is_open(row: rows.Row, name: str) -> bool:
+    return row["name"] == name and row["status"] in OPEN
+
+
+def _wait_for(request_id: Any) -> Any:
+    """What a request of ours gave, waited for no longer than PATIENCE_S."""
+    try:
+        _finished(str(request_id), PATIENCE_S)
+    except StillBusyError:
+        message = f"SkyPilot's server has not answered for {PATIENCE_S:.0f} s."
+        raise SkyPilotError("server_away", message) from None
+    return sky.get(request_id)
+
+
+def _finished(request_id: str, patience_s: float) -> Any:
+    """The request once it has ended. Never `sky.get` before: that waits without bound."""
+    if not request_id:
+        raise SkyPilotError("not_found", "A request has an id.")  # to the server: all of them
+    deadline = time.monotonic() + patience_s
+    delay_s = 0.03
+    while True:
+        found = sdk.api_status(request_ids=[request_id], fields=FIELDS)
+        if not found:
+            raise SkyPilotError("not_found", f"SkyPilot's server knows no request {request_id}.")
+        if rows.read(found[0], "status") in FINISHED:
+            return found[0]
+        if time.monotonic() + delay_s > deadline:
+            raise StillBusyError(request_id)
+        time.sleep(delay_s)
+        delay_s = min(delay_s * 1.5, 1.0)
+
+
+def _rates_for(found: list[Any]) -> dict[str, float]:
+    """Dollars an hour by cluster hash. What a cluster costs is settled when it is launched."""
+    if any(rows.read(record, "cluster_hash") not in _rates for record in found):
+        _rates.update(_own_route("GET", "/mportal/rates") or {})
+    return _rates
+
+
+def _own_route(method: str, path: str, **kwargs: Any) -> Any:
+    """What our plugin answers; None from a server without it. SkyPilotError: it refused."""
+    answer = server_common.make_authenticated_request(
+        method, path, timeout=OWN_ROUTE_TIMEOUT_S, **kwargs
+    )
+    if answer.status_code in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
+        return None
+    if answer.status_code == HTTPStatus.BAD_REQUEST:
+        told = answer.json()["detail"]
+        raise SkyPilotError("invalid", told["message"], {"type": told["type"]})
+    answer.raise_for_status()
+    return answer.json()
+
+
+def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
+    """`call` after a look at the server: of each thread SkyPilot wants to know its version."""
+
+    @functools.wraps(call)
+    def after_a_look(**args: Any) -> Any:
+        condition, _ = server_common.check_server_healthy()
+        if condition is server_common.ApiServerStatus.NEEDS_AUTH:
+            raise SkyPilotError("permission", "SkyPilot's server does not take our token.")
+        return call(**args)
+
+    return after_a_look
+
+
+_OFFERED: Final = (
+    *(server_info, validate, launch, execute, requests_of, result, status, jobs, cancel_job),
+    *(cancel_request, stop, start, down, autostop, cost_report, clouds, gpus, plan, read_log),
+)
+CALLS: Final[dict[str, Callable[..., Any]]] = {call.__name__: _ready(call) for call in _OFFERED}
