@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kombu.transport import redis as kombu_redis
 from kombu.utils.json import dumps
 
 from monarch_portal import redis_broker
@@ -46,7 +45,7 @@ def _rules() -> Rules:
 _random = random.Random(os.environ.get("FLEET_SEED", "") + os.environ.get("FLEET_MEMBER", ""))
 
 
-class Channel(kombu_redis.Channel):
+class Channel(redis_broker.Channel):
     """Sends what is left of a message when the rules have had their way."""
 
     def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:
