@@ -94,7 +94,8 @@ class Attempt:
         if self._verdict is not None:
             return
         self._verdict = verdict
-        self._end_stage(self.goal, ok=verdict.is_success, detail=verdict.message)
+        detail = "" if verdict.is_success else verdict.message
+        self._end_stage(self.goal, ok=verdict.is_success, detail=detail)
         limit = self._place.config.timeouts.grace_s + _LAST_FRAMES_S
         self._place.loop.call_later(limit, self._finish)
         self._begin_stage("end")
@@ -107,7 +108,8 @@ class Attempt:
 
     def _pursue(self, goal: str) -> None:
         if goal != self.goal:
-            self._end_stage(self.goal, ok=True, detail="")
+            detail = self._what_was_skipped() if self.goal == "setup" else ""
+            self._end_stage(self.goal, ok=True, detail=detail)
         if goal == "run" and self._place.config.is_monarch:
             self._write_meshes()
         self._begin_stage(goal)
@@ -122,8 +124,16 @@ class Attempt:
         self._node.pursue(goal)
 
     def _end_stage(self, goal: str, *, ok: bool, detail: str) -> None:
-        detail = "" if ok else detail[:500]
-        self._place.recorder.write("stage", stage=_STAGES[goal], phase="end", ok=ok, detail=detail)
+        self._place.recorder.write(
+            "stage", stage=_STAGES[goal], phase="end", ok=ok, detail=detail[:500]
+        )
+
+    def _what_was_skipped(self) -> str:
+        why = [state.setup_skipped for state in self._states.values() if state.setup_skipped]
+        if not why:
+            return ""
+        on = f" on {len(why)} of {len(self._states)} nodes" if len(why) < len(self._states) else ""
+        return f"setup skipped{on}: {why[0]}"
 
     def _detail_of(self, goal: str) -> str:
         config = self._place.config

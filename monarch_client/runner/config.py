@@ -9,9 +9,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Sequence
 
 FORMAT = 1
+CARRIERS = ("push", "pull", "auto")
 # Monarch reads ids in this order of letters; in the other common one, every fifth number overflows
 # its 64 bits and the worker refuses its address.
 _BASE58 = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -44,6 +48,15 @@ class Authority(NamedTuple):
     ca_key: str
 
 
+class Upload(NamedTuple):
+    """A tar.gz beside attempt.json, and where it is unpacked: "workdir", "~/...", or "/..."."""
+
+    archive: Path
+    target: str
+    # Of the archive, where the portal tells it: else it is computed when somebody asks.
+    sha256: str = ""
+
+
 @dataclass(frozen=True)
 class AttemptConfig:
     """Everything a runner is told."""
@@ -67,6 +80,14 @@ class AttemptConfig:
     python: str
     timeouts: Timeouts
     linger_s: float
+    uploads: tuple[Upload, ...] = ()
+    # How frames leave rank 0: "push", "pull", or "auto" for whichever works.
+    carrier: str = "push"
+    # The version to install where a Monarch job finds none; "" installs nothing.
+    torchmonarch: str = ""
+    # Names of variables of the environment that hold the job's secrets.
+    secrets: tuple[str, ...] = ()
+    setup_always: bool = False
 
     @property
     def is_monarch(self) -> bool:
@@ -108,6 +129,8 @@ class NodeFolder(NamedTuple):
     """A node's directory: the user's part and the runner's."""
 
     root: Path
+    # What attempts leave to later ones on the same machine; None where there are no later ones.
+    shared: Path | None = None
 
     @property
     def workdir(self) -> Path:
@@ -155,21 +178,38 @@ class NodeFolder(NamedTuple):
         return self.state / "report.json"
 
     @property
+    def venv(self) -> Path:
+        """Names the environment that workers and driver run in, if it is not the node's own."""
+        return self.state / "venv"
+
+    @property
+    def carrier(self) -> Path:
+        """How frames leave this node, once that is decided (rank 0)."""
+        return self.state / "carrier"
+
+    @property
     def certificates(self) -> Path:
         """This node's leaf, its key, and the authority's certificate."""
         return self.state / "tls"
 
 
-def read_config(path: Path) -> AttemptConfig:
-    """Read attempt.json; ConfigError says what is wrong with it."""
+def read_config(path: Path, addresses: Sequence[str] = ()) -> AttemptConfig:
+    """Read attempt.json; ConfigError says what is wrong with it.
+
+    `addresses`, in rank order, are the nodes of a file that leaves them out (`"nodes": null`).
+    """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     if raw.get("format") != FORMAT:
         raise ConfigError("format {!r} of {} is not {}".format(raw.get("format"), path, FORMAT))
+    if raw.get("nodes") is None:
+        if not addresses:
+            raise ConfigError(f"{path} names no nodes: start the runner with --from-skypilot")
+        raw["nodes"] = [{"rank": rank, "address": each} for rank, each in enumerate(addresses)]
     try:
-        return _parse(raw)
+        return _parse(raw, path.parent)
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{path} is not complete: {error!r}") from error
 
@@ -185,7 +225,7 @@ def _service_id(attempt_id: int, rank: int) -> str:
     return digits
 
 
-def _parse(raw: dict[str, Any]) -> AttemptConfig:
+def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
     config = AttemptConfig(
         attempt_id=int(raw["attempt_id"]),
         job_id=int(raw["job_id"]),
@@ -206,9 +246,23 @@ def _parse(raw: dict[str, Any]) -> AttemptConfig:
         python=str(raw.get("python") or "python3"),
         timeouts=Timeouts(**(raw.get("timeouts") or {})),
         linger_s=float(raw.get("linger_s", 604800)),
+        uploads=_parse_uploads(raw.get("uploads") or [], folder),
+        carrier=str(raw.get("carrier") or "push"),
+        torchmonarch=str(raw.get("torchmonarch") or ""),
+        secrets=tuple(str(name) for name in raw.get("secrets") or ()),
+        setup_always=bool(raw.get("setup_always")),
     )
     _check_meshes(config)
+    if config.carrier not in CARRIERS:
+        raise ValueError(f"there is no carrier {config.carrier!r}")
     return config
+
+
+def _parse_uploads(raw: list[dict[str, Any]], folder: Path) -> tuple[Upload, ...]:
+    return tuple(
+        Upload(folder / each["archive"], str(each["target"]), str(each.get("sha256") or ""))
+        for each in raw
+    )
 
 
 def _parse_nodes(raw: list[dict[str, Any]]) -> tuple[NodeAddress, ...]:

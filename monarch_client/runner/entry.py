@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import os
 import signal
@@ -15,6 +16,7 @@ from monarch_client.runner import process_tree
 from monarch_client.runner.config import ConfigError, NodeFolder, read_config
 from monarch_client.runner.crash_points import reach
 from monarch_client.runner.first_signals import TOLD_BY, hold_signals, take_signals
+from monarch_client.runner.skypilot_node import skypilot_node
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -28,29 +30,51 @@ def main(argv: list[str] | None = None) -> int:
     """Run one node of an attempt. A second runner on the same node returns 0 at once."""
     hold_signals()
     arguments = _parse_arguments(argv)
-    folder = NodeFolder(arguments.root.resolve())
     try:
-        config = read_config(arguments.config)
-        config.address_of(arguments.rank)
+        rank, addresses, folder = _where(arguments)
+        # It holds a token and a key, and may have travelled without its permissions.
+        with contextlib.suppress(OSError):
+            arguments.config.chmod(0o600)
+        config = read_config(arguments.config, addresses)
+        config.address_of(rank)
     except (ConfigError, IndexError) as error:
         sys.stderr.write(f"runner: {error}\n")
         return _CONFIG_ERROR_CODE
     # Not by umask, which users' programs would inherit.
+    if folder.shared is not None:
+        folder.shared.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.workdir.mkdir(parents=True, exist_ok=True)
     lock = _lock(folder.lock)
     if lock is None:
         return 0
     reach("runner.started")
-    return _guard(lambda is_restart: _run(config, arguments.rank, folder, is_restart))
+    return _guard(lambda is_restart: _run(config, rank, folder, is_restart))
 
 
 def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="runner.pyz", description=__doc__)
     parser.add_argument("--config", type=Path, required=True, help="attempt.json")
-    parser.add_argument("--rank", type=int, required=True, help="which node this is")
     parser.add_argument("--root", type=Path, required=True, help="this node's directory")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--rank", type=int, help="which node this is")
+    which.add_argument(
+        "--from-skypilot",
+        action="store_true",
+        help="take rank and addresses from SkyPilot's variables; --root is the attempt's "
+        "directory, and what later attempts can use is kept beside it",
+    )
     return parser.parse_args(argv)
+
+
+def _where(arguments: argparse.Namespace) -> tuple[int, tuple[str, ...], NodeFolder]:
+    """This node's rank, all addresses if the configuration leaves them out, and its folder."""
+    root = arguments.root.resolve()
+    if not arguments.from_skypilot:
+        return arguments.rank, (), NodeFolder(root)
+    node = skypilot_node(os.environ)
+    # A directory for each node: homes may lie on a file system that all nodes share.
+    return node.rank, node.addresses, NodeFolder(root / f"rank-{node.rank}", root.parent)
 
 
 def _lock(path: Path) -> int | None:

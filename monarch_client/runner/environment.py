@@ -46,6 +46,10 @@ def monarch_environment(place: Place) -> dict[str, str]:
     """For a worker and for the driver: what `run` gets, with Monarch tuned."""
     config, folder = place.config, place.folder
     env = {**MONARCH_TUNING, **_base(place)}
+    venv = _venv_of(place)
+    if venv:
+        env["VIRTUAL_ENV"] = venv
+        env["PATH"] = os.pathsep.join(filter(None, [venv + "/bin", env.get("PATH", "")]))
     env.setdefault("MONARCH_LOG_SUFFIX", f"mportal_{config.attempt_id}_{place.rank}")
     if config.tls is not None:
         env.update(
@@ -54,6 +58,19 @@ def monarch_environment(place: Place) -> dict[str, str]:
             HYPERACTOR_TLS_CA=str(folder.certificates / "ca.crt"),
         )
     return env
+
+
+def python_of(place: Place) -> str:
+    """The interpreter of workers: the node's own, or that of an environment made for them."""
+    venv = _venv_of(place)
+    return venv + "/bin/python" if venv else place.config.python
+
+
+def _venv_of(place: Place) -> str:
+    try:
+        return place.folder.venv.read_text()
+    except OSError:
+        return ""
 
 
 def driver_environment(place: Place) -> dict[str, str]:

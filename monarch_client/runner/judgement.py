@@ -27,15 +27,24 @@ def failure_of_node(config: AttemptConfig, rank: int, state: NodeState) -> Verdi
     here = where(config, rank)
     if state.stopped_by:
         return verdicts.stopped(state.stopped_by)
-    if state.setup:
-        return verdicts.setup_failed(here, state.setup, state.evidence)
-    if state.setup_late:
-        return verdicts.setup_too_slow(here, config.timeouts.setup_s, state.evidence)
+    if state.obstacle or state.setup or state.setup_late:
+        return _failed_preparation(config, here, state)
     if state.worker == node_state.FAILED:
         return verdicts.worker_never_ready(here, config.port, state.worker_why, state.evidence)
     if state.worker == node_state.LOST:
         return _loss(here, state)
     return None
+
+
+def _failed_preparation(config: AttemptConfig, here: Where, state: NodeState) -> Verdict:
+    why = state.obstacle_why
+    if state.obstacle == node_state.UPLOADS:
+        return verdicts.not_laid_out(here, why)
+    if state.obstacle == node_state.MONARCH:
+        return verdicts.monarch_not_installed(here, config.torchmonarch, why, state.evidence)
+    if state.setup:
+        return verdicts.setup_failed(here, state.setup, state.evidence)
+    return verdicts.setup_too_slow(here, config.timeouts.setup_s, state.evidence)
 
 
 def outcome_of_job(

@@ -11,18 +11,18 @@ from monarch_client.runner import environment, node_state
 from monarch_client.runner.crash_points import reach
 from monarch_client.runner.memory_pressure import oom_kills
 from monarch_client.runner.node_state import GOALS, NodeState
+from monarch_client.runner.preparation import Preparation
 from monarch_client.runner.processes import exit_code_of, signal_of
+from monarch_client.runner.shell import start_shell
 from monarch_client.runner.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from monarch_client.runner.lines import Piece
     from monarch_client.runner.place import Place
-    from monarch_client.runner.processes import Command, OnPieces
+    from monarch_client.runner.processes import Command
 
 _SIGKILL_CODE = 137
-_CANNOT_START_CODE = 127
 _FRAME_STATUS = {
     node_state.READY: "READY",
     node_state.FAILED: "EXITED",
@@ -40,6 +40,7 @@ class Node:
         self._place = place
         self._goal = -1
         self._worker = WorkerProcess(place, self._worker_changed)
+        self._preparation = Preparation(place, lambda found: self._update(**found))
         self._command: Command | None = None
         self._oom_kills = oom_kills()
         self._steps = {
@@ -78,20 +79,14 @@ class Node:
     def _set_up(self) -> None:
         reach("runner.setup")
         self._report("SETTING_UP")
-        config = self._place.config
-        if not config.setup:
-            self._setup_ended(0)
-            return
-        env = environment.setup_environment(self._place)
-        self._place.loop.call_later(config.timeouts.setup_s, self._setup_is_late)
-        self._shell(config.setup, env, self._record_setup, self._setup_ended)
+        if self._place.config.setup:
+            limit = self._place.config.timeouts.setup_s
+            self._place.loop.call_later(limit, self._setup_is_late)
+        self._preparation.begin()
 
     def _setup_is_late(self) -> None:
         if self.state.setup is None:
-            self._update(setup_late=True, evidence=self._evidence())
-
-    def _setup_ended(self, returncode: int) -> None:
-        self._update(setup=exit_code_of(returncode), evidence=self._evidence())
+            self._update(setup_late=True, evidence=self._preparation.evidence)
 
     def _start_worker(self) -> None:
         if self._place.config.is_monarch:
@@ -123,7 +118,8 @@ class Node:
         else:
             env = environment.run_environment(self._place)
         reach("runner.run")
-        self._shell(config.run, env, self._place.recorder.write_lines, self._run_ended)
+        write_lines = self._place.recorder.write_lines
+        self._command = start_shell(self._place, config.run, env, write_lines, self._run_ended)
         self._report("RUNNING")
 
     def _run_ended(self, returncode: int) -> None:
@@ -139,26 +135,11 @@ class Node:
 
     def _end(self) -> None:
         reach("runner.ending")
+        self._preparation.cancel()
         self._place.children.end_all(self._place.config.timeouts.grace_s, self._ended)
 
     def _ended(self) -> None:
         self._update(ended=True)
-
-    def _shell(
-        self, script: str, env: dict[str, str], on_pieces: OnPieces, on_exit: Callable[[int], None]
-    ) -> None:
-        """Run `script` as SkyPilot does: by bash, in the work directory, without -e."""
-        cwd = self._place.folder.workdir
-        try:
-            self._command = self._place.children.start(
-                ["bash", "-c", script], cwd=cwd, env=env, on_pieces=on_pieces, on_exit=on_exit
-            )
-        except OSError as error:
-            self._place.recorder.remark(f"bash cannot be started in {cwd}: {error}")
-            on_exit(_CANNOT_START_CODE)
-
-    def _record_setup(self, _stream: str, pieces: list[Piece]) -> None:
-        self._place.recorder.write_lines("setup", pieces)
 
     def _evidence(self) -> str:
         return self._command.evidence if self._command else ""

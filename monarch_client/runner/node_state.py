@@ -8,6 +8,9 @@ from typing import Any
 # What a node is asked to reach, in this order. Asking again changes nothing.
 GOALS = ("setup", "workers", "run", "end")
 
+# What can keep a node from its first goal, besides `setup` itself.
+UPLOADS, MONARCH = "uploads", "monarch"
+
 # A worker's way.
 NONE, STARTING, READY, FAILED, LOST, EXITED = "", "starting", "ready", "failed", "lost", "exited"
 
@@ -18,6 +21,10 @@ class NodeState:
 
     setup: int | None = None
     setup_late: bool = False
+    # Why setup was skipped; and what else stood in the way of this node, see `preparation`.
+    setup_skipped: str = ""
+    obstacle: str = ""
+    obstacle_why: str = ""
     worker: str = NONE
     worker_why: str = ""
     python: str = ""

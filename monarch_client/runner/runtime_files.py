@@ -14,7 +14,8 @@ _RUNTIME = ("__init__.py", "attaching.py", "reporting.py")
 
 def extract(folder: NodeFolder) -> None:
     """Write them where workers and drivers of this node find them."""
-    (folder.state / "worker.py").write_bytes(read("worker.py"))
+    for script in ("worker.py", "prepare_monarch.py"):
+        (folder.state / script).write_bytes(read(script))
     folder.runtime.mkdir(parents=True, exist_ok=True)
     (folder.runtime / "sitecustomize.py").write_bytes(read("whole_lines.py"))
     package = folder.runtime / "mportal_runtime"

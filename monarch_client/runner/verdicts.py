@@ -76,6 +76,27 @@ def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
     )
 
 
+def not_laid_out(where: Where, why: str) -> Verdict:
+    """The folders of the job did not get to their places; `why` continues the sentence."""
+    return Verdict(
+        "SETUP",
+        f"{where} could not be prepared: {why}.",
+        "Look at the disk and the permissions of that place, or choose another target.",
+        evidence=why,
+    )
+
+
+def monarch_not_installed(where: Where, version: str, why: str, evidence: str) -> Verdict:
+    """A node without torchmonarch stayed without; `why` is what it came to."""
+    return Verdict(
+        "SETUP",
+        f"torchmonarch {version} is missing on {where} and could not be installed: {why}.",
+        f"Install it in `setup` (pip install torchmonarch=={version}) or use an image with "
+        "Python 3.10 or newer that has it; see the setup lines of this rank.",
+        evidence=evidence or why,
+    )
+
+
 def never_joined(where: Where, seconds: float) -> Verdict:
     """A rank's runner did not connect to rank 0."""
     return Verdict(

@@ -53,20 +53,21 @@ class WorkerProcess:
         script = str(place.folder.state / "worker.py")
         address = place.config.worker_address(place.rank)
         env = environment.monarch_environment(place)
+        python = environment.python_of(place)
         if self._listens():
             # Else we would take that program for our worker.
             self._become(node_state.FAILED, PORT_TAKEN)
             return
         try:
             self._command = place.children.start(
-                [place.config.python, script, address, str(self._facts)],
+                [python, script, address, str(self._facts)],
                 cwd=place.folder.workdir,
                 env=env,
                 on_pieces=on_pieces,
                 on_exit=self._exited,
             )
         except OSError as error:
-            self._become(node_state.FAILED, f"{place.config.python} cannot be started: {error}")
+            self._become(node_state.FAILED, f"{python} cannot be started: {error}")
             return
         self._probe()
 

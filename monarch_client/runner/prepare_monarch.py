@@ -1,0 +1,102 @@
+"""Finds or installs torchmonarch, run as a script: `prepare_monarch.py VERSION FOLDER NOTE`.
+
+Where this interpreter lacks it, FOLDER gets an environment of its own with that version, on top of
+this interpreter's packages; NOTE gets the environment's path. Attempts and nodes share FOLDER.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import shutil
+import site
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Iterator
+
+OLDEST = (3, 10)
+
+
+def main(version: str, folder: str, note: str) -> int:
+    """0: there is a torchmonarch. What stands in the way is printed."""
+    if _is_here():
+        return 0
+    python = "{}.{}".format(*sys.version_info[:2])
+    if sys.version_info < OLDEST:
+        _say(f"torchmonarch {version} needs Python 3.10 or newer; python3 is {python} here.")
+        return 1
+    # Nodes that share their home need not have the same Python.
+    mark = hashlib.sha256(f"{sys.prefix}\0{sys.version}".encode()).hexdigest()[:8]
+    venv = Path(folder) / f"{version}-py{python}-{mark}"
+    venv.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _alone(venv.with_name(venv.name + ".lock")):
+        if not (venv / "complete").exists():
+            _say(f"No torchmonarch for {sys.executable}: installing {version} into {venv}")
+            shutil.rmtree(str(venv), ignore_errors=True)
+            if not _install(version, venv):
+                return 1
+            (venv / "complete").touch()
+    Path(note).write_text(str(venv))
+    return 0
+
+
+def _is_here() -> bool:
+    try:
+        return importlib.util.find_spec("monarch.actor") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        # Some shared file systems know no locks: then two may do the same work.
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(version: str, venv: Path) -> bool:
+    # Without pip, which some systems cannot bring: that of this interpreter is seen from inside.
+    if _call([sys.executable, "-m", "venv", "--without-pip", str(venv)]):
+        _say(f"{sys.executable} cannot make an environment.")
+        return False
+    python = str(venv / "bin" / "python")
+    _show_packages(venv)
+    wanted = f"torchmonarch=={version}"
+    if importlib.util.find_spec("pip") is not None:
+        options = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
+        return _call([python, "-m", "pip", "install", *options, wanted]) == 0
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path.home() / ".local/bin"))
+    if uv is not None:
+        return _call([uv, "pip", "install", "--python", python, wanted]) == 0
+    _say(f"Neither pip nor uv is there to install {wanted}.")
+    return False
+
+
+def _show_packages(venv: Path) -> None:
+    """Let the environment see what this interpreter sees: users' setup has installed it here."""
+    paths = sysconfig.get_paths()
+    places = dict.fromkeys([paths["purelib"], paths["platlib"], *site.getsitepackages()])
+    if site.ENABLE_USER_SITE:
+        places[site.getusersitepackages()] = None
+    packages = next((venv / "lib").glob("python*")) / "site-packages"
+    lines = [f"import site; site.addsitedir({place!r})\n" for place in places]
+    (packages / "mportal.pth").write_text("".join(lines))
+
+
+def _call(argv: list[str]) -> int:
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))
