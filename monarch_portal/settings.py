@@ -33,11 +33,11 @@ MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
 # New work is refused below it; of a small disk a twentieth must do. 0: never.
 # Less than nothing: what fits the disk, see jobs/disk_space.py.
 MPORTAL_DISK_RESERVE_MB = env_int("MPORTAL_DISK_RESERVE_MB", -1)
-# SkyPilot: "auto" (once a cloud was added), "on" or "off"; and a server of its own, if there is one.
+# SkyPilot: "auto" (once a cloud was added), "on" or "off"; and its server, if others run one.
 MPORTAL_SKYPILOT = env_str("MPORTAL_SKYPILOT", "auto")
 MPORTAL_SKYPILOT_ENDPOINT = env_str("MPORTAL_SKYPILOT_ENDPOINT", "")
 MPORTAL_SKYPILOT_TOKEN = env_secret("MPORTAL_SKYPILOT_TOKEN")
-# How lines come from SkyPilot's nodes: "push", "pull", or "auto" (push where the node gets through).
+# How lines come from SkyPilot's nodes: "push", "pull", or "auto" (push where a node can).
 MPORTAL_SKYPILOT_CARRIER = env_str("MPORTAL_SKYPILOT_CARRIER", "auto")
 # Under which address nodes reach the portal, where that is not MPORTAL_URL.
 MPORTAL_NODE_URL = env_str("MPORTAL_NODE_URL", MPORTAL_URL)
@@ -168,7 +168,8 @@ if not MPORTAL_SECRET_KEYS and MPORTAL_EMBEDDED:
     MPORTAL_SECRET_KEYS = _home.sealing_keys
 _own_host = urlsplit(MPORTAL_URL).hostname or ""
 _https = MPORTAL_URL.startswith("https://")
-ALLOWED_HOSTS = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host])]
+_node_host = urlsplit(MPORTAL_NODE_URL).hostname or ""
+ALLOWED_HOSTS = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host]), _node_host]
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [MPORTAL_URL] if _https else [])
 SECURE_SSL_REDIRECT = env_bool("SECURE_SSL_REDIRECT", default=_https)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]

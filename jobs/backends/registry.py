@@ -101,6 +101,11 @@ def _has_choices(resources: dict[str, Any]) -> bool:
     return bool(resources.get("any_of") or resources.get("ordered"))
 
 
+def portal_url_for(backend_name: str) -> str:
+    """Under which address the nodes of a backend reach the portal."""
+    return str(settings.MPORTAL_NODE_URL if backend_name == SKYPILOT else settings.MPORTAL_URL)
+
+
 def problems_of(spec: dict[str, Any]) -> list[tuple[str, str]]:
     """Why the spec's backend would not take it, as (path, sentence); empty if it would."""
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from jobs import clock
@@ -128,7 +127,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         attempt_number=attempt.number,
         spec=job.spec,
         num_nodes=job.num_nodes,
-        portal_url=settings.MPORTAL_URL,
+        portal_url=registry.portal_url_for(job.backend_name),
         token=attempt_token(job.pk, attempt.number),
         uploads=tuple(
             UploadSource(reference, target) for target, reference in spec.upload_targets()
