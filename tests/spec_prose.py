@@ -84,5 +84,7 @@ CODES = {
     SpecCode.WRONG_PROJECT: "`portal.project` is not the project that the job was sent to.",
     SpecCode.UNKNOWN_UPLOAD: "The project has no such upload.",
     SpecCode.UNKNOWN_SECRET: "The project has no secret of that name.",
+    SpecCode.UNKNOWN_CLUSTER: "The project keeps no cluster of that name that could take the job.",
+    SpecCode.OVER_LIMIT: "More than an administrator of the installation allows.",
     SpecCode.UNSUPPORTED_BY_BACKEND: "The backend that `resources.infra` leads to cannot do it.",
 }

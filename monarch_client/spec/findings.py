@@ -37,6 +37,8 @@ class SpecCode(str, Enum):
     WRONG_PROJECT = "wrong_project"
     UNKNOWN_UPLOAD = "unknown_upload"
     UNKNOWN_SECRET = "unknown_secret"  # noqa: S105 - a code
+    UNKNOWN_CLUSTER = "unknown_cluster"
+    OVER_LIMIT = "over_limit"
     UNSUPPORTED_BY_BACKEND = "unsupported_by_backend"
 
 
