@@ -1,0 +1,93 @@
+"""The processes of nodes and jobs, found by a mark in their environment, and ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+NODE_MARK = "SKY_STUB_NODE"
+JOB_MARK = "SKY_STUB_JOB"
+PROC = Path("/proc")
+
+
+def marked(mark: str, value: Path) -> set[int]:
+    """Who carries the mark, and all their descendants: some have emptied their environment.
+
+    `value` is a node's or a job's folder, or one that it lies in.
+    """
+    parents = _parents()
+    found = {pid for pid in parents if _carries(pid, mark, os.fsencode(value))}
+    grows = bool(found)
+    while grows:
+        more = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= more
+        grows = bool(more)
+    return found - {os.getpid()}
+
+
+def end(mark: str, value: Path) -> None:
+    """SIGKILL to all of them, until nobody is left: none sees another fall."""
+    while pids := marked(mark, value):
+        send(pids, signal.SIGSTOP)
+        send(pids | marked(mark, value), signal.SIGKILL)
+        _wait_for(pids)
+
+
+def send(pids: set[int], number: signal.Signals) -> None:
+    """A signal to each that is still there."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def lives(pid: int, started: str) -> bool:
+    """Whether the process that began at `started` (see `start_of`) still runs."""
+    return bool(started) and start_of(pid) == started
+
+
+def start_of(pid: int) -> str:
+    """When a process began, in ticks since the boot; nothing for one that is dead."""
+    fields = _stat(pid)
+    return "" if not fields or fields[0] in {"Z", "X"} else fields[19]
+
+
+def _wait_for(pids: set[int]) -> None:
+    """Until each is dead, or a corpse that somebody else must bury."""
+    for pid in pids:
+        with suppress(OSError):
+            fd = os.pidfd_open(pid)
+            try:
+                _has_ended(fd)
+            finally:
+                os.close(fd)
+
+
+def _has_ended(fd: int, timeout_s: float = 5) -> bool:
+    """Whether the process behind a pidfd ended in time."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
+
+
+def _parents() -> dict[int, int]:
+    """Everybody's parent."""
+    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
+    stats = ((pid, _stat(pid)) for pid in pids)
+    return {pid: int(fields[1]) for pid, fields in stats if fields and fields[0] not in {"Z", "X"}}
+
+
+def _stat(pid: int) -> list[str]:
+    with suppress(OSError):
+        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+def _carries(pid: int, mark: str, value: bytes) -> bool:
+    with suppress(OSError):
+        environment = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        start = mark.encode() + b"=" + value
+        return any(each == start or each.startswith(start + b"/") for each in environment)
+    return False
