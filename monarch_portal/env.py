@@ -39,6 +39,14 @@ def env_int(name: str, default: int) -> int:
         raise ImproperlyConfigured(f"{name}={value!r} is not a whole number.") from error
 
 
+def env_choice(name: str, choices: tuple[str, ...]) -> str:
+    """The variable, which must be one of `choices`; the first of them where it is not set."""
+    value = os.environ.get(name, "").strip().lower() or choices[0]
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(choices)}.")
+    return value
+
+
 def env_list(name: str, default: list[str] | None = None) -> list[str]:
     """The variable split at commas."""
     value = os.environ.get(name)

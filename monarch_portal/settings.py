@@ -10,7 +10,15 @@ from csp.constants import NONE, SELF
 from monarch_portal.celery_settings import celery_settings
 from monarch_portal.database_settings import connection_options, pool_options
 from monarch_portal.embedded.home import Home
-from monarch_portal.env import database_from_url, env_bool, env_int, env_list, env_secret, env_str
+from monarch_portal.env import (
+    database_from_url,
+    env_bool,
+    env_choice,
+    env_int,
+    env_list,
+    env_secret,
+    env_str,
+)
 from monarch_portal.logging_config import logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -34,8 +42,8 @@ MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
 # Less than nothing: what fits the disk, see jobs/disk_space.py.
 MPORTAL_DISK_RESERVE_MB = env_int("MPORTAL_DISK_RESERVE_MB", -1)
 # SkyPilot: "auto" (once a cloud was added), "on" or "off"; and its server, if others run one.
-MPORTAL_SKYPILOT = env_str("MPORTAL_SKYPILOT", "auto")
-MPORTAL_SKYPILOT_ENDPOINT = env_str("MPORTAL_SKYPILOT_ENDPOINT", "")
+MPORTAL_SKYPILOT = env_choice("MPORTAL_SKYPILOT", ("auto", "on", "off"))
+MPORTAL_SKYPILOT_ENDPOINT = env_str("MPORTAL_SKYPILOT_ENDPOINT").rstrip("/")
 MPORTAL_SKYPILOT_TOKEN = env_secret("MPORTAL_SKYPILOT_TOKEN")
 # How lines come from SkyPilot's nodes: "push", "pull", or "auto" (push where a node can).
 MPORTAL_SKYPILOT_CARRIER = env_str("MPORTAL_SKYPILOT_CARRIER", "auto")

@@ -7,7 +7,6 @@ answers with the id of a request that goes on at SkyPilot's server; `result` tel
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,14 +18,12 @@ from sky.server import common as server_common
 
 from monarch_client.skypilot import rows
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
+from monarch_client.skypilot.waiting import accepted, ended, is_open
 
-FINISHED: Final = {"SUCCEEDED", "FAILED", "CANCELLED"}
-OPEN: Final = {"PENDING", "RUNNING"}
 # How long one call waits for a request of its own, and for one that it is only asked about.
 PATIENCE_S = 300.0
 RESULT_PATIENCE_S = 15.0
-# SkyPilot's client gives its server five seconds to accept; a busy one may take longer.
-ACCEPT_PATIENCE_S = 30.0
+LOST = (requests.exceptions.Timeout, requests.exceptions.ConnectionError)
 FIELDS = ["request_id", "name", "status", "created_at", "finished_at", "status_msg"]
 MOST_REQUESTS = 50
 OWN_ROUTE_TIMEOUT_S = (5, 120)
@@ -63,7 +60,7 @@ def launch(
 
     Safe to repeat: the id of a launch under this name that is under way is given again.
     """
-    under_way = [one for one in requests_of(cluster_name) if _is_open(one, "launch")]
+    under_way = [one for one in requests_of(cluster_name) if is_open(one, "launch")]
     if under_way:
         return str(under_way[0]["request_id"])
 
@@ -221,22 +218,7 @@ def _dag(task: rows.Row) -> sky.Dag:
 
 
 def _accepted(cluster_name: str, name: str, ask: Callable[[], Any]) -> str:
-    """The id of the request that `ask` makes, found by looking when the answer was lost."""
-    before = {one["request_id"] for one in requests_of(cluster_name)}
-    try:
-        return str(ask())
-    except (requests.exceptions.Timeout, requests.exceptions.ConnectionError):
-        deadline = time.monotonic() + ACCEPT_PATIENCE_S
-        while time.monotonic() < deadline:
-            for one in requests_of(cluster_name):
-                if one["request_id"] not in before and one["name"] == name:
-                    return str(one["request_id"])
-            time.sleep(1.0)
-        raise
-
-
-def _is_open(row: rows.Row, name: str) -> bool:
-    return row["name"] == name and row["status"] in OPEN
+    return accepted(name, ask, lambda: requests_of(cluster_name), lost=LOST)
 
 
 def _wait_for(request_id: Any) -> Any:
@@ -251,20 +233,11 @@ def _wait_for(request_id: Any) -> Any:
 
 def _finished(request_id: str, patience_s: float) -> Any:
     """The request once it has ended. Never `sky.get` before: that waits without bound."""
-    if not request_id:
-        raise SkyPilotError("not_found", "A request has an id.")  # to the server: all of them
-    deadline = time.monotonic() + patience_s
-    delay_s = 0.03
-    while True:
-        found = sdk.api_status(request_ids=[request_id], fields=FIELDS)
-        if not found:
-            raise SkyPilotError("not_found", f"SkyPilot's server knows no request {request_id}.")
-        if rows.read(found[0], "status") in FINISHED:
-            return found[0]
-        if time.monotonic() + delay_s > deadline:
-            raise StillBusyError(request_id)
-        time.sleep(delay_s)
-        delay_s = min(delay_s * 1.5, 1.0)
+
+    def look() -> Any:
+        return sdk.api_status(request_ids=[request_id], fields=FIELDS)
+
+    return ended(look, request_id, patience_s)
 
 
 def _rates_for(found: list[Any]) -> dict[str, float]:

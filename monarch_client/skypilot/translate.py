@@ -60,14 +60,11 @@ KIND_OF_CLASS = {
     "ModuleNotFoundError": "version",
     "ImportError": "version",
 }
+NOT_ENABLED = re.compile(r"which (is|are) not enabled")
 # What SkyPilot says with a bare RuntimeError or HTTP error.
 KIND_OF_WORDS = (
     (re.compile(r"Failed to get request .*: 404|Request .* not found", re.DOTALL), "not_found"),
     (re.compile(r"\b40[13]\b.*(Unauthorized|Forbidden|[Aa]uthenticat)"), "permission"),
-    (
-        re.compile(r"is not enabled|No cloud access|no (public )?clouds? (is|are) enabled"),
-        "credentials",
-    ),
 )
 
 
@@ -100,7 +97,9 @@ def error_of(error: BaseException) -> SkyPilotError:
 def _kind(error: BaseException, names: list[str], text: str) -> str:
     if "ResourcesUnavailableError" in names:
         # With a history places were tried and were full; without one there is no such place.
-        return "no_capacity" if getattr(error, "failover_history", None) else "invalid"
+        if getattr(error, "failover_history", None):
+            return "no_capacity"
+        return "credentials" if NOT_ENABLED.search(text) else "invalid"
     if any(name.startswith(("Storage", "Volume")) and name.endswith("Error") for name in names):
         return KIND_OF_CLASS.get(names[0], "command")
     for pattern, kind in KIND_OF_WORDS:

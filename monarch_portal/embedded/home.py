@@ -14,9 +14,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from monarch_portal.embedded.account import ourselves
 from monarch_portal.embedded.errors import EmbeddedError
-from monarch_portal.embedded.private_files import secret_in
+from monarch_portal.embedded.private_files import secret_in, write_owned
 from monarch_portal.embedded.server_paths import PostgresPaths, RedisPaths
+from monarch_portal.embedded.skypilot_paths import SkyPilotPaths
 
 # The kernel takes 107 bytes for a socket's path; this is the longest name below the directory.
 LONGEST_SOCKET_DIRECTORY = 107 - len("/postgres/.s.PGSQL.5432")
@@ -98,6 +100,11 @@ class Home:
         return RedisPaths(self.sockets / "redis", self.logs / "redis.log", self.binaries)
 
     @property
+    def skypilot(self) -> SkyPilotPaths:
+        """Where SkyPilot's server of this installation lives."""
+        return SkyPilotPaths(self.path / "skypilot", self.logs / "skypilot.log")
+
+    @property
     def secret_key(self) -> str:
         """Django's SECRET_KEY of this installation; empty before the first start."""
         file = self._secret_key_file
@@ -117,6 +124,10 @@ class Home:
         """Those keys; none before the first start."""
         file = self.sealing_keys_file
         return file.read_text().strip().split(",") if file.exists() else []
+
+    def write_sealing_keys(self, keys: list[str]) -> None:
+        """Keep these instead, from the next start on."""
+        write_owned(self.sealing_keys_file, ",".join(keys), ourselves())
 
     @property
     def portal_file(self) -> Path:

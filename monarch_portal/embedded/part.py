@@ -29,6 +29,7 @@ class Part:
     start: Callable[[], Process]
     signals: tuple[signal.Signals, ...] = (signal.SIGTERM,)
     patience_s: float = 10.0
+    longest_delay_s: float = LONGEST_DELAY_S
     process: Process | None = None
     failures: int = 0
     _started_at: float = field(default=0.0, init=False)
@@ -79,6 +80,6 @@ class Part:
         self._postpone()
 
     def _postpone(self) -> None:
-        delay = min(FIRST_DELAY_S * 2**self.failures, LONGEST_DELAY_S)
+        delay = min(FIRST_DELAY_S * 2**self.failures, self.longest_delay_s)
         self.failures += 1
         self._due_at = time.monotonic() + delay

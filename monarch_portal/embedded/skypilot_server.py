@@ -142,6 +142,11 @@ class WholeGroup:
             end_leftovers(self._root)
 
 
+def is_wanted(paths: SkyPilotPaths, setting: str) -> bool:
+    """Whether this installation needs the server now. `setting` is MPORTAL_SKYPILOT."""
+    return setting == "on" or (setting == "auto" and paths.has_cloud())
+
+
 def version_problem() -> str:
     """Why the installed SkyPilot can't be used, and what to do; empty if it can."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from monarch_portal.embedded import memory, process_table
+from monarch_portal.embedded import memory, process_table, skypilot_server
 from monarch_portal.embedded.home import Home
 from monarch_portal.embedded.instance_lock import InstanceLock
 
@@ -14,11 +14,15 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """One part: its process, and the memory of that and, for PostgreSQL, of all it has started."""
+    """One part: its process, and the memory of that and, of a server, of all it has started.
+
+    `note` says what a living process does not: whether SkyPilot's server answers.
+    """
 
     name: str
     pid: int
     memory_mb: float
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +45,25 @@ def portal_status(home: Home) -> PortalStatus:
     running = InstanceLock(home.lock).holder() is not None
     records = process_table.living(home.process_table) if running else []
     processes = [
-        ProcessStatus(record.name, record.pid, _memory_mb(record.name, record.pid))
+        ProcessStatus(
+            record.name,
+            record.pid,
+            _memory_mb(record.name, record.pid),
+            _note(home, record.name),
+        )
         for record in records
     ]
     total = round(sum(process.memory_mb for process in processes), 1)
     return PortalStatus(running, home.url if running else "", str(home.path), total, processes)
 
 
+def _note(home: Home, name: str) -> str:
+    if name != "skypilot":
+        return ""
+    return "ready" if skypilot_server.answers(home.skypilot) else "does not answer yet"
+
+
 def _memory_mb(name: str, pid: int) -> float:
     # Of the others' children only jobs could be found here, and those are not the portal's.
-    pids = memory.with_descendants([pid]) if name == "postgres" else {pid}
+    pids = memory.with_descendants([pid]) if name in {"postgres", "skypilot"} else {pid}
     return round(sum(memory.pss_bytes(member) for member in pids) / MEGABYTE, 1)

@@ -18,7 +18,14 @@ from types import FrameType
 
 from django.conf import settings
 
-from monarch_portal.embedded import child, forked, log_files, process_table, roles
+from monarch_portal.embedded import (
+    child,
+    forked,
+    log_files,
+    process_table,
+    roles,
+    skypilot_server,
+)
 from monarch_portal.embedded.account import server_account
 from monarch_portal.embedded.errors import EmbeddedError, ServerStartError
 from monarch_portal.embedded.home import Home
@@ -31,6 +38,9 @@ log = logging.getLogger(__name__)
 LOOK_INTERVAL_S = 0.5
 LOG_INTERVAL_S = 30.0
 READY_TIMEOUT_S = 60.0
+# How often to look whether a cloud was added. Its server starts slowly, and tries less often.
+SKYPILOT_INTERVAL_S = 3.0
+SKYPILOT_LONGEST_DELAY_S = 60.0
 
 
 class Supervisor:
@@ -44,6 +54,8 @@ class Supervisor:
         self._table_is_due = False
         self._servers = self._server_parts()
         self._roles: list[Part] = []
+        self._skypilot: Part | None = None
+        self._skypilot_due = 0.0
 
     def run(self, on_ready: Callable[[str], None]) -> None:
         """Run the portal until a signal ends it. `on_ready` gets the path of a sign-in link.
@@ -74,6 +86,27 @@ class Supervisor:
         if settings.MPORTAL_EMBEDDED_REDIS:
             parts.append(Part("redis", RedisServer(home.redis, account).start))
         return parts
+
+    def _add_skypilot(self) -> None:
+        """Begin to look after SkyPilot's server once it is wanted: that may be at any time.
+
+        Among the roles, for nobody waits for it and it depends on nothing.
+        """
+        if self._skypilot is not None or time.monotonic() < self._skypilot_due:
+            return
+        self._skypilot_due = time.monotonic() + SKYPILOT_INTERVAL_S
+        paths = self._home.skypilot
+        if settings.MPORTAL_SKYPILOT_ENDPOINT:
+            return
+        if skypilot_server.is_wanted(paths, settings.MPORTAL_SKYPILOT):
+            server = skypilot_server.SkyPilotServer(paths, self._home.number)
+            self._skypilot = Part(
+                "skypilot",
+                server.start,
+                patience_s=skypilot_server.STOP_PATIENCE_S,
+                longest_delay_s=SKYPILOT_LONGEST_DELAY_S,
+            )
+            self._roles.append(self._skypilot)
 
     def _role(self, name: str, run: Callable[[], None]) -> Part:
         def in_fork() -> None:
@@ -134,6 +167,7 @@ class Supervisor:
     def _watch(self, wake_up: int) -> None:
         logs_due = 0.0
         while not self._asked_to_stop:
+            self._add_skypilot()
             started = [part.look() for part in (*self._servers, *self._roles)]
             if any(started) or self._table_is_due:
                 self._write_table()

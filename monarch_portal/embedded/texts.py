@@ -37,5 +37,8 @@ def status(found: PortalStatus) -> str:
     if not found.running:
         return f"No portal runs here. Data: {found.home}"
     lines = [f"Running at {found.url}", f"Data: {found.home}"]
-    lines += [f"  {one.name:<12}{one.pid:>8}{one.memory_mb:>9.1f} MB" for one in found.processes]
+    lines += [
+        f"  {one.name:<12}{one.pid:>8}{one.memory_mb:>9.1f} MB  {one.note}".rstrip()
+        for one in found.processes
+    ]
     return "\n".join([*lines, f"  {'together':<20}{found.memory_mb:>9.1f} MB"])
