@@ -34,6 +34,8 @@ class Attempt:
 
     def __init__(self, place: Place, node: Node, on_over: Callable[[], None]) -> None:
         self.goal = GOALS[0]
+        # How long users' programs may take to end; whoever asks for the end may change it before.
+        self.grace_s = place.config.timeouts.grace_s
         # Passes a goal on to the other ranks.
         self.ask_peers: Callable[[str], None] = lambda _goal: None
         self._place = place
@@ -96,7 +98,7 @@ class Attempt:
         self._verdict = verdict
         detail = "" if verdict.is_success else verdict.message
         self._end_stage(self.goal, ok=verdict.is_success, detail=detail)
-        limit = self._place.config.timeouts.grace_s + _LAST_FRAMES_S
+        limit = self.grace_s + _LAST_FRAMES_S
         self._place.loop.call_later(limit, self._finish)
         self._begin_stage("end")
 
@@ -121,7 +123,7 @@ class Attempt:
             "stage", stage=_STAGES[goal], phase="begin", ok=True, detail=self._detail_of(goal)
         )
         self.ask_peers(goal)
-        self._node.pursue(goal)
+        self._node.pursue(goal, self.grace_s)
 
     def _end_stage(self, goal: str, *, ok: bool, detail: str) -> None:
         self._place.recorder.write(

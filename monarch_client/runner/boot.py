@@ -1,23 +1,40 @@
-"""How a node of SkyPilot's gets from a shell to our runner: a script that any image can run."""
+"""The first lines that a node runs: they find a Python and give it the runner."""
 
 from __future__ import annotations
 
-# SkyPilot's own interpreter comes last: an image may have no other one.
 _SCRIPT = """\
-folder="$HOME/sky_workdir/mp-{attempt_id}"
-for python in python3 python "$HOME/skypilot-runtime/bin/python" \
-"$HOME/.sky/skypilot-runtime/bin/python"; do
-  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
-    exec "$python" "$folder/runner.pyz" --from-skypilot \
---config "$folder/attempt.json" --root "$HOME/.mportal/{attempt_id}"
+# Started by SkyPilot on every node, in the work directory that it has filled.
+mportal_folder="$(pwd)/mp-{id}"
+[ -f "$mportal_folder/runner.pyz" ] || mportal_folder="$HOME/sky_workdir/mp-{id}"
+if [ ! -f "$mportal_folder/runner.pyz" ]; then
+  echo "mportal: $mportal_folder/runner.pyz is not on $(hostname): SkyPilot has not brought the\
+ attempt's files here. Run the job again." >&2
+  exit 1
+fi
+mportal_home="${{SKY_RUNTIME_DIR:-$HOME}}"
+mportal_python=""
+for mportal_try in python3 python "$(cat "$mportal_home/.sky/python_path" 2>/dev/null)" \\
+    "$mportal_home/skypilot-runtime/bin/python" /usr/bin/python3 /usr/local/bin/python3 \\
+    /opt/conda/bin/python3; do
+  if [ -n "$mportal_try" ] && "$mportal_try" -I -S -c \\
+      'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1; then
+    mportal_python="$mportal_try"
+    break
   fi
 done
-echo "This node has no Python 3.8 or newer, which the portal's runner needs; use an image \
-that has one." >&2
-exit 1
+if [ -z "$mportal_python" ]; then
+  echo "mportal: no Python 3.8 or newer on $(hostname): use an image that has one\
+ (resources.image_id)." >&2
+  exit 1
+fi
+exec "$mportal_python" -I -S "$mportal_folder/runner.pyz" --from-skypilot \\
+  --config "$mportal_folder/attempt.json" --root "$HOME/.mportal/{id}"
 """
 
 
 def boot_script(attempt_id: int) -> str:
-    """The `run` section of the attempt's task."""
-    return _SCRIPT.format(attempt_id=attempt_id)
+    """The `run` of the attempt's SkyPilot task, for a POSIX shell.
+
+    The files of the attempt lie in `mp-<attempt id>` below the work directory.
+    """
+    return _SCRIPT.format(id=int(attempt_id))

@@ -13,6 +13,8 @@ _HERE = Path(__file__).parent
 _MAIN = "import sys\n\nfrom monarch_client.runner.entry import main\n\nsys.exit(main())\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o644 << 16
+# The portal's side of it.
+_ONLY_HERE = frozenset({"bundle.py", "boot.py"})
 
 
 def build(target: Path) -> Path:
@@ -32,7 +34,7 @@ def _contents() -> dict[str, bytes]:
     # The real monarch_client/__init__ would import what a node does not have.
     contents = {"__main__.py": _MAIN.encode(), "monarch_client/__init__.py": b""}
     for path in _HERE.rglob("*.py"):
-        if path.name != "bundle.py":
+        if path.name not in _ONLY_HERE:
             name = "monarch_client/runner/" + path.relative_to(_HERE).as_posix()
             contents[name] = path.read_bytes()
     return contents

@@ -19,6 +19,8 @@ from monarch_client.runner.frames import number_of
 from monarch_client.runner.node_state import NodeState
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from monarch_client.runner.attempt import Attempt
     from monarch_client.runner.journal import Journal
     from monarch_client.runner.place import Place
@@ -127,7 +129,11 @@ class Hub:
 
     async def _send_answer(self, rank: int, number: int, writer: asyncio.StreamWriter) -> None:
         have = self._journal.highest.get(rank, 0)
-        await wire.send(writer, {"number": number, "have": have, "goal": self._goal})
+        await wire.send(writer, {"number": number, "have": have, **self._wish})
+
+    @property
+    def _wish(self) -> dict[str, Any]:
+        return {"goal": self._goal, "grace_s": self._attempt.grace_s}
 
     def _store(self, rank: int, lines: list[bytes]) -> None:
         """Journal what is new; after a reconnection some may come again."""
@@ -143,4 +149,4 @@ class Hub:
     def _send_goal(self) -> None:
         # Written at once, not awaited: so short a message needs no flow control.
         for writer in self._peers.values():
-            wire.write(writer, {"goal": self._goal})
+            wire.write(writer, self._wish)

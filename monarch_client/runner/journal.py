@@ -7,6 +7,7 @@ full, frames are held in memory, so that nobody who has something to say ever wa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES = 8 * 1024 * 1024
 _POSITION_FILE = "acknowledged"
+# Where the reader is when nobody acknowledges: what it has read counts as left over.
+_KEPT_POSITION_FILE = "printed"
+# Of what has been read, in a journal that is kept.
+MOST_KEPT_SEGMENTS = 64
 _SUFFIX = ".ndjson"
 _FULL_DISK_RETRY_S = 1.0
 # In memory while the disk is full; frames that must not be lost come on top.
@@ -48,6 +53,7 @@ class Journal:
         self._segment, self._offset, self.highest = _read_position(folder)
         if not self._path(self._segment).exists():
             self._segment, self._offset = min(_segment_numbers(folder), default=self._segment), 0
+        self._position_file = _POSITION_FILE
         self._finished = False
         self._held: deque[Entry] = deque()
         self._held_bytes = 0
@@ -58,6 +64,15 @@ class Journal:
         self._write_segment = max([*self._segments(), self._segment])
         self._fd = self._open_segment(self._write_segment)
         self._size = os.fstat(self._fd).st_size
+
+    def keep(self) -> bool:
+        """Have what is read stay on the disk. Before the first reading; whether there was one."""
+        self._position_file = _KEPT_POSITION_FILE
+        segment, offset, _ = _read_position(self._folder, _KEPT_POSITION_FILE)
+        if not self._path(segment).exists():
+            return False
+        self._segment, self._offset = segment, offset
+        return (self._folder / _KEPT_POSITION_FILE).exists()
 
     def append(
         self,
@@ -138,14 +153,17 @@ class Journal:
     def _next_segment(self) -> None:
         done, self._segment, self._offset = self._segment, self._segment + 1, 0
         is_noted = self._note_position()
-        self._path(done).unlink()
+        is_kept = self._position_file == _KEPT_POSITION_FILE
+        with contextlib.suppress(FileNotFoundError):
+            self._path(done - MOST_KEPT_SEGMENTS if is_kept else done).unlink()
         if not is_noted:
             # The disk was full; it is no longer.
             self._note_position()
 
     def _note_position(self) -> bool:
         try:
-            _write_position(self._folder, self._segment, self._offset, self.highest)
+            position = self._segment, self._offset
+            _write_position(self._folder / self._position_file, position, self.highest)
         except OSError:
             return False
         return True
@@ -260,17 +278,17 @@ def _whole_lines(file: IO[bytes], budget: int, max_bytes: int) -> Iterator[bytes
         yield line
 
 
-def _read_position(folder: Path) -> tuple[int, int, dict[int, int]]:
+def _read_position(folder: Path, name: str = _POSITION_FILE) -> tuple[int, int, dict[int, int]]:
     try:
-        position = json.loads((folder / _POSITION_FILE).read_text())
+        position = json.loads((folder / name).read_text())
     except (OSError, ValueError):
         return 1, 0, {}
     highest = {int(rank): int(seq) for rank, seq in position["highest"].items()}
     return int(position["segment"]), int(position["offset"]), highest
 
 
-def _write_position(folder: Path, segment: int, offset: int, highest: dict[int, int]) -> None:
-    path = folder / _POSITION_FILE
+def _write_position(path: Path, position: tuple[int, int], highest: dict[int, int]) -> None:
+    segment, offset = position
     new = path.with_suffix(".new")
     new.write_text(json.dumps({"segment": segment, "offset": offset, "highest": dict(highest)}))
     new.replace(path)

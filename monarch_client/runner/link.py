@@ -35,7 +35,7 @@ class Link:
     """The callbacks are posted to the main loop; set them before `start`."""
 
     def __init__(self, place: Place, journal: Journal) -> None:
-        self.on_goal: Callable[[str], None] = lambda _goal: None
+        self.on_goal: Callable[[str, float | None], None] = lambda _goal, _grace_s: None
         self.on_delivered: Callable[[], None] = lambda: None
         self.on_lost: Callable[[], None] = lambda: None
         self._place = place
@@ -134,8 +134,8 @@ class Link:
             message = await asyncio.wait_for(wire.receive(reader), self._silence_s)
             self._heard_at = time.monotonic()
             self._has_met = True
-            goal = str(message.fields["goal"])
-            self._place.loop.post(functools.partial(self.on_goal, goal))
+            goal, grace_s = str(message.fields["goal"]), message.fields.get("grace_s")
+            self._place.loop.post(functools.partial(self.on_goal, goal, grace_s))
             if message.fields.get("number") == self._number:
                 self._have = int(message.fields["have"])
                 self._answered.set()

@@ -38,6 +38,8 @@ class Node:
         self.state = NodeState()
         self.on_change: Callable[[], None] = lambda: None
         self._place = place
+        # How long users' programs may take to end.
+        self._grace_s = place.config.timeouts.grace_s
         self._goal = -1
         self._worker = WorkerProcess(place, self._worker_changed)
         self._preparation = Preparation(place, lambda found: self._update(**found))
@@ -50,8 +52,13 @@ class Node:
             "end": self._end,
         }
 
-    def pursue(self, goal: str) -> None:
-        """Begin to work towards `goal`. A goal already passed is ignored."""
+    def pursue(self, goal: str, grace_s: float | None = None) -> None:
+        """Begin to work towards `goal`. A goal already passed is ignored.
+
+        `grace_s`: how long users' programs may take to end, if not what the configuration says.
+        """
+        if grace_s is not None:
+            self._grace_s = grace_s
         wanted = GOALS.index(goal)
         if wanted > self._goal:
             self._goal = wanted
@@ -136,7 +143,7 @@ class Node:
     def _end(self) -> None:
         reach("runner.ending")
         self._preparation.cancel()
-        self._place.children.end_all(self._place.config.timeouts.grace_s, self._ended)
+        self._place.children.end_all(self._grace_s, self._ended)
 
     def _ended(self) -> None:
         self._update(ended=True)

@@ -50,6 +50,19 @@ class Answer(NamedTuple):
             return {}
 
     @property
+    def is_acknowledgement(self) -> bool:
+        """Whether it can be the portal's, which always says how far it is."""
+        return b'"acked"' in self.body
+
+    @property
+    def stop_grace_s(self) -> float | None:
+        """How long users' programs may take to end, if the portal wants the attempt to end."""
+        try:
+            return max(0.0, float(json.loads(self.body)["stop"]["grace_s"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
     def code(self) -> str:
         """What the portal complains about; "" if it does not, or if somebody else answers."""
         try:
@@ -67,8 +80,9 @@ class Answer(NamedTuple):
 class PortalConnection:
     """Keeps one connection. After a failure the portal may be found at another address."""
 
-    def __init__(self, config: AttemptConfig) -> None:
+    def __init__(self, config: AttemptConfig, timeout_s: float = _REQUEST_TIMEOUT_S) -> None:
         self._config = config
+        self._timeout_s = timeout_s
         self._url = config.portal_url
         self._connection: http.client.HTTPConnection | None = None
 
@@ -105,8 +119,8 @@ class PortalConnection:
         url = urlsplit(self._url)
         host = url.hostname or "localhost"
         if url.scheme == "https":
-            return http.client.HTTPSConnection(host, url.port, timeout=_REQUEST_TIMEOUT_S)
-        return http.client.HTTPConnection(host, url.port, timeout=_REQUEST_TIMEOUT_S)
+            return http.client.HTTPSConnection(host, url.port, timeout=self._timeout_s)
+        return http.client.HTTPConnection(host, url.port, timeout=self._timeout_s)
 
     def close(self) -> None:
         """Close the connection; a later post opens another."""
@@ -129,24 +143,22 @@ def _url_in_file(path: str | None) -> str | None:
         return None
 
 
+class Callbacks(NamedTuple):
+    """What a carrier tells, on its own thread, each at most once."""
+
+    on_drained: Callable[[], None]  # after `finish`: all is delivered, or nobody can want it
+    on_closed: Callable[[], None]  # the portal has closed the attempt
+    on_stop: Callable[[float], None]  # the portal wants it to end, within a grace time in seconds
+
+
 class PushCarrier:
-    """Pushes on a thread of its own for as long as it takes, unless the attempt is closed.
+    """Pushes on a thread of its own for as long as it takes, unless the attempt is closed."""
 
-    Called on that thread: `on_closed`, once, when the portal has closed the attempt; `on_drained`,
-    once, after `finish`, when all is acknowledged or the attempt is closed.
-    """
-
-    def __init__(
-        self,
-        journal: Journal,
-        portal: PortalConnection,
-        on_drained: Callable[[], None],
-        on_closed: Callable[[], None],
-    ) -> None:
+    def __init__(self, journal: Journal, portal: PortalConnection, callbacks: Callbacks) -> None:
         self._journal = journal
         self._portal = portal
-        self._on_drained = on_drained
-        self._on_closed = on_closed
+        self._callbacks = callbacks
+        self._was_told_to_stop = False
         self._finishing = threading.Event()
         self._max_bytes = MAX_BODY_BYTES
         self._back_off_s = _FIRST_BACK_OFF_S
@@ -172,7 +184,7 @@ class PushCarrier:
                 break
         self._portal.close()
         self._finishing.wait()
-        self._on_drained()
+        self._callbacks.on_drained()
 
     def _is_over(self) -> bool:
         return self._finishing.is_set() and self._journal.is_read
@@ -185,9 +197,10 @@ class PushCarrier:
             self._back_off()
             return True
         if answer.code == _CLOSED_CODE:
-            self._on_closed()
+            self._callbacks.on_closed()
             return False
         if answer.status == _OK:
+            self._heed(answer)
             self._settle(lines, answer)
         elif answer.is_about_frames and lines:
             self._narrow_down(lines, answer)
@@ -195,6 +208,12 @@ class PushCarrier:
             self._portal.forget()
             self._back_off()
         return True
+
+    def _heed(self, answer: Answer) -> None:
+        grace_s = answer.stop_grace_s
+        if grace_s is not None and not self._was_told_to_stop:
+            self._was_told_to_stop = True
+            self._callbacks.on_stop(grace_s)
 
     def _settle(self, lines: list[bytes], answer: Answer) -> None:
         stored = stored_prefix(lines, answer.acknowledged)

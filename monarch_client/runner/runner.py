@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import runtime_files
 from monarch_client.runner.attempt import Attempt
+from monarch_client.runner.carriers import carrier_of
 from monarch_client.runner.certificates import CertificateError, has_leaf, mint_leaf
 from monarch_client.runner.first_signals import TOLD_BY, take_signals
 from monarch_client.runner.frames import Recorder
@@ -18,9 +19,10 @@ from monarch_client.runner.node import Node
 from monarch_client.runner.place import Place
 from monarch_client.runner.process_tree import marked_processes, signal_all
 from monarch_client.runner.processes import Children
-from monarch_client.runner.push import PortalConnection, PushCarrier
+from monarch_client.runner.push import Callbacks
 
 if TYPE_CHECKING:
+    from monarch_client.runner.carriers import Carrier
     from monarch_client.runner.config import AttemptConfig, NodeFolder
 
 # How long a peer that is to stop waits for rank 0 to end the attempt as a whole.
@@ -40,6 +42,7 @@ class Runner:
         recorder = Recorder(self._journal, rank)
         self._place = Place(config, rank, folder, self._loop, self._children, recorder)
         self._node = Node(self._place)
+        self._attempt: Attempt | None = None
         self._is_lingering = False
 
     def run(self, *, is_restart: bool) -> int:
@@ -87,18 +90,18 @@ class Runner:
         return len(self._config.nodes) > 1
 
     def _lead(self, *, is_after_crash: bool) -> None:
-        carrier = PushCarrier(
-            self._journal,
-            PortalConnection(self._config),
+        callbacks = Callbacks(
             on_drained=lambda: self._loop.post(self._loop.stop),
             on_closed=lambda: self._loop.post(self._close),
+            on_stop=lambda grace_s: self._loop.post(lambda: self._stop_asked(grace_s)),
         )
+        carrier = carrier_of(self._place, self._journal, callbacks)
         carrier.start()
         on_over = functools.partial(self._linger, carrier)
         if self._folder.verdict.exists():
             on_over()
             return
-        attempt = Attempt(self._place, self._node, on_over)
+        attempt = self._attempt = Attempt(self._place, self._node, on_over)
         if self._has_peers:
             self._open_hub(attempt)
         if is_after_crash:
@@ -106,7 +109,7 @@ class Runner:
         else:
             attempt.begin()
 
-    def _linger(self, carrier: PushCarrier) -> None:
+    def _linger(self, carrier: Carrier) -> None:
         """The end frame is written: stay until it is acknowledged, or nobody can want it."""
         self._is_lingering = True
         carrier.finish()
@@ -153,6 +156,12 @@ class Runner:
         self._node.stop(signal.Signals(number).name)
         if self._rank != 0:
             self._loop.call_later(_REPLY_S, self._end_unasked)
+
+    def _stop_asked(self, grace_s: float) -> None:
+        """Asked to end by the portal. Once all has ended, its last words are what it waits for."""
+        if not self._is_lingering and self._attempt is not None:
+            self._attempt.grace_s = grace_s
+            self._node.stop("the portal")
 
     def _close(self) -> None:
         """The portal has given the attempt up: what still runs here has no machine of its own."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from monarch_client.runner.frames import number_of
@@ -153,7 +153,7 @@ def _tails(first: int) -> Iterator[int]:
 
 def _frames_in(
     pieces: Iterable[bytes], tail: int, given: dict[int, int], attempt_id: int
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, bool]:
     """Yield what is new in one reading; returns False if it does not reach back far enough."""
     finder, reach = PacketFinder(attempt_id), _Reach(tail)
     for piece in pieces:

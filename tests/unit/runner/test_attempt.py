@@ -26,7 +26,7 @@ class StandInNode:
         self.goals: list[str] = []
         self.on_change: Any = None
 
-    def pursue(self, goal: str) -> None:
+    def pursue(self, goal: str, grace_s: float) -> None:
         self.goals.append(goal)
 
 

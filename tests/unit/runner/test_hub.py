@@ -35,6 +35,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self.goal = "setup"
+        self.grace_s = 7.0
         self.states: dict[int, list[NodeState]] = {}
         self.silent: list[int] = []
 
@@ -91,7 +92,7 @@ class Pair:
 
     def link(self, side: Side) -> Link:
         link = Link(side.place, side.journal)
-        link.on_goal = self.goals.append
+        link.on_goal = lambda goal, _grace_s: self.goals.append(goal)
         link.on_delivered = self.delivered.set
         link.start()
         self.links.append(link)

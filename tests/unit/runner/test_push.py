@@ -14,7 +14,7 @@ from monarch_client.runner.config import AttemptConfig, _parse
 from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
-from monarch_client.runner.push import PortalConnection, PushCarrier
+from monarch_client.runner.push import Callbacks, PortalConnection, PushCarrier
 from tests.fake_ingest import FakeIngest
 from tests.unit.runner.test_config import MINIMAL
 
@@ -38,11 +38,14 @@ class Pushing:
     def __init__(self, folder: Path, ingest: FakeIngest, **config: Any) -> None:
         self.drained = threading.Event()
         self.closed = threading.Event()
+        self.stops: list[float] = []
         self.journal = Journal(folder / "journal")
         self.recorder = Recorder(self.journal, 0)
         settings: AttemptConfig = _parse({**MINIMAL, "portal_url": ingest.url, **config})
         self.carrier = PushCarrier(
-            self.journal, PortalConnection(settings), self.drained.set, self.closed.set
+            self.journal,
+            PortalConnection(settings),
+            Callbacks(self.drained.set, self.closed.set, self.stops.append),
         )
         self.carrier.start()
 

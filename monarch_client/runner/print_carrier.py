@@ -1,0 +1,83 @@
+"""The pull carrier's end on the node: prints the journal, for somebody who reads this log.
+
+Nobody answers. What is printed stays in the journal, as much of it as there is room for.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.log_lines import PACKET_BYTES, packet_lines
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from monarch_client.runner.journal import Journal
+
+BATCH_PAUSE_S = 0.1
+_LONGEST_WAIT_S = 60.0
+
+
+class PrintCarrier:
+    """Prints on a thread of its own; `on_drained` is called there, once, when all is out."""
+
+    def __init__(
+        self, journal: Journal, attempt_id: int, on_drained: Callable[[], None], fd: int = 1
+    ) -> None:
+        self._journal = journal
+        self._attempt_id = attempt_id
+        self._on_drained = on_drained
+        self._fd = fd
+        self._finishing = threading.Event()
+        self._packet = 0
+        self._last: list[bytes] = []
+        self._thread = threading.Thread(target=self._print, daemon=True, name="print")
+
+    def start(self) -> None:
+        """Begin to print."""
+        # A reader takes packet 1 for the first of all.
+        self._packet = 1 if self._journal.keep() else 0
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Nothing more will be recorded: hurry, then say that it is done."""
+        self._finishing.set()
+        self._journal.finish()
+
+    def _print(self) -> None:
+        try:
+            while not (self._finishing.is_set() and self._journal.is_read):
+                if self._journal.wait(_LONGEST_WAIT_S):
+                    self._print_batch()
+                    # Lines that come together travel together.
+                    self._finishing.wait(BATCH_PAUSE_S)
+            # With the verdict in it. Other nodes' lines may have cut into it once.
+            self._write(self._last)
+        except OSError:
+            pass  # nobody holds the other end any more; the journal has everything
+        self._finishing.wait()
+        self._on_drained()
+
+    def _print_batch(self) -> None:
+        frames = self._journal.peek(PACKET_BYTES)
+        if frames:
+            self._packet += 1
+            self._last = packet_lines(self._attempt_id, self._packet, frames)
+            self._write(self._last)
+            self._journal.acknowledge(frames)
+
+    def _write(self, lines: list[bytes]) -> None:
+        for line in lines:
+            view = memoryview(line)
+            while view:
+                view = view[self._write_some(view) :]
+
+    def _write_some(self, view: memoryview) -> int:
+        try:
+            return os.write(self._fd, view)
+        except BlockingIOError:
+            select.select([], [self._fd], [], 1.0)
+            return 0
