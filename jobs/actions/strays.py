@@ -11,12 +11,10 @@ from jobs import clock
 from jobs.backends.base import SeenCluster
 from jobs.errors import ConflictError, NotFoundError, PermissionDeniedError
 from jobs.models import Cluster, StrayCluster
+from jobs.models.stray_cluster import ORDERED_BY
 from jobs.permissions import Actor
 from jobs.statuses import StrayKind
 from jobs.wakeups import wake_on_commit
-
-# Beside what the backend tells, `StrayCluster.seen` keeps who ordered its end.
-ORDERED_BY = "down_ordered_by"
 
 
 def note_strays(backend_name: str, own_prefix: str, seen: Iterable[SeenCluster]) -> None:
@@ -31,7 +29,7 @@ def note_strays(backend_name: str, own_prefix: str, seen: Iterable[SeenCluster])
             row = rows.get_or_create(
                 backend_name=backend_name, name=each.name, defaults={"kind": kind}
             )[0]
-            order = row.seen.get(ORDERED_BY)
+            order = row.ordered_by
             row.kind = kind
             row.last_seen_at = now
             row.seen = _told(each) | ({ORDERED_BY: order} if order else {})

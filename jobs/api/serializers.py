@@ -11,6 +11,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 
+class MoneyField(serializers.DecimalField):
+    """US$ as text with six places, or null where nobody knows."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_digits=14, decimal_places=6, allow_null=True, **options)
+
+
 class ProjectSerializer(serializers.Serializer[Any]):
     """A project with the caller's role in it."""
 
@@ -52,6 +59,7 @@ class JobSerializer(serializers.Serializer[Any]):
     ended_at = serializers.DateTimeField(allow_null=True)
     attempt = serializers.IntegerField(allow_null=True)
     attempt_count = serializers.IntegerField()
+    usd = MoneyField(help_text="What its attempts have cost.")
     is_final = serializers.BooleanField()
     can_cancel = serializers.BooleanField()
     can_hold = serializers.BooleanField()
@@ -102,6 +110,7 @@ class WorkerSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField()
     ready_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+    ssh = serializers.CharField(help_text="How to reach the node; empty where that is not known.")
 
 
 class AttemptSerializer(serializers.Serializer[Any]):
@@ -117,6 +126,10 @@ class AttemptSerializer(serializers.Serializer[Any]):
     hint = serializers.CharField()
     exit_code = serializers.IntegerField(allow_null=True)
     cluster_name = serializers.CharField()
+    infra = serializers.CharField()
+    resources = serializers.CharField()
+    usd_per_hour = MoneyField(help_text="Of all nodes together.")
+    usd = MoneyField(help_text="Its share of what its cluster has cost.")
     stages = StageSerializer(many=True)
     workers = WorkerSerializer(many=True)
 

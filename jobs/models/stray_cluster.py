@@ -7,6 +7,9 @@ from django.db import models
 from jobs import clock
 from jobs.statuses import StrayKind
 
+# Beside what the backend tells, `seen` keeps which administrator ordered its end.
+ORDERED_BY = "down_ordered_by"
+
 
 class StrayCluster(models.Model):
     """Shown to administrators; never touched unless one of them says so."""
@@ -26,3 +29,8 @@ class StrayCluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def ordered_by(self) -> str:
+        """Who ordered its end; "" while nobody has."""
+        return str(self.seen.get(ORDERED_BY, ""))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
-from jobs.models import Attempt, AttemptStage, Job, Worker
+from jobs.models import Attempt, AttemptStage, Cluster, Job, Worker
 from jobs.permissions import Actor, job_for
+from jobs.readers.clusters import ssh_command
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
 from jobs.statuses import PURPOSES, StageName
 
@@ -43,6 +45,7 @@ class WorkerView:
     detail: str
     ready_at: datetime | None
     ended_at: datetime | None
+    ssh: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,10 @@ class AttemptView:
     hint: str
     exit_code: int | None
     cluster_name: str
+    infra: str
+    resources: str
+    usd_per_hour: Decimal | None
+    usd: Decimal | None
     stages: list[StageView]
     workers: list[WorkerView]
 
@@ -94,6 +101,7 @@ def attempts_of(job: Job) -> list[AttemptView]:
 def _attempt_view(attempt: Attempt) -> AttemptView:
     rows = {stage.name: stage for stage in attempt.stages.all()}
     workers = sorted(attempt.workers.all(), key=lambda worker: worker.rank)
+    cluster = attempt.cluster
     return AttemptView(
         id=attempt.pk,
         number=attempt.number,
@@ -104,9 +112,13 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         message=attempt.message,
         hint=attempt.hint,
         exit_code=attempt.exit_code,
-        cluster_name=attempt.cluster.name if attempt.cluster else "",
+        cluster_name=cluster.name if cluster else "",
+        infra=cluster.infra if cluster else "",
+        resources=cluster.resources if cluster else "",
+        usd_per_hour=cluster.usd_per_hour if cluster else None,
+        usd=attempt.usd,
         stages=[_stage_view(name, rows.get(name), attempt) for name in StageName],
-        workers=[_worker_view(worker) for worker in workers],
+        workers=[_worker_view(worker, cluster) for worker in workers],
     )
 
 
@@ -128,7 +140,7 @@ def _stage_view(name: StageName, row: AttemptStage | None, attempt: Attempt) -> 
     )
 
 
-def _worker_view(row: Worker) -> WorkerView:
+def _worker_view(row: Worker, cluster: Cluster | None) -> WorkerView:
     return WorkerView(
         rank=row.rank,
         mesh=row.mesh,
@@ -140,4 +152,5 @@ def _worker_view(row: Worker) -> WorkerView:
         detail=row.detail,
         ready_at=row.ready_at,
         ended_at=row.ended_at,
+        ssh=ssh_command(cluster, row.rank),
     )

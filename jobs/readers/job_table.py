@@ -6,8 +6,9 @@ import base64
 import binascii
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from jobs.errors import InvalidCursorError
 from jobs.models import Job, Project
@@ -58,6 +59,7 @@ class JobRow:
     ended_at: datetime | None
     attempt: int | None
     attempt_count: int
+    usd: Decimal | None
     is_final: bool
     can_cancel: bool
     can_hold: bool
@@ -137,7 +139,9 @@ def status_counts(actor: Actor, project: Project) -> dict[str, int]:
 def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
     """The same jobs with all that `job_row` reads, in one query."""
     return jobs.select_related("project", "submitted_by").annotate(
-        attempt_number=Max("attempts__number"), attempt_count=Count("attempts")
+        attempt_number=Max("attempts__number"),
+        attempt_count=Count("attempts"),
+        usd=Sum("attempts__usd"),
     )
 
 
@@ -171,6 +175,7 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         ended_at=job.ended_at,
         attempt=getattr(job, "attempt_number", None),
         attempt_count=getattr(job, "attempt_count", 0),
+        usd=getattr(job, "usd", None),
         is_final=status.is_final,
         can_cancel=may_cancel and not status.is_final and status != JobStatus.STOPPING,
         can_hold=may_hold and status == JobStatus.QUEUED and not job.held,

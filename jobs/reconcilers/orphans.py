@@ -74,7 +74,7 @@ def _compare(backend_name: str, seen: list[SeenCluster]) -> None:
         _look_at(row, own[row.name], limit)
     known = {row.name for row in rows}
     note_strays(backend_name, prefix, [each for each in seen if each.name not in known])
-    unseen.note(backend_name, known, limit)
+    unseen.note(backend_name, {each.name for each in seen}, limit)
 
 
 def _look_at(row: Cluster, seen: SeenCluster, limit: datetime) -> None:

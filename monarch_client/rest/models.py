@@ -78,6 +78,7 @@ class Job:
     url: str
     spec_source: str | None = None
     spec: dict[str, Any] | None = None
+    usd: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,7 @@ class Worker:
     detail: str
     ready_at: datetime | None
     ended_at: datetime | None
+    ssh: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,10 @@ class Attempt:
     cluster_name: str
     stages: list[Stage]
     workers: list[Worker]
+    infra: str = ""
+    resources: str = ""
+    usd_per_hour: str | None = None
+    usd: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,159 @@
+"""What exists, whose it is, since when and at what cost: clusters with a row, and strays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet, Sum
+
+from jobs.errors import NotFoundError
+from jobs.models import Attempt, Cluster, Project, StrayCluster
+from jobs.permissions import Actor, Verb, projects_of, require, verbs_of
+from jobs.statuses import ClusterStatus, StrayKind
+
+ROW = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """One cluster. `kind` is row, own (our name, but no row) or foreign; strays have no project.
+
+    `usd_per_hour` is of all nodes; `usd` is what it has cost so far, of which `idle_usd` belongs
+    to no job. `job` is the last on it, and `is_busy` whether it still is.
+    """
+
+    name: str
+    kind: str
+    project: str
+    backend: str
+    status: str
+    status_label: str
+    note: str
+    job: int | None
+    job_name: str
+    is_busy: bool
+    infra: str
+    resources: str
+    num_nodes: int
+    since: datetime | None
+    idle_since: datetime | None
+    usd_per_hour: Decimal | None
+    usd: Decimal | None
+    idle_usd: Decimal | None
+    owner: str
+    can_down: bool
+
+
+def cluster_list(actor: Actor, project: Project | None = None) -> list[ClusterRow]:
+    """Clusters that exist, of one project or of all that the actor sees; newest first.
+
+    Without a project an administrator of the installation sees strays as well.
+    """
+    if project is not None:
+        require(actor, Verb.VIEW_PROJECT, project)
+    projects = projects_of(actor) if project is None else [project]
+    rights = {each.pk: verbs_of(actor, each) for each in projects}
+    clusters = _with_jobs(Cluster.objects.existing().filter(project__in=rights))
+    rows = [
+        _row(cluster, may_manage=Verb.MANAGE_CLUSTERS in rights[cluster.project_id])
+        for cluster in clusters.order_by("-pk")
+    ]
+    if project is None and actor.reaches_beyond_projects:
+        may_write = actor.token is None or not actor.token.read_only
+        strays = StrayCluster.objects.order_by("-kind", "name")
+        rows += [_stray(row, may_write=may_write) for row in strays]
+    return rows
+
+
+def cluster_named(actor: Actor, project: Project, name: str) -> Cluster:
+    """The project's cluster of that name. NotFoundError: there is none."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    cluster = Cluster.objects.filter(project=project, name=name.replace("\0", "")).first()
+    if cluster is None:
+        raise NotFoundError(f"There is no cluster {name} in project {project.slug}.")
+    return cluster
+
+
+def cluster_anywhere(actor: Actor, name: str) -> Cluster | None:
+    """The cluster of that name in any project that the actor sees."""
+    projects = projects_of(actor)
+    return Cluster.objects.filter(project__in=projects, name=name.replace("\0", "")).first()
+
+
+def ssh_command(cluster: Cluster | None, rank: int) -> str:
+    """How SkyPilot's users reach a node, where they know this cluster's SkyPilot; "" elsewhere."""
+    if cluster is None or cluster.backend_name != "skypilot":
+        return ""
+    if cluster.status not in {ClusterStatus.STARTING, ClusterStatus.UP}:
+        return ""
+    return f"ssh {cluster.name}" + (f"-worker{rank}" if rank else "")
+
+
+def _with_jobs(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
+    newest_first = Attempt.objects.select_related("job").order_by("-pk")
+    return (
+        clusters.select_related("project")
+        .annotate(paid=Sum("attempts__usd"))
+        .prefetch_related(Prefetch("attempts", newest_first))
+    )
+
+
+def _row(cluster: Cluster, *, may_manage: bool) -> ClusterRow:
+    attempts = list(cluster.attempts.all())
+    job = attempts[0].job if attempts else None
+    is_busy = any(attempt.ended_at is None for attempt in attempts)
+    usd = cluster.usd
+    paid: Decimal = getattr(cluster, "paid", None) or Decimal(0)
+    is_released = cluster.release_requested_at is not None
+    return ClusterRow(
+        name=cluster.name,
+        kind=ROW,
+        project=cluster.project.slug,
+        backend=cluster.backend_name,
+        status=cluster.status,
+        status_label=ClusterStatus(cluster.status).label,
+        note=cluster.backend_status,
+        job=job.pk if job else None,
+        job_name=job.name if job else "",
+        is_busy=is_busy,
+        infra=cluster.infra,
+        resources=cluster.resources,
+        num_nodes=cluster.num_nodes,
+        since=cluster.created_at,
+        idle_since=None if is_busy else cluster.idle_since,
+        usd_per_hour=cluster.usd_per_hour,
+        usd=usd,
+        idle_usd=None if usd is None else max(Decimal(0), usd - paid),
+        owner="",
+        can_down=may_manage and not is_busy and not is_released,
+    )
+
+
+def _stray(row: StrayCluster, *, may_write: bool) -> ClusterRow:
+    seen: dict[str, Any] = row.seen
+    price, began, by = seen.get("usd_per_hour"), seen.get("launched_at"), row.ordered_by
+    return ClusterRow(
+        name=row.name,
+        kind=row.kind,
+        project="",
+        backend=row.backend_name,
+        status=str(seen.get("status") or ""),
+        status_label=str(seen.get("status") or "Unknown"),
+        note=f"{by} has it taken down." if by else StrayKind(row.kind).label,
+        job=None,
+        job_name="",
+        is_busy=False,
+        infra=str(seen.get("infra") or ""),
+        resources=str(seen.get("resources") or ""),
+        num_nodes=int(seen.get("num_nodes") or 0),
+        since=datetime.fromisoformat(began) if began else row.first_seen_at,
+        idle_since=None,
+        usd_per_hour=None if price is None else Decimal(price),
+        usd=None,
+        idle_usd=None,
+        owner=str(seen.get("owner") or ""),
+        can_down=may_write and row.kind == StrayKind.OWN and not by,
+    )

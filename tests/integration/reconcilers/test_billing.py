@@ -1,0 +1,147 @@
+"""What a cluster has cost is its backend's own figure, divided among its attempts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db.models import Sum
+from django.utils import timezone
+
+from jobs.backends.base import Bill
+from jobs.backends.fake import FakeBackend
+from jobs.errors import BackendUnavailableError, StillLookingError
+from jobs.models import Attempt, Cluster
+from jobs.permissions import Actor
+from jobs.readers.job_page import job_page
+from jobs.reconcilers import billing
+from jobs.statuses import ClusterStatus, JobStatus
+from tests.factories import make_attempt, make_job
+from tests.integration.reconcilers.steps import push, status_of
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def redis(redis_client) -> Any:
+    return redis_client
+
+
+@pytest.fixture
+def bill(time_machine):
+    """All bills that are due after that time."""
+
+    def run(after: timedelta = timedelta()) -> list[int]:
+        time_machine.move_to(timezone.now() + after)
+        due = billing.due()
+        for cluster_id in due:
+            billing.step(cluster_id)
+        return due
+
+    return run
+
+
+@pytest.mark.feature("S2.7")
+def test_what_an_attempt_has_cost_in_the_end_is_what_its_backend_reports(
+    fake, submitted, tick, bill
+):
+    fake.set_price("3.60")
+    tick()
+    push(fake, submitted)
+    tick()
+    bill(10 * MINUTE)
+    attempt = Attempt.objects.select_related("cluster").get()
+    cluster = attempt.cluster
+    assert cluster is not None
+    assert Decimal("0.6") < cluster.usd == attempt.usd < Decimal("0.61")
+    assert cluster.usd_per_hour == Decimal("3.60")
+    fake.finish(cluster.name)
+    push(fake, submitted)
+    for _ in range(3):
+        tick()
+    assert status_of(submitted) == JobStatus.SUCCEEDED
+    assert bill() == [cluster.pk]
+    reported = fake.bill(cluster.name, cluster.created_at)
+    attempt.refresh_from_db()
+    assert attempt.usd == reported.usd
+    page = job_page(Actor(submitted.submitted_by), submitted.project.slug, submitted.pk)
+    assert (page.job.usd, page.attempts[0].usd) == (reported.usd, reported.usd)
+    # The last word has been said.
+    assert bill(10 * MINUTE) == []
+
+
+def test_a_cluster_is_billed_once_a_minute(fake, submitted, tick, bill):
+    tick()
+    assert len(bill()) == 1
+    assert bill(MINUTE / 2) == []
+    assert len(bill(MINUTE)) == 1
+
+
+def warm_cluster(fake, minutes: float) -> tuple[Cluster, list[Attempt]]:
+    """A cluster of an hour, on which two attempts of so many minutes ran, the second just now."""
+    now = timezone.now()
+    first = make_attempt(
+        make_job(status=JobStatus.SUCCEEDED), ended_at=now - timedelta(minutes=60 - minutes)
+    )
+    cluster = first.cluster
+    assert cluster is not None
+    second = make_attempt(
+        make_job(first.job.project, status=JobStatus.SUCCEEDED), cluster=cluster, ended_at=now
+    )
+    for attempt, ago in ((first, 60.0), (second, minutes)):
+        begin = now - timedelta(minutes=ago)
+        Attempt.objects.filter(pk=attempt.pk).update(created_at=begin)
+    rows = Cluster.objects.filter(pk=cluster.pk)
+    began = now - timedelta(hours=1)
+    rows.update(is_reusable=True, status=ClusterStatus.UP, created_at=began)
+    return rows.get(), [first, second]
+
+
+def test_attempts_of_one_cluster_pay_for_their_time_and_the_project_for_the_rest(
+    fake, bill, monkeypatch, time_machine
+):
+    time_machine.move_to(timezone.now(), tick=False)
+    monkeypatch.setattr(FakeBackend, "bill", lambda *_: Bill(Decimal(6), 3600.0))
+    cluster, attempts = warm_cluster(fake, minutes=20)
+    bill()
+    for attempt in attempts:
+        attempt.refresh_from_db()
+        assert round(attempt.usd, 3) == 2
+    cluster.refresh_from_db()
+    assert (cluster.usd, cluster.usd_per_hour) == (6, 6)
+    paid = cluster.attempts.aggregate(usd=Sum("usd"))["usd"]
+    assert round(cluster.usd - paid, 3) == 2
+
+
+@pytest.mark.parametrize("error", [StillLookingError(), BackendUnavailableError("Away.")])
+def test_a_backend_that_cannot_tell_now_is_asked_again(fake, submitted, tick, bill, error):
+    def refuse(*_: object) -> None:
+        raise error
+
+    tick()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeBackend, "bill", refuse)
+        bill()
+        assert Cluster.objects.get().billed_at is None
+    assert len(bill()) == 1
+    assert Cluster.objects.get().usd is not None
+
+
+def test_a_cluster_that_never_cost_anything_is_asked_about_for_an_hour(fake, bill, monkeypatch):
+    monkeypatch.setattr(FakeBackend, "bill", lambda *_: None)
+    attempt = make_attempt(make_job(status=JobStatus.CANCELLED), ended_at=timezone.now())
+    Cluster.objects.filter(pk=attempt.cluster_id).update(
+        status=ClusterStatus.GONE, gone_at=timezone.now()
+    )
+    assert bill() == bill(MINUTE) == [attempt.cluster_id]
+    bill(timedelta(hours=1))
+    assert bill(MINUTE) == []
+
+
+def test_a_backend_that_costs_nothing_sends_no_bill(bill, fake):
+    make_attempt(make_job(status=JobStatus.RUNNING, backend_name="local"))
+    assert bill() == []
