@@ -24,6 +24,8 @@ class Verb(Enum):
     HOLD_ANY_JOB = "hold and release others' jobs"
     DELETE_JOB = "delete jobs"
     MANAGE_CLUSTERS = "manage clusters"
+    LIST_SECRETS = "see the names of secrets"
+    MANAGE_SECRETS = "set and delete secrets"
     MANAGE_MEMBERS = "manage members"
 
 
@@ -40,6 +42,8 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.HOLD_ANY_JOB: Role.MAINTAINER,
     Verb.DELETE_JOB: Role.MAINTAINER,
     Verb.MANAGE_CLUSTERS: Role.MAINTAINER,
+    Verb.LIST_SECRETS: Role.MEMBER,
+    Verb.MANAGE_SECRETS: Role.MAINTAINER,
     Verb.MANAGE_MEMBERS: Role.ADMIN,
 }
 

@@ -24,7 +24,7 @@ def sealed(text: str, *, about: str) -> bytes:
     return _keys().encrypt(about.encode() + _AFTER_ABOUT + text.encode())
 
 
-def unsealed(content: bytes, *, about: str) -> str:
+def unsealed(content: bytes | memoryview, *, about: str) -> str:
     """What `sealed` was given. SecretsUnavailableError: no key opens it as that."""
     try:
         found, _, text = _keys().decrypt(bytes(content)).partition(_AFTER_ABOUT)
@@ -38,7 +38,7 @@ def unsealed(content: bytes, *, about: str) -> str:
     return text.decode()
 
 
-def resealed(content: bytes) -> bytes:
+def resealed(content: bytes | memoryview) -> bytes:
     """The same content sealed with the newest key. SecretsUnavailableError: no key opens it."""
     try:
         return _keys().rotate(bytes(content))

@@ -13,8 +13,8 @@ from jobs.actions.history import record_note
 from jobs.actions.tell_losses import tell_losses
 from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
+from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable
-from jobs.logs.redaction import redacted
 from jobs.models import Attempt, AttemptStage
 from jobs.statuses import EVIDENCE, StageName, StopReason
 from jobs.wakeups import wake_on_commit
@@ -41,13 +41,14 @@ def apply_reports(attempt: Attempt, reports: list[Frame]) -> None:
 
 
 def _apply_end(attempt: Attempt, report: Frame) -> None:
+    excerpt = redaction_of(attempt).excerpt
     reason, at = StopReason(report["reason"]), reported_at(attempt, report)
-    message = storable(redacted(report.get("message") or ""), _MESSAGE_CHARS)
+    message = storable(excerpt(report.get("message") or ""), _MESSAGE_CHARS)
     given = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
         ended_at=at,
         stop_reason=reason,
         message=message,
-        hint=storable(redacted(report.get("hint") or ""), _MESSAGE_CHARS),
+        hint=storable(excerpt(report.get("hint") or ""), _MESSAGE_CHARS),
         exit_code=report.get("exit_code"),
     )
     if not given:
@@ -58,6 +59,6 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     )
     tell_losses(attempt, all_silent=reason == StopReason.WORKER_LOST, told_by=report["rank"])
     end_workers(attempt)
-    if evidence := storable(redacted(report.get("evidence") or ""), _MESSAGE_CHARS):
+    if evidence := storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS):
         record_note(attempt.job, evidence, attempt, verb=EVIDENCE)
     wake_on_commit("running", attempt.job_id)

@@ -7,9 +7,11 @@ from datetime import timedelta
 from django.db import transaction
 
 from jobs import clock
+from jobs.actions.kept_clusters import keep_cluster
 from jobs.actions.tell_losses import tell_losses
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
+from jobs.logs.handed import redaction_of
 from jobs.models import Attempt, Cluster, Job, LogHead, Worker
 from jobs.policies.endings import Next, RetryPolicy, after, retry_delay_s
 from jobs.statuses import JobStatus, StopReason, WorkerStatus
@@ -19,6 +21,7 @@ from monarch_client.runner.crash_points import reach
 
 def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str = "") -> bool:
     """Give `attempt` a verdict of the portal's, unless it has one; whether it was given."""
+    message = redaction_of(attempt).excerpt(message)
     with transaction.atomic():
         # Whoever changes an attempt and its log locks the log first.
         LogHead.objects.select_for_update(no_key=True).filter(pk=attempt.pk).first()
@@ -85,13 +88,20 @@ def finish_stopping(job: Job, attempt: Attempt) -> None:
 
 
 def release_cluster(attempt: Attempt) -> None:
-    """Ask for the tear-down of the attempt's cluster; a second request changes nothing."""
-    if attempt.cluster_id is None:
-        return
-    Cluster.objects.filter(pk=attempt.cluster_id, release_requested_at=None).update(
+    """Keep the attempt's cluster, or ask for its tear-down: here alone that is decided.
+
+    Call it in a transaction, with the attempt's verdict. A second call changes nothing.
+    """
+    if attempt.cluster_id is not None and not keep_cluster(attempt):
+        take_down(attempt.cluster_id)
+
+
+def take_down(cluster_id: int) -> None:
+    """Ask for the tear-down of a cluster; a second request changes nothing."""
+    Cluster.objects.filter(pk=cluster_id, release_requested_at=None).update(
         release_requested_at=clock.now()
     )
-    wake_on_commit("teardown", attempt.cluster_id)
+    wake_on_commit("teardown", cluster_id)
 
 
 def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:

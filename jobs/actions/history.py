@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.live.channel import publish_on_commit
+from jobs.logs.handed import redaction_of
 from jobs.models import Attempt, Job, JobEvent
 from jobs.permissions import Actor
 from jobs.statuses import EventKind
@@ -23,6 +24,8 @@ def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
 
 def record_note(job: Job, message: str, attempt: Attempt | None = None, *, verb: str = "") -> None:
     """Note something the portal saw or did by itself. `verb`: by what a reader finds it again."""
+    if attempt is not None:
+        message = redaction_of(attempt).excerpt(message)
     JobEvent.objects.create(
         job=job, attempt=attempt, kind=EventKind.NOTE, verb=verb, message=message
     )

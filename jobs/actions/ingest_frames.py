@@ -13,9 +13,9 @@ from jobs.actions.apply_reports import apply_reports
 from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs.frames import Frame, parse
+from jobs.logs.handed import LineMask
 from jobs.logs.lines import encoded
 from jobs.logs.node_clock import put_right
-from jobs.logs.redaction import redacted
 from jobs.logs.sealing import CHUNK_BYTES
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
@@ -69,7 +69,9 @@ def _take_in(attempt: Attempt, frames: list[Frame]) -> dict[str, int]:
     # Whoever changes an attempt and its log locks the log first.
     head = locked_head(attempt.pk)
     transaction.on_commit(lambda: reach("ingest.committed"))
-    news = _sift(head, frames)
+    mask = LineMask(attempt)
+    news = _sift(head, frames, mask)
+    mask.save()
     _store(head, news.lines)
     apply_reports(attempt, news.reports)
     acked: dict[str, int] = head.acked
@@ -92,7 +94,7 @@ def _note_contact(attempt: Attempt) -> None:
         publish_on_commit(attempt.job)
 
 
-def _sift(head: LogHead, frames: list[Frame]) -> News:
+def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
     """What `head` has not acknowledged yet; acknowledges it."""
     acked = {int(rank): seq for rank, seq in head.acked.items()}
     news = News([], [])
@@ -105,15 +107,15 @@ def _sift(head: LogHead, frames: list[Frame]) -> News:
             news.lines.append(_gap(frame, expected))
         acked[rank] = seq
         if frame["kind"] == "line":
-            news.lines.append(_stored(frame))
+            news.lines.append(_stored(frame, mask.text(frame)))
         else:
             news.reports.append(frame)
     head.acked = {str(rank): seq for rank, seq in acked.items()}
     return news
 
 
-def _stored(frame: Frame) -> str:
-    text, more = redacted(frame["text"]), frame.get("more", False)
+def _stored(frame: Frame, text: str) -> str:
+    more = frame.get("more", False)
     return encoded(frame["rank"], frame["stream"], int(frame["t"] * 1000), text, more=more)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from jobs import clock
+from jobs.actions.check_policies import backend_of, backend_problems, policy_problems
 from jobs.actions.history import record_action
 from jobs.actions.hold import held_by
-from jobs.backends import registry
 from jobs.disk_space import require_room
 from jobs.errors import IdempotencyConflictError, InvalidSpecError
-from jobs.models import IdempotencyKey, Job, Project
+from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
@@ -73,7 +73,7 @@ def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:
         raise InvalidSpecError(errors=[row.to_dict() for row in error.errors]) from error
     errors = _project_errors(project, spec)
     if not errors:
-        errors += _backend_errors(spec)
+        errors += _backend_errors(project, spec)
     if errors:
         raise InvalidSpecError(errors=errors)
     return spec
@@ -98,7 +98,7 @@ def create_job(
         spec=content,
         spec_source=source if isinstance(source, str) else json.dumps(source, indent=2),
         num_nodes=spec.num_nodes,
-        backend_name=registry.backend_for(content),
+        backend_name=backend_of(project, spec),
         queue_name=spec.portal.queue,
         priority=spec.portal.priority,
         submitted_by=actor.user,
@@ -147,14 +147,31 @@ def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
         if reference.removeprefix("upload:") not in known:
             message = f"Project {project.slug} has no {reference}; upload the folder first."
             errors.append(_error(spec, path, SpecCode.UNKNOWN_UPLOAD, message))
-    return errors
+    for path, code, message in policy_problems(project, spec):
+        errors.append(_error(spec, path, code, message))
+    return errors + _unknown_secrets(project, spec)
 
 
-def _backend_errors(spec: JobSpec) -> list[dict[str, Any]]:
+def _unknown_secrets(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
+    names = ProjectSecret.objects.filter(project=project, name__in=spec.secrets.values())
+    known = set(names.values_list("name", flat=True)) if spec.secrets else set()
+    # What is meant as a name may be a value by mistake: it is not repeated.
     return [
-        _error(spec, path, SpecCode.UNSUPPORTED_BY_BACKEND, message)
-        for path, message in registry.problems_of(spec.to_dict())
+        _error(
+            spec,
+            f"secrets.{variable}",
+            SpecCode.UNKNOWN_SECRET,
+            f"secrets.{variable} names a secret that project {project.slug} does not have. Set it "
+            "first: `mportal secret set NAME`.",
+        )
+        for variable, name in spec.secrets.items()
+        if name not in known
     ]
+
+
+def _backend_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
+    problems = backend_problems(project, spec)
+    return [_error(spec, path, code, message) for path, code, message in problems]
 
 
 def _error(spec: JobSpec, path: str, code: SpecCode, message: str) -> dict[str, Any]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from jobs.api import (
+    cluster_views,
     history_views,
+    infra_views,
     job_views,
     log_views,
+    plan_views,
     project_views,
     schema_views,
+    secret_views,
     token_views,
     upload_views,
 )
@@ -45,6 +49,22 @@ urlpatterns = [
         upload_views.UploadDetailView.as_view(),
         name="upload",
     ),
+    path(f"{_PROJECT}/secrets", secret_views.SecretListView.as_view(), name="secrets"),
+    path(f"{_PROJECT}/secrets/<str:name>", secret_views.SecretDetailView.as_view(), name="secret"),
+    path(f"{_PROJECT}/plan", plan_views.PlanView.as_view(), name="plan"),
+    path(f"{_PROJECT}/clusters", cluster_views.ClusterListView.as_view(), name="clusters"),
+    path(
+        f"{_PROJECT}/clusters/<str:name>/actions/down",
+        cluster_views.ClusterDownView.as_view(),
+        name="cluster_down",
+    ),
+    path("clusters", cluster_views.AllClustersView.as_view(), name="all_clusters"),
+    path(
+        "clusters/<str:name>/actions/down",
+        cluster_views.AnyClusterDownView.as_view(),
+        name="any_cluster_down",
+    ),
+    path("infra", infra_views.InfraListView.as_view(), name="infra"),
     path("tokens", token_views.TokenListView.as_view(), name="tokens"),
     path("tokens/<int:token_id>", token_views.TokenDetailView.as_view(), name="token"),
     path("schema/job", schema_views.JobSchemaView.as_view(), name="job_schema"),

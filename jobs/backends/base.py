@@ -50,7 +50,8 @@ class LaunchRequest:
     portal_url: str
     token: str  # the attempt's; derived, so that a repeated launch carries the same one
     uploads: tuple[UploadSource, ...] = ()
-    secrets: Mapping[str, str] = field(default_factory=dict)  # in clear; never stored
+    # In clear; never stored, never shown.
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     autostop_minutes: int | None = None  # the backend's own, as a backstop; None: none
 
 

@@ -149,7 +149,7 @@ def _pattern(needles: list[str]) -> re.Pattern[str] | None:
 
 def _masked(text: str, spans: list[tuple[int, int]]) -> str:
     """`text` with a mask in place of each span, of those that overlap one."""
-    parts = []
+    parts: list[str] = []
     done = 0
     for begin, end in sorted(spans):
         if end <= done:

@@ -9,6 +9,8 @@ from django.db import DatabaseError, transaction
 
 from jobs import clock
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
+from jobs.actions.hand_secrets import hand_secrets
+from jobs.actions.limits import backstop_of
 from jobs.actions.note_seen import note_seen
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
@@ -27,6 +29,7 @@ from jobs.errors import (
     StillLookingError,
 )
 from jobs.lifecycle import move
+from jobs.logs.handed import masked_errors
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
 from jobs.reconcilers.away import note_away
@@ -74,7 +77,8 @@ def _provision(job: Job) -> None:
         _machines_are_there(job, attempt, cluster)
         return
     try:
-        view = _asked_for(job, attempt, cluster, registry.get(job.backend_name))
+        with masked_errors(attempt):
+            view = _asked_for(job, attempt, cluster, registry.get(job.backend_name))
     except NoCapacityError as error:
         _back_off(job, attempt, error)
         return
@@ -132,6 +136,8 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         uploads=tuple(
             UploadSource(reference, target) for target, reference in spec.upload_targets()
         ),
+        secrets=hand_secrets(job, attempt),
+        autostop_minutes=backstop_of(cluster),
     )
 
 
@@ -172,7 +178,8 @@ def _back_off(job: Job, attempt: Attempt, error: NoCapacityError) -> None:
 
 def _give_up(job: Job, attempt: Attempt, error: BackendError) -> None:
     log.error("launch failed", extra={"action": "launch_failed", "job": job.pk}, exc_info=error)
-    hint = "See the message; an administrator of this portal can tell more from its log."
+    default = "See the message; an administrator of this portal can tell more from its log."
+    hint = str(error.data.get("hint", default))
     with transaction.atomic():
         end_stage(attempt, StageName.LAUNCH, error.message)
         close_attempt(attempt, StopReason.BACKEND, error.message, hint)
