@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator
 
 from jobs.actions.ingest_frames import ingest_frames
@@ -13,18 +14,26 @@ from jobs.models import Attempt
 log = logging.getLogger(__name__)
 
 _BATCH_BYTES = 512 * 1024
+# Somebody may be waiting for the first of them.
+_BATCH_S = 0.5
 
 
 def batches(frames: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """`frames` in runs that can be stored at once."""
+    """`frames` in runs that can be stored at once.
+
+    An empty frame says that none came for a moment: what there is makes a run, even if it is none.
+    """
     batch: list[bytes] = []
-    size = 0
+    size, began_at = 0, time.monotonic()
     for frame in frames:
-        batch.append(frame.rstrip(b"\n"))
-        size += len(frame)
-        if size >= _BATCH_BYTES:
+        if not batch:
+            size, began_at = 0, time.monotonic()
+        if frame:
+            batch.append(frame.rstrip(b"\n"))
+            size += len(frame)
+        if not frame or size >= _BATCH_BYTES or time.monotonic() - began_at > _BATCH_S:
             yield batch
-            batch, size = [], 0
+            batch = []
     if batch:
         yield batch
 

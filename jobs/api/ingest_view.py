@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 import zlib
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from jobs.actions.answer_runner import answer_runner
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
@@ -30,7 +32,10 @@ class BodyTooLargeError(Exception):
 @csrf_exempt
 @require_POST
 def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
-    """`POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem."""
+    """`POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem.
+
+    `"stop": {"grace_s": seconds}` beside it: the attempt is to end.
+    """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         headers = {"WWW-Authenticate": 'Bearer realm="mportal-attempt"'}
@@ -42,11 +47,18 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
         acked = ingest_frames(
             attempt_id, token.strip(), frames, sent_at=_sent_at(request), took_s=_took_s(request)
         )
+        answer = _answer(acked, answer_runner(attempt_id))
     except BodyTooLargeError:
         return problem(413, "body_too_large", _TOO_LARGE)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
-    return JsonResponse({"acked": acked})
+    return JsonResponse(answer)
+
+
+def _answer(acked: dict[str, int], stop_grace_s: float | None) -> dict[str, Any]:
+    if stop_grace_s is None:
+        return {"acked": acked}
+    return {"acked": acked, "stop": {"grace_s": stop_grace_s}}
 
 
 def _sent_at(request: HttpRequest) -> float | None:

@@ -6,7 +6,7 @@ Times are the database's alone: each is read and written inside one statement.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -19,10 +19,16 @@ _FREE = """
 SELECT attempt.id FROM jobs_attempt AS attempt
 JOIN jobs_cluster AS cluster ON cluster.id = attempt.cluster_id
 LEFT JOIN jobs_followlease AS lease ON lease.attempt_id = attempt.id
-WHERE attempt.ended_at IS NULL AND cluster.backend_name = ANY(%s) AND cluster.status = 'UP'
+WHERE attempt.ended_at IS NULL AND cluster.status = 'UP'
+AND (cluster.backend_name = ANY(%s)
+     OR cluster.backend_name = ANY(%s) AND attempt.carrier = 'pull')
 AND attempt.id <> ALL(%s)
 AND (lease.attempt_id IS NULL OR lease.expires_at < clock_timestamp())
 ORDER BY attempt.id LIMIT %s
+"""
+_WANTED = """
+SELECT id FROM jobs_attempt
+WHERE id = ANY(%s) AND ended_at IS NULL AND carrier <> 'push'
 """
 _TAKE = """
 INSERT INTO jobs_followlease (attempt_id, owner, expires_at)
@@ -39,11 +45,22 @@ RETURNING attempt_id
 """
 
 
-def free(
-    backend_names: Collection[str], at_most: int, *, besides: Collection[int] = ()
-) -> list[int]:
+class Backends(NamedTuple):
+    """Names of backends: whose nodes never push, and whose nodes may turn out not to."""
+
+    pulled: Collection[str]
+    either: Collection[str]
+
+
+def free(backends: Backends, at_most: int, *, besides: Collection[int] = ()) -> list[int]:
     """Attempts that have to be followed and that nobody follows, without those in `besides`."""
-    return _ids(_FREE, [list(backend_names), list(besides), at_most])
+    names = [list(backends.pulled), list(backends.either)]
+    return _ids(_FREE, [*names, list(besides), at_most])
+
+
+def wanted(attempt_ids: Collection[int]) -> set[int]:
+    """Those that have no verdict, and whose runners do not push after all."""
+    return set(_ids(_WANTED, [list(attempt_ids)]))
 
 
 def take(attempt_id: int, owner: str) -> bool:

@@ -78,11 +78,15 @@ class FollowerLoop:
             connections.close_all()
 
     def _follow(self) -> None:
-        names = registry.pulling()
-        if not names:
+        carriers = {name: backend.carrier for name, backend in registry.pulling().items()}
+        if not carriers:
             return
         self._keep()
-        for attempt_id in leases.free(names, self._room(), besides=self._carriers):
+        backends = leases.Backends(
+            pulled=[name for name, carrier in carriers.items() if carrier == "pull"],
+            either=[name for name, carrier in carriers.items() if carrier == "either"],
+        )
+        for attempt_id in leases.free(backends, self._room(), besides=self._carriers):
             if leases.take(attempt_id, self._owner):
                 carrier = self._carriers[attempt_id] = PullCarrier(attempt_id)
                 carrier.start()
@@ -99,8 +103,8 @@ class FollowerLoop:
         stuck = {pk for pk in alive if self._carriers[pk].is_stuck}
         leases.release(set(self._carriers) - alive | stuck, self._owner)
         kept = leases.renew(alive - stuck, self._owner)
-        # Where we were away for too long another may have it now.
-        for attempt_id in alive - kept:
+        # Where we were away for too long another may have it now. A stream may outlast its use.
+        for attempt_id in alive - (kept & leases.wanted(kept)):
             self._carriers[attempt_id].stop()
         self._carriers = {pk: self._carriers[pk] for pk in alive}
 

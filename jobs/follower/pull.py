@@ -27,6 +27,8 @@ PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
 # A backend answers or yields within 20 seconds; a thread that hangs longer loses its lease.
 STUCK_AFTER_S = 30.0
+# As often as a runner that pushes would.
+SIGN_OF_LIFE_S = 4.0
 
 
 class PullCarrier(threading.Thread):
@@ -38,6 +40,7 @@ class PullCarrier(threading.Thread):
         self._stopping = threading.Event()
         self._moved_at = time.monotonic()
         self._pause_s = PAUSE_S
+        self._told_at = time.monotonic()
 
     @property
     def is_stuck(self) -> bool:
@@ -90,17 +93,32 @@ class PullCarrier(threading.Thread):
         connections.close_all()
         frames = backend.frames(attempt.cluster.name, after, attempt_id=attempt.pk)
         for batch in batches(self._noted(frames)):
-            reach("follow.read")
-            # A stream may last as long as its attempt.
-            require_room_for_frames()
+            if batch:
+                reach("follow.read")
+                # A stream may last as long as its attempt.
+                require_room_for_frames()
+            elif not self._is_sign_of_life_due():
+                continue
             store_batch(attempt, batch)
+            self._told_at = time.monotonic()
+            connections.close_all()
+
+    def _is_sign_of_life_due(self) -> bool:
+        """A stream that stays open says that its runner lives, although that is silent."""
+        return time.monotonic() - self._told_at > SIGN_OF_LIFE_S
 
     def _noted(self, frames: Iterable[bytes]) -> Iterator[bytes]:
-        for frame in frames:
-            self._moved_at = time.monotonic()
-            if self._stopping.is_set():
-                return
-            yield frame
+        try:
+            for frame in frames:
+                self._moved_at = time.monotonic()
+                if self._stopping.is_set():
+                    return
+                yield frame
+        finally:
+            # Whoever sends it must hear that nobody reads on.
+            close = getattr(frames, "close", None)
+            if close is not None:
+                close()
 
     @property
     def _context(self) -> dict[str, object]:
