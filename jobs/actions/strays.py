@@ -48,7 +48,9 @@ def take_down_stray(actor: Actor, name: str) -> StrayCluster:
     if actor.token is not None and actor.token.read_only:
         raise PermissionDeniedError("This token may only read. Use one that may write.")
     with transaction.atomic():
-        rows = StrayCluster.objects.select_for_update(no_key=True).filter(name=name)
+        rows = StrayCluster.objects.select_for_update(no_key=True)
+        # The database takes no NUL.
+        rows = rows.filter(name=name.replace("\0", ""))
         row = rows.order_by("-kind").first()
         if row is None:
             raise NotFoundError(f"There is no cluster {name}.")

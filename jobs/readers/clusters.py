@@ -62,9 +62,8 @@ def cluster_list(actor: Actor, project: Project | None = None) -> list[ClusterRo
         for cluster in clusters.order_by("-pk")
     ]
     if project is None and actor.reaches_beyond_projects:
-        may_write = actor.token is None or not actor.token.read_only
         strays = StrayCluster.objects.order_by("-kind", "name")
-        rows += [_stray(row, may_write=may_write) for row in strays]
+        rows += [stray_row(actor, stray) for stray in strays]
     return rows
 
 
@@ -81,6 +80,17 @@ def cluster_anywhere(actor: Actor, name: str) -> Cluster | None:
     """The cluster of that name in any project that the actor sees."""
     projects = projects_of(actor)
     return Cluster.objects.filter(project__in=projects, name=name.replace("\0", "")).first()
+
+
+def cluster_row(actor: Actor, cluster: Cluster) -> ClusterRow:
+    """One cluster as the list shows it; also one that is gone."""
+    may_manage = Verb.MANAGE_CLUSTERS in verbs_of(actor, cluster.project)
+    return _row(_with_jobs(Cluster.objects.filter(pk=cluster.pk)).get(), may_manage=may_manage)
+
+
+def stray_row(actor: Actor, stray: StrayCluster) -> ClusterRow:
+    """The same for one without a row of its own."""
+    return _stray(stray, may_write=actor.token is None or not actor.token.read_only)
 
 
 def ssh_command(cluster: Cluster | None, rank: int) -> str:

@@ -76,7 +76,8 @@ def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
         uses,
         began=cluster.created_at,
         until=cluster.stopped_at or gone_at or asked_at,
-        waits=cluster.is_reusable,
+        # Also of one that takes no further job: it did.
+        waits=cluster.is_reusable or bool(cluster.fingerprint),
     )
     for attempt_id, share in divided.of_attempts.items():
         Attempt.objects.filter(pk=attempt_id).update(usd=share)

@@ -1,0 +1,104 @@
+"""What would become of a job, before anything starts: where it could run, and for how much."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from decimal import Decimal
+
+from jobs.actions.submit import Source, check_spec
+from jobs.backends import registry
+from jobs.backends.base import Candidate, Plan, is_keeping
+from jobs.errors import BackendError, StillLookingError
+from jobs.models import Project
+from jobs.permissions import Actor
+from jobs.policies.costs import NOTHING, for_time
+from monarch_client.spec import JobSpec
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """The backend's candidates, the chosen one first. `problem` says why there are none.
+
+    `usd` is the price of the chosen one for `max_duration_s`, the longest that the job may run;
+    None where there is no such limit. While `is_pending` the backend is still at it: ask again.
+    """
+
+    backend: str
+    candidates: tuple[Candidate, ...]
+    reasons: tuple[str, ...]
+    problem: str
+    is_pending: bool
+    max_duration_s: int | None
+    usd_per_hour: Decimal | None
+    usd: Decimal | None
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The one that would be taken."""
+        return next((each for each in self.candidates if each.is_chosen), None)
+
+
+def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
+    """Check `source` as a submit does and ask its backend for a plan; stores and starts nothing.
+
+    InvalidSpecError carries every error in `data["errors"]`. Whatever else is wrong is told in the
+    plan itself.
+    """
+    spec = check_spec(actor, project, source)
+    backend_name = registry.backend_for(spec.to_dict())
+    plan, problem, is_pending = _ask(backend_name, spec)
+    candidates = tuple(
+        sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
+    )
+    limit_s = _limit_s(project, spec)
+    price = next((each.usd_per_hour for each in candidates if each.is_chosen), None)
+    return JobPlan(
+        backend=backend_name,
+        candidates=candidates,
+        reasons=plan.reasons,
+        problem=problem,
+        is_pending=is_pending,
+        max_duration_s=limit_s,
+        usd_per_hour=price,
+        usd=None if price is None or limit_s is None else for_time(price, limit_s),
+    )
+
+
+def _ask(backend_name: str, spec: JobSpec) -> tuple[Plan, str, bool]:
+    """The plan, why there is none, and whether it is still being made."""
+    try:
+        backend = registry.get(backend_name)
+        if not is_keeping(backend):
+            return Plan((_on_own_machines(backend_name),)), "", False
+        plan = backend.plan(spec.to_dict())
+    except StillLookingError as error:
+        return Plan(), error.message, True
+    except BackendError as error:
+        return Plan(), error.message, False
+    except Exception as error:
+        log.exception("no plan", extra={"action": "plan", "backend": backend_name})
+        return Plan(), f"The portal failed to plan it: {type(error).__name__}: {error}", False
+    nothing_fits = "" if plan.candidates else "Nothing that could run this job was found."
+    return plan, nothing_fits, False
+
+
+def _on_own_machines(backend_name: str) -> Candidate:
+    """What a backend offers whose machines cost nothing more when they are used."""
+    return Candidate(
+        infra=backend_name,
+        instance_type="",
+        cpus="",
+        memory="",
+        accelerators="",
+        use_spot=False,
+        usd_per_hour=NOTHING,
+        is_chosen=True,
+    )
+
+
+def _limit_s(project: Project, spec: JobSpec) -> int | None:
+    limits = (spec.portal.max_duration_s, project.max_duration_s)
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -1,0 +1,118 @@
+"""The plan: where a job could run and for how much, before anything starts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from jobs.backends import registry
+from jobs.backends.base import Candidate, Plan
+from jobs.backends.fake import FakeBackend
+from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
+from jobs.models import Job, Project
+from tests.integration.api.conftest import YAML, assert_problem
+
+SPEC = "name: big\nnum_nodes: 2\nrun: ./train\nportal: {max_duration: 12h}\n"
+
+
+@pytest.fixture(autouse=True)
+def fake(settings, tmp_path) -> FakeBackend:
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
+    backend = registry.get("fake")
+    assert isinstance(backend, FakeBackend)
+    return backend
+
+
+def plan_of(caller: Any, spec: str = SPEC) -> dict[str, Any]:
+    response = caller.post("/projects/rl/plan", spec, content_type="application/yaml")
+    assert response.status_code == 200, response.content
+    body: dict[str, Any] = response.json()
+    return body
+
+
+def candidate(infra: str, usd_per_hour: str, *, is_chosen: bool = False) -> Candidate:
+    price = Decimal(usd_per_hour)
+    return Candidate(infra, "p5.48xlarge", "192", "2048", "H100:8", False, price, is_chosen)
+
+
+@pytest.mark.feature("S2.7")
+def test_it_shows_prices_and_the_choice_and_starts_nothing(member, fake):
+    fake.set_price("2.50")
+    plan = plan_of(member)
+    [only] = plan["candidates"]
+    assert only == plan["chosen"]
+    assert (only["infra"], only["usd_per_hour"], only["is_chosen"]) == ("fake", "5.000000", True)
+    assert (plan["usd_per_hour"], plan["max_duration_s"]) == ("5.000000", 12 * 3600)
+    assert plan["usd"] == "60.000000"
+    assert (plan["problem"], plan["is_pending"]) == ("", False)
+    assert not Job.objects.exists()
+    assert fake.calls() == []
+
+
+def test_the_chosen_one_comes_first_then_the_cheapest(member, monkeypatch):
+    offers = Plan(
+        (candidate("aws", "9"), candidate("gcp", "3"), candidate("slurm", "5", is_chosen=True)),
+        ("Azure is not enabled.",),
+    )
+    monkeypatch.setattr(FakeBackend, "plan", lambda *_: offers)
+    plan = plan_of(member)
+    assert [each["infra"] for each in plan["candidates"]] == ["slurm", "gcp", "aws"]
+    assert plan["reasons"] == ["Azure is not enabled."]
+
+
+def test_without_a_limit_there_is_no_price_of_the_whole(member, project):
+    assert plan_of(member, YAML)["usd"] is None
+    Project.objects.filter(pk=project.pk).update(max_duration_s=3600)
+    assert plan_of(member, YAML)["usd"] == "1.200000"
+
+
+def test_a_backend_of_the_portals_own_machines_costs_nothing(member, settings):
+    settings.MPORTAL_FAKE_BACKEND = ""
+    plan = plan_of(member)
+    assert (plan["chosen"]["infra"], plan["usd_per_hour"], plan["usd"]) == (
+        "local",
+        "0.000000",
+        "0.000000",
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "is_pending"),
+    [
+        (BackendError("No launchable resource found for task big."), False),
+        (BackendUnavailableError("SkyPilot's API server does not answer."), False),
+        (StillLookingError("SkyPilot is asked for prices."), True),
+    ],
+)
+def test_a_plan_that_cannot_be_had_says_why_in_the_backends_words(
+    member, monkeypatch, error, is_pending
+):
+    def refuse(*_: object) -> Plan:
+        raise error
+
+    monkeypatch.setattr(FakeBackend, "plan", refuse)
+    plan = plan_of(member)
+    assert (plan["problem"], plan["is_pending"]) == (str(error), is_pending)
+    assert (plan["candidates"], plan["chosen"], plan["usd"]) == ([], None, None)
+
+
+def test_a_fault_of_a_backend_is_told_and_no_500(member, monkeypatch):
+    def fail(*_: object) -> Plan:
+        raise KeyError("price")
+
+    monkeypatch.setattr(FakeBackend, "plan", fail)
+    assert "KeyError" in plan_of(member)["problem"]
+
+
+def test_when_nothing_fits_that_is_said(member, monkeypatch):
+    monkeypatch.setattr(FakeBackend, "plan", lambda *_: Plan((), ("No H100 anywhere.",)))
+    plan = plan_of(member)
+    assert plan["problem"] and plan["reasons"] == ["No H100 anywhere."]
+
+
+def test_a_specification_with_errors_is_refused_as_by_a_submit(member):
+    response = member.post("/projects/rl/plan", "num_node: 2\n", content_type="application/yaml")
+    problem = assert_problem(response, 422, "invalid_spec")
+    assert {row["path"] for row in problem["errors"]} >= {"num_node"}
