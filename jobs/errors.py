@@ -12,6 +12,8 @@ PortalError
 │   ├── StaleJobError             409 stale_job
 │   ├── JobNotFinalError          409 job_not_final
 │   ├── JobAlreadyFinalError      409 job_already_final
+│   ├── ClusterGoneError          409 cluster_gone
+│   ├── OverLimitError            409 over_limit
 │   └── IdempotencyConflictError  422 idempotency_conflict
 ├── AttemptClosedError            410 attempt_closed
 ├── InvalidFrameError             400 invalid_frame
@@ -123,6 +125,18 @@ class JobAlreadyFinalError(ConflictError):
     """The job has already ended."""
 
     code = "job_already_final"
+
+
+class ClusterGoneError(ConflictError):
+    """The cluster is gone, or is on its way."""
+
+    code = "cluster_gone"
+
+
+class OverLimitError(ConflictError):
+    """That is more than an administrator of the installation allows."""
+
+    code = "over_limit"
 
 
 class IdempotencyConflictError(ConflictError):

@@ -11,6 +11,7 @@ from types import ModuleType
 from celery import shared_task
 
 from jobs.reconcilers import (
+    autostop,
     billing,
     infra,
     orphans,
@@ -85,6 +86,12 @@ def run_stopping(job_id: int | None = None) -> None:
 def run_teardown(cluster_id: int | None = None) -> None:
     """One cluster, or all that are due."""
     _run(teardown, cluster_id)
+
+
+@shared_task(name="jobs.autostop")
+def run_autostop(cluster_id: int | None = None) -> None:
+    """One kept cluster, or all that wait for a job."""
+    _run(autostop, cluster_id)
 
 
 @shared_task(name="jobs.sealing")

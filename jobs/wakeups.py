@@ -24,6 +24,7 @@ Reconciler = Literal[
     "recovering",
     "stopping",
     "teardown",
+    "autostop",
     "sealing",
     "orphans",
     "billing",

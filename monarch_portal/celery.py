@@ -18,6 +18,7 @@ BEAT_INTERVALS_S = {
     "jobs.recovering": 3,
     "jobs.stopping": 3,
     "jobs.teardown": 3,
+    "jobs.autostop": 5,
     "jobs.sealing": 10,
     "jobs.billing": 10,
     "jobs.infra": 10,

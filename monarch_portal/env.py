@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from monarch_client.spec.durations import seconds_in
+
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off", ""}
 
@@ -45,6 +47,15 @@ def env_choice(name: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(choices)}.")
     return value
+
+
+def env_seconds(name: str) -> int | None:
+    """A length of time such as 12h, 1h30m or a number of seconds; None where it is not set."""
+    value = os.environ.get(name, "").strip()
+    seconds = seconds_in(value)
+    if value and not seconds:
+        raise ImproperlyConfigured(f"{name}={value!r} is not a length of time, such as 12h.")
+    return seconds or None
 
 
 def env_list(name: str, default: list[str] | None = None) -> list[str]:

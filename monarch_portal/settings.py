@@ -16,6 +16,7 @@ from monarch_portal.env import (
     env_choice,
     env_int,
     env_list,
+    env_seconds,
     env_secret,
     env_str,
 )
@@ -49,6 +50,9 @@ MPORTAL_SKYPILOT_TOKEN = env_secret("MPORTAL_SKYPILOT_TOKEN")
 MPORTAL_SKYPILOT_CARRIER = env_str("MPORTAL_SKYPILOT_CARRIER", "auto")
 # Under which address nodes reach the portal, where that is not MPORTAL_URL.
 MPORTAL_NODE_URL = env_str("MPORTAL_NODE_URL", MPORTAL_URL)
+# The most that any job gets in this installation; a project may have less. None, 0: no limit.
+MPORTAL_MAX_DURATION_S = env_seconds("MPORTAL_MAX_DURATION")
+MPORTAL_MAX_IDLE_MINUTES = env_int("MPORTAL_MAX_IDLE_MINUTES", 0)
 # How long a cluster may be there that the rows say is gone, or that nobody needs any more.
 MPORTAL_ORPHAN_GRACE_MINUTES = env_int("MPORTAL_ORPHAN_GRACE_MINUTES", 10)
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from jobs import clock
+from jobs.actions.kept_clusters import fingerprint_of, idle_policy_of, take_cluster
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
@@ -18,17 +19,13 @@ from monarch_client.runner.crash_points import reach
 
 @transaction.atomic
 def start_attempt(job: Job) -> Attempt:
-    """The next attempt of `job`, on a cluster of its own, not yet launched.
+    """The next attempt of `job`, not yet launched: on a cluster that was kept, or on a new one.
 
-    StaleJobError when the job was moved meanwhile; then nothing is made.
+    StaleJobError when the job was moved meanwhile, or the cluster it names is taken;
+    ClusterGoneError when that is gone. Then nothing is made.
     """
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
-    cluster = Cluster.objects.create(
-        project=job.project,
-        name=_new_name(job, number),
-        backend_name=job.backend_name,
-        num_nodes=job.num_nodes,
-    )
+    cluster = take_cluster(job) or _new_cluster(job, number)
     attempt = Attempt.objects.create(
         job=job,
         number=number,
@@ -41,6 +38,19 @@ def start_attempt(job: Job) -> Attempt:
     transaction.on_commit(lambda: reach("plan.started"))
     wake_on_commit("provisioning", job.pk)
     return attempt
+
+
+def _new_cluster(job: Job, number: int) -> Cluster:
+    is_reusable = bool(job.spec.get("portal", {}).get("reuse"))
+    return Cluster.objects.create(
+        project=job.project,
+        name=_new_name(job, number),
+        backend_name=job.backend_name,
+        num_nodes=job.num_nodes,
+        is_reusable=is_reusable,
+        fingerprint=fingerprint_of(job) if is_reusable else "",
+        idle_policy=idle_policy_of(job) if is_reusable else {},
+    )
 
 
 def _new_name(job: Job, number: int) -> str:

@@ -212,8 +212,9 @@ class PullingBackend(ComputeBackend, Protocol):
         """What the attempt's runner has written and the portal has not stored, as NDJSON, in order.
 
         `after` is the highest stored number of each rank; frames up to it may be left out. Only
-        whole frames. Ends when it has given what is there now, yields or ends within 20 seconds,
-        and is asked again for as long as the attempt is open. BackendError: not now.
+        whole frames; an empty one says that the stream is open and none came for a moment. Yields
+        or ends within 20 seconds, and is asked again for as long as the attempt is open.
+        BackendError: not now.
         """
 
 

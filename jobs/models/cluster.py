@@ -19,6 +19,10 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         """Clusters that may still hold machines."""
         return self.exclude(status=ClusterStatus.GONE)
 
+    def waiting(self) -> Self:
+        """Clusters that are kept for a next job and have none."""
+        return self.existing().filter(idle_since__isnull=False, release_requested_at=None)
+
     def to_tear_down(self) -> Self:
         """Clusters that nobody needs any more and that still hold machines."""
         return self.existing().filter(release_requested_at__isnull=False)

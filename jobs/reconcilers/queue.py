@@ -6,9 +6,10 @@ import logging
 import time
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import Q, QuerySet, Sum
 
 from jobs import clock
+from jobs.actions.kept_clusters import kept_clusters, wish_of
 from jobs.actions.start_attempt import start_attempt
 from jobs.backends import registry
 from jobs.disk_space import shortage
@@ -20,11 +21,13 @@ from jobs.reconcilers import pace
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Capacity, Decision, QueuedJob, Refuse, Snapshot, Start, Wait
-from jobs.statuses import JobStatus, StopReason, WaitReason
+from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
 from jobs.wakeups import wake
 from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
+
+_WOULD_SHARE = Q(spec__portal__has_key="reuse") | Q(spec__portal__has_key="cluster")
 
 
 def step() -> None:
@@ -58,29 +61,33 @@ def run_pass() -> None:
 def load_snapshot() -> Snapshot:
     """The queue and the room as the database has them now."""
     rows = Job.objects.startable(clock.now()).order_by("pk")
+    wishes = {job.pk: wish_of(job) for job in rows.filter(_WOULD_SHARE)}
     queued = tuple(
-        QueuedJob(pk, backend, nodes, priority)
+        QueuedJob(pk, backend, nodes, priority, wishes.get(pk))
         for pk, backend, nodes, priority in rows.values_list(
             "pk", "backend_name", "num_nodes", "priority"
         )
     )
-    used = dict(
-        Cluster.objects.existing()
-        .values("backend_name")
-        .annotate(nodes=Sum("num_nodes"))
-        .values_list("backend_name", "nodes")
-    )
+    # Machines that are switched off take no room.
+    there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
+    used, idle = _nodes_of(there), _nodes_of(there.exclude(idle_since=None))
     capacity = {
-        name: _capacity_of(name, used.get(name, 0)) for name in {job.backend_name for job in queued}
+        name: _capacity_of(name, used.get(name, 0), idle.get(name, 0))
+        for name in {job.backend_name for job in queued}
     }
-    return Snapshot(queued, capacity)
+    return Snapshot(queued, capacity, tuple(kept_clusters()) if wishes else ())
 
 
-def _capacity_of(backend_name: str, used: int) -> Capacity:
+def _nodes_of(clusters: QuerySet[Cluster]) -> dict[str, int]:
+    counted = clusters.values("backend_name").annotate(nodes=Sum("num_nodes"))
+    return dict(counted.values_list("backend_name", "nodes"))
+
+
+def _capacity_of(backend_name: str, used: int, kept: int) -> Capacity:
     if why := shortage():
         return Capacity(0, used, problem=why)
     try:
-        return Capacity(registry.get(backend_name).capacity_nodes(), used)
+        return Capacity(registry.get(backend_name).capacity_nodes(), used, kept)
     except BackendError as error:
         # Its jobs wait; those of other backends go on.
         return Capacity(0, used, problem=error.message)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.db.models import Q
 
 from jobs import clock
 from jobs.actions.history import record_note
 from jobs.actions.start_attempt import start_attempt
 from jobs.disk_space import shortage
-from jobs.errors import StaleJobError
+from jobs.errors import ClusterGoneError, StaleJobError
+from jobs.lifecycle import move
 from jobs.models import Cluster, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.statuses import JobStatus
+from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake
 from monarch_client.runner.crash_points import reach
 
@@ -38,17 +41,26 @@ def step(job_id: int) -> None:
         if wait_s > 0:
             wake("recovering", job_id, delay_s=wait_s)
             return
-        # Two incarnations at once could write the same checkpoint: the old one goes first.
-        if Cluster.objects.existing().filter(attempts__job=job).exists():
+        # Two incarnations at once could write the same checkpoint: the old one goes first. A
+        # cluster that was kept has none any more.
+        if Cluster.objects.to_tear_down().filter(attempts__job=job).exists():
             return
         reach("recover.due")
         if why := shortage():
             _note_shortage(job, why)
             return
-        try:
-            start_attempt(job)
-        except StaleJobError:
-            return
+        _start(job)
+
+
+def _start(job: Job) -> None:
+    try:
+        start_attempt(job)
+    except StaleJobError:
+        # Moved meanwhile, or the cluster it names has another job; then the ticks look again.
+        return
+    except ClusterGoneError as error:
+        with suppress(StaleJobError):
+            move(job, JobStatus.FAILED, reason=StopReason.NO_CAPACITY, message=error.message)
 
 
 def _note_shortage(job: Job, why: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
+from django.conf import settings
 from django.db.models import Q
 
 from jobs import clock
@@ -14,8 +13,8 @@ from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
+from jobs.reconcilers.walltime import watch_time
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
@@ -30,7 +29,11 @@ def due() -> list[int]:
     )
     silent = Q(last_seen_at__lt=silent_since) | Q(last_seen_at=None, created_at__lt=silent_since)
     starting = Q(job__status=JobStatus.SETTING_UP, created_at__lt=silent_since)
-    timed = Q(job__spec__portal__has_key="max_duration")
+    timed = Q(job__spec__portal__has_key="max_duration") | Q(
+        job__project__max_duration_s__isnull=False
+    )
+    if settings.MPORTAL_MAX_DURATION_S:
+        timed = Q()
     newest = attempts.filter(changed | silent | starting | timed)
     return sorted(set(newest.values_list("job_id", flat=True)))
 
@@ -41,7 +44,8 @@ def step(job_id: int) -> None:
         if not alone:
             come_back("running", job_id, delay_s=0.2)
             return
-        job = Job.objects.in_status(*FOLLOWED).filter(pk=job_id).first()
+        jobs = Job.objects.in_status(*FOLLOWED).select_related("project")
+        job = jobs.filter(pk=job_id).first()
         if job is None:
             return
         try:
@@ -62,8 +66,8 @@ def _follow(job: Job) -> None:
     if attempt.ended_at is not None:
         reach("verdict.known")
         _take_verdict(job, attempt)
-    elif (limit_s := _overrun(job, attempt)) is not None:
-        _stop_for_time(job, attempt, limit_s)
+    else:
+        watch_time(job, attempt)
 
 
 def _take_verdict(job: Job, attempt: Attempt) -> None:
@@ -75,24 +79,3 @@ def _take_verdict(job: Job, attempt: Attempt) -> None:
         )
         attempt.refresh_from_db()
     finish_attempt(job, attempt)
-
-
-def _overrun(job: Job, attempt: Attempt) -> int | None:
-    """The limit in seconds, if the attempt has run longer than that."""
-    limit_s = job.spec.get("portal", {}).get("max_duration")
-    if limit_s is None or attempt.run_started_at is None:
-        return None
-    ran_s = (clock.now() - attempt.run_started_at).total_seconds()
-    return limit_s if ran_s > limit_s else None
-
-
-def _stop_for_time(job: Job, attempt: Attempt, limit_s: int) -> None:
-    move(
-        job,
-        JobStatus.STOPPING,
-        reason=StopReason.TIMEOUT,
-        message=f"Ran longer than its max_duration of {timedelta(seconds=limit_s)}.",
-        attempt=attempt,
-        hint="Raise portal.max_duration, or make the job save and resume its work.",
-    )
-    wake_on_commit("stopping", job.pk)

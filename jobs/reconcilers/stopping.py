@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobs import clock
+from jobs.actions.answer_runner import GRACE_S
 from jobs.actions.end_attempt import close_attempt, finish_stopping
+from jobs.actions.kept_clusters import is_shared, let_nobody_in
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ComputeBackend
@@ -23,7 +25,6 @@ from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.runner.crash_points import reach
 
-GRACE_S = 10.0
 LOOK_AGAIN_S = 0.5
 
 
@@ -77,6 +78,11 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
 
 def _take_away(job: Job, attempt: Attempt, backend: ComputeBackend) -> bool:
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
+    let_nobody_in(attempt.cluster.pk)
+    if is_shared(attempt):
+        # The machines are others' as well: all that can be done is to ask once more.
+        backend.stop(attempt.cluster.name, 0.0, attempt_id=attempt.pk)
+        return False
     ingest_leftovers(attempt, backend)
     try:
         backend.tear_down(attempt.cluster.name)

@@ -63,7 +63,7 @@ def _end(cluster: Cluster) -> None:
     now = clock.now()
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
     stages = AttemptStage.objects.filter(attempt__cluster=cluster, name=StageName.TEARDOWN)
-    stages.update(ended_at=now)
+    stages.filter(ended_at=None).update(ended_at=now)
     for attempt in cluster.attempts.select_related("job"):
         publish_on_commit(attempt.job)
         if attempt.job.status == JobStatus.RECOVERING:

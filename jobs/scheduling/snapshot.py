@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from jobs.scheduling.kept import KeptCluster, Wish
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
@@ -13,6 +15,7 @@ class QueuedJob:
     backend_name: str
     num_nodes: int
     priority: int  # 0..100, higher first
+    wish: Wish | None = None  # only of a job that would go onto a cluster that was kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Capacity:
 
     total: int | None
     used: int = 0
+    kept: int = 0  # of those used: on, but without a job
     problem: str = ""  # why nothing can start there now; shown to those who wait
 
     @property
@@ -31,10 +35,11 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The queue, oldest first, and the room there is."""
+    """The queue, oldest first, the room there is, and the clusters that take jobs, best first."""
 
     queued: tuple[QueuedJob, ...]
     capacity: dict[str, Capacity] = field(default_factory=dict)
+    kept: tuple[KeptCluster, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

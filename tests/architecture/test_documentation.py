@@ -19,7 +19,7 @@ from tests.architecture.source import ROOT, python_files, tree_of
 
 REFERENCE = ROOT / "docs" / "reference"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)")
-READERS = {"env_str", "env_bool", "env_choice", "env_int", "env_list", "env_secret"}
+READERS = {"env_str", "env_bool", "env_choice", "env_int", "env_seconds", "env_list", "env_secret"}
 # Read from the environment, but not ours to document.
 FOREIGN = {"DJANGO_SETTINGS_MODULE", "PATH", "HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"}
 

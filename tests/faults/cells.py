@@ -53,7 +53,9 @@ PHASES = {
     ),
 }
 # Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches.
-ELSEWHERE = frozenset({"follow.read", "launch.staged", "launch.sent"})
+# The others: where clusters outlive their jobs, see tests/faults/test_kept_clusters.py.
+OF_KEPT_CLUSTERS = ("cluster.taken", "cluster.kept", "autostop.begun", "autostop.asked")
+ELSEWHERE = frozenset({"follow.read", "launch.staged", "launch.sent", *OF_KEPT_CLUSTERS})
 POINTS = tuple(point for points in PHASES.values() for point in points)
 STRIKES = ("KILL", "STOP")
 NODE_PARTS = ("runner0", "runner1", "guardian0", "guardian1", "host0", "host1")

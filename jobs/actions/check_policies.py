@@ -1,0 +1,69 @@
+"""What is wrong with a specification by the portal's policies: limits, and clusters kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.actions.kept_clusters import joinable
+from jobs.actions.limits import duration_limit, idle_limit
+from jobs.backends import registry
+from jobs.backends.base import is_keeping
+from jobs.errors import BackendUnavailableError
+from jobs.models import Project
+from jobs.policies.limits import shown_s
+from monarch_client.spec import JobSpec, SpecCode
+
+Problem = tuple[str, SpecCode, str]
+
+
+def policy_problems(project: Project, spec: JobSpec) -> list[Problem]:
+    """(path, code, sentence) of each; empty when all is well."""
+    return [*_over_limits(project, spec), *_about_clusters(project, spec)]
+
+
+def backend_of(project: Project, spec: JobSpec) -> str:
+    """Where the job goes: to the backend of the cluster it names, else by its infra.
+
+    BackendUnavailableError: nothing here runs such jobs.
+    """
+    if spec.portal.cluster is not None:
+        cluster = joinable(project).filter(name=spec.portal.cluster).first()
+        if cluster is not None:
+            return cluster.backend_name
+    return registry.backend_for(spec.to_dict())
+
+
+def backend_problems(project: Project, spec: JobSpec) -> list[Problem]:
+    """What the backend cannot do of it."""
+    try:
+        backend = registry.get(backend_of(project, spec))
+    except BackendUnavailableError as error:
+        return [("resources.infra", SpecCode.UNSUPPORTED_BY_BACKEND, error.message)]
+    problems = backend.check(spec.to_dict())
+    if spec.portal.reuse and not is_keeping(backend):
+        problems = [*problems, ("portal.reuse", f"The {backend.name} backend keeps no machines.")]
+    return [(path, SpecCode.UNSUPPORTED_BY_BACKEND, message) for path, message in problems]
+
+
+def _over_limits(project: Project, spec: JobSpec) -> Iterator[Problem]:
+    wanted_s, most = spec.portal.max_duration_s, duration_limit(project)
+    if wanted_s is not None and most is not None and wanted_s > most.value:
+        message = f"At most {shown_s(most.value)}: the limit of {most.set_by}."
+        yield "portal.max_duration", SpecCode.OVER_LIMIT, f"portal.max_duration: {message}"
+    idle, longest = spec.portal.idle, idle_limit(project)
+    if idle is not None and longest is not None and idle.minutes > longest.value:
+        message = f"At most {longest.value} minutes: the limit of {longest.set_by}."
+        yield "portal.idle.minutes", SpecCode.OVER_LIMIT, f"portal.idle.minutes: {message}"
+
+
+def _about_clusters(project: Project, spec: JobSpec) -> Iterator[Problem]:
+    name = spec.portal.cluster
+    if name is None:
+        return
+    cluster = joinable(project).filter(name=name).first()
+    if cluster is None:
+        message = f"Project {project.slug} keeps no cluster {name}: it is gone, or goes down."
+        yield "portal.cluster", SpecCode.UNKNOWN_CLUSTER, message
+    elif spec.num_nodes > cluster.num_nodes:
+        message = f"Cluster {name} has {cluster.num_nodes} nodes, not {spec.num_nodes}."
+        yield "num_nodes", SpecCode.UNKNOWN_CLUSTER, message

@@ -1,0 +1,196 @@
+"""Clusters that outlive their jobs: which there are, who takes one, and whether one is kept.
+
+A cluster that waits for a job has `idle_since`; taking it away and ending it are updates guarded
+by that column, under the row's lock, so that only one of them happens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Prefetch, QuerySet
+
+from jobs import clock
+from jobs.actions.history import record_note
+from jobs.actions.limits import idle_limit
+from jobs.errors import ClusterGoneError, StaleJobError
+from jobs.models import Attempt, AttemptStage, Cluster, Job, Project
+from jobs.policies.idle import IdlePolicy, backstop_minutes
+from jobs.policies.reuse import fingerprint, leaves_healthy
+from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
+from jobs.statuses import ClusterStatus, StageName, StopReason
+from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
+
+# Those that are on before those that were switched off, and of these the last used.
+_BEST_FIRST = (F("stopped_at").desc(nulls_first=True), "-idle_since", "pk")
+_READY = (ClusterStatus.UP, ClusterStatus.STOPPED)
+
+
+def joinable(project: Project | None = None) -> QuerySet[Cluster]:
+    """Clusters that take further jobs, now or soon; of one project or of all."""
+    clusters = Cluster.objects.existing().filter(is_reusable=True, release_requested_at=None)
+    return clusters if project is None else clusters.filter(project=project)
+
+
+def wish_of(job: Job) -> Wish:
+    """What `job` asks for of clusters that are kept."""
+    portal = job.spec.get("portal", {})
+    takes_kept = portal.get("reuse") and not portal.get("cluster")
+    return Wish(
+        project_id=job.project_id,
+        num_nodes=job.num_nodes,
+        port=_port_of(job),
+        wants_gpus=_wants_gpus(job.spec),
+        fingerprint=fingerprint_of(job) if takes_kept else "",
+        cluster=portal.get("cluster") or "",
+    )
+
+
+def fingerprint_of(job: Job) -> str:
+    """Of the machines that a cluster made for `job` has."""
+    return fingerprint(job.spec, job.backend_name, job.num_nodes)
+
+
+def kept_clusters() -> list[KeptCluster]:
+    """All that take jobs, with who is on them; those that are on come first."""
+    guests = Prefetch("attempts", Attempt.objects.open().select_related("job"), to_attr="guests")
+    rows = joinable().order_by(*_BEST_FIRST).prefetch_related(guests)
+    return [_kept(row) for row in rows]
+
+
+@transaction.atomic
+def take_cluster(job: Job) -> Cluster | None:
+    """The cluster on which `job` starts, if it is one that was kept; call it in a transaction.
+
+    StaleJobError: the one it names is not free just now. ClusterGoneError: there is none such.
+    """
+    wish = wish_of(job)
+    if wish.cluster:
+        return _take(job, _named(job, wish))
+    if not wish.fingerprint:
+        return None
+    waiting = joinable(job.project).filter(
+        fingerprint=wish.fingerprint, backend_name=job.backend_name, idle_since__isnull=False
+    )
+    # Who finds it locked leaves it to the other, and looks for the next one.
+    free = waiting.order_by(*_BEST_FIRST).select_for_update(no_key=True, skip_locked=True)
+    for cluster in free:
+        if fits(wish, _kept(cluster)):
+            return _take(job, cluster)
+    return None
+
+
+def idle_policy_of(job: Job) -> dict[str, Any]:
+    """What `job` says about its cluster's idleness, as it is stored with the cluster.
+
+    `backstop`: the idle minutes that the backend itself was told last.
+    """
+    policy = IdlePolicy.from_dict(job.spec.get("portal", {}).get("idle") or {})
+    backstop = backstop_minutes(policy, idle_limit(job.project), None)
+    return {**policy.to_dict(), "backstop": backstop}
+
+
+def keep_cluster(attempt: Attempt) -> bool:
+    """Whether the attempt's cluster stays, now that it has ended; call it in a transaction.
+
+    It stays for those that are still on it, and for the next job if the machines are sound.
+    """
+    cluster = Cluster.objects.select_for_update(no_key=True).get(attempts=attempt)
+    if cluster.release_requested_at is not None or not cluster.is_reusable:
+        return _has_others(cluster, attempt) and cluster.release_requested_at is None
+    reason = StopReason(attempt.stop_reason) if attempt.stop_reason else StopReason.BACKEND
+    is_sound = attempt.contacted_at is not None and leaves_healthy(reason)
+    if not is_sound:
+        let_nobody_in(cluster.pk)
+    if _has_others(cluster, attempt):
+        return True
+    if is_sound:
+        _keep(cluster, attempt)
+    return is_sound
+
+
+def is_shared(attempt: Attempt) -> bool:
+    """Whether other attempts are on its cluster, which must not go with this one."""
+    return attempt.cluster is not None and _has_others(attempt.cluster, attempt)
+
+
+def let_nobody_in(cluster_id: int) -> None:
+    """See to it that the cluster takes no further job, and goes with the last one on it."""
+    Cluster.objects.filter(pk=cluster_id).update(is_reusable=False)
+
+
+def _named(job: Job, wish: Wish) -> Cluster:
+    found = joinable(job.project).filter(name=wish.cluster)
+    cluster = found.select_for_update(no_key=True).first()
+    if cluster is None or cluster.num_nodes < job.num_nodes:
+        raise ClusterGoneError(f"The project keeps no cluster {wish.cluster} any more.")
+    if why := why_not(wish, _kept(cluster)):
+        raise StaleJobError(why, job=job.pk)
+    return cluster
+
+
+def _take(job: Job, cluster: Cluster) -> Cluster:
+    changes: dict[str, Any] = {"idle_since": None, "stopped_at": None}
+    if cluster.status == ClusterStatus.STOPPED:
+        changes["status"] = ClusterStatus.STARTING
+    if job.spec.get("portal", {}).get("reuse"):
+        # A backend goes by what it was told last, whichever job is on the machines.
+        told = {"backstop": cluster.idle_policy.get("backstop", 0)}
+        changes["idle_policy"] = {**idle_policy_of(job), **told}
+    Cluster.objects.filter(pk=cluster.pk).update(**changes)
+    for name, value in changes.items():
+        setattr(cluster, name, value)
+    transaction.on_commit(lambda: reach("cluster.taken"))
+    return cluster
+
+
+def _keep(cluster: Cluster, attempt: Attempt) -> None:
+    now = clock.now()
+    policy = IdlePolicy.from_dict(cluster.idle_policy)
+    Cluster.objects.filter(pk=cluster.pk).update(idle_since=now)
+    AttemptStage.objects.get_or_create(
+        attempt=attempt,
+        name=StageName.TEARDOWN,
+        defaults={"started_at": now, "ended_at": now, "detail": "kept for the next job"},
+    )
+    message = f"Cluster {cluster.name} is kept for the next job, {policy.minutes} min long."
+    record_note(attempt.job, message, attempt, verb="cluster_kept")
+    transaction.on_commit(lambda: reach("cluster.kept"))
+    # It may be just what a queued job waits for.
+    wake_on_commit("queue")
+
+
+def _has_others(cluster: Cluster, attempt: Attempt) -> bool:
+    return Attempt.objects.open().filter(cluster=cluster).exclude(pk=attempt.pk).exists()
+
+
+def _kept(cluster: Cluster) -> KeptCluster:
+    guests = getattr(cluster, "guests", None)
+    if guests is None:
+        guests = Attempt.objects.open().filter(cluster=cluster).select_related("job")
+    return KeptCluster(
+        name=cluster.name,
+        project_id=cluster.project_id,
+        backend_name=cluster.backend_name,
+        num_nodes=cluster.num_nodes,
+        fingerprint=cluster.fingerprint,
+        is_on=cluster.status != ClusterStatus.STOPPED,
+        is_ready=cluster.status in _READY,
+        guests=[_guest(attempt.job) for attempt in guests],
+    )
+
+
+def _guest(job: Job) -> Guest:
+    return Guest(job.pk, _port_of(job), _wants_gpus(job.spec))
+
+
+def _port_of(job: Job) -> int:
+    return int(job.spec.get("portal", {}).get("port") or 0)
+
+
+def _wants_gpus(spec: dict[str, Any]) -> bool:
+    resources = spec.get("resources") or {}
+    choices = [resources, *(resources.get("any_of") or []), *(resources.get("ordered") or [])]
+    return any(choice.get("accelerators") for choice in choices)

@@ -1,0 +1,115 @@
+"""What becomes of a cluster that is kept while no job is on it. Pure: a snapshot and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from jobs.policies.limits import Limit
+
+# Of a cluster whose job says nothing about it.
+DEFAULT_MINUTES = 10
+# The backend's own stop comes so much later than the portal's: it is for a portal that is away.
+BACKSTOP_MARGIN_MINUTES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class IdlePolicy:
+    """What a job asked for. `until`: somebody wants it kept at least so long."""
+
+    minutes: int = DEFAULT_MINUTES
+    then: Literal["stop", "down"] = "down"
+    down_after: int | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> IdlePolicy:
+        """The inverse of `to_dict`; a key that is not there has its default."""
+        until = content.get("until")
+        return cls(
+            minutes=content.get("minutes", DEFAULT_MINUTES),
+            then=content.get("then", "down"),
+            down_after=content.get("down_after"),
+            until=datetime.fromisoformat(until) if until else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is stored with the cluster; what is not set is left out."""
+        content = {
+            "minutes": self.minutes,
+            "then": self.then,
+            "down_after": self.down_after,
+            "until": self.until.isoformat() if self.until else None,
+        }
+        return {key: value for key, value in content.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A cluster without a job."""
+
+    idle_since: datetime
+    policy: IdlePolicy
+    stopped_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Leave it as it is; look again at `until` (None: only somebody ends it)."""
+
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchOff:
+    """Switch the machines off and keep their disks."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeDown:
+    """Give the machines back."""
+
+    reason: str
+
+
+def decide(kept: Kept, limit: Limit | None, now: datetime) -> Wait | SwitchOff | TakeDown:
+    """What is due with a kept cluster at `now`; `limit` is in minutes."""
+    policy = kept.policy
+    if kept.stopped_at is not None:
+        if policy.down_after is None:
+            return Wait(None)
+        ends_at = kept.stopped_at + timedelta(minutes=policy.down_after)
+        if now < ends_at:
+            return Wait(ends_at)
+        return TakeDown(f"It was switched off for {policy.down_after} min.")
+    ends_at = idle_end(kept, limit)
+    if now < ends_at:
+        return Wait(ends_at)
+    idle = round((now - kept.idle_since).total_seconds() / 60)
+    reason = f"No job was on it for {idle} min."
+    return SwitchOff(reason) if policy.then == "stop" else TakeDown(reason)
+
+
+def idle_end(kept: Kept, limit: Limit | None) -> datetime:
+    """Until when the machines stay on without a job."""
+    wanted = kept.idle_since + timedelta(minutes=kept.policy.minutes)
+    if kept.policy.until is not None:
+        wanted = max(wanted, kept.policy.until)
+    if limit is None:
+        return wanted
+    return min(wanted, kept.idle_since + timedelta(minutes=limit.value))
+
+
+def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: datetime | None) -> int:
+    """Idle minutes after which the backend itself is to end the machines, later than the portal."""
+    minutes = policy.minutes
+    if policy.until is not None and idle_since is not None:
+        wanted = (policy.until - idle_since).total_seconds() / 60
+        minutes = max(minutes, round(wanted + 0.5))
+    if limit is not None:
+        minutes = min(minutes, limit.value)
+    return minutes + BACKSTOP_MARGIN_MINUTES

@@ -1,0 +1,133 @@
+"""Ends clusters that were kept and that no job has taken: switched off first, or taken down."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+
+from jobs import clock
+from jobs.actions.end_attempt import take_down
+from jobs.actions.history import record_note
+from jobs.actions.limits import backstop_of, idle_limit
+from jobs.backends import registry
+from jobs.backends.base import ClusterKeeper, is_keeping
+from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
+from jobs.models import Cluster
+from jobs.policies.idle import IdlePolicy, Kept, SwitchOff, TakeDown, decide
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.pace import come_back
+from jobs.statuses import ClusterStatus
+from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 1.0
+
+
+def due() -> list[int]:
+    """Clusters without a job that nobody has asked to take down."""
+    return list(Cluster.objects.waiting().values_list("pk", flat=True))
+
+
+def step(cluster_id: int) -> None:
+    """Do what is due with one kept cluster. Safe to repeat; a crash loses nothing."""
+    with exclusive(LockSpace.CLUSTER, cluster_id) as alone:
+        if not alone:
+            return
+        rows = Cluster.objects.waiting().select_related("project")
+        cluster = rows.filter(pk=cluster_id).first()
+        if cluster is None or cluster.idle_since is None:
+            return
+        try:
+            backend = registry.get(cluster.backend_name)
+            if is_keeping(backend):
+                _look_at(cluster, backend)
+        except BackendUnavailableError as error:
+            # The next tick asks again.
+            log.warning("backend away: %s", error, extra=_context(cluster))
+
+
+def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
+    assert cluster.idle_since is not None  # noqa: S101 - looked at by the caller
+    if cluster.status == ClusterStatus.STOPPING:
+        _switch_off(cluster, backend)
+        return
+    kept = Kept(cluster.idle_since, IdlePolicy.from_dict(cluster.idle_policy), cluster.stopped_at)
+    match decide(kept, idle_limit(cluster.project), clock.now()):
+        case TakeDown(reason=reason):
+            _take_down(cluster, reason)
+        case SwitchOff(reason=reason):
+            if _begin_switching_off(cluster, reason):
+                _switch_off(cluster, backend)
+        case _:
+            _move_backstop(cluster, backend)
+
+
+@transaction.atomic
+def _take_down(cluster: Cluster, reason: str) -> None:
+    if _still_waits(cluster):
+        take_down(cluster.pk)
+        _tell(cluster, f"Kept cluster {cluster.name} is taken down. {reason}")
+
+
+@transaction.atomic
+def _begin_switching_off(cluster: Cluster, reason: str) -> bool:
+    """Whether nobody took it before it was marked: from here on it takes no job."""
+    if not _still_waits(cluster):
+        return False
+    Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
+    _tell(cluster, f"Kept cluster {cluster.name} is switched off. {reason}")
+    transaction.on_commit(lambda: reach("autostop.begun"))
+    return True
+
+
+def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
+    try:
+        backend.stop_machines(cluster.name)
+    except NotYetGoneError:
+        come_back("autostop", cluster.pk, delay_s=LOOK_AGAIN_S)
+        return
+    except BackendUnavailableError:
+        raise
+    except BackendError as error:
+        # Machines that nobody uses must not be left running.
+        log.warning("not switched off: %s", error, extra=_context(cluster))
+        _take_down(cluster, f"It could not be switched off: {error.message}")
+        return
+    reach("autostop.asked")
+    with transaction.atomic():
+        if _still_waits(cluster):
+            Cluster.objects.filter(pk=cluster.pk).update(
+                status=ClusterStatus.STOPPED, stopped_at=clock.now()
+            )
+            wake_on_commit("queue")
+
+
+def _move_backstop(cluster: Cluster, backend: ClusterKeeper) -> None:
+    """Have the backend's own stop come later, where somebody wants the cluster for longer."""
+    wanted = backstop_of(cluster)
+    if cluster.status != ClusterStatus.UP or wanted <= cluster.idle_policy.get("backstop", 0):
+        return
+    backend.autostop(cluster.name, wanted, down=True)
+    policy = {**cluster.idle_policy, "backstop": wanted}
+    Cluster.objects.filter(pk=cluster.pk, idle_policy=cluster.idle_policy).update(
+        idle_policy=policy
+    )
+
+
+def _still_waits(cluster: Cluster) -> bool:
+    """Whether no job has taken it since it was read; holds its row."""
+    rows = Cluster.objects.waiting().filter(pk=cluster.pk, idle_since=cluster.idle_since)
+    return rows.select_for_update(no_key=True).exists()
+
+
+def _tell(cluster: Cluster, message: str) -> None:
+    last = cluster.attempts.select_related("job").order_by("-pk").first()
+    if last is not None:
+        record_note(last.job, message, last, verb="cluster_ended")
+
+
+def _context(cluster: Cluster) -> dict[str, object]:
+    return {"action": "autostop", "cluster": cluster.name}
