@@ -77,17 +77,21 @@ def reseal_secrets() -> int:
 
 def _check(name: str, value: str) -> None:
     if complaint := name_complaint(name):
-        raise InvalidSecretError(f"This can't be the name of a secret: {complaint}.")
+        raise InvalidSecretError(f"This can't be the name of a secret: {complaint}.", field="name")
+    if complaint := _value_complaint(value):
+        raise InvalidSecretError(complaint, field="value")
+
+
+def _value_complaint(value: str) -> str:
     if not value:
-        raise InvalidSecretError("A secret has a value of at least one character.")
+        return "A secret has a value of at least one character."
+    if "\0" in value:
+        return "The value holds a NUL, which no environment variable can."
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        raise InvalidSecretError("The value holds half of a character.") from None
-    if "\0" in value:
-        raise InvalidSecretError("The value holds a NUL, which no environment variable can.")
-    if size > MOST_BYTES:
-        raise InvalidSecretError(f"The value is longer than {MOST_BYTES:,} bytes.")
+        return "The value holds half of a character."
+    return f"The value is longer than {MOST_BYTES:,} bytes." if size > MOST_BYTES else ""
 
 
 def _note(verb: str, actor: Actor, secret: ProjectSecret) -> None:

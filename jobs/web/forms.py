@@ -82,6 +82,14 @@ class PasswordForm(_SetPasswordForm):
         return old
 
 
+class SecretValue(forms.Textarea):
+    """A field whose content a page never shows."""
+
+    def format_value(self, value: Any) -> str:
+        """Nothing, whatever was typed."""
+        return ""
+
+
 class MemberForm(forms.Form):
     """A user and the role they are to have."""
 
@@ -89,3 +97,21 @@ class MemberForm(forms.Form):
         max_length=150, label="User name", widget=forms.TextInput({"autocomplete": "off"})
     )
     role = forms.ChoiceField(choices=Role, initial=Role.MEMBER)
+
+
+class SecretForm(forms.Form):
+    """A secret's name and value. What was typed as the value is never sent back."""
+
+    name = forms.CharField(
+        max_length=100, widget=forms.TextInput({"placeholder": "HF_TOKEN", "autocomplete": "off"})
+    )
+    value = forms.CharField(
+        strip=False,
+        help_text="At least 6 characters, or it is not masked in logs.",
+        widget=SecretValue({"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def clean_value(self) -> str:
+        """With the line ends that were meant: browsers send CR LF."""
+        value: str = self.cleaned_data["value"]
+        return value.replace("\r\n", "\n")

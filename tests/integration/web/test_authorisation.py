@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from jobs.api.urls import app_name as api
-from jobs.models import ApiToken, Job, Membership, Project
+from jobs.models import ApiToken, Job, Membership, Project, ProjectSecret
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_job, make_member, make_project, make_token, make_user
 from tests.integration.web.conftest import SOURCE, browser_of
@@ -46,6 +46,9 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "members"): "admin",
     ("post", "change_role"): "admin",
     ("post", "remove_member"): "admin",
+    ("get", "secrets"): "member",
+    ("post", "secrets"): "maintainer",
+    ("post", "delete_secret"): "maintainer",
     ("get", "jobs"): "viewer",
     ("get", "jobs_stream"): "viewer",
     ("get", "jobs_live"): "viewer",
@@ -62,6 +65,7 @@ LEAST: dict[tuple[str, str], str] = {
 }
 # These read in threads of their own, which see only what is committed.
 THREADED = {"jobs_stream", "readyz"}
+CHANGED = (Job, Membership, ApiToken, ProjectSecret)
 REFUSED, MISSING, WRONG_METHOD = 403, 404, 405
 
 
@@ -90,6 +94,7 @@ def params(least: set[str], *, method: str = "") -> list[Any]:
 
 @pytest.fixture
 def job(project: Project) -> Job:
+    ProjectSecret.objects.create(project=project, name="A", ciphertext=b"")
     return make_job(project, status=JobStatus.SUCCEEDED)
 
 
@@ -104,6 +109,8 @@ def form(name: str) -> dict[str, str]:
     return {
         "submit": {"source": SOURCE},
         "members": member,
+        "secrets": {"name": "A", "value": "x"},
+        "delete_secret": {"name": "A"},
         "change_role": member,
         "remove_member": member,
         "tokens": {"name": "laptop", "days": "30"},
@@ -213,11 +220,11 @@ def test_who_is_barred_or_has_left_sees_nothing(job, project, method, name):
 def test_whatever_changes_something_takes_a_csrf_token(job, other_user, admin, method, name):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(admin.user)
-    before = [list(kind.objects.values()) for kind in (Job, Membership, ApiToken)]
+    before = [list(kind.objects.values()) for kind in CHANGED]
     for headers in ({}, {"Origin": "https://evil.example"}, {"X-CSRFToken": "a" * 32}):
         answer = strict.post(path_of(name, job_id=job.pk), form(name), headers=headers)
         assert answer.status_code == REFUSED, headers
-    assert [list(kind.objects.values()) for kind in (Job, Membership, ApiToken)] == before
+    assert [list(kind.objects.values()) for kind in CHANGED] == before
     assert "_auth_user_id" in strict.session
 
 

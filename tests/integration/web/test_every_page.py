@@ -12,7 +12,14 @@ from jobs.statuses import JobStatus
 from tests.factories import make_job
 
 OWN_PAGES = ["/settings/tokens", "/settings/password"]
-PROJECT_PAGES = ["/rl/jobs", "/rl/jobs/new", "/rl/members", "/rl/jobs/{job}", "/rl/jobs/{job}/spec"]
+PROJECT_PAGES = [
+    "/rl/jobs",
+    "/rl/jobs/new",
+    "/rl/members",
+    "/rl/secrets",
+    "/rl/jobs/{job}",
+    "/rl/jobs/{job}/spec",
+]
 PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", "/rl/jobs/999999"]
 
 
