@@ -19,6 +19,8 @@ DIM, CYAN, RED, RESET = "\x1b[2m", "\x1b[36m", "\x1b[31m", "\x1b[0m"
 PR_SET_CHILD_SUBREAPER = 36
 LAST_WORDS_S = 0.2
 PEERS_S = 1.0
+# How many of the pieces that srun passes on end in the middle of a line.
+TORN = 0.3
 
 
 class Node:
@@ -192,7 +194,8 @@ class Driver:
         """As srun does: whatever has arrived is written, wherever in a line that ends."""
         for node in random.sample(nodes, len(nodes)):
             if node.out:
-                cut = random.randint(1, len(node.out))
+                is_torn = random.random() < TORN
+                cut = random.randint(1, len(node.out)) if is_torn else len(node.out)
                 self.log.write(node.out[:cut])
                 node.out = node.out[cut:]
 

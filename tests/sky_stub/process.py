@@ -24,13 +24,13 @@ _numbers = itertools.count(1)
 class StubProcess:
     """A stub's server and the folder that outlives it. Starts at once; `close` ends everything."""
 
-    def __init__(self, state: Path, token: str | None = None) -> None:
+    def __init__(self, state: Path, token: str | None = None, port: int = 0) -> None:
         state.mkdir(parents=True, exist_ok=True)
         self.state = state.resolve()
         self.cloud = Cloud(self.state)
         self.witness = Witness(self.state)
         self.token = token
-        self.port = _free_port()
+        self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -98,6 +98,7 @@ class StubProcess:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
