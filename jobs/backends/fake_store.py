@@ -21,9 +21,11 @@ class FakeStore:
     def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
         self._directory = directory
         self._clock = clock
-        self.carrier: Literal["push", "pull", "either"] = (
-            "pull" if (directory / "pulled").exists() else "push"
-        )
+        self.carrier: Literal["push", "pull", "either"] = "push"
+        if (directory / "pulled").exists():
+            self.carrier = "pull"
+        elif (directory / "either").exists():
+            self.carrier = "either"
         for name in ("clusters", "plans", "bills"):
             (directory / name).mkdir(parents=True, exist_ok=True)
 
@@ -35,6 +37,11 @@ class FakeStore:
         """From now on, in every process: let the portal fetch the frames."""
         (self._directory / "pulled").touch()
         self.carrier = "pull"
+
+    def be_either(self) -> None:
+        """From now on, in every process: let each attempt's nodes push, or not."""
+        (self._directory / "either").touch()
+        self.carrier = "either"
 
     def calls(self) -> list[tuple[str, str]]:
         """Every (verb, cluster name) asked for so far, by anybody; looks are not counted."""

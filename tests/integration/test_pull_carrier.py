@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import queue as queues
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
 from django.db.models import F
 
+from jobs import clock
 from jobs.backends import registry
 from jobs.backends.fake import FakeBackend, FakePlan
 from jobs.errors import BackendError, FramesPostponedError
@@ -18,7 +21,9 @@ from jobs.logs.cursor import START
 from jobs.models import Attempt, FollowLease, Job
 from jobs.readers.job_log import log_after
 from jobs.reconcilers import provisioning, queue
+from jobs.statuses import Carrier
 from tests.factories import make_job
+from tests.frame_bytes import body, frame
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -135,16 +140,16 @@ def test_a_lease_that_has_expired_is_not_brought_back(attempt):
     assert leases.renew([attempt.pk], "a") == {attempt.pk}
     let_it_expire(attempt)
     assert leases.renew([attempt.pk], "a") == set()
-    assert leases.free(["fake"], 10) == [attempt.pk]
+    assert leases.free(leases.Backends(["fake"], []), 10) == [attempt.pk]
 
 
 def test_a_backend_that_fails_now_is_asked_again(attempt, follower, monkeypatch):
     fetch, failures = FakeBackend.frames, iter([BackendError("Not now."), BackendError("Nor now.")])
 
-    def frames(self: FakeBackend, *arguments: object) -> list[bytes]:
+    def frames(self: FakeBackend, *arguments: object, **options: object) -> list[bytes]:
         for error in failures:
             raise error
-        return fetch(self, *arguments)
+        return fetch(self, *arguments, **options)
 
     monkeypatch.setattr(FakeBackend, "frames", frames)
     follower().look()
@@ -199,6 +204,82 @@ def test_nobody_follows_nodes_that_push_for_themselves(settings, tmp_path, follo
     launched(make_job(backend_name="fake"))
     follower().look()
     assert not FollowLease.objects.exists()
+
+
+def test_where_nodes_may_push_only_those_that_do_not_are_followed(settings, tmp_path, follower):
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
+    FakeBackend(tmp_path / "fake").be_either()
+    unknown, pushing, pulled = (launched(make_job(backend_name="fake")) for _ in range(3))
+    note_carrier(pushing, Carrier.PUSH)
+    note_carrier(pulled, Carrier.PULL)
+    loop = follower()
+    loop.look()
+    assert loop.carried == {pulled.pk}
+    note_carrier(unknown, Carrier.PULL)
+    loop.look()
+    assert loop.carried == {pulled.pk, unknown.pk}
+
+
+def test_whoever_pushes_after_all_is_followed_no_longer(settings, tmp_path, follower):
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
+    FakeBackend(tmp_path / "fake").be_either()
+    attempt = launched(make_job(backend_name="fake"))
+    note_carrier(attempt, Carrier.PULL)
+    loop = follower()
+    loop.look()
+    note_carrier(attempt, Carrier.PUSH)
+
+    def is_let_go() -> bool:
+        loop.look()
+        return not loop.carried and not FollowLease.objects.exists()
+
+    assert eventually(is_let_go)
+
+
+def note_carrier(attempt: Attempt, carrier: Carrier) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(carrier=carrier)
+
+
+class OpenStream:
+    """A backend's answer that stays open: frames as they come, and empty ones meanwhile."""
+
+    def __init__(self) -> None:
+        self.frames: queues.SimpleQueue[bytes] = queues.SimpleQueue()
+        self.is_closed = threading.Event()
+
+    def __call__(self, *_: object, **__: object) -> Iterator[bytes]:
+        try:
+            while True:
+                yield self._next()
+        finally:
+            self.is_closed.set()
+
+    def _next(self) -> bytes:
+        try:
+            return self.frames.get(timeout=0.02)
+        except queues.Empty:
+            return b""
+
+
+def test_a_stream_that_stays_open_is_stored_as_it_comes(attempt, follower, monkeypatch):
+    stream = OpenStream()
+    monkeypatch.setattr(FakeBackend, "frames", stream)
+    loop = follower()
+    loop.look()
+    for seq in (1, 2):
+        stream.frames.put(body(frame(seq)))
+        assert eventually(lambda seq=seq: len(texts(attempt)) == seq)
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=clock.now())
+    loop.look()
+    assert stream.is_closed.wait(10)
+
+
+def test_an_open_stream_without_lines_is_a_sign_of_life(attempt, follower, monkeypatch):
+    monkeypatch.setattr(FakeBackend, "frames", OpenStream())
+    monkeypatch.setattr("jobs.follower.pull.SIGN_OF_LIFE_S", 0.05)
+    follower().look()
+    assert eventually(lambda: Attempt.objects.get(pk=attempt.pk).last_seen_at is not None)
+    assert Attempt.objects.get(pk=attempt.pk).carrier == ""
 
 
 def test_the_lease_goes_with_its_attempt(attempt):

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from jobs import clock
 from jobs.attempt_tokens import attempt_token
 from jobs.logs.frames import MAX_BODY_BYTES
 from jobs.logs.reading import read_lines
-from jobs.models import Attempt
+from jobs.models import Attempt, Job
 from jobs.statuses import ClusterStatus
 from tests.factories import make_attempt, make_job, make_member, make_token
 from tests.frame_bytes import body, frame, lines
@@ -46,6 +47,22 @@ def test_frames_are_acknowledged_by_rank(send, attempt) -> None:
     assert (answer.status_code, answer.json()) == (200, {"acked": {"0": 3}})
     assert send(b"").json() == {"acked": {"0": 3}}
     assert len(read_lines(attempt.pk)) == 3
+
+
+def test_a_runner_whose_job_is_stopping_is_told_to_end(send, attempt) -> None:
+    assert "stop" not in send(body(frame(1))).json()
+    Job.objects.filter(pk=attempt.job_id).update(status="STOPPING")
+    assert send(b"").json() == {"acked": {"0": 1}, "stop": {"grace_s": 10.0}}
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=clock.now())
+    assert "stop" not in send(b"").json()
+
+
+@pytest.mark.parametrize("known", ["", "pull"])
+def test_the_first_contact_says_that_an_attempt_pushes(send, attempt, known) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(carrier=known)
+    send(b"")
+    attempt.refresh_from_db()
+    assert attempt.carrier == "push"
 
 
 def test_frames_may_come_gzipped(send, attempt) -> None:
