@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from monarch_client.cli import accounts, job_actions, jobs, logs, submit
+from monarch_client.cli import accounts, job_actions, jobs, logs, secrets, submit
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
@@ -61,6 +61,7 @@ for command in (
     job_actions.delete,
     accounts.project,
     accounts.token,
+    secrets.secret,
 ):
     cli.add_command(command)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
+from urllib.parse import quote
 
 import httpx
 
@@ -21,6 +22,7 @@ from monarch_client.rest.models import (
     Me,
     Page,
     Project,
+    Secret,
     Token,
     Upload,
     Validation,
@@ -187,6 +189,20 @@ class PortalClient:
         """End one of one's own tokens at once."""
         self.connection.request("DELETE", f"/tokens/{token_id}")
 
+    def secrets(self, project: str) -> list[Secret]:
+        """The project's secrets by name, without their values."""
+        answer = self.connection.request("GET", f"/projects/{project}/secrets")
+        return decode_page(Secret, answer).results
+
+    def set_secret(self, project: str, name: str, value: str) -> Secret:
+        """Make a secret, or give it another value."""
+        path, body = _secret(project, name), {"value": value}
+        return decode(Secret, self.connection.request("PUT", path, repeatable=True, json=body))
+
+    def delete_secret(self, project: str, name: str) -> None:
+        """Remove a secret."""
+        self.connection.request("DELETE", _secret(project, name))
+
     def job_schema(self) -> dict[str, Any]:
         """The JSON Schema of a specification, for editors."""
         schema: dict[str, Any] = self.connection.request("GET", "/schema/job")
@@ -195,6 +211,10 @@ class PortalClient:
 
 def _job(project: str, job_id: int) -> str:
     return f"/projects/{project}/jobs/{job_id}"
+
+
+def _secret(project: str, name: str) -> str:
+    return f"/projects/{project}/secrets/{quote(name, safe='')}"
 
 
 def given(params: Mapping[str, Any]) -> dict[str, Any]:

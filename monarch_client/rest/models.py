@@ -175,6 +175,18 @@ class Token:
 
 
 @dataclass(frozen=True)
+class Secret:
+    """A secret of a project, without its value. `is_masked`: long enough to be masked in logs."""
+
+    name: str
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    is_masked: bool
+
+
+@dataclass(frozen=True)
 class Upload:
     """A folder the portal has; specifications name it by `reference`."""
 

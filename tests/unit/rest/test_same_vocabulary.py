@@ -14,11 +14,13 @@ from jobs import errors as portal_errors
 from jobs.api import serializers
 from jobs.api.errors import problem_of
 from jobs.api.log_views import LogLineSerializer
+from jobs.api.secret_views import SecretSerializer
 from jobs.readers.job_history import EventView
 from jobs.readers.job_log import JobLogLine
 from jobs.readers.job_page import AttemptView, StageView, WorkerView
 from jobs.readers.job_table import JobRow
 from jobs.readers.project_list import ProjectView
+from jobs.readers.secret_list import SecretView
 from jobs.readers.token_list import TokenView
 from monarch_client import errors as client_errors
 from monarch_client.rest import models
@@ -34,6 +36,7 @@ ANSWERS = {
     models.Project: serializers.ProjectDetailSerializer,
     models.Me: serializers.MeSerializer,
     models.Token: serializers.NewTokenSerializer,
+    models.Secret: SecretSerializer,
     models.Upload: serializers.UploadSerializer,
     models.Validation: serializers.ValidationSerializer,
     models.LogLine: LogLineSerializer,
@@ -56,6 +59,7 @@ VIEWS = {
     AttemptView: (serializers.AttemptSerializer, set()),
     EventView: (serializers.EventSerializer, set()),
     ProjectView: (serializers.ProjectSerializer, set()),
+    SecretView: (SecretSerializer, set()),
     TokenView: (serializers.TokenSerializer, set()),
     JobLogLine: (LogLineSerializer, set()),
 }
