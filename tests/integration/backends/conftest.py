@@ -43,3 +43,9 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
         local: LocalRig = request.getfixturevalue("local")
         return local
     return FakeRig(tmp_path / "fake")
+
+
+@pytest.fixture(params=["fake"])
+def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
+    """A rig whose backend is a `ClusterKeeper`."""
+    return FakeRig(tmp_path / "fake")

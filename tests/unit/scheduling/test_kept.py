@@ -1,0 +1,106 @@
+"""The plan with clusters that were kept: who goes onto one, and what that takes of the room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobs.scheduling.kept import Guest, KeptCluster, Wish
+from jobs.scheduling.plan import plan
+from jobs.scheduling.snapshot import Capacity, Decision, QueuedJob, Refuse, Snapshot, Start, Wait
+
+FULL = {"fake": Capacity(2, used=2, kept=2)}
+
+
+def job(number: int = 1, **wish: Any) -> QueuedJob:
+    asked = {"project_id": 1, "num_nodes": 2, "port": 22_222, **wish}
+    return QueuedJob(number, "fake", asked["num_nodes"], 50, Wish(**asked))
+
+
+def cluster(name: str = "mp-a", **fields: Any) -> KeptCluster:
+    given = {"project_id": 1, "backend_name": "fake", "num_nodes": 2, "fingerprint": "f", **fields}
+    return KeptCluster(name, **given)
+
+
+def decided(*queued: QueuedJob, kept: Any = (), room: Any = None) -> list[Decision]:
+    return plan(Snapshot(queued, FULL if room is None else room, tuple(kept)))
+
+
+def test_a_job_starts_on_a_cluster_that_fits_although_nothing_is_free():
+    assert decided(job(fingerprint="f"), kept=[cluster()]) == [Start(1)]
+
+
+def test_a_cluster_is_given_to_one_job_only():
+    first, second = decided(job(1, fingerprint="f"), job(2, fingerprint="f"), kept=[cluster()])
+    assert first == Start(1)
+    assert isinstance(second, Wait)
+
+
+def test_a_job_that_waits_is_told_how_many_nodes_are_kept():
+    (wait,) = decided(job(fingerprint="other"), kept=[cluster()])
+    assert wait == Wait(
+        1, "Needs 2 nodes; 0 of 2 are free on fake. 2 more are kept for a next job."
+    )
+
+
+def test_a_cluster_of_another_project_or_of_other_machines_or_in_use_is_left_alone():
+    used = [Guest(9, 22_222, wants_gpus=False)]
+    for unfit in (
+        cluster(project_id=2),
+        cluster(fingerprint="g"),
+        cluster(guests=used),
+        cluster(is_ready=False),
+    ):
+        assert isinstance(decided(job(fingerprint="f"), kept=[unfit])[0], Wait)
+
+
+def test_nobody_who_waits_for_room_is_overtaken_by_taking_what_was_kept():
+    waiting = QueuedJob(1, "fake", 1, 50)
+    assert decided(waiting, job(2, fingerprint="f"), kept=[cluster()])[1] == Start(2)
+
+
+def test_machines_that_are_off_take_room_when_they_are_switched_on():
+    off = cluster(is_on=False)
+    assert isinstance(decided(job(fingerprint="f"), kept=[off])[0], Wait)
+    room = {"fake": Capacity(3)}
+    queued = (job(1, fingerprint="f"), job(2))
+    first, second = decided(*queued, kept=[off], room=room)
+    assert first == Start(1)
+    assert second == Wait(2, "Needs 2 nodes; 1 of 3 are free on fake.")
+
+
+def test_a_job_goes_onto_the_cluster_it_names_on_some_of_its_nodes():
+    assert decided(job(cluster="mp-a", num_nodes=1), kept=[cluster()]) == [Start(1)]
+
+
+def test_a_named_cluster_takes_several_jobs_whose_ports_lie_apart():
+    guest = [Guest(9, 22_222, wants_gpus=False)]
+    near, far = job(cluster="mp-a", port=22_223), job(cluster="mp-a", port=22_224)
+    (wait,) = decided(near, kept=[cluster(guests=guest)])
+    assert isinstance(wait, Wait)
+    assert "job 9 is on it with port 22222" in wait.message
+    assert decided(far, kept=[cluster(guests=guest)]) == [Start(1)]
+
+
+def test_two_jobs_that_want_gpus_take_turns_on_a_named_cluster():
+    guest = [Guest(9, 30_000, wants_gpus=True)]
+    (wait,) = decided(job(cluster="mp-a", wants_gpus=True), kept=[cluster(guests=guest)])
+    assert wait == Wait(1, "Waits for the GPUs of cluster mp-a, which job 9 has.")
+
+
+def test_a_job_whose_named_cluster_is_gone_or_anothers_never_starts():
+    assert isinstance(decided(job(cluster="mp-a"))[0], Refuse)
+    assert isinstance(decided(job(cluster="mp-a"), kept=[cluster(project_id=2)])[0], Refuse)
+    assert isinstance(decided(job(cluster="mp-a", num_nodes=3), kept=[cluster()])[0], Refuse)
+
+
+def test_a_job_that_waits_for_a_named_cluster_holds_back_nobody():
+    room = {"fake": Capacity(4, used=2)}
+    busy = cluster(guests=[Guest(9, 22_222, wants_gpus=False)])
+    named, other = job(1, cluster="mp-a"), QueuedJob(2, "fake", 2, 50)
+    assert decided(named, other, kept=[busy], room=room)[1] == Start(2)
+
+
+def test_planning_changes_nothing_of_what_it_looked_at():
+    kept = cluster()
+    decided(job(fingerprint="f"), kept=[kept])
+    assert kept.guests == []
