@@ -6,6 +6,7 @@ from jobs.actions.store_frames import batches, store_batch
 from jobs.backends.base import ComputeBackend
 from jobs.disk_space import require_room_for_frames
 from jobs.models import Attempt
+from jobs.statuses import Carrier
 
 
 def ingest_leftovers(attempt: Attempt, backend: ComputeBackend) -> None:
@@ -14,7 +15,8 @@ def ingest_leftovers(attempt: Attempt, backend: ComputeBackend) -> None:
     Nothing that is wrong with a dead runner's disk keeps its attempt from ending. With the portal's
     own disk it is otherwise, as the frames go with their machines. FramesPostponedError: try again.
     """
-    if attempt.cluster is None:
+    if attempt.cluster is None or (backend.carrier == "either" and attempt.carrier == Carrier.PUSH):
+        # Where frames are pushed or printed, one that pushed has printed nothing.
         return
     for batch in batches(backend.leftovers(attempt.cluster.name, attempt_id=attempt.pk).frames):
         require_room_for_frames()

@@ -23,6 +23,7 @@ from jobs.backends.base import (
 )
 from jobs.backends.local_ended import EndedNames
 from jobs.backends.skypilot_calls import SkyPilotCalls
+from jobs.backends.skypilot_log import frames_of
 from jobs.backends.skypilot_offers import Offers
 from jobs.backends.skypilot_staging import Staging
 from jobs.backends.skypilot_task import job_name_of, task_for
@@ -37,7 +38,7 @@ from jobs.backends.skypilot_views import (
     verb_of,
     view_of,
 )
-from jobs.errors import BackendError, NotYetGoneError
+from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
 from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
@@ -112,20 +113,30 @@ class SkyPilotBackend(Offers):
         if job is not None and job_lives(job):
             self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
 
-    def leftovers(
-        self,
-        cluster_name: str,
-        *,
-        attempt_id: int | None = None,
-    ) -> Leftovers:
-        """None: what a dead head node had not yet told is lost with it, and told as a gap."""
-        return Leftovers()
+    def leftovers(self, cluster_name: str, *, attempt_id: int | None = None) -> Leftovers:
+        """What the runner has printed, if the log can still be read.
+
+        What it had recorded and neither pushed nor printed is lost with its node.
+        """
+        assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
+        row = self._calls.row(cluster_name)
+        if row is None or row["status"] != "UP":
+            return Leftovers()
+        try:
+            frames = list(frames_of(self._calls, cluster_name, attempt_id, {}))
+        except BackendUnavailableError:
+            raise
+        except BackendError as error:
+            log.info("no log to read: %s", error, extra={"cluster": cluster_name})
+            return Leftovers()
+        return Leftovers([frame for frame in frames if frame])
 
     def frames(
         self, cluster_name: str, after: Mapping[int, int], *, attempt_id: int | None = None
     ) -> Iterable[bytes]:
         """Frames that the attempt's runner has printed, out of the log that SkyPilot keeps."""
-        raise NotImplementedError
+        assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
+        return frames_of(self._calls, cluster_name, attempt_id, after)
 
     def tear_down(self, cluster_name: str) -> None:
         """Cancel what still starts it, then take it down, and look until SkyPilot has no row."""

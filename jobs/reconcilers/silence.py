@@ -16,10 +16,12 @@ from jobs.errors import BackendError, FramesPostponedError, StillLookingError
 from jobs.logs.lines import storable
 from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room
-from jobs.statuses import EVIDENCE, StopReason
+from jobs.statuses import EVIDENCE, Carrier, StageName, StopReason
 
 # A runner sends something at least every 5 seconds.
 SILENT_AFTER = timedelta(seconds=12)
+# By then a runner that can reach the portal has: it tries for ten seconds after it was started.
+UNREACHED_AFTER = timedelta(seconds=30)
 _EVIDENCE_CHARS = 4000
 
 
@@ -38,11 +40,23 @@ def look_for_runners(job: Job, attempt: Attempt) -> None:
     except BackendError as error:
         note_away(job, attempt, error)
         return
+    if backend.carrier == "either":
+        _fetch_what_is_not_pushed(attempt, view)
     # A silent carrier proves nothing; a backend that sees the head's runner dead does.
     if is_silent and not _head_lives(view):
         _take_last_words(job, attempt, backend, view)
     elif not is_silent and (node := _dead_before_it_joined(attempt, view)) is not None:
         _end_without_a_word(job, attempt, node, has_spoken=False)
+
+
+def _fetch_what_is_not_pushed(attempt: Attempt, view: ClusterView) -> None:
+    """Its nodes are up and have not got through to the portal: have the follower read their log."""
+    if attempt.carrier or attempt.contacted_at is not None or view.phase is ClusterPhase.STARTING:
+        return
+    launch = attempt.stages.filter(name=StageName.LAUNCH).first()
+    if launch is None or launch.ended_at is None or clock.now() - launch.ended_at < UNREACHED_AFTER:
+        return
+    Attempt.objects.filter(pk=attempt.pk, carrier="").update(carrier=Carrier.PULL)
 
 
 def _is_silent(attempt: Attempt) -> bool:

@@ -1,0 +1,48 @@
+"""Frames that an attempt's runner prints, out of the log that SkyPilot keeps of its job."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, Mapping
+
+from jobs.backends.skypilot_calls import SkyPilotCalls
+from jobs.backends.skypilot_task import job_name_of
+from jobs.backends.skypilot_views import error_of
+from jobs.errors import BackendUnavailableError
+from monarch_client.skypilot.errors import SkyPilotError
+from monarch_client.skypilot.log_frames import frames_beyond
+
+# The reader wants to hear, now and then, that the stream is still open.
+QUIET_S = 2.0
+
+
+def frames_of(
+    calls: SkyPilotCalls, cluster_name: str, attempt_id: int, after: Mapping[int, int]
+) -> Iterator[bytes]:
+    """The frames beyond `after`, and those that are printed from now on; b"" for a quiet moment.
+
+    BackendUnavailableError: the log cannot be read now, or breaks off.
+    """
+    job = calls.job(cluster_name, job_name_of(attempt_id))
+    if job is None:
+        raise BackendUnavailableError(f"{cluster_name} has no job of this attempt yet.")
+    job_id = int(job["job_id"])
+    yield from frames_beyond(
+        lambda tail: _read(calls, cluster_name, job_id, tail), after, attempt_id
+    )
+
+
+def _read(calls: SkyPilotCalls, cluster_name: str, job_id: int, tail: int) -> Iterator[bytes]:
+    try:
+        with calls.stream("read_log", cluster_name=cluster_name, job_id=job_id, tail=tail) as log:
+            while True:
+                try:
+                    piece = log.get(QUIET_S)
+                except queue.Empty:
+                    yield b""
+                    continue
+                if piece is None:
+                    return
+                yield str(piece).encode()
+    except SkyPilotError as error:
+        raise error_of(error) from error
