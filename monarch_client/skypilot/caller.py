@@ -82,7 +82,10 @@ class SkyCaller:
         """
         with self._lock:
             number = next(self._numbers)
-            connection = self._living_connection()
+            try:
+                connection = self._living_connection()
+            except OSError as error:
+                raise _not_started(error) from error
             stream = LineStream(number, connection)
             self._streams[number] = stream
         try:
@@ -145,14 +148,14 @@ class SkyCaller:
                     connection = self._living_connection()
                     self._owed[connection][flight.number] = flight
             except OSError as error:
-                message = f"The process that asks SkyPilot can't be started: {error}"
-                flight.arrive(None, SkyPilotError("server_away", message))
+                flight.arrive(None, _not_started(error))
                 return
             if connection.send(flight.request):
                 return
             with self._lock:
-                self._owed.get(connection, {}).pop(flight.number, None)
                 self._leave(connection)
+                if self._owed.get(connection, {}).pop(flight.number, None) is None:
+                    return  # the connection has ended meanwhile, and `on_end` sends it again
         flight.arrive(None, SkyPilotError("interrupted", ENDED))
 
     def _living_connection(self) -> Connection:
@@ -236,6 +239,11 @@ class SkyCaller:
                 # At most once more: a child that dies unread twice won't read a third time.
                 flight.is_taken_on = True
                 self._send(flight)
+
+
+def _not_started(error: OSError) -> SkyPilotError:
+    message = f"The process that asks SkyPilot can't be started: {error}"
+    return SkyPilotError("server_away", message)
 
 
 _callers: weakref.WeakSet[SkyCaller] = weakref.WeakSet()

@@ -67,7 +67,7 @@ def cluster_row(record: Any, rates: Mapping[str, float]) -> Row:
 def addresses_of(handle: Any) -> list[list[str]]:
     """[[internal, external], ...] in rank order; empty while unknown."""
     pairs = getattr(handle, "stable_internal_external_ips", None) or ()
-    return [[str(internal), str(external)] for internal, external in pairs]
+    return [[str(internal or ""), str(external or "")] for internal, external in pairs]
 
 
 def infra_of(resources: Any) -> str:

@@ -7,23 +7,16 @@ answers what a task would cost, as data. Nothing else of the portal imports it.
 from __future__ import annotations
 
 import os
-import secrets
 import signal
-import stat
 import threading
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
 from sky.server import plugins
 
 from monarch_client.skypilot import server_routes
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from monarch_client.skypilot.token_guard import TokenGuard, secret_of
 
 ROUTES = {
     "/mportal/about": ("GET", server_routes.about),
@@ -90,45 +83,3 @@ def _end_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, name="mportal-parent", daemon=True).start()
-
-
-class TokenGuard:
-    """Outermost middleware: the token, or no answer."""
-
-    def __init__(self, app: App, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on without its token, which SkyPilot would look up among its own."""
-        if scope["type"] not in {"http", "websocket"}:
-            await self._app(scope, receive, send)
-        elif self._may_pass(scope):
-            kept = [pair for pair in scope["headers"] if pair[0].lower() != b"authorization"]
-            await self._app({**scope, "headers": kept}, receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            headers = [(b"content-type", b"application/json")]
-            await send({"type": "http.response.start", "status": 401, "headers": headers})
-            await send({"type": "http.response.body", "body": REFUSAL})
-
-    def _may_pass(self, scope: Scope) -> bool:
-        given = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
-        if not given:
-            return _asks_for_health(scope)
-        return len(given) == 1 and secrets.compare_digest(given[0], self._expected)
-
-
-def _asks_for_health(scope: Scope) -> bool:
-    return scope.get("method") == "GET" and scope["path"] == HEALTH_PATH
-
-
-def secret_of(file: Path) -> str:
-    """The token that `file` holds. PermissionError where its mode lets others read it."""
-    if stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise PermissionError(f"{file} must be 0600: whoever reads it may use every cloud here.")
-    token = file.read_text().strip()
-    if not token:
-        raise PermissionError(f"{file} is empty: the server would be open to everybody.")
-    return token
