@@ -114,7 +114,7 @@ def _decide(
     if room is None:
         return Start(job.job_id)
     if job.num_nodes > room:
-        kept = f" {capacity.kept} more are kept for a next job." if capacity.kept else ""
+        kept = f" {_nodes(capacity.kept)} kept for a next job." if capacity.kept else ""
         return Wait(
             job.job_id,
             f"Needs {_nodes(job.num_nodes)}; {room} of {total} are free on "

@@ -37,9 +37,7 @@ def test_a_cluster_is_given_to_one_job_only():
 
 def test_a_job_that_waits_is_told_how_many_nodes_are_kept():
     (wait,) = decided(job(fingerprint="other"), kept=[cluster()])
-    assert wait == Wait(
-        1, "Needs 2 nodes; 0 of 2 are free on fake. 2 more are kept for a next job."
-    )
+    assert wait == Wait(1, "Needs 2 nodes; 0 of 2 are free on fake. 2 nodes kept for a next job.")
 
 
 def test_a_cluster_of_another_project_or_of_other_machines_or_in_use_is_left_alone():
