@@ -14,10 +14,10 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format faults browsers screenshots features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test lint types format faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) ## Make the environment in .venv (minutes at first, then at once)
 
@@ -42,7 +42,7 @@ demo: setup ## Start the portal if none runs, and run a Monarch job on it
 	@deploy/demo "$(BIN)"
 
 test: setup ## Run every test that needs neither root nor a browser (ARGS="-k word")
-	@$(BIN)/python -m pytest -m "not root and not browser and not faults" -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -m "not root and not browser and not faults and not cluster" -n 2 --dist loadfile $(ARGS)
 
 # Two at a time: most of it is waiting for a portal to recover. Generated requests are part of
 # `make test` as well; here there are more of them.
@@ -53,6 +53,15 @@ faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word";
 browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
 	@deploy/install-browser
 	@$(BIN)/python -m pytest -m browser -n 2 --dist loadfile tests/browser $(ARGS)
+
+cluster-test: setup ## Launch on a real Slurm cluster with a real SkyPilot, as root (ARGS="-k word"; FULL=1)
+	@deploy/install-rig "$(VENV)"
+	@FULL="$(FULL)" $(BIN)/python -m tests.cluster.rig -- \
+		$(abspath $(BIN))/python -m pytest -m cluster tests/cluster $(ARGS)
+
+cluster-shell: setup ## A shell beside that cluster: sky, sinfo, squeue, scancel
+	@deploy/install-rig "$(VENV)"
+	@$(BIN)/python -m tests.cluster.rig -- $(abspath $(BIN))/python -m tests.cluster.rig.shell
 
 screenshots: setup ## Take the pictures of docs/images again
 	@deploy/install-browser

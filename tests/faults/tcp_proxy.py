@@ -50,12 +50,14 @@ class Link:
 class TcpProxy:
     """Listens on a port of its own; `dial` connects each connection further."""
 
-    def __init__(self, dial: Dial, look: Callable[[], Look] | None = None) -> None:
+    def __init__(
+        self, dial: Dial, look: Callable[[], Look] | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self._dial = dial
         self._look = look
         self._links: list[Link] = []
         self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, 0))
         threading.Thread(target=self._serve, name="proxy", daemon=True).start()
 
     @property

@@ -1,0 +1,96 @@
+"""The running rig in the hands of a test: nodes die, clusters are preempted, machines run out."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.rig import daemons, node, places, slurm
+from tests.cluster.rig.spaces import run
+from tests.faults.tcp_proxy import TcpProxy
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Where and how to reach the login node by ssh."""
+
+    host: str
+    port: int
+    user: str
+    key: Path
+
+    def run(self, command: str) -> str:
+        """What `command` printed there. RuntimeError: it failed."""
+        options = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+        options += ["-o", "LogLevel=ERROR", "-i", str(self.key), "-p", str(self.port)]
+        return run("ssh", *options, f"{self.user}@{self.host}", command)
+
+
+class Rig:
+    """The rig that this process runs in. RuntimeError: it runs in none."""
+
+    def __init__(self) -> None:
+        if not places.MACHINE_FILE.exists():
+            raise RuntimeError("This is no rig: run it with `python -m tests.cluster.rig -- ...`")
+        self.nodes: tuple[str, ...] = tuple(json.loads(places.MACHINE_FILE.read_text())["nodes"])
+        self.addresses = {name: places.address_of(name) for name in self.nodes}
+        self.login = Login(places.HERE, places.SSH_PORT, "root", places.LOGIN_KEY)
+        self.home = places.HOME
+        self.logs = places.LOGS
+
+    def states(self) -> dict[str, str]:
+        """Each node's state in Slurm, such as idle, mixed, down*."""
+        return slurm.states()
+
+    def kill_node(self, name: str) -> None:
+        """Take a node's power: its processes and its network are gone at once. Again is nothing."""
+        node.power_off(name)
+
+    def revive_node(self, name: str) -> None:
+        """Start a dead node again, empty, and wait until Slurm takes it for ready."""
+        node.power_on(name)
+        # One that was found dead comes back by itself; one that died unnoticed has to be told.
+        daemons.await_condition(f"{name} in Slurm", lambda: self._is_ready(name), timeout_s=60)
+
+    def scancel(self, cluster: str) -> None:
+        """Take the nodes of `cluster`, SkyPilot's name of it, away, as a preemption does."""
+        for number in slurm.jobs_of(cluster):
+            run("scancel", number)
+
+    def nodes_of(self, cluster: str) -> tuple[str, ...]:
+        """The nodes that a SkyPilot cluster holds in Slurm."""
+        return slurm.nodes_of(cluster)
+
+    @contextmanager
+    def capacity_fault(self, partition: str) -> Iterator[None]:
+        """For so long, no cluster gets machines in `partition` (main or spare)."""
+        fault = places.FAULTS / partition
+        fault.touch()
+        try:
+            yield
+        finally:
+            fault.unlink()
+
+    @contextmanager
+    def forward(self, port: int) -> Iterator[str]:
+        """For so long, nodes reach 127.0.0.1:`port` of here at the URL that this gives.
+
+        Without it nodes get no further than to the login node and the package index.
+        """
+        proxy = TcpProxy(
+            lambda: socket.create_connection(("127.0.0.1", port), timeout=10), host=places.HERE
+        )
+        try:
+            yield f"http://{places.HERE}:{proxy.port}"
+        finally:
+            proxy.close()
+
+    def _is_ready(self, name: str) -> bool:
+        state = slurm.states().get(name, "")
+        if state.startswith(("down", "drain")):
+            run("scontrol", "update", f"NodeName={name}", "State=RESUME")
+        return state in {"idle", "mix", "mixed", "alloc"}
