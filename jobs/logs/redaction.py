@@ -50,13 +50,20 @@ class Redaction:
         return redacted(text)
 
     def excerpt(self, text: str) -> str:
-        """Likewise a text that somebody may have cut out of a longer one, at either end."""
-        spans = [found.span() for found in self._found(text)]
-        spans += [(0, length) for length in self._ends_at_the_start(text)]
-        open_ends = self._open_ends(text)
-        spans += [
-            (len(text) - end.length, len(text)) for end in open_ends if end.length >= LEAST_CHARS
-        ]
+        """Likewise a text that somebody has cut out of a longer one, and put together of pieces.
+
+        So each of its lines may begin or end within a value.
+        """
+        if not self._needles:
+            return redacted(text)
+        spans = [found.span() for found in self._found(text)] + self._across_lines(text)
+        begin = 0
+        for line in text.split("\n"):
+            spans += [(begin, begin + length) for length in self._ends_at_the_start(line)]
+            end = begin + len(line)
+            cut = (each.length for each in self._open_ends(line) if each.length >= LEAST_CHARS)
+            spans += [(end - length, end) for length in cut]
+            begin = end + 1
         return redacted(_masked(text, spans))
 
     def piece(self, text: str, before: list[OpenEnd], *, more: bool) -> tuple[str, list[OpenEnd]]:
@@ -86,6 +93,14 @@ class Redaction:
 
     def _found(self, text: str) -> Iterable[re.Match[str]]:
         return self._pattern.finditer(text) if self._pattern is not None else ()
+
+    def _across_lines(self, text: str) -> list[tuple[int, int]]:
+        """Where values stand once line ends are left out."""
+        places = [place for place, character in enumerate(text) if character != "\n"]
+        if len(places) == len(text):
+            return []
+        flat = self._found(text.replace("\n", ""))
+        return [(places[found.start()], places[found.end() - 1] + 1) for found in flat]
 
     def _open_ends(self, text: str) -> list[OpenEnd]:
         """Where needles begin near the end of `text` and go on beyond it; the longest first."""

@@ -142,7 +142,14 @@ def test_an_excerpt_shows_no_half_of_a_value():
         redaction.excerpt(f"{SECRET[4:]} then {SECRET} and {SECRET[:9]}") == "*** then *** and ***"
     )
     assert redaction.excerpt("a hunter") == "a ***"
+    assert redaction.excerpt("a\nb hunter\n\n-hunter2! c\n") == "a\nb ***\n\n*** c\n"
     assert redaction.excerpt("2! an ordinary hunt") == "2! an ordinary hunt"
+
+
+@pytest.mark.parametrize("cut", range(1, len(SECRET)))
+def test_an_excerpt_made_of_pieces_shows_no_value_that_was_cut(cut):
+    text = f"a\nslowly {SECRET[:cut]}\n{SECRET[cut:]}\nb {SECRET}\nc"
+    assert Redaction([SECRET]).excerpt(text) == "a\nslowly ***\nb ***\nc"
 
 
 def test_a_cache_keeps_the_ones_that_were_asked_for_last():
