@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from jobs.errors import InvalidCursorError
+from jobs.limits import walltime_of
 from jobs.models import Job, Project
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.statuses import JobKind, JobStatus
@@ -57,6 +58,8 @@ class JobRow:
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    max_duration_s: int | None  # with what was added, within the administrator's limit
+    stops_at: datetime | None  # when an attempt that runs has run for so long
     attempt: int | None
     attempt_count: int
     usd: Decimal | None
@@ -64,6 +67,7 @@ class JobRow:
     can_cancel: bool
     can_hold: bool
     can_release: bool
+    can_extend: bool
     can_rerun: bool
     can_delete: bool
 
@@ -75,6 +79,11 @@ class JobTable:
     rows: list[JobRow]
     next: str | None
     previous: str | None
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether any of these jobs has cost anything that somebody knows."""
+        return any(row.usd is not None for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,7 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
     return jobs.select_related("project", "submitted_by").annotate(
         attempt_number=Max("attempts__number"),
         attempt_count=Count("attempts"),
+        run_began=Max("attempts__run_started_at", filter=Q(attempts__ended_at=None)),
         usd=Sum("attempts__usd"),
     )
 
@@ -149,7 +159,8 @@ def job_row(job: Job, rights: Rights) -> JobRow:
     """The row of a job read through `with_attempts`."""
     may_cancel = rights.allow(job, Verb.CANCEL_OWN_JOB, Verb.CANCEL_ANY_JOB)
     may_hold = rights.allow(job, Verb.HOLD_OWN_JOB, Verb.HOLD_ANY_JOB)
-    status = JobStatus(job.status)
+    may_extend = rights.allow(job, Verb.EXTEND_OWN_JOB, Verb.EXTEND_ANY_JOB)
+    status, walltime = JobStatus(job.status), walltime_of(job)
     return JobRow(
         id=job.pk,
         project=job.project.slug,
@@ -173,6 +184,8 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         created_at=job.created_at,
         started_at=job.started_at,
         ended_at=job.ended_at,
+        max_duration_s=walltime,
+        stops_at=_stops_at(job, walltime),
         attempt=getattr(job, "attempt_number", None),
         attempt_count=getattr(job, "attempt_count", 0),
         usd=getattr(job, "usd", None),
@@ -180,9 +193,20 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         can_cancel=may_cancel and not status.is_final and status != JobStatus.STOPPING,
         can_hold=may_hold and status == JobStatus.QUEUED and not job.held,
         can_release=may_hold and job.held,
+        can_extend=may_extend
+        and walltime is not None
+        and not status.is_final
+        and status != JobStatus.STOPPING,
         can_rerun=Verb.SUBMIT_JOB in rights.verbs,
         can_delete=Verb.DELETE_JOB in rights.verbs and status.is_final,
     )
+
+
+def _stops_at(job: Job, walltime: int | None) -> datetime | None:
+    begun: datetime | None = getattr(job, "run_began", None)
+    if walltime is None or begun is None or JobStatus(job.status).is_final:
+        return None
+    return begun + timedelta(seconds=walltime)
 
 
 def _kind_label(job: Job) -> str:

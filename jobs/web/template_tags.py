@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from decimal import Decimal
 
 from django import template
 from django.conf import settings
@@ -17,6 +18,7 @@ from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, Work
 register = template.Library()
 
 _CODE_SPAN = re.compile("`([^`\n]+)`")
+_CENT, _LEAST_USD = Decimal("0.01"), Decimal("0.0001")
 _A_MOMENT, _MINUTE, _HOUR, _DAY = 10, 60, 3600, 86400
 
 
@@ -83,6 +85,12 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
     )
 
 
+@register.filter
+def lasting(seconds: float) -> str:
+    """How long, in words: `{{ plan.max_duration_s|lasting }}`."""
+    return words_for(seconds)
+
+
 def words_ago(seconds: float) -> str:
     """How long ago: "just now", "5 min ago", "3 h ago", "12 days ago"."""
     if seconds < _A_MOMENT:
@@ -107,6 +115,18 @@ def words_for(seconds: float) -> str:
     if whole < _DAY:
         return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} m"
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+@register.filter
+def usd(amount: Decimal | None) -> str:
+    """An amount for people: "$1,234.50", "$0.0042", "$0"; a dash where nobody knows."""
+    if amount is None:
+        return "–"
+    if not amount:
+        return "$0"
+    if amount < _LEAST_USD:
+        return "under $0.0001"
+    return f"${amount:,.2f}" if amount >= _CENT else f"${amount:.4f}"
 
 
 _WORDS: dict[str, type[JobStatus | StopReason | WaitReason | WorkerStatus | JobKind | Role]] = {

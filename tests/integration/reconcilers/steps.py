@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
-from jobs.models import Job
+from jobs.backends.base import LaunchRequest
+from jobs.models import Installation, Job
 
 
 def push(fake, job: Job) -> None:
@@ -17,3 +18,24 @@ def push(fake, job: Job) -> None:
 def status_of(job: Job) -> str:
     job.refresh_from_db()
     return job.status
+
+
+def own_prefix() -> str:
+    """How names of this installation's clusters begin."""
+    return f"mp{Installation.current().key}-"
+
+
+def request_for(name: str, attempt_id: int = 1) -> LaunchRequest:
+    """A launch under that name, whether or not there is a row for it."""
+    return LaunchRequest(
+        cluster_name=name,
+        project_slug="rl",
+        job_id=1,
+        job_name="hello",
+        attempt_id=attempt_id,
+        attempt_number=1,
+        spec={},
+        num_nodes=1,
+        portal_url="http://portal",
+        token="secret",
+    )

@@ -11,15 +11,14 @@ from django.utils import timezone
 from jobs.actions.cancel import cancel_job
 from jobs.actions.strays import take_down_stray
 from jobs.backends import registry
-from jobs.backends.base import LaunchRequest
 from jobs.backends.fake import FakeBackend, FakePlan
 from jobs.errors import BackendUnavailableError, ConflictError, NotFoundError, StillLookingError
-from jobs.models import Cluster, Installation, Job, StrayCluster
+from jobs.models import Cluster, Job, StrayCluster
 from jobs.permissions import Actor
 from jobs.reconcilers import orphans, teardown
 from jobs.statuses import ClusterStatus, JobStatus, StrayKind
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_token, make_user
-from tests.integration.reconcilers.steps import push, status_of
+from tests.integration.reconcilers.steps import own_prefix, push, request_for, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.2")]
 
@@ -34,7 +33,7 @@ def redis(redis_client) -> Any:
 @pytest.fixture
 def own() -> str:
     """How names of this installation begin."""
-    return f"mp{Installation.current().key}-"
+    return own_prefix()
 
 
 @pytest.fixture
@@ -57,19 +56,7 @@ def sweep(time_machine, own):
 
 def launch(fake: FakeBackend, name: str, attempt_id: int = 1) -> None:
     """What whoever launches does, with or without a row."""
-    request = LaunchRequest(
-        cluster_name=name,
-        project_slug="rl",
-        job_id=1,
-        job_name="hello",
-        attempt_id=attempt_id,
-        attempt_number=1,
-        spec={},
-        num_nodes=1,
-        portal_url="http://portal",
-        token="secret",
-    )
-    fake.launch(request)
+    fake.launch(request_for(name, attempt_id))
 
 
 def names(fake: FakeBackend) -> set[str]:
@@ -225,43 +212,6 @@ def test_a_row_tells_what_its_backend_says(fake, submitted, tick, sweep):
     cluster = cluster_of(submitted)
     assert (cluster.infra, cluster.usd_per_hour) == ("fake", 2.5)
     assert cluster.resources and cluster.backend_key
-
-
-def test_a_cluster_that_is_not_shown_for_long_is_noted_on_its_job(fake, sweep, own):
-    job = make_job(status=JobStatus.RUNNING, backend_name="fake")
-    attempt = make_attempt(job)
-    Cluster.objects.filter(pk=attempt.cluster_id).update(status=ClusterStatus.UP)
-    sweep(LATER)
-    assert not job.events.filter(verb="unseen").exists()
-    sweep(LATER)
-    sweep(LATER)
-    [note] = job.events.filter(verb="unseen")
-    assert "does not show it" in note.message
-    assert Cluster.objects.get(pk=attempt.cluster_id).status == ClusterStatus.UP
-
-
-def test_an_idle_cluster_that_is_not_shown_for_long_is_given_up(fake, sweep, own):
-    job = make_job(status=JobStatus.SUCCEEDED, backend_name="fake")
-    cluster = make_attempt(job, ended_at=timezone.now()).cluster
-    rows = Cluster.objects.filter(pk=cluster.pk)
-    rows.update(status=ClusterStatus.UP, is_reusable=True)
-    sweep(LATER)
-    assert rows.get().status == ClusterStatus.UP
-    sweep(LATER)
-    assert rows.get().status == ClusterStatus.GONE
-
-
-def test_a_cluster_that_is_shown_again_is_not_given_up(fake, sweep, own):
-    job = make_job(status=JobStatus.SUCCEEDED, backend_name="fake")
-    cluster = make_attempt(job, ended_at=timezone.now()).cluster
-    rows = Cluster.objects.filter(pk=cluster.pk)
-    rows.update(status=ClusterStatus.UP, is_reusable=True, name=own + "1")
-    sweep(LATER)
-    launch(fake, own + "1")
-    sweep(LATER)
-    fake.tear_down(own + "1")
-    sweep(timedelta(minutes=5))
-    assert rows.get().status == ClusterStatus.UP
 
 
 def refusing(error: Exception) -> Any:

@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from jobs.api.urls import app_name as api
-from jobs.models import ApiToken, Job, Membership, Project, ProjectSecret
+from jobs.models import ApiToken, Cluster, Job, Membership, Project, ProjectSecret
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_job, make_member, make_project, make_token, make_user
 from tests.integration.web.conftest import SOURCE, browser_of
@@ -42,6 +42,15 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "password"): SIGNED_IN,
     ("post", "theme"): PUBLIC,
     ("get", "project"): "viewer",
+    ("get", "all_clusters"): SIGNED_IN,
+    ("get", "all_clusters_live"): SIGNED_IN,
+    ("post", "any_cluster_down"): SIGNED_IN,
+    ("get", "clusters"): "viewer",
+    ("get", "clusters_live"): "viewer",
+    ("post", "cluster_down"): "maintainer",
+    ("get", "infra"): "viewer",
+    ("get", "infra_live"): "viewer",
+    ("post", "plan"): "member",
     ("get", "members"): "viewer",
     ("post", "members"): "admin",
     ("post", "change_role"): "admin",
@@ -95,6 +104,7 @@ def params(least: set[str], *, method: str = "") -> list[Any]:
 @pytest.fixture
 def job(project: Project) -> Job:
     ProjectSecret.objects.create(project=project, name="A", ciphertext=b"")
+    Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
     return make_job(project, status=JobStatus.SUCCEEDED)
 
 
@@ -108,6 +118,9 @@ def form(name: str) -> dict[str, str]:
     member = {"username": "vic", "role": "member"}
     return {
         "submit": {"source": SOURCE},
+        "plan": {"source": SOURCE},
+        "cluster_down": {"name": "mpx"},
+        "any_cluster_down": {"name": "mpx"},
         "members": member,
         "secrets": {"name": "A", "value": "x"},
         "delete_secret": {"name": "A"},

@@ -9,13 +9,15 @@ from django.test import Client
 
 from jobs.actions.sign_in_links import create_sign_in_link
 from jobs.statuses import JobStatus
-from tests.factories import make_job
+from tests.factories import make_attempt, make_job
 
-OWN_PAGES = ["/settings/tokens", "/settings/password"]
+OWN_PAGES = ["/settings/tokens", "/settings/password", "/settings/clusters"]
 PROJECT_PAGES = [
     "/rl/jobs",
     "/rl/jobs/new",
     "/rl/members",
+    "/rl/clusters",
+    "/rl/infra",
     "/rl/secrets",
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
@@ -27,6 +29,7 @@ PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", "/rl/jo
 def page(request, admin, project):
     """Each page in turn, as its reader gets it."""
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
+    make_attempt(job)
     path = request.param.format(job=job.pk, link=create_sign_in_link(admin.user))
     client = Client() if path.startswith("/sign-in") else admin
     return client.get(path)

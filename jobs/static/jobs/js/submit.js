@@ -2,6 +2,7 @@
 import { bindDraft } from "./submit/draft.js";
 import { bindEditor } from "./submit/editor.js";
 import { bindGuidedForm } from "./submit/guided.js";
+import { bindPlan } from "./submit/plan.js";
 import { bindUpload } from "./submit/upload.js";
 import { bindValidation } from "./submit/validate.js";
 
@@ -9,6 +10,7 @@ const form = document.getElementById("submit-form");
 const editor = bindEditor(document.getElementById("source"), document.getElementById("gutter"));
 bindDraft(form, editor);
 bindValidation(form, editor);
+bindPlan(document.getElementById("plan"), editor);
 bindGuidedForm(document.getElementById("guided"), editor);
 bindUpload(document.querySelector("[data-upload]"), editor);
 

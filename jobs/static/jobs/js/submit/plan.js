@@ -1,0 +1,9 @@
+// A plan is of the text that it was made for: once that changes it says nothing any more.
+export function bindPlan(plan, editor) {
+  editor.area.addEventListener("input", () => plan.replaceChildren());
+  // What htmx puts there says itself when something is wrong; when nothing comes, this does.
+  for (const name of ["htmx:sendError", "htmx:responseError"])
+    plan.closest("form").addEventListener(name, () => {
+      plan.textContent = "The plan could not be had now. Try again in a moment.";
+    });
+}
