@@ -54,13 +54,13 @@ urlpatterns = [
     path(f"{_PROJECT}/plan", plan_views.PlanView.as_view(), name="plan"),
     path(f"{_PROJECT}/clusters", cluster_views.ClusterListView.as_view(), name="clusters"),
     path(
-        f"{_PROJECT}/clusters/<str:name>/actions/down",
+        f"{_PROJECT}/clusters/<str:cluster_name>/actions/down",
         cluster_views.ClusterDownView.as_view(),
         name="cluster_down",
     ),
     path("clusters", cluster_views.AllClustersView.as_view(), name="all_clusters"),
     path(
-        "clusters/<str:name>/actions/down",
+        "clusters/<str:cluster_name>/actions/down",
         cluster_views.AnyClusterDownView.as_view(),
         name="any_cluster_down",
     ),
