@@ -12,7 +12,7 @@ import pytest
 from django.urls import URLPattern
 
 from jobs.api.urls import urlpatterns
-from jobs.models import Membership
+from jobs.models import Cluster, Membership
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_job, make_member, make_project, make_user
 from tests.integration.api.conftest import Caller, caller_for
@@ -51,6 +51,12 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "secrets"): "member",
     ("put", "secret"): "maintainer",
     ("delete", "secret"): "maintainer",
+    ("post", "plan"): "member",
+    ("get", "clusters"): "viewer",
+    ("post", "cluster_down"): "maintainer",
+    ("get", "all_clusters"): SIGNED_IN,
+    ("post", "any_cluster_down"): SIGNED_IN,
+    ("get", "infra"): SIGNED_IN,
     ("get", "job_schema"): PUBLIC,
     ("get", "openapi"): PUBLIC,
     ("get", "docs"): PUBLIC,
@@ -106,6 +112,7 @@ def test_every_operation_has_its_line_in_the_table():
 
 @pytest.fixture
 def job(project):
+    Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
     return make_job(project, status=JobStatus.SUCCEEDED)
 
 
@@ -118,6 +125,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "digest": "a" * 64,
         "token_id": 1,
         "name": "A",
+        "cluster_name": "mpx",
     }
     path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route_of(name))
     response = caller.send(method.upper(), f"/{path}", {"spec": {"run": "true"}, "value": "x"})
