@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 
 from jobs.models import Cluster, Job, Project
 from jobs.policies.idle import BACKSTOP_MARGIN_MINUTES, IdlePolicy, backstop_minutes
 from jobs.policies.limits import Limit, smaller, walltime_s
-
-_UNCHANGED = object()
 
 
 def duration_limit(project: Project) -> Limit | None:
@@ -38,18 +34,3 @@ def backstop_of(cluster: Cluster) -> int:
         return BACKSTOP_MARGIN_MINUTES
     policy = IdlePolicy.from_dict(cluster.idle_policy)
     return backstop_minutes(policy, idle_limit(cluster.project), cluster.idle_since)
-
-
-def set_limits(
-    project: Project,
-    *,
-    max_duration_s: Any = _UNCHANGED,
-    max_idle_minutes: Any = _UNCHANGED,
-) -> None:
-    """Change a project's limits; None takes one away. They hold at once, also for what runs."""
-    given = {"max_duration_s": max_duration_s, "max_idle_minutes": max_idle_minutes}
-    changes = {name: value for name, value in given.items() if value is not _UNCHANGED}
-    for name, value in changes.items():
-        setattr(project, name, value)
-    if changes:
-        project.save(update_fields=list(changes))

@@ -8,7 +8,7 @@ from enum import Enum
 from django.db.models import QuerySet
 
 from jobs.errors import NotFoundError, PermissionDeniedError
-from jobs.models import ApiToken, Job, Membership, Project, User
+from jobs.models import ApiToken, Cluster, Job, Membership, Project, User
 from jobs.statuses import Role
 
 
@@ -22,7 +22,10 @@ class Verb(Enum):
     CANCEL_ANY_JOB = "cancel others' jobs"
     HOLD_OWN_JOB = "hold and release your own jobs"
     HOLD_ANY_JOB = "hold and release others' jobs"
+    EXTEND_OWN_JOB = "extend your own jobs"
+    EXTEND_ANY_JOB = "extend others' jobs"
     DELETE_JOB = "delete jobs"
+    MANAGE_OWN_CLUSTERS = "manage clusters that your own jobs made"
     MANAGE_CLUSTERS = "manage clusters"
     LIST_SECRETS = "see the names of secrets"
     MANAGE_SECRETS = "set and delete secrets"
@@ -40,7 +43,10 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.CANCEL_ANY_JOB: Role.MAINTAINER,
     Verb.HOLD_OWN_JOB: Role.MEMBER,
     Verb.HOLD_ANY_JOB: Role.MAINTAINER,
+    Verb.EXTEND_OWN_JOB: Role.MEMBER,
+    Verb.EXTEND_ANY_JOB: Role.MAINTAINER,
     Verb.DELETE_JOB: Role.MAINTAINER,
+    Verb.MANAGE_OWN_CLUSTERS: Role.MEMBER,
     Verb.MANAGE_CLUSTERS: Role.MAINTAINER,
     Verb.LIST_SECRETS: Role.MEMBER,
     Verb.MANAGE_SECRETS: Role.MAINTAINER,
@@ -123,6 +129,19 @@ def require_hold(actor: Actor, job: Job) -> None:
     """Pass silently, or raise PermissionDeniedError; releasing takes the same right."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.HOLD_OWN_JOB if own else Verb.HOLD_ANY_JOB, job.project)
+
+
+def require_extend(actor: Actor, job: Job) -> None:
+    """Pass silently, or raise PermissionDeniedError."""
+    own = job.submitted_by_id == actor.user.pk
+    require(actor, Verb.EXTEND_OWN_JOB if own else Verb.EXTEND_ANY_JOB, job.project)
+
+
+def require_cluster(actor: Actor, cluster: Cluster) -> None:
+    """Pass silently, or raise PermissionDeniedError. A cluster is theirs whose job made it."""
+    first = cluster.attempts.select_related("job").order_by("pk").first()
+    own = first is not None and first.job.submitted_by_id == actor.user.pk
+    require(actor, Verb.MANAGE_OWN_CLUSTERS if own else Verb.MANAGE_CLUSTERS, cluster.project)
 
 
 def projects_of(actor: Actor) -> QuerySet[Project]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.actions.kept_clusters import joinable
-from jobs.actions.limits import duration_limit, idle_limit
 from jobs.backends import registry
 from jobs.backends.base import is_keeping
 from jobs.errors import BackendUnavailableError
+from jobs.limits import duration_limit, idle_limit
 from jobs.models import Project
 from jobs.policies.limits import shown_s
 from monarch_client.spec import JobSpec, SpecCode

@@ -12,7 +12,7 @@ from jobs.actions.history import record_action, record_note
 from jobs.errors import ConflictError
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
-from jobs.permissions import Actor, Verb, require
+from jobs.permissions import Actor, require_cluster
 from jobs.statuses import FINAL_STATUSES, ClusterStatus
 from jobs.wakeups import wake_on_commit
 
@@ -23,7 +23,7 @@ def take_down_cluster(actor: Actor, cluster: Cluster) -> Cluster:
 
     ConflictError while a job is on it, or when it is gone.
     """
-    require(actor, Verb.MANAGE_CLUSTERS, cluster.project)
+    require_cluster(actor, cluster)
     row = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
     if row.status == ClusterStatus.GONE:
         raise ConflictError(f"{row.name} is gone already.")

@@ -13,8 +13,8 @@ from django.db.models import F, Prefetch, QuerySet
 
 from jobs import clock
 from jobs.actions.history import record_note
-from jobs.actions.limits import idle_limit
 from jobs.errors import ClusterGoneError, StaleJobError
+from jobs.limits import idle_limit
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Project
 from jobs.policies.idle import IdlePolicy, backstop_minutes
 from jobs.policies.reuse import fingerprint, leaves_healthy

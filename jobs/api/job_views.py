@@ -102,7 +102,7 @@ class JobListView(SpecView):
     def post(self, request: Request, slug: str) -> Response:
         """Submit a job."""
         job = submit_job(
-            self.actor, self.project(), self.source(), idempotency_key=_idempotency_key(request)
+            self.actor, self.project(), self.source(), idempotency_key=idempotency_key(request)
         )
         return self.answer(job.pk, HTTPStatus.CREATED)
 
@@ -200,7 +200,8 @@ class JobRerunView(JobView):
         return self.answer(job.pk, HTTPStatus.CREATED)
 
 
-def _idempotency_key(request: Request) -> str | None:
+def idempotency_key(request: Request) -> str | None:
+    """The header, or None. ValidationError: it is empty, too long or not printable."""
     key = request.headers.get("Idempotency-Key")
     if key is not None and not (0 < len(key) <= MAX_KEY_LENGTH and key.isprintable()):
         message = f"Give 1 to {MAX_KEY_LENGTH} printable characters."

@@ -6,6 +6,7 @@ from django.urls import path, re_path
 
 from jobs.api import (
     cluster_views,
+    extend_views,
     history_views,
     infra_views,
     job_views,
@@ -36,6 +37,7 @@ urlpatterns = [
     path(f"{_JOB}/actions/cancel", job_views.JobCancelView.as_view(), name="cancel"),
     path(f"{_JOB}/actions/hold", job_views.JobHoldView.as_view(), name="hold"),
     path(f"{_JOB}/actions/release", job_views.JobReleaseView.as_view(), name="release"),
+    path(f"{_JOB}/actions/extend", extend_views.JobExtendView.as_view(), name="extend"),
     path(f"{_JOB}/actions/rerun", job_views.JobRerunView.as_view(), name="rerun"),
     path(f"{_JOB}/attempts", history_views.AttemptListView.as_view(), name="attempts"),
     path(f"{_JOB}/events", history_views.EventListView.as_view(), name="events"),
@@ -57,6 +59,11 @@ urlpatterns = [
         f"{_PROJECT}/clusters/<str:cluster_name>/actions/down",
         cluster_views.ClusterDownView.as_view(),
         name="cluster_down",
+    ),
+    path(
+        f"{_PROJECT}/clusters/<str:cluster_name>/actions/extend",
+        extend_views.ClusterExtendView.as_view(),
+        name="cluster_extend",
     ),
     path("clusters", cluster_views.AllClustersView.as_view(), name="all_clusters"),
     path(

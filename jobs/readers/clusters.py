@@ -58,7 +58,7 @@ def cluster_list(actor: Actor, project: Project | None = None) -> list[ClusterRo
     rights = {each.pk: verbs_of(actor, each) for each in projects}
     clusters = _with_jobs(Cluster.objects.existing().filter(project__in=rights))
     rows = [
-        _row(cluster, may_manage=Verb.MANAGE_CLUSTERS in rights[cluster.project_id])
+        _row(cluster, may_manage=_manages(actor, cluster, rights[cluster.project_id]))
         for cluster in clusters.order_by("-pk")
     ]
     if project is None and actor.reaches_beyond_projects:
@@ -84,8 +84,8 @@ def cluster_anywhere(actor: Actor, name: str) -> Cluster | None:
 
 def cluster_row(actor: Actor, cluster: Cluster) -> ClusterRow:
     """One cluster as the list shows it; also one that is gone."""
-    may_manage = Verb.MANAGE_CLUSTERS in verbs_of(actor, cluster.project)
-    return _row(_with_jobs(Cluster.objects.filter(pk=cluster.pk)).get(), may_manage=may_manage)
+    row = _with_jobs(Cluster.objects.filter(pk=cluster.pk)).get()
+    return _row(row, may_manage=_manages(actor, row, verbs_of(actor, cluster.project)))
 
 
 def stray_row(actor: Actor, stray: StrayCluster) -> ClusterRow:
@@ -109,6 +109,13 @@ def _with_jobs(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
         .annotate(paid=Sum("attempts__usd"))
         .prefetch_related(Prefetch("attempts", newest_first))
     )
+
+
+def _manages(actor: Actor, cluster: Cluster, verbs: frozenset[Verb]) -> bool:
+    """The same as `require_cluster` says, of a cluster read through `_with_jobs`."""
+    oldest = list(cluster.attempts.all())[-1:]
+    own = any(attempt.job.submitted_by_id == actor.user.pk for attempt in oldest)
+    return (Verb.MANAGE_OWN_CLUSTERS if own else Verb.MANAGE_CLUSTERS) in verbs
 
 
 def _row(cluster: Cluster, *, may_manage: bool) -> ClusterRow:

@@ -9,10 +9,10 @@ from django.db import transaction
 from jobs import clock
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
-from jobs.actions.limits import backstop_of, idle_limit
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
 from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
+from jobs.limits import backstop_of, idle_limit
 from jobs.models import Cluster
 from jobs.policies.idle import IdlePolicy, Kept, SwitchOff, TakeDown, decide
 from jobs.reconcilers.exclusive import LockSpace, exclusive

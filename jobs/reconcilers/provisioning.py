@@ -10,7 +10,6 @@ from django.db import DatabaseError, transaction
 from jobs import clock
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.actions.hand_secrets import hand_secrets
-from jobs.actions.limits import backstop_of
 from jobs.actions.note_seen import note_seen
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
@@ -29,6 +28,7 @@ from jobs.errors import (
     StillLookingError,
 )
 from jobs.lifecycle import move
+from jobs.limits import backstop_of
 from jobs.logs.handed import masked_errors
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s

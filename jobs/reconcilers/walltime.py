@@ -6,8 +6,8 @@ from django.db.models import Q
 
 from jobs import clock
 from jobs.actions.history import record_note
-from jobs.actions.limits import duration_limit, walltime_of
 from jobs.lifecycle import move
+from jobs.limits import duration_limit, walltime_of
 from jobs.models import Attempt, Job
 from jobs.policies.limits import should_warn, shown_s
 from jobs.statuses import JobStatus, StopReason

@@ -1,9 +1,10 @@
-"""Commands that change jobs: cancel, hold, release, rerun, delete."""
+"""Commands that change jobs: cancel, hold, release, extend, rerun, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TypeVar
 
 import click
@@ -50,6 +51,18 @@ def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> 
     slug = session.project(project)
     for job in _each(job_ids, lambda job_id: session.client.release(slug, job_id)):
         say(f"Job {job.id}: {job.status_label}, not held")
+
+
+@click.command()
+@job_argument
+@click.argument("duration")
+@project_option
+@pass_session
+def extend(session: Session, job_id: int, duration: str, project: str | None) -> None:
+    """Let a job run longer than its max_duration, by DURATION such as 2h or 90m."""
+    job = session.client.extend(session.project(project), job_id, duration)
+    until = "" if job.stops_at is None else f", until {job.stops_at:%Y-%m-%d %H:%M} UTC"
+    say(f"Job {job.id}: may run for {timedelta(seconds=job.max_duration_s or 0)}{until}")
 
 
 @click.command()

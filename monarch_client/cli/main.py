@@ -57,6 +57,7 @@ for command in (
     job_actions.cancel,
     job_actions.hold,
     job_actions.release,
+    job_actions.extend,
     job_actions.rerun,
     job_actions.delete,
     accounts.project,

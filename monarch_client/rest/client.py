@@ -79,7 +79,7 @@ class PortalClient:
 
         Repeated while the portal is away; the key sees to it that this makes one job.
         """
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        headers = {"Idempotency-Key": idempotency_key or _new_key()}
         answer = self.connection.request(
             "POST", f"/projects/{project}/jobs", repeatable=True, **_spec_body(spec, headers)
         )
@@ -110,6 +110,17 @@ class PortalClient:
         """Let a held job take its turn. ConflictError when it has ended."""
         path = _job(project, job_id) + "/actions/release"
         return decode(Job, self.connection.request("POST", path, repeatable=True))
+
+    def extend(self, project: str, job_id: int, duration: str | int) -> Job:
+        """Let a job run longer, by "2h" or seconds. ConflictError where that can't be."""
+        key = "duration" if isinstance(duration, str) else "seconds"
+        path, headers = _job(project, job_id) + "/actions/extend", {"Idempotency-Key": _new_key()}
+        return decode(
+            Job,
+            self.connection.request(
+                "POST", path, repeatable=True, json={key: duration}, headers=headers
+            ),
+        )
 
     def rerun(self, project: str, job_id: int) -> Job:
         """A new job from the same specification."""
@@ -207,6 +218,10 @@ class PortalClient:
         """The JSON Schema of a specification, for editors."""
         schema: dict[str, Any] = self.connection.request("GET", "/schema/job")
         return schema
+
+
+def _new_key() -> str:
+    return uuid.uuid4().hex
 
 
 def _job(project: str, job_id: int) -> str:

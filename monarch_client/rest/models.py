@@ -67,12 +67,15 @@ class Job:
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    max_duration_s: int | None
+    stops_at: datetime | None
     attempt: int | None
     attempt_count: int
     is_final: bool
     can_cancel: bool
     can_hold: bool
     can_release: bool
+    can_extend: bool
     can_rerun: bool
     can_delete: bool
     url: str
