@@ -1,0 +1,146 @@
+"""What an attempt was given is masked in all that it tells, before it is stored."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from jobs.actions.end_attempt import close_attempt
+from jobs.actions.hand_secrets import hand_secrets
+from jobs.actions.history import record_note
+from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.secrets import set_secret
+from jobs.attempt_tokens import attempt_token
+from jobs.errors import SecretsUnavailableError
+from jobs.logs import handed
+from jobs.logs.handed import masked_errors, redaction_of
+from jobs.logs.reading import read_lines
+from jobs.logs.redaction import RedactionCache
+from jobs.models import Attempt, HandedSecrets, JobEvent, LogBlock
+from jobs.seals import new_key
+from jobs.statuses import Role, StopReason
+from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
+from tests.frame_bytes import body, frame, lines
+
+pytestmark = pytest.mark.django_db
+VALUE = "hunter2-hunter2!"
+
+
+@pytest.fixture
+def attempt(db) -> Attempt:
+    """An attempt with two nodes that was given a secret."""
+    project = make_project()
+    set_secret(make_actor(project, Role.MAINTAINER), project, "A", VALUE)
+    job = make_job(project, num_nodes=2, spec=make_spec(num_nodes=2, secrets=["A"]))
+    made = make_attempt(job)
+    hand_secrets(job, made)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch):
+    """No test finds what another has left under the same number."""
+    monkeypatch.setattr(handed, "_cache", RedactionCache())
+
+
+@pytest.fixture
+def post(attempt):
+    token = attempt_token(attempt.job_id, attempt.number)
+    return lambda *frames: ingest_frames(attempt.pk, token, body(*frames))
+
+
+def texts(attempt) -> list[str]:
+    return [line.text for line in read_lines(attempt.pk)]
+
+
+def test_lines_are_stored_without_it(attempt, post):
+    post(frame(1, text=f"key={VALUE}"), frame(2, text="harmless"), frame(3, text=VALUE))
+    assert texts(attempt) == ["key=***", "harmless", "***"]
+
+
+def test_a_value_cut_by_requests_is_masked_for_its_own_rank_and_stream(attempt, post):
+    post(frame(1, text="a " + VALUE[:7], more=True), frame(1, rank=1, text="b " + VALUE[:7]))
+    assert list(HandedSecrets.objects.get().open_ends) == ["0 stdout"]
+    post(frame(2, text="r2-", stream="stderr"), frame(2, rank=1, text=VALUE[7:]))
+    post(frame(3, text=VALUE[7:9], more=True))
+    post(frame(4, text=VALUE[9:] + " end"))
+    assert texts(attempt) == ["a ***", "b hunter2", "r2-", VALUE[7:], "***", "*** end"]
+    assert HandedSecrets.objects.get().open_ends == {}
+
+
+def test_frames_sent_twice_do_not_spoil_where_a_line_was_cut(attempt, post):
+    first = frame(1, text=VALUE[:7], more=True)
+    post(first)
+    post(first, frame(2, text=VALUE[7:]))
+    assert texts(attempt) == ["***", "***"]
+
+
+def test_reports_are_stored_without_it(attempt, post):
+    post(
+        frame(1, "stage", stage="setup", phase="end", ok=False, detail=f"no {VALUE}"),
+        frame(2, "worker", status="LOST", detail=f"{VALUE} said", address=VALUE),
+        frame(
+            3,
+            "end",
+            reason="USER_CODE",
+            message=f"raised {VALUE}",
+            hint=f"see {VALUE[:9]}",
+            evidence=f"line\n{VALUE}\n{VALUE[4:]}",
+        ),
+    )
+    attempt.refresh_from_db()
+    assert (attempt.message, attempt.hint) == ("raised ***", "see ***")
+    assert attempt.stages.get(name="setup").failure == "no ***"
+    worker = attempt.workers.get(rank=0)
+    assert (worker.detail, worker.address) == ("*** said", "***")
+    assert JobEvent.objects.get(verb="evidence").message == "line\n***\n***"
+
+
+def test_what_the_portal_says_itself_is_stored_without_it(attempt):
+    record_note(attempt.job, f"the backend said {VALUE}", attempt)
+    close_attempt(attempt, StopReason.BACKEND, f"could not start with {VALUE}")
+    assert attempt.message == "could not start with ***"
+    assert JobEvent.objects.get().message == "the backend said ***"
+
+
+def test_errors_of_a_backend_tell_nothing_of_it(attempt):
+    with pytest.raises(RuntimeError) as caught, masked_errors(attempt):
+        try:
+            raise ValueError(f"task: {VALUE}")
+        except ValueError as error:
+            raise RuntimeError(f"launch: {error}") from error
+    assert str(caught.value) == "launch: task: ***"
+    assert caught.value.__cause__.args == ("task: ***",)
+
+
+def test_without_the_key_nothing_is_taken_and_with_it_everything(attempt, post, settings):
+    keys, settings.MPORTAL_SECRET_KEYS = settings.MPORTAL_SECRET_KEYS, [new_key()]
+    with pytest.raises(SecretsUnavailableError):
+        post(*lines(1, 3))
+    assert not LogBlock.objects.exists()
+    settings.MPORTAL_SECRET_KEYS = keys
+    assert post(*lines(1, 3)) == {"0": 3}
+
+
+def test_secrets_are_opened_once_for_many_requests(attempt, post, django_assert_num_queries):
+    post(*lines(1, 1))
+    known = redaction_of(attempt)
+    with django_assert_num_queries(0):
+        assert redaction_of(attempt) is known
+
+
+def test_an_attempt_without_secrets_costs_no_query_more(django_assert_num_queries):
+    plain = make_attempt()
+    with django_assert_num_queries(0):
+        assert not redaction_of(plain)
+
+
+def test_a_job_with_secrets_is_taken_in_quickly(attempt, post):
+    frames = lines(1, 5000, text=f"step 3 loss=0.4431 {json.dumps({'rank': 0, 'lr': 3e-4})}")
+    content = body(*frames)
+    token = attempt_token(attempt.job_id, attempt.number)
+    begun = time.process_time()
+    ingest_frames(attempt.pk, token, content)
+    assert time.process_time() - begun < 1.0
