@@ -36,6 +36,8 @@ class FakeIngest:
         self.frames: list[Frame] = []
         self.faults: list[int] = []
         self.refusals: list[str] = []
+        # What an answer says of ending the attempt.
+        self.wish: dict[str, float] | None = None
         self.lost_answers = 0
         self.delay_s = 0.0
         self.refuse: Callable[[Frame], bool] = lambda _frame: False
@@ -109,7 +111,8 @@ class FakeIngest:
             for frame in batch:
                 self._store(frame)
             self._changed.notify_all()
-            return 200, {"acked": {str(rank): seq for rank, seq in self._highest.items()}}
+            answer = {"acked": {str(rank): seq for rank, seq in self._highest.items()}}
+            return 200, answer if self.wish is None else {**answer, "stop": self.wish}
 
     def _store(self, frame: Frame) -> None:
         rank, seq = frame["rank"], frame["seq"]

@@ -95,6 +95,9 @@ class LineReader:
     """Reads one pipe on a thread of its own until every writer has closed it."""
 
     def __init__(self, fd: int, on_pieces: Callable[[list[Piece]], None]) -> None:
+        # How often something came, and whether it is still being passed on.
+        self._heard = 0
+        self._is_busy = False
         self._fd = fd
         self._on_pieces = on_pieces
         self._thread = threading.Thread(target=self._read, daemon=True, name="reader")
@@ -104,6 +107,14 @@ class LineReader:
         """Whether everything has been read by then."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
+
+    def drain(self, idle_s: float, give_up_at: float) -> None:
+        """Wait until everything has been read, or nothing came for `idle_s`, or that moment."""
+        heard = self._heard
+        while not self.wait(idle_s) and time.monotonic() < give_up_at:
+            if heard == self._heard and not self._is_busy:
+                return
+            heard = self._heard
 
     def _read(self) -> None:
         splitter = LineSplitter()
@@ -118,7 +129,10 @@ class LineReader:
             data = os.read(self._fd, _READ_BYTES)
             if not data:
                 break
+            self._is_busy = True
+            self._heard += 1
             self._give(splitter.feed(data))
+            self._is_busy = False
         self._give(splitter.close())
         os.close(self._fd)
 

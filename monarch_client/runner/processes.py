@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     OnPieces = Callable[[str, list[Piece]], None]
     OnExit = Callable[[int], None]
 
+# Without anything to read, and in all.
 _DRAIN_S = 0.3
+_LONGEST_DRAIN_S = 10.0
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.2
 _KILLS = 50
@@ -71,13 +73,13 @@ class Command:
         ]
 
     def drain(self) -> None:
-        """Wait a moment for the output of a program that has ended.
+        """Wait for the output of a program that has ended, while there is some.
 
         A process it left behind may hold the pipe open; its lines are still read as they come.
         """
-        deadline = time.monotonic() + _DRAIN_S
+        give_up_at = time.monotonic() + _LONGEST_DRAIN_S
         for reader in self._readers:
-            reader.wait(max(0.0, deadline - time.monotonic()))
+            reader.drain(_DRAIN_S, give_up_at)
 
     @property
     def evidence(self) -> str:

@@ -7,6 +7,7 @@ Nodes may share a file system and unpack the same archive at once: each file app
 from __future__ import annotations
 
 import contextlib
+import gzip
 import itertools
 import os
 import shutil
@@ -27,7 +28,15 @@ _SUDO_S = 20.0
 _LONGEST_NAME_BYTES = 255
 _LONGEST_PATH_BYTES = 2048
 _FILE, _FOLDER, _LINK = "file", "folder", "link"
-_BROKEN = (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError, RecursionError)
+_BROKEN = (
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
 _numbers = itertools.count()
 
 

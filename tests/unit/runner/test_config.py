@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from monarch_client.runner.config import AttemptConfig, ConfigError, read_config
+from monarch_client.runner.skypilot_node import skypilot_node
 
 MINIMAL: dict[str, Any] = {
     "format": 1,
@@ -38,6 +39,37 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     assert read.timeouts.setup_s == 3600
     assert read.portal_url == "http://127.0.0.1:8000"
     assert not read.is_monarch
+
+
+def test_nodes_that_are_left_out_are_taken_from_where_the_runner_is(tmp_path: Path) -> None:
+    path = tmp_path / "attempt.json"
+    path.write_text(json.dumps({**MINIMAL, "nodes": None, "meshes": {"all": 2}}))
+    read = read_config(path, ("10.0.0.8", "10.0.0.9"))
+    assert (read.ranks, read.address_of(1)) == ((0, 1), "10.0.0.9")
+    with pytest.raises(ConfigError, match="--from-skypilot"):
+        read_config(path)
+    with pytest.raises(ConfigError, match="meshes need 2 nodes, not 1"):
+        read_config(path, ("10.0.0.8",))
+
+
+def test_archives_lie_beside_the_file(tmp_path: Path) -> None:
+    uploads = [{"archive": "uploads/0.tar.gz", "target": "~/x"}]
+    (upload,) = config(tmp_path, uploads=uploads).uploads
+    assert (upload.archive, upload.target) == (tmp_path / "uploads" / "0.tar.gz", "~/x")
+
+
+def test_a_carrier_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    assert config(tmp_path).carrier == "push"
+    with pytest.raises(ConfigError, match="pigeon"):
+        config(tmp_path, carrier="pigeon")
+
+
+@pytest.mark.parametrize("rank", ["", "x", "2", "-1"])
+def test_a_runner_that_skypilot_did_not_start_says_so(rank: str) -> None:
+    environ = {"SKYPILOT_NODE_RANK": rank, "SKYPILOT_NODE_IPS": "10.0.0.8\n10.0.0.9\n"}
+    with pytest.raises(ConfigError, match="SKYPILOT_NODE_RANK"):
+        skypilot_node(environ)
+    assert skypilot_node({**environ, "SKYPILOT_NODE_RANK": "1"}) == (1, ("10.0.0.8", "10.0.0.9"))
 
 
 def test_nodes_are_found_by_rank_whatever_their_order(tmp_path: Path) -> None:

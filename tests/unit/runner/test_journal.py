@@ -143,3 +143,38 @@ def test_a_disk_too_full_to_note_what_is_acknowledged_loses_nothing(
     assert follower.highest == {0: 3}
     recorded(follower, 1)
     assert numbers(follower.peek(1) + follower.peek(10_000)[1:]) == [3, 4]
+
+
+def test_a_journal_that_is_kept_is_read_once_and_stays_on_the_disk(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, segment_bytes=400)
+    recorded(journal, 20)
+    assert not journal.keep()
+    seen: list[int] = []
+    while len(seen) < 12:
+        lines = journal.peek(1)
+        seen += numbers(lines)
+        journal.acknowledge(lines)
+    again = Journal(tmp_path, segment_bytes=400)
+    assert again.last_given(0) == 20
+    assert again.keep()
+    recorded(again, 2)
+    while not again.is_read:
+        lines = again.peek(1000)
+        seen += numbers(lines)
+        again.acknowledge(lines)
+    assert seen == list(range(1, 23))
+    assert numbers(list(read_leftovers(tmp_path))) == list(range(1, 23))
+
+
+def test_of_what_was_read_only_the_last_segments_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "MOST_KEPT_SEGMENTS", 2)
+    journal = Journal(tmp_path, segment_bytes=400)
+    recorded(journal, 40)
+    journal.keep()
+    while not journal.is_read:
+        journal.acknowledge(journal.peek(1000))
+    assert len(list(tmp_path.glob("*.ndjson"))) == 3
+    left = numbers(list(read_leftovers(tmp_path)))
+    assert left == list(range(left[0], 41))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from monarch_client.runner import process_tree
+from monarch_client.runner.lines import Piece
 from monarch_client.runner.processes import Command, exit_code_of, signal_of
 from tests.runner_harness import wait_until
 
@@ -162,3 +163,17 @@ def test_processes_of_a_dead_runner_are_found_by_their_mark(
     process = marked()
     wait_until(lambda: process_tree.marked_processes(tmp_path) == [process.pid])
     assert process_tree.marked_processes(tmp_path / "other") == []
+
+
+def test_lines_that_are_slow_to_store_are_all_there_when_the_end_is_told(tmp_path: Path) -> None:
+    taken: list[str] = []
+
+    def store(_stream: str, pieces: list[Piece]) -> None:
+        for piece in pieces:
+            time.sleep(0.0002)  # a busy machine
+            taken.append(piece.text)
+
+    command = Command(["seq", "8000"], tmp_path, os.environ, store)
+    assert command.process.wait(20) == 0
+    command.drain()
+    assert taken[-1:] == ["8000"]

@@ -143,6 +143,27 @@ def test_a_portal_that_does_not_know_us_is_asked_again(
     assert not pushing.closed.is_set()
 
 
+def test_the_portals_wish_to_stop_is_told_once(tmp_path: Path, ingest: FakeIngest) -> None:
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(1)
+    ingest.wait_for(lambda: sequence(ingest) == [1])
+    ingest.wish = {"grace_s": 7}
+    for count in (2, 3):
+        pushing.lines(1)
+        ingest.wait_for(lambda count=count: len(sequence(ingest)) == count)
+    pushing.finish()
+    assert pushing.stops == [7.0]
+
+
+@pytest.mark.parametrize("wish", [{}, {"grace_s": None}, {"grace_s": "soon"}])
+def test_a_wish_that_makes_no_sense_is_none(tmp_path: Path, ingest: FakeIngest, wish: Any) -> None:
+    ingest.wish = wish
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(1)
+    pushing.finish()
+    assert (pushing.stops, sequence(ingest)) == ([], [1])
+
+
 def test_a_closed_attempt_ends_the_pushing_and_is_told(tmp_path: Path, ingest: FakeIngest) -> None:
     ingest.refusals = ["attempt_closed"]
     pushing = Pushing(tmp_path, ingest)
