@@ -17,6 +17,7 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say
 from monarch_client.errors import RefusedError
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -27,7 +28,7 @@ T = TypeVar("T")
 def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
     """End jobs. Those that wait are cancelled at once, others are stopped."""
     slug = session.project(project)
-    for job in _each(job_ids, lambda job_id: session.client.cancel(slug, job_id)):
+    for job in each_of(job_ids, lambda job_id: session.client.cancel(slug, job_id)):
         say(f"Job {job.id}: {job.status_label}")
 
 
@@ -38,7 +39,7 @@ def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> N
 def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
     """Keep queued jobs from starting until they are released. They keep their place."""
     slug = session.project(project)
-    for job in _each(job_ids, lambda job_id: session.client.hold(slug, job_id)):
+    for job in each_of(job_ids, lambda job_id: session.client.hold(slug, job_id)):
         say(f"Job {job.id}: {job.wait_message}")
 
 
@@ -49,7 +50,7 @@ def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> Non
 def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
     """Let held jobs take their turn."""
     slug = session.project(project)
-    for job in _each(job_ids, lambda job_id: session.client.release(slug, job_id)):
+    for job in each_of(job_ids, lambda job_id: session.client.release(slug, job_id)):
         say(f"Job {job.id}: {job.status_label}, not held")
 
 
@@ -103,16 +104,16 @@ def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, y
         session.client.delete(slug, job_id)
         return job_id
 
-    for job_id in _each(job_ids, remove):
+    for job_id in each_of(job_ids, remove):
         say(f"Job {job_id}: removed")
 
 
-def _each(job_ids: Iterable[int], act: Callable[[int], T]) -> Iterator[T]:
-    """What `act` gives for each job. One that is refused does not keep the others from it."""
+def each_of(items: Iterable[K], act: Callable[[K], T]) -> Iterator[T]:
+    """What `act` gives for each. One that is refused does not keep the others from it."""
     refusals = 0
-    for job_id in job_ids:
+    for item in items:
         with _complaining() as refused:
-            yield act(job_id)
+            yield act(item)
         refusals += len(refused)
     if refusals:
         click.get_current_context().exit(PORTAL_TROUBLE)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from monarch_client.cli.follow import wait
-from monarch_client.cli.output import Output, age, duration, output_options, print_table
+from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
 from monarch_client.rest.models import Attempt, Event, Job, Stage
@@ -119,6 +119,7 @@ def _show_job(job: Job, attempts: list[Attempt]) -> None:
         "What to do": job.hint,
         "Exit code": "" if job.exit_code is None else str(job.exit_code),
         "Nodes": f"{job.num_nodes} on {job.backend}",
+        "Cost": dollars(job.usd),
         "Submitted": f"{age(job.created_at)} ago by {job.submitted_by}",
         "Rerun of": str(job.rerun_of or ""),
         "Page": job.url,
@@ -133,6 +134,9 @@ def _show_job(job: Job, attempts: list[Attempt]) -> None:
 def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
     why = "" if attempt.message in said_of_the_job else one_line(attempt.message)
     say(f"\nAttempt {attempt.number}  {attempt.stop_reason}  {why}".rstrip())
+    machines = (attempt.infra, attempt.resources, dollars(attempt.usd))
+    if any(machines):
+        say("  " + ", ".join(each for each in machines if each))
     for stage in attempt.stages:
         took = "" if stage.duration_s is None else duration(stage.duration_s)
         said = one_line(_said_of(stage, known=(*said_of_the_job, attempt.message)))
@@ -144,6 +148,9 @@ def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
             for w in attempt.workers
         ]
         print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
+        for worker in attempt.workers:
+            if worker.ssh:
+                say(f"  rank {worker.rank}: {worker.ssh}")
 
 
 def _said_of(stage: Stage, known: tuple[str, ...]) -> str:

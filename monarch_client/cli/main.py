@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from monarch_client.cli import accounts, job_actions, jobs, logs, secrets, submit
+from monarch_client.cli import accounts, job_actions, jobs, logs, machines, secrets, submit
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
@@ -60,6 +60,9 @@ for command in (
     job_actions.extend,
     job_actions.rerun,
     job_actions.delete,
+    machines.plan,
+    machines.clusters,
+    machines.infra,
     accounts.project,
     accounts.token,
     secrets.secret,

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import click
@@ -31,6 +32,7 @@ STATUS_COLOURS = {
     "CANCELLED": "bright_black",
 }
 _TENTHS_BELOW_S = 10
+_CENT = Decimal("0.01")
 _UNITS = ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"))
 
 
@@ -117,6 +119,16 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
     if moment is None:
         return ""
     return duration((now or datetime.now(timezone.utc)) - moment)
+
+
+def dollars(amount: str | None) -> str:
+    """An amount for people: $1,234.50, $0.0042, $0; empty where nobody knows."""
+    if amount is None:
+        return ""
+    usd = Decimal(amount)
+    if not usd:
+        return "$0"
+    return f"${usd:,.2f}" if usd >= _CENT else f"${usd:.4f}"
 
 
 def duration(span: timedelta | float) -> str:

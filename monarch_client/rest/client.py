@@ -12,8 +12,10 @@ from urllib.parse import quote
 import httpx
 
 from monarch_client.errors import MissingError
+from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.models import (
     Attempt,
     Event,
@@ -33,7 +35,7 @@ UPLOAD_TIMEOUT_S = 600.0
 ARCHIVE_TYPE = "application/gzip"
 
 
-class PortalClient:
+class PortalClient(MachineCalls):
     """One user of one portal. `options` are those of `Connection`."""
 
     def __init__(self, url: str, token: str, **options: Any) -> None:
@@ -81,14 +83,14 @@ class PortalClient:
         """
         headers = {"Idempotency-Key": idempotency_key or _new_key()}
         answer = self.connection.request(
-            "POST", f"/projects/{project}/jobs", repeatable=True, **_spec_body(spec, headers)
+            "POST", f"/projects/{project}/jobs", repeatable=True, **spec_body(spec, headers)
         )
         return decode(Job, answer)
 
     def validate(self, project: str, spec: str | Mapping[str, Any]) -> Validation:
         """What the portal would say to this specification; nothing is stored."""
         answer = self.connection.request(
-            "POST", f"/projects/{project}/jobs/validate", repeatable=True, **_spec_body(spec)
+            "POST", f"/projects/{project}/jobs/validate", repeatable=True, **spec_body(spec)
         )
         return decode(Validation, answer)
 
@@ -235,15 +237,6 @@ def _secret(project: str, name: str) -> str:
 def given(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that have a value."""
     return {key: value for key, value in params.items() if value not in (None, "")}
-
-
-def _spec_body(
-    spec: str | Mapping[str, Any], headers: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    if isinstance(spec, str):
-        own = {"Content-Type": "application/yaml", **(headers or {})}
-        return {"content": spec.encode(), "headers": own}
-    return {"json": {"spec": dict(spec)}, "headers": dict(headers or {})}
 
 
 def _from_start(file: IO[bytes]) -> IO[bytes]:

@@ -50,6 +50,8 @@ def _value(hint: Any, value: Any) -> Any:
         return None
     if get_origin(hint) is list and is_dataclass(item := get_args(hint)[0]):
         return [decode(item, row) for row in value]  # type: ignore[arg-type]
+    if single := [each for each in get_args(hint) if is_dataclass(each)]:
+        return decode(single[0], value)  # type: ignore[arg-type]
     if hint is datetime or datetime in get_args(hint):
         # Python 3.10 does not read the Z.
         return datetime.fromisoformat(value.replace("Z", "+00:00"))

@@ -11,10 +11,12 @@ import httpx
 import pytest
 
 from jobs import errors as portal_errors
-from jobs.api import serializers
+from jobs.api import cluster_serializers, serializers
 from jobs.api.errors import problem_of
 from jobs.api.log_views import LogLineSerializer
 from jobs.api.secret_views import SecretSerializer
+from jobs.readers.clusters import ClusterRow
+from jobs.readers.infra import GpuRow, InfraView
 from jobs.readers.job_history import EventView
 from jobs.readers.job_log import JobLogLine
 from jobs.readers.job_page import AttemptView, StageView, WorkerView
@@ -23,7 +25,7 @@ from jobs.readers.project_list import ProjectView
 from jobs.readers.secret_list import SecretView
 from jobs.readers.token_list import TokenView
 from monarch_client import errors as client_errors
-from monarch_client.rest import models
+from monarch_client.rest import machine_models, models
 from monarch_client.rest.refusals import refusal
 
 # What the client reads and what the portal writes it with.
@@ -40,6 +42,12 @@ ANSWERS = {
     models.Upload: serializers.UploadSerializer,
     models.Validation: serializers.ValidationSerializer,
     models.LogLine: LogLineSerializer,
+    machine_models.Cluster: cluster_serializers.ClusterSerializer,
+    machine_models.Candidate: cluster_serializers.CandidateSerializer,
+    machine_models.Plan: cluster_serializers.PlanSerializer,
+    machine_models.Cloud: cluster_serializers.CloudSerializer,
+    machine_models.Gpu: cluster_serializers.GpuSerializer,
+    machine_models.Infra: cluster_serializers.InfraSerializer,
     client_errors.SpecError: serializers.SpecErrorSerializer,
 }
 # Written by the portal, of no use to the client.
@@ -62,6 +70,9 @@ VIEWS = {
     SecretView: (SecretSerializer, set()),
     TokenView: (serializers.TokenSerializer, set()),
     JobLogLine: (LogLineSerializer, set()),
+    ClusterRow: (cluster_serializers.ClusterSerializer, set()),
+    GpuRow: (cluster_serializers.GpuSerializer, set()),
+    InfraView: (cluster_serializers.InfraSerializer, set()),
 }
 # Codes of what never reaches the portal, or never came from one.
 OF_THE_CLIENT_ALONE = {
@@ -89,7 +100,8 @@ def name_of(value: Any) -> str:
 
 
 def test_no_answer_of_the_client_is_left_out_here():
-    kinds = {kind for kind in vars(models).values() if is_dataclass(kind)}
+    named = [*vars(models).values(), *vars(machine_models).values()]
+    kinds = {kind for kind in named if is_dataclass(kind)}
     assert kinds | {client_errors.SpecError} == {*ANSWERS, models.Page}
 
 

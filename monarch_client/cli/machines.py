@@ -1,0 +1,177 @@
+"""Commands about machines: clusters that exist, plans of jobs, places where jobs can run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
+from monarch_client.cli.folders import Sender
+from monarch_client.cli.job_actions import each_of
+from monarch_client.cli.jobs import project_option
+from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.submit import SPEC_FILE
+from monarch_client.cli.terminal import complain, one_line, say, tell
+from monarch_client.errors import InvalidSpecErrors
+from monarch_client.rest.machine_models import Cluster, Infra, Plan
+from monarch_client.spec import JobSpec
+
+
+def _status(cluster: Cluster) -> str:
+    if cluster.idle_since is not None:
+        return f"{cluster.status}, idle {age(cluster.idle_since)}"
+    return cluster.status
+
+
+def _whose(cluster: Cluster) -> str:
+    if cluster.kind == "row":
+        job = f" (job {cluster.job})" if cluster.job else ""
+        return f"{cluster.project}{job}"
+    return "nobody's" if cluster.kind == "own" else cluster.owner or "a stranger's"
+
+
+COLUMNS = {
+    "NAME": lambda cluster: cluster.name,
+    "WHOSE": _whose,
+    "STATUS": _status,
+    "WHERE": lambda cluster: cluster.infra or cluster.backend,
+    "NODES": lambda cluster: str(cluster.num_nodes),
+    "SINCE": lambda cluster: f"{age(cluster.since)} ago",
+    "AN HOUR": lambda cluster: dollars(cluster.usd_per_hour),
+    "SO FAR": lambda cluster: dollars(cluster.usd),
+}
+PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HOUR"]
+
+
+@click.group(invoke_without_command=True)
+@project_option
+@click.option(
+    "--all",
+    "-a",
+    "is_all",
+    is_flag=True,
+    help="Of all one's projects; for administrators also what belongs to none.",
+)
+@output_options
+@pass_session
+@click.pass_context
+def clusters(
+    context: click.Context,
+    session: Session,
+    *,
+    project: str | None,
+    is_all: bool,
+    output: Output,
+) -> None:
+    """List clusters that exist: whose, since when, at what cost."""
+    if context.invoked_subcommand is None:
+        slug = None if is_all else session.project(project)
+        output.rows(session.client.clusters(slug), COLUMNS, key="name")
+
+
+@clusters.command("down")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@pass_session
+def clusters_down(session: Session, *, names: tuple[str, ...], yes: bool) -> None:
+    """Take clusters down on which no job is.
+
+    Administrators may name one that belongs to no project, if it bears this portal's name.
+    """
+    if not yes:
+        question = f"Take {', '.join(names)} down, with what lies on their disks?"
+        click.confirm(question, abort=True, err=True)
+    for cluster in each_of(names, session.client.take_down):
+        say(f"{cluster.name}: goes down")
+
+
+@click.command()
+@click.argument("file", type=SPEC_FILE)
+@project_option
+@output_options
+@pass_session
+@click.pass_context
+def plan(
+    context: click.Context, session: Session, *, file: str, project: str | None, output: Output
+) -> None:
+    """Show where a job could run and for how much. Nothing is stored or started.
+
+    A folder that the job names is sent before, as by `mportal submit`.
+    """
+    with click.open_file(file, encoding="utf-8", errors="replace") as source:
+        text = source.read()
+    base = Path.cwd() if file == "-" else Path(file).parent
+    try:
+        made = _plan(session, text, base, project)
+    except InvalidSpecErrors as error:
+        for each in error.errors:
+            tell(excerpt(text, each, file))
+        context.exit(BAD_REQUEST)
+    output.one(made, lambda: _show_plan(made), key="usd_per_hour")
+    if made.problem:
+        context.exit(PORTAL_TROUBLE)
+
+
+@click.command()
+@output_options
+@pass_session
+def infra(session: Session, *, output: Output) -> None:
+    """Show where jobs can run: clouds, why some can't be used, and GPUs that are free."""
+    places = session.client.infra()
+    if output.form == "table" and not output.quiet:
+        for place in places:
+            _show_place(place)
+    else:
+        output.rows(places, {}, key="backend")
+
+
+def _plan(session: Session, text: str, base: Path, project: str | None) -> Plan:
+    spec = JobSpec.parse(text, admin=True)
+    slug = project or spec.portal.project or session.project(None)
+    text = Sender(session.client, slug, base).send_all(text, spec)
+    return session.client.plan(slug, text)
+
+
+def _show_plan(made: Plan) -> None:
+    if made.candidates:
+        print_table(
+            PLAN_HEADERS,
+            [
+                [
+                    "->" if row.is_chosen else "",
+                    row.infra,
+                    row.instance_type,
+                    row.cpus,
+                    row.memory,
+                    row.accelerators,
+                    "spot" if row.use_spot else "",
+                    dollars(row.usd_per_hour),
+                ]
+                for row in made.candidates
+            ],
+        )
+    if made.usd is not None and made.max_duration_s is not None:
+        say(f"At most {dollars(made.usd)}, for {duration(made.max_duration_s)}.")
+    for reason in made.reasons:
+        tell(one_line(reason))
+    if made.problem:
+        complain(made.problem)
+
+
+def _show_place(place: Infra) -> None:
+    nodes = "" if place.num_nodes is None else f"  {place.num_nodes} nodes, $0"
+    say(f"{place.backend}{nodes}")
+    for cloud in place.clouds:
+        said = "enabled" if cloud.is_enabled else one_line(cloud.reason) or "not enabled"
+        say(f"  {cloud.name:<14}{said}")
+    for gpu in place.gpus:
+        free = f"{gpu.free} of {gpu.total} free on {gpu.nodes} nodes"
+        say(f"  {gpu.infra:<14}{gpu.gpu}: {free}")
+    for problem in (place.cloud_problem, place.gpu_problem):
+        if problem:
+            complain(f"{place.backend}: {problem}")
+    if place.is_asking and not place.asked_at:
+        tell(f"{place.backend} has not answered yet.")

@@ -1,0 +1,16 @@
+"""What requests carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def spec_body(
+    spec: str | Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A specification as a request's options: YAML text as it is, an object inside JSON."""
+    if isinstance(spec, str):
+        own = {"Content-Type": "application/yaml", **(headers or {})}
+        return {"content": spec.encode(), "headers": own}
+    return {"json": {"spec": dict(spec)}, "headers": dict(headers or {})}

@@ -1,0 +1,191 @@
+"""`mportal clusters`, `plan` and `infra`: what exists, what a job would cost, where it can run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from monarch_client.cli.output import dollars
+from tests.unit.rest.fake_portal import MOMENT, ok, page, problem
+
+PLAN = "POST /projects/rl/plan"
+SPEC = "name: big\nrun: ./train\n"
+
+
+def cluster_json(**fields: Any) -> dict[str, Any]:
+    cluster = {
+        "name": "mpx-warm",
+        "kind": "row",
+        "project": "rl",
+        "backend": "skypilot",
+        "status": "UP",
+        "status_label": "Up",
+        "note": "",
+        "job": 42,
+        "job_name": "hello",
+        "is_busy": False,
+        "infra": "slurm/main",
+        "resources": "2x(H100:8)",
+        "num_nodes": 2,
+        "since": MOMENT,
+        "idle_since": MOMENT,
+        "usd_per_hour": "2.500000",
+        "usd": "1.750000",
+        "idle_usd": "0.250000",
+        "owner": "",
+        "can_down": True,
+    }
+    return {**cluster, **fields}
+
+
+def candidate_json(**fields: Any) -> dict[str, Any]:
+    candidate = {
+        "infra": "aws/us-east-1",
+        "instance_type": "p5.48xlarge",
+        "cpus": "192",
+        "memory": "2048",
+        "accelerators": "H100:8",
+        "use_spot": False,
+        "usd_per_hour": "98.320000",
+        "is_chosen": True,
+    }
+    return {**candidate, **fields}
+
+
+def plan_json(**fields: Any) -> dict[str, Any]:
+    chosen = candidate_json()
+    plan = {
+        "backend": "skypilot",
+        "candidates": [chosen, candidate_json(infra="gcp", is_chosen=False, use_spot=True)],
+        "chosen": chosen,
+        "reasons": ["Azure is not enabled."],
+        "problem": "",
+        "is_pending": False,
+        "max_duration_s": 36000,
+        "usd_per_hour": "98.320000",
+        "usd": "983.200000",
+    }
+    return {**plan, **fields}
+
+
+NO_PLAN = {"candidates": [], "chosen": None, "usd": None, "usd_per_hour": None, "reasons": []}
+
+
+@pytest.fixture
+def job_file(tmp_path) -> str:
+    path = tmp_path / "job.yaml"
+    path.write_text(SPEC)
+    return str(path)
+
+
+def test_clusters_say_whose_since_when_and_at_what_cost(mportal, portal):
+    portal.on("GET /projects/rl/clusters", page([cluster_json()]))
+    text = mportal("clusters").stdout
+    for words in ("mpx-warm", "rl (job 42)", "UP, idle", "slurm/main", "$2.50", "$1.75"):
+        assert words in text, words
+
+
+def test_all_clusters_tell_whose_they_are(mportal, portal):
+    stray = {"project": "", "job": None, "idle_since": None, "usd": None}
+    own = cluster_json(name="mpx-lost", kind="own", **stray)
+    foreign = cluster_json(name="theirs", kind="foreign", owner="eve", **stray)
+    portal.on("GET /clusters", page([cluster_json(), own, foreign]))
+    text = mportal("clusters", "--all").stdout
+    for words in ("nobody's", "eve", "rl (job 42)"):
+        assert words in text, words
+    assert mportal("clusters", "--all", "-q").stdout == "mpx-warm\nmpx-lost\ntheirs\n"
+
+
+def test_one_cluster_that_is_refused_does_not_keep_the_others(mportal, portal):
+    portal.on("POST /clusters/a/actions/down", problem(409, "conflict", "Job 7 is on a."))
+    portal.on("POST /clusters/b/actions/down", ok(cluster_json(name="b"), 202))
+    result = mportal("clusters", "down", "-y", "a", "b")
+    assert result.exit_code == 125
+    assert "Job 7 is on a." in result.stderr
+    assert result.stdout == "b: goes down\n"
+
+
+def test_taking_down_asks_first(mportal, portal):
+    result = mportal("clusters", "down", "a", input="n\n")
+    assert result.exit_code == 1
+    assert portal.requests == []
+
+
+def test_a_plan_shows_the_choice_and_its_price(mportal, portal, job_file):
+    portal.on(PLAN, ok(plan_json()))
+    result = mportal("plan", job_file)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[1].startswith("->") and "aws/us-east-1" in lines[1] and "$98.32" in lines[1]
+    assert "spot" in lines[2]
+    assert "At most $983.20, for 10 h." in result.stdout
+    assert "Azure is not enabled." in result.stderr
+    [request] = portal.seen(PLAN)
+    assert request.content.decode() == SPEC
+    assert json.loads(mportal("plan", job_file, "-o", "json").stdout)["usd"] == "983.200000"
+
+
+def test_a_plan_that_is_being_made_is_waited_for(mportal, portal, job_file):
+    pending = ok(plan_json(is_pending=True, problem="Asked.", **NO_PLAN))
+    portal.on(PLAN, pending, pending, ok(plan_json()))
+    assert mportal("plan", job_file).exit_code == 0
+    assert len(portal.seen(PLAN)) == 3
+    assert portal.pauses == [1.0, 1.0]
+
+
+def test_a_plan_that_cannot_be_had_says_why(mportal, portal, job_file):
+    portal.on(PLAN, ok(plan_json(problem="No launchable resource found.", **NO_PLAN)))
+    result = mportal("plan", job_file)
+    assert result.exit_code == 125
+    assert "No launchable resource found." in result.stderr
+
+
+def test_a_plan_of_something_wrong_shows_the_line(mportal, portal, tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text("num_node: 2\nrun: x\n")
+    result = mportal("plan", str(path))
+    assert result.exit_code == 2
+    assert "num_node" in result.stderr
+    assert portal.requests == []
+
+
+def place_json(**fields: Any) -> dict[str, Any]:
+    place = {
+        "backend": "skypilot",
+        "num_nodes": None,
+        "clouds": [
+            {"name": "Slurm", "is_enabled": True, "reason": ""},
+            {"name": "AWS", "is_enabled": False, "reason": "No credentials."},
+        ],
+        "cloud_problem": "",
+        "gpus": [{"infra": "slurm/main", "gpu": "H100", "nodes": 3, "total": 24, "free": 5}],
+        "gpu_problem": "",
+        "asked_at": MOMENT,
+        "is_asking": False,
+    }
+    return {**place, **fields}
+
+
+def test_infra_shows_clouds_reasons_and_free_gpus(mportal, portal):
+    waiting = place_json(asked_at=None, is_asking=True, clouds=[], gpus=[])
+    portal.on("GET /infra", page([waiting]), page([place_json()]))
+    text = mportal("infra").stdout
+    for words in ("Slurm         enabled", "No credentials.", "H100: 5 of 24 free on 3 nodes"):
+        assert words in text, words
+    assert mportal("infra", "-q").stdout == "skypilot\n"
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (None, ""),
+        ("0.000000", "$0"),
+        ("0.004200", "$0.0042"),
+        ("2.500000", "$2.50"),
+        ("1234.5", "$1,234.50"),
+    ],
+)
+def test_amounts_are_told_as_people_write_them(amount, shown):
+    assert dollars(amount) == shown
