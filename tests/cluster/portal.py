@@ -35,7 +35,7 @@ class PortalOnRig(PortalProcess):
     def submit(self, **spec: Any) -> int:
         """Submit a job on the rig; its number."""
         with self.client() as client:
-            answer = client.post(JOBS, json=spec)
+            answer = client.post(JOBS, json={"spec": spec})
         assert answer.status_code == 201, answer.text
         return int(answer.json()["id"])
 
@@ -67,14 +67,17 @@ class PortalOnRig(PortalProcess):
         begin = time.monotonic()
         while not is_so(job := self.job(number)):
             waited = time.monotonic() - begin
-            story = f"{job['status']} after {waited:.0f} s: {job}\n{self.log(number)}\n{self.logs()}"
+            story = (
+                f"{job['status']} after {waited:.0f} s: {job}\n{self.log(number)}\n{self.logs()}"
+            )
             assert waited < timeout_s, story
             assert job["status"] not in FINAL, story
             time.sleep(0.3)
         return job
 
     def _has_skypilot(self) -> bool:
-        return self.status().get("skypilot") == "answers"
+        notes = {row["name"]: row["note"] for row in self.status()["processes"]}
+        return notes.get("skypilot") == "ready"
 
 
 @contextmanager
