@@ -13,6 +13,7 @@ import httpx
 
 from tests.faults.model.parts import VITAL, Parts
 from tests.faults.model.remains import remains
+from tests.faults.model.report import report
 from tests.portal_process import PortalProcess
 from tests.waiting import eventually
 
@@ -64,6 +65,7 @@ class Driver(Protocol):
     def clean(self) -> bool: ...
     def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool: ...
     def remains(self) -> list[str]: ...
+    def report(self) -> str: ...
 
 
 class PortalDriver:
@@ -150,6 +152,11 @@ class PortalDriver:
     def remains(self) -> list[str]:
         """What jobs have left on this machine."""
         return remains(self._portal.home.path / "local")
+
+    def report(self) -> str:
+        """What the portal is at, for whoever has to understand a failure."""
+        self._parts.thaw()
+        return report(self._portal)
 
     def _strike(self, how: str, part: str) -> None:
         if how == "freeze":

@@ -151,5 +151,6 @@ class LifeCycle(RuleBasedStateMachine):
             path = save(self.script, steps, str(error), self.results)
             if script not in self.shown:
                 error.add_note(f"Replay it: python -m tests.faults.model.replay {path}")
+                error.add_note(self.driver.report())
                 self.shown[script] = error
             raise

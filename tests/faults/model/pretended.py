@@ -114,6 +114,9 @@ class PretendedPortal:
     def remains(self) -> list[str]:
         return []
 
+    def report(self) -> str:
+        return "nothing but what the model says"
+
     def job(self, job_id: int) -> Pretended | None:
         """The job of that id, unless it is deleted."""
         return next((job for job in self._present() if job.id == job_id), None)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.faults.model.driver import Driver, PortalDriver, ViolationError
 from tests.faults.model.programs import NODES
+from tests.faults.model.report import report
 from tests.faults.model.steps import Step, load
 from tests.faults.model.walk import Walk
 from tests.portal_process import PortalProcess
@@ -40,7 +41,7 @@ def main(script: Path, times: int) -> int:
                 driver.clean()
                 replay(load(script), driver, _say)
     except ViolationError as violation:
-        _say(f"FOUND: {violation}")
+        _say(f"FOUND: {violation}\n{report(portal)}")
         return 1
     finally:
         portal.close()

@@ -16,9 +16,12 @@ from jobs.statuses import JobStatus
 from tests.faults.model import model
 from tests.faults.model.driver import Driver, PortalDriver, Reply, ViolationError
 from tests.faults.model.machine import LifeCycle
+from tests.faults.model.parts import BREAKABLE
 from tests.faults.model.pretended import PretendedPortal
 from tests.faults.model.replay import portal_for_models, replay
+from tests.faults.model.report import report
 from tests.faults.model.steps import Step, load
+from tests.waiting import eventually
 
 say = logging.getLogger(__name__).info
 
@@ -124,6 +127,24 @@ def test_a_script_shows_on_a_real_portal_what_it_showed_when_it_was_found(tmp_pa
         with closing(PortalDriver(portal)) as driver:
             assert driver.clean()
             replay(steps, driver, say)
+    finally:
+        portal.close()
+
+
+def test_a_failure_tells_what_every_part_of_its_portal_is_at():
+    portal = portal_for_models()
+    try:
+        portal.start()
+        with closing(PortalDriver(portal)) as driver:
+            driver.harm("freeze", "redis", "now")
+            assert eventually(lambda: "messages wait, 0 in hand, 1 takers" in driver.report())
+            said = driver.report()
+            assert all(f"'{part}': " in said and f"== {part}.log" in said for part in BREAKABLE)
+            assert "SELECT" in said
+        portal.stop()
+        said = report(portal)
+        assert "redis: ConnectionError" in said
+        assert "postgres: OperationalError" in said
     finally:
         portal.close()
 
