@@ -13,11 +13,14 @@ from fastapi import HTTPException
 from sky import exceptions, global_user_state, optimizer
 from sky.utils import resources_utils
 
-from monarch_client.skypilot.translate import without_colour
+from monarch_client.skypilot.translate import without_colour, without_commands
 from monarch_client.version import __version__
 
 # The optimizer reads catalogues that it loads on first use; one at a time keeps its memory small.
 _one_at_a_time = threading.Lock()
+# What multiplying prices adds beyond is no money.
+DIGITS = 9
+MOST_CANDIDATES = 200
 NO_ROOM = (exceptions.ResourcesUnavailableError, exceptions.NoCloudAccessError)
 
 
@@ -25,7 +28,7 @@ def plan(body: dict[str, Any]) -> dict[str, Any]:
     """{candidates, reasons} for `{"task": <task YAML as a mapping>}`; 400 for what is no task.
 
     Prices are dollars an hour for all nodes. The candidates are sorted by price, the chosen one
-    first; without any, `reasons` says why.
+    first; `reasons` says why not others.
     """
     try:
         task = sky.Task.from_yaml_config(body["task"])
@@ -51,7 +54,7 @@ def rates() -> dict[str, float]:
         handle = record["handle"]
         if handle is not None and getattr(handle, "launched_resources", None) is not None:
             hourly = handle.launched_resources.get_cost(3600)
-            known[record["cluster_hash"]] = hourly * handle.launched_nodes
+            known[record["cluster_hash"]] = round(hourly * handle.launched_nodes, DIGITS)
     return known
 
 
@@ -82,12 +85,19 @@ def _planned(task: Any) -> dict[str, Any]:
     except Exception as error:
         detail = {"type": type(error).__name__, "message": without_colour(str(error))}
         raise HTTPException(status_code=400, detail=detail) from error
-    rows, more = _candidates(task, chosen)
-    return {"candidates": rows, "reasons": [without_colour(one) for one in [*reasons, *more]]}
+    placed, more = _placed(task)
+    rows = [_row(one, task.num_nodes) for one in placed]
+    best = _row(chosen, task.num_nodes) if chosen is not None else None
+    # Wishes may overlap: the same machine in the same place is one candidate.
+    unique = [row for at, row in enumerate(rows) if row not in rows[:at] and row != best]
+    unique.sort(key=lambda row: (row["usd_per_hour"], row["infra"]))
+    rows = [row | {"chosen": row is best} for row in ([best] if best else []) + unique]
+    told = dict.fromkeys(without_commands(one) for one in [*reasons, *more])
+    return {"candidates": rows[:MOST_CANDIDATES], "reasons": list(told)}
 
 
-def _candidates(task: Any, chosen: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """Every feasible kind of machine, in its cheapest region, and why others are not."""
+def _placed(task: Any) -> tuple[list[Any], list[str]]:
+    """Every machine that would do, in every place that has it; and why others would not."""
     try:
         launchable, by_cloud, alike, hints = optimizer._fill_in_launchable_resources(
             task, None, quiet=True
@@ -95,37 +105,21 @@ def _candidates(task: Any, chosen: Any) -> tuple[list[dict[str, Any]], list[str]
     except NO_ROOM:
         return [], []
     reasons = [str(hint) for each in hints.values() for hint in each]
-    reasons += [f"Nothing fits {asked}." for asked, fitting in launchable.items() if not fitting]
-    if alike and not any(launchable.values()):
-        reasons.append(f"Did you mean: {', '.join(map(str, alike))}?")
-    rows = []
-    for resources in (one for feasible in by_cloud.values() for one in feasible):
-        if chosen is not None and _includes(resources, chosen):
-            rows.append(_row(chosen, task.num_nodes, chosen=True))
-            chosen = None
-        else:
-            rows.append(_row(_in_cheapest_region(resources), task.num_nodes, chosen=False))
-    rows.sort(key=lambda row: (not row["chosen"], row["usd_per_hour"]))
-    return rows, list(dict.fromkeys(reasons))
-
-
-def _includes(resources: Any, chosen: Any) -> bool:
-    """Whether `chosen` is this candidate, placed in a region."""
-    return (
-        resources.cloud.is_same_cloud(chosen.cloud)
-        and resources.instance_type == chosen.instance_type
-        and resources.use_spot == chosen.use_spot
-        and resources.region in {None, chosen.region}
-        and resources.zone in {None, chosen.zone}
+    if any(launchable.values()):
+        # Of several wishes only some are granted.
+        reasons += [f"Nothing fits {wish}." for wish, fitting in launchable.items() if not fitting]
+    elif alike:
+        reasons.append(f"Did you mean {' or '.join(map(str, alike))}?")
+    feasible = (one for each in by_cloud.values() for one in each)
+    everywhere = (
+        placed
+        for one in feasible
+        for placed in resources_utils.make_launchables_for_valid_region_zones(one)
     )
+    return list(everywhere), reasons
 
 
-def _in_cheapest_region(resources: Any) -> Any:
-    placed = resources_utils.make_launchables_for_valid_region_zones(resources)
-    return min(placed, key=lambda one: one.get_cost(3600)) if placed else resources
-
-
-def _row(resources: Any, nodes: int, *, chosen: bool) -> dict[str, Any]:
+def _row(resources: Any, nodes: int) -> dict[str, Any]:
     cpus, memory = resources.cloud.get_vcpus_mem_from_instance_type(resources.instance_type)
     return {
         "infra": resources.infra.to_str(),
@@ -134,6 +128,5 @@ def _row(resources: Any, nodes: int, *, chosen: bool) -> dict[str, Any]:
         "memory": memory,
         "accelerators": dict(resources.accelerators or {}),
         "use_spot": bool(resources.use_spot),
-        "usd_per_hour": resources.get_cost(3600) * nodes,
-        "chosen": chosen,
+        "usd_per_hour": round(resources.get_cost(3600) * nodes, DIGITS),
     }

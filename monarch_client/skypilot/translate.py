@@ -9,6 +9,7 @@ from typing import Any
 from monarch_client.skypilot.errors import SkyPilotError
 
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
+ADVICE = re.compile(r"(\n|(?<=\.) )(To fix:|To enable access,|Run: sky ).*", re.DOTALL)
 LONGEST_MESSAGE = 8000
 AWAY = "SkyPilot's server does not answer."
 
@@ -71,6 +72,11 @@ KIND_OF_WORDS = (
 def without_colour(text: str) -> str:
     """`text` without ANSI sequences, as people may see it."""
     return COLOUR.sub("", text).strip()
+
+
+def without_commands(text: str) -> str:
+    """A reason without what SkyPilot advises to type, which a portal's user can't."""
+    return ADVICE.sub("", without_colour(text)).strip()
 
 
 def error_of(error: BaseException) -> SkyPilotError:

@@ -17,6 +17,7 @@ PLACES_OF_CREDENTIALS = (
     ".cloudflare",
     ".config/doctl",
     ".config/gcloud",
+    ".config/mithril",
     ".config/vastai",
     ".coreweave",
     ".cudo",
@@ -24,7 +25,6 @@ PLACES_OF_CREDENTIALS = (
     ".hyperbolic",
     ".ibm",
     ".lambda_cloud",
-    ".mithril",
     ".nebius",
     ".oci",
     ".paperspace",
@@ -35,6 +35,7 @@ PLACES_OF_CREDENTIALS = (
     ".shadeform",
     ".verda",
     ".vsphere",
+    ".yotta",
 )
 
 

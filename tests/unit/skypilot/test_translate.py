@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from monarch_client.skypilot.errors import KINDS, SkyPilotError
-from monarch_client.skypilot.translate import KIND_OF_CLASS, error_of, without_colour
+from monarch_client.skypilot.translate import (
+    KIND_OF_CLASS,
+    error_of,
+    without_colour,
+    without_commands,
+)
 
 
 def raised(
@@ -101,3 +106,22 @@ def test_a_kind_that_nobody_knows_is_other() -> None:
 )
 def test_colours_and_cursor_words_are_taken_out(text: str) -> None:
     assert without_colour(text) == "✓ fine"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "Nothing satisfies 1x H1000.\nTo fix: relax it.\n\nHint: sky gpus list",
+            "Nothing satisfies 1x H1000.",
+        ),
+        (
+            "Task requires gcp which is not enabled. To enable access, run: sky check gcp",
+            "Task requires gcp which is not enabled.",
+        ),
+        ("Cloud access is not set up. Run: sky check", "Cloud access is not set up."),
+        ("Lambda has no spot instances.", "Lambda has no spot instances."),
+    ],
+)
+def test_commands_of_skypilot_are_not_passed_on_to_people(text: str, kept: str) -> None:
+    assert without_commands(text) == kept
