@@ -1,4 +1,4 @@
-"""A whole portal on the rig: its own SkyPilot server, its own home, nodes that reach it or do not."""
+"""A whole portal on the rig, with a SkyPilot server and a home of its own."""
 
 from __future__ import annotations
 

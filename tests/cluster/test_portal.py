@@ -1,4 +1,4 @@
-"""Jobs through a whole portal: its own SkyPilot server launches, its runners report, it takes down."""
+"""Jobs through a whole portal: its own SkyPilot server launches, and takes down."""
 
 from __future__ import annotations
 
