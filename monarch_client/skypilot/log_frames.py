@@ -139,8 +139,14 @@ def frames_beyond(
     """
     given = dict(after)
     for tail in _tails(first_tail if given else 0):
-        if (yield from _frames_in(read(tail), tail, given, attempt_id)):
-            return
+        pieces = read(tail)
+        try:
+            if (yield from _frames_in(pieces, tail, given, attempt_id)):
+                return
+        finally:
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
 
 
 def _tails(first: int) -> Iterator[int]:
