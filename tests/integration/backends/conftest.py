@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.backends import skypilot, skypilot_calls
 from jobs.backends.local_isolation import blocked_directories, jobs_get_own_user
 from jobs.backends.local_python import PortalPython
-from tests.integration.backends.rigs import FakeRig, LocalRig, Rig
+from monarch_client.skypilot.caller import CallerOptions, SkyCaller
+from tests.integration.backends.rigs import GRACE_S, FakeRig, LocalRig, Rig
+from tests.integration.backends.stub_rig import StubRig
+from tests.sky_stub.process import StubProcess, free_port
 
 _UNSHARE = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x00020000))"
 
@@ -37,11 +41,68 @@ def local(private_mounts: bool) -> Iterator[LocalRig]:
         rig.close()
 
 
-@pytest.fixture(params=["local", "fake"])
+@pytest.fixture(scope="session")
+def sky_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def sky_callers(
+    sky_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[SkyCaller]]:
+    """Two, as of two processes: each has a child, which takes seconds to import SkyPilot."""
+    url = f"http://127.0.0.1:{sky_port}"
+    homes = [tmp_path_factory.mktemp("sky-home") for _ in range(2)]
+    callers = [SkyCaller(CallerOptions(home=home, endpoint=url)) for home in homes]
+    # Asked while nobody listens, SkyPilot's client would take the server for dead for 5 seconds.
+    stub = StubProcess(tmp_path_factory.mktemp("stub"), port=sky_port)
+    for caller in callers:
+        caller.call("server_info", patience_s=60)
+    stub.close()
+    yield callers
+    for caller in callers:
+        caller.close()
+
+
+@pytest.fixture
+def stub_backend(
+    sky_port: int,
+    sky_callers: list[SkyCaller],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[StubRig]:
+    """SkyPilot's backend, in a world that answers faster than Slurm."""
+    monkeypatch.setattr(skypilot_calls, "FRESH_JOBS_S", 0.2)
+    monkeypatch.setattr(skypilot, "CANCEL_AFTER_S", GRACE_S)
+    stub = StubProcess(tmp_path / "stub", port=sky_port)
+    rig = StubRig(tmp_path / "home", stub, sky_callers)
+    yield rig
+    rig.close()
+
+
+# What SkyPilot's backend does not keep of the contract yet: test -> why. Goes with its repair.
+BROKEN_PROMISES = {
+    "test_a_launched_job_is_never_seen_gone_before_it_is_up": (
+        "when the sending has ended, an answer from before shows neither request nor row"
+    ),
+    "test_a_repeated_launch_is_one_launch": "a cluster that is up gets the attempt's job once more",
+    "test_launches_at_the_same_moment_are_one_launch": (
+        "two who stage the same attempt take each other's draft away"
+    ),
+    "test_a_launch_repeated_after_the_end_starts_nothing": (
+        "a cluster that is up gets the attempt's job once more"
+    ),
+}
+
+
+@pytest.fixture(params=["local", "fake", "stub_backend"])
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
-    if request.param == "local":
-        local: LocalRig = request.getfixturevalue("local")
-        return local
+    if request.param == "stub_backend" and request.node.originalname in BROKEN_PROMISES:
+        reason = BROKEN_PROMISES[request.node.originalname]
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
+    if request.param != "fake":
+        other: Rig = request.getfixturevalue(request.param)
+        return other
     return FakeRig(tmp_path / "fake")
 
 

@@ -1,0 +1,78 @@
+"""Asking a backend as the reconcilers do: what is not there yet is asked for again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TypeVar
+
+from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers
+from jobs.errors import NotYetGoneError, StillLookingError
+from tests.integration.backends.rigs import GRACE_S, Rig
+from tests.runner_harness import wait_until
+
+Answer = TypeVar("Answer")
+LONGEST_S = 40.0
+LOOK_S = 0.05
+
+
+def asked_again(ask: Callable[[], Answer]) -> Answer:
+    """The answer, once the backend has one."""
+    deadline = time.monotonic() + LONGEST_S
+    while time.monotonic() < deadline:
+        with suppress(NotYetGoneError, StillLookingError):
+            return ask()
+        time.sleep(LOOK_S)
+    return ask()
+
+
+def launch(rig: Rig, request: LaunchRequest) -> None:
+    """Launch it."""
+    asked_again(lambda: rig.backend.launch(request))
+
+
+def view_of(rig: Rig, request: LaunchRequest) -> ClusterView:
+    """What is there now of an attempt."""
+    name, attempt = request.cluster_name, request.attempt_id
+    return asked_again(lambda: rig.backend.observe(name, attempt_id=attempt))
+
+
+def wait_for(rig: Rig, request: LaunchRequest, phase: ClusterPhase) -> None:
+    """Until the attempt is in `phase`."""
+    wait_until(lambda: view_of(rig, request).phase is phase)
+
+
+def phases_until(rig: Rig, request: LaunchRequest, last: ClusterPhase) -> Iterator[ClusterPhase]:
+    """Every phase that is seen until it is `last`."""
+    deadline = time.monotonic() + LONGEST_S
+    while (phase := view_of(rig, request).phase) is not last:
+        assert time.monotonic() < deadline, phase
+        yield phase
+
+
+def stop(rig: Rig, request: LaunchRequest) -> None:
+    """Have it end, once."""
+    name, attempt = request.cluster_name, request.attempt_id
+    asked_again(lambda: rig.backend.stop(name, GRACE_S, attempt_id=attempt))
+
+
+def stop_until_ended(rig: Rig, request: LaunchRequest) -> None:
+    """Have it end, again and again until it has."""
+
+    def has_ended() -> bool:
+        stop(rig, request)
+        return view_of(rig, request).phase is ClusterPhase.ENDED
+
+    wait_until(has_ended)
+
+
+def leftovers(rig: Rig, request: LaunchRequest) -> Leftovers:
+    """What its runner has left."""
+    name, attempt = request.cluster_name, request.attempt_id
+    return asked_again(lambda: rig.backend.leftovers(name, attempt_id=attempt))
+
+
+def tear_down(rig: Rig, name: str) -> None:
+    """Give everything back."""
+    asked_again(lambda: rig.backend.tear_down(name))
