@@ -16,6 +16,7 @@ from jobs.api.cluster_views import ClusterView
 from jobs.api.job_views import MAX_KEY_LENGTH, JobView, idempotency_key
 from jobs.api.schema import problems
 from jobs.api.serializers import JobSerializer
+from jobs.permissions import require_cluster, require_extend
 from jobs.readers.clusters import cluster_named, cluster_row
 from monarch_client.spec.durations import seconds_in
 
@@ -58,6 +59,7 @@ class JobExtendView(JobView):
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Let a job run longer than its max_duration."""
         job = self.job()
+        require_extend(self.actor, job)
         seconds = self.parsed(ExtendBody, request.data)["seconds"]
         extend_job(self.actor, job, seconds, idempotency_key=idempotency_key(request))
         return self.answer(job.pk, HTTPStatus.OK)
@@ -74,6 +76,7 @@ class ClusterExtendView(ClusterView):
     def post(self, request: Request, slug: str, cluster_name: str) -> Response:
         """Keep a cluster without a job for at least so long from now."""
         cluster = cluster_named(self.actor, self.project(), cluster_name)
+        require_cluster(self.actor, cluster)
         seconds = self.parsed(ExtendBody, request.data)["seconds"]
         row = cluster_row(self.actor, extend_cluster(self.actor, cluster, seconds))
         return Response(ClusterSerializer(row).data)

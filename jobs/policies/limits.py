@@ -52,7 +52,7 @@ def shown_s(seconds: float) -> str:
     whole = max(0, round(seconds))
     if whole < 60:  # noqa: PLR2004 - a minute
         return f"{whole} s"
-    days, rest = divmod(whole, 86_400)
+    days, rest = divmod(round(seconds / 60) * 60, 86_400)
     hours, minutes = rest // 3600, rest % 3600 // 60
     parts = ((days, "d"), (hours, "h"), (minutes, "min"))
     return " ".join(f"{count} {unit}" for count, unit in parts if count)

@@ -7,11 +7,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from jobs import clock
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Worker
 from jobs.permissions import Actor, job_for
+from jobs.policies.limits import should_warn, shown_s
 from jobs.readers.clusters import ssh_command
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
-from jobs.statuses import PURPOSES, StageName
+from jobs.statuses import PURPOSES, JobStatus, StageName
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +74,38 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """All that the job page shows but log and events. Attempts: newest first."""
+    """All that the job page shows but log and events. Attempts: newest first.
+
+    `time_left`: how long it may still run, where that is not long; else empty.
+    """
 
     job: JobRow
     spec_source: str
     spec: dict[str, Any]
     attempts: list[AttemptView]
+    time_left: str = ""
 
 
 def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
     """The page's content. NotFoundError when the actor cannot see the job."""
     found = job_for(actor, slug, job_id)
     job = with_attempts(Job.objects.filter(pk=found.pk)).get()
+    row = job_row(job, Rights.of(actor, job.project))
     return JobPage(
-        job=job_row(job, Rights.of(actor, job.project)),
+        job=row,
         spec_source=job.spec_source,
         spec=job.spec,
         attempts=attempts_of(job),
+        time_left=_time_left(row),
     )
+
+
+def _time_left(job: JobRow) -> str:
+    if job.stops_at is None or job.max_duration_s is None:
+        return ""
+    left_s = (job.stops_at - clock.now()).total_seconds()
+    near = should_warn(job.max_duration_s - left_s, job.max_duration_s)
+    return shown_s(left_s) if near and job.status != JobStatus.STOPPING else ""
 
 
 def attempts_of(job: Job) -> list[AttemptView]:

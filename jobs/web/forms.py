@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 
+from jobs.actions.extend import MOST_S
 from jobs.models import User
 from jobs.statuses import Role
+from monarch_client.spec.durations import seconds_in
 
 if TYPE_CHECKING:
     _SetPasswordForm = SetPasswordForm[User]
@@ -115,3 +117,20 @@ class SecretForm(forms.Form):
         """With the line ends that were meant: browsers send CR LF."""
         value: str = self.cleaned_data["value"]
         return value.replace("\r\n", "\n")
+
+
+EXTENSIONS = (("30m", "30 minutes"), ("1h", "1 hour"), ("2h", "2 hours"), ("8h", "8 hours"))
+
+
+class ExtendForm(forms.Form):
+    """By how much a job is extended. `key` tells a form that is sent twice from two forms."""
+
+    duration = forms.CharField(max_length=50)
+    key = forms.CharField(max_length=100, required=False)
+
+    def clean_duration(self) -> int:
+        """In seconds; what the form offers, or any other length of time up to a year."""
+        seconds = seconds_in(self.cleaned_data["duration"].strip())
+        if seconds is None or not 1 <= seconds <= MOST_S:
+            raise forms.ValidationError("Give a length of time such as 90m or 2h.")
+        return seconds

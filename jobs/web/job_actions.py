@@ -1,4 +1,4 @@
-"""The buttons of a job: cancel, hold, release, rerun, delete. Each is one action and a way back."""
+"""The buttons of a job: cancel, hold, release, extend, rerun, delete: one action each, and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from django.views.decorators.http import require_POST
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.delete import delete_job
+from jobs.actions.extend import extend_job
 from jobs.actions.hold import hold_job, release_job
 from jobs.actions.rerun import rerun_job
 from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Job
-from jobs.permissions import Actor, job_for
+from jobs.permissions import Actor, job_for, require_extend
 from jobs.web.access import attempt_action, signed_in
+from jobs.web.forms import ExtendForm
 
 
 @require_POST
@@ -39,6 +41,22 @@ def hold(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 def release(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """Let the job take its turn and stay on its page."""
     return _do(request, actor, job_for(actor, slug, job_id), release_job)
+
+
+@require_POST
+@signed_in
+def extend(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Let the job run longer by what the form says, once for each time it was shown."""
+    job = job_for(actor, slug, job_id)
+    require_extend(actor, job)
+    form = ExtendForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Choose by how much the job is to be extended.")
+        return redirect("web:job", slug=slug, job_id=job_id)
+    seconds, key = form.cleaned_data["duration"], form.cleaned_data["key"] or None
+    return _do(
+        request, actor, job, lambda who, what: extend_job(who, what, seconds, idempotency_key=key)
+    )
 
 
 @require_POST

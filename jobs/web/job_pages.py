@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from jobs.readers.job_history import EventView, job_history
 from jobs.readers.job_page import AttemptView, JobPage, job_page
 from jobs.statuses import EVIDENCE
 from jobs.web.access import signed_in
+from jobs.web.forms import EXTENSIONS
 from jobs.web.frame import render_page
 
 TABS = (("log", "Log"), ("events", "Events"), ("workers", "Workers"), ("spec", "Spec"))
@@ -77,6 +79,8 @@ def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str
         "job": found.job,
         "attempt": shown,
         "is_newest": shown is None or shown == found.attempts[0],
+        "extensions": EXTENSIONS,
+        "extension_key": secrets.token_hex(8),
         "evidence": Evidence(_evidence(shown, events)),
         "events": events,
         "ranks": list(ranks[:RANKS_AS_CHIPS]),

@@ -57,6 +57,7 @@ urlpatterns = [
     path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),
     path(f"{_JOB}/hold", job_actions.hold, name="hold"),
     path(f"{_JOB}/release", job_actions.release, name="release"),
+    path(f"{_JOB}/extend", job_actions.extend, name="extend"),
     path(f"{_JOB}/rerun", job_actions.rerun, name="rerun"),
     path(f"{_JOB}/delete", job_actions.delete, name="delete"),
     path(f"{_JOB}/<str:tab>", job_pages.page, name="job_tab"),

@@ -40,6 +40,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
     ("post", "hold"): "maintainer",  # likewise
     ("post", "release"): "maintainer",
+    ("post", "extend"): "maintainer",  # likewise
+    ("post", "cluster_extend"): "maintainer",  # likewise
     ("post", "rerun"): "member",
     ("get", "attempts"): "viewer",
     ("get", "events"): "viewer",
@@ -57,6 +59,10 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "all_clusters"): SIGNED_IN,
     ("post", "any_cluster_down"): SIGNED_IN,
     ("get", "infra"): SIGNED_IN,
+    ("get", "clouds"): SIGNED_IN,  # and administrators alone: test_clouds
+    ("post", "cloud_check"): SIGNED_IN,
+    ("put", "cloud"): SIGNED_IN,
+    ("delete", "cloud_entry"): SIGNED_IN,
     ("get", "job_schema"): PUBLIC,
     ("get", "openapi"): PUBLIC,
     ("get", "docs"): PUBLIC,

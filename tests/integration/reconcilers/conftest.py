@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend
-from jobs.models import Job
+from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.models import Job, Project
 from jobs.reconcilers import provisioning, queue, recovering, running, stopping, teardown
-from tests.factories import make_job
+from jobs.statuses import JobStatus
+from tests.factories import make_job, make_project, make_spec
+from tests.integration.reconcilers.steps import push, status_of
 
 
 @pytest.fixture
@@ -37,3 +41,35 @@ def tick():
 def submitted(fake) -> Job:
     """A queued job of the fake backend."""
     return make_job(backend_name="fake")
+
+
+@pytest.fixture
+def project(db) -> Project:
+    return make_project("rl")
+
+
+@pytest.fixture
+def submit_kept(fake, project) -> Callable[..., Job]:
+    """Makes a queued job that keeps its cluster; its program ends at once."""
+    fake.set_plan(FakePlan(run_s=0))
+
+    def make(idle=None, project=project, **fields) -> Job:
+        portal = {"reuse": True, "idle": idle or {"minutes": 10}, **fields.pop("portal", {})}
+        spec = make_spec(portal=portal, num_nodes=fields.get("num_nodes", 1))
+        return make_job(project, backend_name="fake", spec=spec, **fields)
+
+    return make
+
+
+@pytest.fixture
+def run_through(fake, tick) -> Callable[[Job], Job]:
+    """Brings a job to its end."""
+
+    def run(job: Job) -> Job:
+        tick()
+        push(fake, job)
+        tick()
+        assert status_of(job) in {JobStatus.SUCCEEDED, JobStatus.FAILED}
+        return job
+
+    return run

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from django.utils import timezone
+
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import LaunchRequest
 from jobs.models import Installation, Job
+from jobs.reconcilers import autostop, teardown
 
 
 def push(fake, job: Job) -> None:
@@ -18,6 +23,23 @@ def push(fake, job: Job) -> None:
 def status_of(job: Job) -> str:
     job.refresh_from_db()
     return job.status
+
+
+def later(time_machine, **length: float) -> None:
+    """Let the time pass."""
+    time_machine.move_to(timezone.now() + timedelta(**length))
+
+
+def end_idle() -> None:
+    """Do what is due with clusters that no job is on."""
+    for reconciler in (autostop, teardown):
+        for row_id in reconciler.due():
+            reconciler.step(row_id)
+
+
+def verbs(fake) -> list[str]:
+    """What the backend was asked for, in order."""
+    return [verb for verb, _ in fake.calls()]
 
 
 def own_prefix() -> str:

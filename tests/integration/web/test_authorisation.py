@@ -69,6 +69,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
     ("post", "hold"): "maintainer",  # as above
     ("post", "release"): "maintainer",  # as above
+    ("post", "extend"): "maintainer",  # as above
     ("post", "rerun"): "member",
     ("post", "delete"): "maintainer",
 }
@@ -119,6 +120,7 @@ def form(name: str) -> dict[str, str]:
     return {
         "submit": {"source": SOURCE},
         "plan": {"source": SOURCE},
+        "extend": {"duration": "1h"},
         "cluster_down": {"name": "mpx"},
         "any_cluster_down": {"name": "mpx"},
         "members": member,

@@ -1,0 +1,107 @@
+"""What a submit is refused for by the portal's policies: at its line, with the limit and whose."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.actions.submit import submit_job
+from jobs.backends import registry
+from jobs.errors import InvalidSpecError
+from jobs.models import Cluster, Job
+from jobs.statuses import ClusterStatus
+from tests.factories import make_actor, make_project
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project():
+    return make_project("rl")
+
+
+@pytest.fixture
+def fake(settings, tmp_path):
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
+    return registry.get("fake")
+
+
+@pytest.fixture
+def submit(fake, project):
+    def send(text: str) -> Job:
+        source = f"name: x\nrun: 'true'\n{text}"
+        return submit_job(make_actor(project), project, source)
+
+    return send
+
+
+@pytest.fixture
+def refused(submit):
+    """The errors of a submit as (path, line, code, message)."""
+
+    def send(text: str) -> list[tuple[str, int, str, str]]:
+        with pytest.raises(InvalidSpecError) as caught:
+            submit(text)
+        rows = caught.value.data["errors"]
+        return [(row["path"], row["line"], row["code"], row["message"]) for row in rows]
+
+    return send
+
+
+REUSE = "portal:\n  reuse: true\n"
+
+
+@pytest.mark.feature("P6.1")
+def test_more_time_than_is_allowed_is_refused_at_its_line_with_the_limit_and_who_sets_it(
+    refused, submit, project, settings
+):
+    project.max_duration_s = 7200
+    project.save()
+    settings.MPORTAL_MAX_DURATION_S = 10_000
+    found = refused("portal:\n  max_duration: 3h\n")
+    message = "portal.max_duration: At most 2 h: the limit of project rl."
+    assert found == [("portal.max_duration", 4, "over_limit", message)]
+    settings.MPORTAL_MAX_DURATION_S = 3600
+    found = refused("portal:\n  max_duration: 2h\n")
+    assert found[0][3].endswith("At most 1 h: the limit of this installation.")
+    assert submit("portal:\n  max_duration: 1h\n").pk
+
+
+@pytest.mark.feature("P6.1")
+def test_more_idle_minutes_than_are_allowed_are_refused_at_their_line(refused, settings):
+    settings.MPORTAL_MAX_IDLE_MINUTES = 15
+    found = refused(REUSE + "  idle:\n    minutes: 16\n")
+    message = "portal.idle.minutes: At most 15 minutes: the limit of this installation."
+    assert found == [("portal.idle.minutes", 6, "over_limit", message)]
+
+
+@pytest.mark.feature("P6.3")
+def test_switching_off_is_refused_where_machines_cannot_be_with_the_reason(refused, submit, fake):
+    text = REUSE + "  idle: {minutes: 5, then: stop}\n"
+    assert submit(text).pk
+    fake.refuse_stop("Slurm keeps no disks.")
+    found = refused(text)
+    assert found == [
+        ("portal.idle.then", 5, "unsupported_by_backend", "Slurm keeps no disks."),
+    ]
+
+
+def test_a_backend_that_keeps_no_machines_refuses_reuse(refused, settings):
+    settings.MPORTAL_LOCAL_BACKEND = True
+    found = refused("resources: {infra: local}\nportal:\n  reuse: true\n")
+    assert [(path, code) for path, _, code, _ in found] == [
+        ("portal.reuse", "unsupported_by_backend")
+    ]
+
+
+def test_a_job_may_name_a_cluster_that_its_project_keeps(submit, refused, project):
+    fields = {"backend_name": "fake", "is_reusable": True, "status": ClusterStatus.UP}
+    Cluster.objects.create(project=project, name="mpa-1", num_nodes=2, **fields)
+    Cluster.objects.create(project=make_project("other"), name="mpb-1", num_nodes=2, **fields)
+    job = submit("num_nodes: 1\nportal:\n  cluster: mpa-1\n")
+    assert job.backend_name == "fake"
+    for text in (
+        "portal:\n  cluster: mpb-1\n",
+        "portal:\n  cluster: mpc-1\n",
+        "num_nodes: 3\nportal:\n  cluster: mpa-1\n",
+    ):
+        assert [code for _, _, code, _ in refused(text)] == ["unknown_cluster"]
