@@ -14,8 +14,8 @@ def answer_runner(attempt_id: int) -> float | None:
 
     The attempt exists, and its token has been checked.
     """
-    attempt = Attempt.objects.select_related("job").get(pk=attempt_id)
-    if attempt.carrier != Carrier.PUSH:
-        Attempt.objects.filter(pk=attempt_id).update(carrier=Carrier.PUSH)
-    is_stopping = attempt.job.status == JobStatus.STOPPING and attempt.ended_at is None
-    return GRACE_S if is_stopping else None
+    attempts = Attempt.objects.filter(pk=attempt_id)
+    carrier, ended_at, status = attempts.values_list("carrier", "ended_at", "job__status").get()
+    if carrier != Carrier.PUSH:
+        attempts.update(carrier=Carrier.PUSH)
+    return GRACE_S if status == JobStatus.STOPPING and ended_at is None else None

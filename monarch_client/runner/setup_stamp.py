@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.small_files import write_note
@@ -78,8 +79,16 @@ def leave(place: Place, stamp: Stamp, left: list[str]) -> None:
 
 
 def listing(workdir: Path) -> dict[str, tuple[int, int]]:
-    """Every file of the work directory with its size and time; folders with zeros."""
-    return dict(_entries(str(workdir), ""))
+    """Every file of the work directory with its size and time; folders with zeros.
+
+    What cannot be looked at differs from everything else.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    try:
+        found.update(_entries(str(workdir), ""))
+    except OSError as error:
+        found[f"files that cannot be read ({error.strerror})"] = (-1, time.monotonic_ns())
+    return found
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
