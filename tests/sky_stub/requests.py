@@ -70,6 +70,7 @@ class Request:
             "status_msg": None,
             "should_retry": False,
             "finished_at": self.finished_at,
+            "file_mounts_blob_id": None,
         }
 
 

@@ -224,7 +224,7 @@ class Handler(BaseHTTPRequestHandler):
     def _send_stream(
         self, pieces: Iterator[bytes], more: dict[str, str], cut: int | None = None
     ) -> None:
-        more = {"Content-Type": "text/plain", "Transfer-Encoding": "chunked", **more}
+        more = {"Content-Type": "text/plain; charset=utf-8", "Transfer-Encoding": "chunked", **more}
         self._begin_answer(200, more)
         sent = 0
         for piece in pieces:
