@@ -18,6 +18,7 @@ from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, Work
 register = template.Library()
 
 _CODE_SPAN = re.compile("`([^`\n]+)`")
+_PLACES = {"skypilot": "SkyPilot", "local": "This machine"}
 _CENT, _LEAST_USD = Decimal("0.01"), Decimal("0.0001")
 _A_MOMENT, _MINUTE, _HOUR, _DAY = 10, 60, 3600, 86400
 
@@ -83,6 +84,12 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
         start.isoformat(),
         words_for(seconds),
     )
+
+
+@register.filter
+def place_name(backend: str) -> str:
+    """How people call a backend."""
+    return _PLACES.get(backend, backend.title())
 
 
 @register.filter
