@@ -163,7 +163,7 @@ _ONE_NODE = (
         "autostop",
         "When SkyPilot stops an idle cluster.",
         tier=Tier.PORTAL,
-        why="the portal sets it by its own policy, and ends every cluster when its job ends.",
+        why="the portal sets it by its own policy, see portal.idle.",
     ),
     Key(
         "priority",

@@ -156,4 +156,4 @@ def test_members_extend_the_clusters_that_their_own_jobs_made(cluster, project):
     job = cluster.attempts.get().job
     job.submitted_by = member.user
     job.save()
-    assert extend_cluster(member, cluster, HOUR)
+    assert extend_cluster(member, cluster, HOUR).idle_policy["until"]

@@ -1,4 +1,4 @@
-"""POST /projects/{slug}/jobs/{id}/actions/...: cancel, hold, release, rerun."""
+"""POST /projects/{slug}/jobs/{id}/actions/...: cancel, hold, release, extend, rerun."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from jobs.models import Job
 from jobs.statuses import JobStatus
-from tests.factories import make_job
+from tests.factories import make_job, make_spec
 from tests.integration.api.conftest import assert_problem
 
 
@@ -92,8 +92,33 @@ def test_a_job_can_be_submitted_held(member):
     assert (response.status_code, response.json()["wait_reason"]) == (201, "HELD")
 
 
-@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "rerun"])
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "extend", "rerun"])
 def test_actions_are_posted(member, project, verb):
     job = make_job(project)
     response = member.get(f"/projects/rl/jobs/{job.pk}/actions/{verb}")
     assert_problem(response, 405, "method_not_allowed")
+
+
+def test_an_extension_is_answered_with_the_job_and_how_long_it_may_run_now(maintainer, project):
+    spec = make_spec(portal={"max_duration": "2h"})
+    job = make_job(project, status=JobStatus.RUNNING, spec=spec)
+    address = f"/projects/rl/jobs/{job.pk}/actions/extend"
+    for body in ({"duration": "1h"}, {"seconds": 3600}):
+        response = maintainer.post(address, body)
+        assert response.status_code == 200
+    body = response.json()
+    assert (body["max_duration_s"], body["stops_at"]) == (4 * 3600, None)
+    assert body["can_extend"]
+    project.max_duration_s = 4 * 3600
+    project.save()
+    assert_problem(maintainer.post(address, {"seconds": 1}), 409, "over_limit")
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"duration": "soon"}, {"seconds": 0}, {"duration": "1h", "seconds": 60}]
+)
+def test_what_is_no_length_of_time_extends_nothing(maintainer, project, body):
+    spec = make_spec(portal={"max_duration": "2h"})
+    job = make_job(project, status=JobStatus.RUNNING, spec=spec)
+    response = maintainer.post(f"/projects/rl/jobs/{job.pk}/actions/extend", body)
+    assert_problem(response, 400, "invalid_request")

@@ -1,12 +1,15 @@
-"""Cancel, hold, release, rerun and delete from the page."""
+"""Cancel, hold, release, extend, rerun and delete from the page."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from jobs import clock
 from jobs.models import Job
 from jobs.statuses import JobStatus
-from tests.factories import make_job
+from tests.factories import make_attempt, make_job, make_spec
 from tests.integration.web.conftest import SOURCE, text_of
 
 
@@ -94,3 +97,30 @@ def test_every_button_takes_a_post_from_somebody_who_may(viewer, stranger, proje
     assert viewer.post(path).status_code == 403
     assert stranger.post(path).status_code == 404
     assert Job.objects.count() == 1
+
+
+def test_a_member_extends_their_own_job_from_its_page_once_for_each_form(member, project):
+    spec = make_spec(portal={"max_duration": "2h"})
+    job = make_job(project, submitted_by=member.user, status=JobStatus.RUNNING, spec=spec)
+    page = f"/rl/jobs/{job.pk}"
+    assert "extend-button" in member.get(page).content.decode()
+    for _ in range(2):
+        member.post(f"{page}/extend", {"duration": "1h", "key": "k"}, follow=True)
+    assert Job.objects.get(pk=job.pk).extended_s == 3600
+    response = member.post(f"{page}/extend", {"duration": "soon"}, follow=True)
+    assert "Choose by how much" in text_of(response)
+
+
+def test_a_job_without_a_time_limit_has_no_button_to_extend_it(member, project):
+    job = make_job(project, submitted_by=member.user, status=JobStatus.RUNNING)
+    assert "extend-button" not in member.get(f"/rl/jobs/{job.pk}").content.decode()
+
+
+@pytest.mark.feature("P6.1")
+def test_a_page_says_when_a_jobs_time_is_almost_over(member, project):
+    spec = make_spec(portal={"max_duration": "2h"})
+    job = make_job(project, submitted_by=member.user, status=JobStatus.RUNNING, spec=spec)
+    make_attempt(job, run_started_at=clock.now() - timedelta(minutes=100))
+    assert "Stops in" not in member.text(f"/rl/jobs/{job.pk}")
+    job.attempts.update(run_started_at=clock.now() - timedelta(minutes=110, seconds=2))
+    assert "Stops in 10 min" in member.text(f"/rl/jobs/{job.pk}")

@@ -1,9 +1,10 @@
-"""mportal ps, get, cancel, hold, release, rerun, delete."""
+"""mportal ps, get, cancel, hold, release, extend, rerun, delete."""
 
 from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 import yaml
 
@@ -159,3 +160,14 @@ def test_delete_asks_first(mportal, portal, answer, gone):
 def test_delete_need_not_ask(mportal, portal):
     portal.on("DELETE /projects/rl/jobs/42", ok(None, 200))
     assert mportal("delete", "-y", "42").stdout == "Job 42: removed\n"
+
+
+def test_extend_asks_once_however_often_it_is_sent_and_says_until_when(mportal, portal):
+    path = f"POST {JOB.removeprefix('GET ')}/actions/extend"
+    answer = job_json(max_duration_s=10_800, stops_at="2026-03-01T15:00:00Z")
+    portal.on(path, httpx.ConnectError("away"), ok(answer))
+    result = mportal("extend", "42", "2h")
+    assert "may run for 3:00:00, until 2026-03-01 15:00 UTC" in result.stdout + result.stderr
+    requests = portal.seen(path)
+    assert [json.loads(request.content) for request in requests] == [{"duration": "2h"}] * 2
+    assert len({request.headers["Idempotency-Key"] for request in requests}) == 1
