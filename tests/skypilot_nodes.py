@@ -38,7 +38,8 @@ class SkyPilotNodes:
 
     def job(self, **settings: Any) -> SkyPilotJob:
         """Another attempt on these machines; `settings` go to attempt.json."""
-        self.jobs.append(SkyPilotJob(self, 17 + len(self.jobs), **settings))
+        attempt_id = settings.pop("attempt_id", 17 + len(self.jobs))
+        self.jobs.append(SkyPilotJob(self, attempt_id, **settings))
         return self.jobs[-1]
 
     def close(self) -> None:
@@ -61,7 +62,7 @@ class SkyPilotJob:
             "format": 1,
             "attempt_id": attempt_id,
             "job_id": 42,
-            "attempt_number": attempt_id - 16,
+            "attempt_number": len(cluster.jobs) + 1,
             "project": "default",
             "job_name": "test",
             "portal_url": self.ingest.url,

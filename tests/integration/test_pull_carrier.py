@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue as queues
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
 import pytest
@@ -22,8 +22,10 @@ from jobs.models import Attempt, FollowLease, Job
 from jobs.readers.job_log import log_after
 from jobs.reconcilers import provisioning, queue
 from jobs.statuses import Carrier
+from monarch_client.skypilot.log_frames import frames_beyond
 from tests.factories import make_job
 from tests.frame_bytes import body, frame
+from tests.skypilot_nodes import SkyPilotNodes
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -272,6 +274,38 @@ def test_a_stream_that_stays_open_is_stored_as_it_comes(attempt, follower, monke
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=clock.now())
     loop.look()
     assert stream.is_closed.wait(10)
+
+
+def test_what_a_real_runner_prints_into_a_log_of_others_reaches_the_portal(
+    attempt, follower, monkeypatch, tmp_path
+):
+    nodes = SkyPilotNodes(tmp_path)
+    run = "for i in $(seq 60); do echo $i; sleep 0.05; done"
+    job = nodes.job(attempt_id=attempt.pk, job_id=attempt.job_id, run=run, carrier="pull")
+    reads: list[int] = []
+
+    def frames(_backend: FakeBackend, _name: str, after: Mapping[int, int], **_: object):
+        def read(tail: int) -> Iterator[bytes]:
+            reads.append(tail)
+            log = b"".join(
+                b"\x1b[36m(worker1, rank=1, pid=7)\x1b[0m up\n\x1b[36m(head, rank=0, pid=9)\x1b[0m "
+                + line
+                for line in job.printed().splitlines(keepends=True)
+            )
+            yield b"".join(log.splitlines(keepends=True)[-tail:])
+
+        return frames_beyond(read, after, attempt.pk, 8)
+
+    monkeypatch.setattr(FakeBackend, "frames", frames)
+    try:
+        job.start()
+        follower().look()
+        assert eventually(lambda: Attempt.objects.get(pk=attempt.pk).ended_at is not None)
+    finally:
+        nodes.close()
+    assert Attempt.objects.get(pk=attempt.pk).stop_reason == "COMPLETED"
+    assert texts(attempt) == [str(number) for number in range(1, 61)]
+    assert max(reads) > 0  # it went on where it had stopped
 
 
 def test_an_open_stream_without_lines_is_a_sign_of_life(attempt, follower, monkeypatch):
