@@ -21,6 +21,7 @@ PortalError
 ├── TooManyTriesError             429 too_many_tries
 ├── PortalBusyError               503 portal_busy
 ├── DatabaseUnavailableError      503 database_unavailable
+├── InvalidCloudError             422 invalid_cloud
 ├── InvalidSecretError            422 invalid_secret
 ├── SecretsUnavailableError       503 secrets_unavailable
 ├── StorageFullError              507 storage_full
@@ -209,6 +210,13 @@ class DatabaseUnavailableError(PortalError):
     code = "database_unavailable"
     http_status = 503
     retry_after = 2
+
+
+class InvalidCloudError(PortalError):
+    """These credentials of a cloud can't be used. What was there before is still there."""
+
+    code = "invalid_cloud"
+    http_status = 422
 
 
 class InvalidSecretError(PortalError):

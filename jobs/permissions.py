@@ -119,6 +119,17 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
     )
 
 
+def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
+    """Pass silently, or raise PermissionDeniedError. No actor: the portal's own host asks."""
+    if actor is None:
+        return
+    reads_only = actor.token is not None and actor.token.read_only
+    if not actor.reaches_beyond_projects or (to_change and reads_only):
+        raise PermissionDeniedError(
+            "Clouds are for administrators of this installation, with a token that reaches all."
+        )
+
+
 def require_cancel(actor: Actor, job: Job) -> None:
     """Pass silently, or raise PermissionDeniedError."""
     own = job.submitted_by_id == actor.user.pk

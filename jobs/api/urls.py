@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from jobs.api import (
+    cloud_views,
     cluster_views,
     extend_views,
     history_views,
@@ -71,6 +72,10 @@ urlpatterns = [
         cluster_views.AnyClusterDownView.as_view(),
         name="any_cluster_down",
     ),
+    path("clouds", cloud_views.CloudListView.as_view(), name="clouds"),
+    path("clouds/check", cloud_views.CloudCheckView.as_view(), name="cloud_check"),
+    path("clouds/<str:kind>", cloud_views.CloudKindView.as_view(), name="cloud"),
+    path("clouds/<str:kind>/<path:name>", cloud_views.CloudEntryView.as_view(), name="cloud_entry"),
     path("infra", infra_views.InfraListView.as_view(), name="infra"),
     path("tokens", token_views.TokenListView.as_view(), name="tokens"),
     path("tokens/<int:token_id>", token_views.TokenDetailView.as_view(), name="token"),

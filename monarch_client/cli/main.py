@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from monarch_client.cli import accounts, job_actions, jobs, logs, machines, secrets, submit
+from monarch_client.cli import accounts, clouds, job_actions, jobs, logs, machines, secrets, submit
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
@@ -66,6 +66,7 @@ for command in (
     accounts.project,
     accounts.token,
     secrets.secret,
+    clouds.admin,
 ):
     cli.add_command(command)
 

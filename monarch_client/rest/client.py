@@ -18,6 +18,8 @@ from monarch_client.rest.decoding import decode, decode_page
 from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.models import (
     Attempt,
+    CloudEntry,
+    CloudState,
     Event,
     Job,
     LogLine,
@@ -215,6 +217,23 @@ class PortalClient(MachineCalls):
     def delete_secret(self, project: str, name: str) -> None:
         """Remove a secret."""
         self.connection.request("DELETE", _secret(project, name))
+
+    def clouds(self) -> list[CloudEntry]:
+        """Credentials of clouds that were added, without what they are."""
+        return decode_page(CloudEntry, self.connection.request("GET", "/clouds")).results
+
+    def add_cloud(self, kind: str, content: Mapping[str, str]) -> list[str]:
+        """Store credentials; the names they are listed under."""
+        answer = self.connection.request("PUT", f"/clouds/{kind}", json=dict(content))
+        return list(answer["names"])
+
+    def remove_cloud(self, kind: str, name: str) -> None:
+        """Forget credentials."""
+        self.connection.request("DELETE", f"/clouds/{kind}/{quote(name, safe='')}")
+
+    def check_clouds(self) -> list[CloudState]:
+        """Which clouds SkyPilot can use, asked now. RefusedError `still_looking`: not yet told."""
+        return decode_page(CloudState, self.connection.request("POST", "/clouds/check")).results
 
     def job_schema(self) -> dict[str, Any]:
         """The JSON Schema of a specification, for editors."""

@@ -190,6 +190,24 @@ class Secret:
 
 
 @dataclass(frozen=True)
+class CloudEntry:
+    """Credentials of a cloud that were added: `about` tells whose, never what they are."""
+
+    kind: str
+    name: str
+    about: str
+
+
+@dataclass(frozen=True)
+class CloudState:
+    """A cloud as SkyPilot sees it."""
+
+    name: str
+    is_enabled: bool
+    reason: str
+
+
+@dataclass(frozen=True)
 class Upload:
     """A folder the portal has; specifications name it by `reference`."""
 

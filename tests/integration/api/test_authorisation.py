@@ -131,6 +131,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "digest": "a" * 64,
         "token_id": 1,
         "name": "A",
+        "kind": "aws",
         "cluster_name": "mpx",
     }
     path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route_of(name))

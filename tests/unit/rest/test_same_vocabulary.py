@@ -12,9 +12,11 @@ import pytest
 
 from jobs import errors as portal_errors
 from jobs.api import cluster_serializers, serializers
+from jobs.api.cloud_views import CloudEntrySerializer, CloudStateSerializer
 from jobs.api.errors import problem_of
 from jobs.api.log_views import LogLineSerializer
 from jobs.api.secret_views import SecretSerializer
+from jobs.readers.cloud_list import CloudView
 from jobs.readers.clusters import ClusterRow
 from jobs.readers.infra import GpuRow, InfraView
 from jobs.readers.job_history import EventView
@@ -39,6 +41,8 @@ ANSWERS = {
     models.Me: serializers.MeSerializer,
     models.Token: serializers.NewTokenSerializer,
     models.Secret: SecretSerializer,
+    models.CloudEntry: CloudEntrySerializer,
+    models.CloudState: CloudStateSerializer,
     models.Upload: serializers.UploadSerializer,
     models.Validation: serializers.ValidationSerializer,
     models.LogLine: LogLineSerializer,
@@ -68,6 +72,7 @@ VIEWS = {
     EventView: (serializers.EventSerializer, set()),
     ProjectView: (serializers.ProjectSerializer, set()),
     SecretView: (SecretSerializer, set()),
+    CloudView: (CloudStateSerializer, set()),
     TokenView: (serializers.TokenSerializer, set()),
     JobLogLine: (LogLineSerializer, set()),
     ClusterRow: (cluster_serializers.ClusterSerializer, set()),

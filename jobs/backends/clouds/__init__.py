@@ -1,0 +1,82 @@
+"""Credentials of clouds in the HOME of SkyPilot's server: checked, merged, listed without values.
+
+Nothing here speaks to a cloud. Content that would run a program on the portal's host is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from jobs.backends.clouds import aws, gcp, kubernetes, slurm
+from jobs.backends.clouds.files import PrivateHome
+from jobs.errors import ConflictError
+
+
+class CloudEntry(NamedTuple):
+    """One set of credentials that is there. `about` tells whose it is, never what it is."""
+
+    kind: str
+    name: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloudKind:
+    """How one kind of cloud is added, removed and listed.
+
+    `add` takes the fields of `fields` and gives the names it stored; InvalidCloudError leaves
+    everything as it was. `remove` tells whether there was one of that name.
+    """
+
+    fields: tuple[str, ...]
+    add: Callable[[PrivateHome, Mapping[str, str], bool], list[str]]
+    remove: Callable[[PrivateHome, str], bool]
+    listed: Callable[[PrivateHome], list[tuple[str, str]]]
+
+
+KINDS: dict[str, CloudKind] = {
+    "aws": CloudKind(aws.FIELDS, aws.add, aws.remove, aws.listed),
+    "gcp": CloudKind(gcp.FIELDS, gcp.add, gcp.remove, gcp.listed),
+    "kubernetes": CloudKind(
+        kubernetes.FIELDS, kubernetes.add, kubernetes.remove, kubernetes.listed
+    ),
+    "slurm": CloudKind(slurm.FIELDS, slurm.add, slurm.remove, slurm.listed),
+}
+
+
+def own_home() -> PrivateHome:
+    """Where this portal's credentials lie. ConflictError where another SkyPilot server is used."""
+    if settings.MPORTAL_SKYPILOT_ENDPOINT:
+        raise ConflictError(
+            "This portal uses the SkyPilot server at MPORTAL_SKYPILOT_ENDPOINT: clouds are added "
+            "there, by whoever runs it."
+        )
+    return PrivateHome(settings.MPORTAL_HOME / "skypilot" / "home")
+
+
+def add(home: PrivateHome, kind: str, content: Mapping[str, Any], *, allow_exec: bool) -> list[str]:
+    """Store credentials; the names under which they are listed."""
+    with home.alone():
+        return KINDS[kind].add(home, content, allow_exec)
+
+
+def remove(home: PrivateHome, kind: str, name: str) -> bool:
+    """Forget them; whether there were any of that name."""
+    with home.alone():
+        return KINDS[kind].remove(home, name)
+
+
+def listed(home: PrivateHome) -> list[CloudEntry]:
+    """Everything that is there, by kind and name."""
+    return [
+        CloudEntry(kind, name, about)
+        for kind, each in KINDS.items()
+        for name, about in sorted(each.listed(home))
+    ]
+
+
+__all__ = ["KINDS", "CloudEntry", "CloudKind", "PrivateHome", "add", "listed", "own_home", "remove"]

@@ -1,0 +1,60 @@
+"""Files of credentials: each is written whole or not at all, and opened by its owner alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 512 * 1024
+_LOCK = ".clouds.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateHome:
+    """The HOME that SkyPilot's server has. Paths are relative to it."""
+
+    path: Path
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Of several who change something one after another: each merges with what is there."""
+        self._make(self.path)
+        with (self.path / _LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def read(self, name: str) -> str:
+        """What the file holds; nothing where there is none."""
+        try:
+            return (self.path / name).read_text()
+        except FileNotFoundError:
+            return ""
+
+    def write(self, name: str, text: str) -> None:
+        """Put `text` in place of what the file holds."""
+        target = self.path / name
+        self._make(target.parent)
+        draft = target.with_name(f".{target.name}.unfinished")
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+
+    def remove(self, name: str) -> None:
+        """Remove the file, if it is there."""
+        (self.path / name).unlink(missing_ok=True)
+
+    def _make(self, directory: Path) -> None:
+        """Make `directory` and those between it and this home, closed to everybody else."""
+        below = directory.relative_to(self.path).parts
+        for depth in range(len(below) + 1):
+            part = self.path.joinpath(*below[:depth])
+            part.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part.chmod(0o700)

@@ -1,0 +1,147 @@
+"""`mportal admin cloud`: credentials of clouds, for administrators of the installation."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say, tell
+from monarch_client.errors import RefusedError
+from monarch_client.rest.models import CloudEntry, CloudState
+
+ENTRY_COLUMNS = {
+    "CLOUD": lambda entry: entry.kind,
+    "NAME": lambda entry: entry.name,
+    "WHOSE": lambda entry: entry.about,
+}
+STATE_COLUMNS = {
+    "CLOUD": lambda state: state.name,
+    "USABLE": lambda state: "yes" if state.is_enabled else "no",
+    "WHY NOT": lambda state: "" if state.is_enabled else state.reason,
+}
+CHECK_S, ASK_AGAIN_S = 120.0, 2.0
+_file = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+
+
+@click.group()
+def admin() -> None:
+    """For administrators of the installation."""
+
+
+@admin.group()
+def cloud() -> None:
+    """Credentials of clouds."""
+
+
+@cloud.group("add")
+def cloud_add() -> None:
+    """Give the portal's SkyPilot the credentials of a cloud."""
+
+
+@cloud_add.command()
+@click.option("--file", type=_file, help="A credentials file; all its profiles are taken.")
+@click.option("--profile", help="The name of one key pair. Default: default.")
+@click.option("--access-key-id", help="The key pair's id; its secret is asked for.")
+@pass_session
+def aws(
+    session: Session, *, file: Path | None, profile: str | None, access_key_id: str | None
+) -> None:
+    """AWS: a credentials file, or a key pair."""
+    if (file is None) == (access_key_id is None):
+        raise click.UsageError("Give --file, or --access-key-id.")
+    content = {"file": _content_of(file)} if file else {"access_key_id": access_key_id or ""}
+    if access_key_id:
+        content["secret_access_key"] = click.prompt("Secret access key", hide_input=True, err=True)
+    _add(session, "aws", content | ({"profile": profile} if profile else {}))
+
+
+@cloud_add.command()
+@click.option("--file", type=_file, required=True, help="The key file of a service account.")
+@pass_session
+def gcp(session: Session, file: Path) -> None:
+    """Google Cloud: the key file of a service account."""
+    _add(session, "gcp", {"file": _content_of(file)})
+
+
+@cloud_add.command()
+@click.option("--file", type=_file, required=True, help="A kubeconfig; all contexts are taken.")
+@pass_session
+def kubernetes(session: Session, file: Path) -> None:
+    """Kubernetes: a kubeconfig."""
+    _add(session, "kubernetes", {"file": _content_of(file)})
+
+
+@cloud_add.command()
+@click.argument("name")
+@click.option("--host", required=True, help="The login node.")
+@click.option("--user", required=True, help="The account there.")
+@click.option("--port", default=22, show_default=True, help="The port of its ssh server.")
+@click.option("--key", type=_file, required=True, help="A private key without a passphrase.")
+@click.option("--proxy-jump", default="", help="user@host:port, if the way leads over another.")
+@pass_session
+def slurm(session: Session, /, name: str, key: Path, port: int, **fields: str) -> None:
+    """Slurm: a login node that is reached by ssh."""
+    content = {"name": name, "port": str(port), "key": _content_of(key), **fields}
+    _add(session, "slurm", {field: value for field, value in content.items() if value})
+
+
+@cloud.command("list")
+@output_options
+@pass_session
+def cloud_list(session: Session, output: Output) -> None:
+    """List what was added. Credentials are never shown."""
+    rows: list[CloudEntry] = session.client.clouds()
+    output.rows(rows, ENTRY_COLUMNS, key="name")
+
+
+@cloud.command("check")
+@output_options
+@pass_session
+def cloud_check(session: Session, output: Output) -> None:
+    """Ask SkyPilot which clouds it can use, and why not the others."""
+    output.rows(_checked(session), STATE_COLUMNS, key="name")
+
+
+@cloud.command("remove")
+@click.argument("kind")
+@click.argument("name")
+@pass_session
+def cloud_remove(session: Session, kind: str, name: str) -> None:
+    """Forget credentials."""
+    session.client.remove_cloud(kind, name)
+    say(f"{kind} {name}: removed")
+
+
+def _add(session: Session, kind: str, content: dict[str, str]) -> None:
+    for name in session.client.add_cloud(kind, content):
+        say(f"{kind} {name}: added")
+    tell("Whether SkyPilot can use it, `mportal admin cloud check` tells.")
+
+
+def _checked(session: Session) -> list[CloudState]:
+    """What SkyPilot says, once it has looked."""
+    until = time.monotonic() + CHECK_S
+    while (answer := _answer(session, is_last=time.monotonic() > until)) is None:
+        time.sleep(ASK_AGAIN_S)
+    return answer
+
+
+def _answer(session: Session, *, is_last: bool) -> list[CloudState] | None:
+    try:
+        return session.client.check_clouds()
+    except RefusedError as error:
+        if error.portal_code != "still_looking" or is_last:
+            raise
+        return None
+
+
+def _content_of(file: Path) -> str:
+    try:
+        with click.open_file(str(file), encoding="utf-8") as opened:
+            return str(opened.read())
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{file} is not text.") from None
