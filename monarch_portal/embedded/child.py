@@ -43,6 +43,7 @@ class Program:
     env: Mapping[str, str] | None = None
     on_orphaned: signal.Signals = signal.SIGTERM
     cwd: Path = Path("/")
+    umask: int = -1  # that of its starter
 
 
 def start(program: Program) -> Process:
@@ -60,6 +61,7 @@ def start(program: Program) -> Process:
             stdout=log,
             stderr=log,
             cwd=program.cwd,
+            umask=program.umask,
             env=dict(program.env) if program.env is not None else None,
             start_new_session=True,  # Ctrl-C in a terminal reaches the starter alone
             user=program.account.uid if switch else None,

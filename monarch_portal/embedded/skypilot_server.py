@@ -33,6 +33,8 @@ PLUGIN = "monarch_client.skypilot.server_plugin.PortalPlugin"
 # Requests under way may end within it; what is cut off then, the portal asks for again.
 GRACE_S = 10
 STOP_PATIENCE_S = 20.0
+# Of files that it is sent the server forgets the modes, and gives nodes what it has made of them.
+OWN_EYES_ONLY = 0o077
 # Every process of the server carries it, so that a later start finds what a kill has left.
 MARK = "MPORTAL_SKYPILOT_ROOT"
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
@@ -66,7 +68,11 @@ class SkyPilotServer:
         write_owned(self._paths.server_file, json.dumps(known), ourselves())
         argv = [sys.executable, "-m", "sky.server.server", "--host=127.0.0.1", f"--port={port}"]
         program = child.Program(
-            argv, log=self._paths.log, env=self._environment(port), cwd=self._paths.home
+            argv,
+            log=self._paths.log,
+            env=self._environment(port),
+            cwd=self._paths.home,
+            umask=OWN_EYES_ONLY,
         )
         return WholeGroup(child.start(program), self._paths.root)
 

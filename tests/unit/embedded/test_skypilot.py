@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: SkyPilotPat
     def start(program: child.Program) -> child.Process:
         argv = [sys.executable, "-c", STAND_IN, *program.argv[1:]]
         assert program.env is not None
-        process = real(child.Program(argv, program.log, env=program.env, cwd=program.cwd))
+        process = real(replace(program, argv=argv))
         started.append(process)
         return process
 
@@ -114,6 +115,7 @@ def test_the_server_has_a_home_a_port_and_a_token_of_its_own(
     assert not {"AWS_SECRET_ACCESS_KEY", "SKYPILOT_DEBUG", "DATABASE_URL"} & set(environment)
     assert known["token"].startswith("sky_")
     assert known["token"] not in json.dumps(seen)
+    assert (paths.home / "seen.json").stat().st_mode & 0o077 == 0
     for private in (paths.root, paths.home, paths.client_home, paths.server_file, paths.token_file):
         assert private.stat().st_mode & 0o077 == 0
 
