@@ -12,8 +12,8 @@ from jobs.errors import BackendUnavailableError
 from monarch_client.skypilot.errors import SkyPilotError
 from monarch_client.skypilot.log_frames import frames_beyond
 
-# The reader wants to hear, now and then, that the stream is still open.
-QUIET_S = 2.0
+# Then the reader hears that nothing came, and stores what did.
+QUIET_S = 0.3
 
 
 def frames_of(

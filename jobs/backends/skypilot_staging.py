@@ -84,13 +84,17 @@ class Staging:
         )
         content["carrier"] = self._options.carrier
         content["torchmonarch"] = self._options.torchmonarch
+        # Their names: by them the runner sees whether what `setup` is given has changed.
+        content["secrets"] = sorted(request.secrets)
         content["uploads"] = []
         make_directory(draft / "uploads", 0o700)
         for number, upload in enumerate(request.uploads):
             archive = f"uploads/{number}.tar.gz"
             with self._open_upload(upload.reference) as source:
                 shutil.copyfile(source, draft / archive)
-            content["uploads"].append({"archive": archive, "target": upload.target})
+            digest = upload.reference.removeprefix("upload:")
+            entry = {"archive": archive, "target": upload.target, "sha256": digest}
+            content["uploads"].append(entry)
         build(draft / "runner.pyz")
         write_private(draft / "attempt.json", content)
 
