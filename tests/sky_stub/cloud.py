@@ -23,6 +23,8 @@ from tests.sky_stub.witness import Witness
 Row = dict[str, Any]
 # Above what the local backend leases.
 FIRST_BLOCK, BLOCKS, FIRST_HOST = 160, 60, 10
+# In the HOME of a node that is dead.
+NO_POWER = ".no-power"
 
 
 class Cloud:
@@ -97,6 +99,8 @@ class Cloud:
         """The nodes of a cluster are ready."""
         with self.change(name) as row:
             row |= {"status": "UP", "dead_nodes": [], "interrupted": False, "was_up": True}
+            for index in range(row["num_nodes"]):
+                (self.node(name, index) / NO_POWER).unlink(missing_ok=True)
         self.note("up", row)
         return row
 
@@ -138,6 +142,8 @@ class Cloud:
 
     def kill_node(self, name: str, index: int) -> None:
         """A node's power fails: all its processes end, what is on its disk stays."""
+        # Whatever a driver starts there from now on ends at once.
+        (self.node(name, index) / NO_POWER).touch()
         processes.end(processes.NODE_MARK, self.node(name, index))
         with self.change(name) as row:
             row["dead_nodes"].append(index)

@@ -56,6 +56,8 @@ class Node:
             },
         )
         self.prefix = _prefix(job, rank, self.process.pid).encode()
+        if Path(home, ".no-power").exists():
+            self.signal_group(signal.SIGKILL)
 
     def signal_group(self, number):
         """To all that have not left the script's process group."""
