@@ -27,7 +27,6 @@ MaxStartups 200
 """
 UV_SETTINGS = """\
 system-certs = true
-cache-dir = "{cache}"
 https-proxy = "http://{here}:{port}"
 """
 # SkyPilot installs uv with a script of the network's; this is the same uv without that.
@@ -41,15 +40,10 @@ for word in "$@"; do
 done
 exec /usr/bin/curl "$@"
 """
-# SkyPilot names a Python that a machine may not have; the checkout's own does as well.
 UV = """\
 #!/bin/sh
-for word in "$@"; do
-    shift
-    [ "$word" = 3.10 ] && word='{python}'
-    set -- "$@" "$word"
-done
-exec '{uv}' "$@"
+UV='{uv}' UV_CACHE_DIR='{cache}' WHEELS='{wheels}' PYTHON='{python}'
+. '{script}'
 """
 PYTHON = """\
 #!/bin/sh
@@ -77,9 +71,7 @@ def write_accounts(nodes: tuple[str, ...]) -> None:
 def write_programs() -> None:
     """What nodes have on their path besides the machine's programs."""
     Path("/etc/uv").mkdir(exist_ok=True)
-    Path("/etc/uv/uv.toml").write_text(
-        UV_SETTINGS.format(cache=places.UV_CACHE, here=places.HERE, port=places.PROXY_PORT)
-    )
+    Path("/etc/uv/uv.toml").write_text(UV_SETTINGS.format(here=places.HERE, port=places.PROXY_PORT))
     # SkyPilot's server builds the package that it brings to nodes, for which pip needs others.
     settings = configparser.RawConfigParser()
     settings.read("/etc/pip.conf")
@@ -93,7 +85,9 @@ def write_programs() -> None:
     (of_nodes / "rig-nodes.pth").write_text(f"{mounts.packages_of_checkout()}\n")
     base = os.path.realpath(sys.executable)
     _program("/usr/local/sbin/curl", CURL)
-    _program("/usr/local/bin/uv", UV.format(python=base, uv=places.UV))
+    known = {"uv": places.UV, "cache": places.UV_CACHE, "wheels": places.WHEELS}
+    script = Path(__file__).with_name("uv_on_nodes")
+    _program("/usr/local/bin/uv", UV.format(**known, python=base, script=script))
     for name in ("python", "python3"):
         _program(f"/usr/local/bin/{name}", PYTHON.format(python=base))
 

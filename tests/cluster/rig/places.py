@@ -21,6 +21,7 @@ MACHINE_FILE = RUN / "machine.json"
 
 UV = CACHE / "bin" / "uv"
 UV_CACHE = CACHE / "uv"
+WHEELS = CACHE / "home" / ".sky" / "wheels"
 
 SSH_PORT = 2222
 PROXY_PORT = 3128

@@ -30,6 +30,8 @@ Host {cluster}
 # SkyPilot fetches this list of GPU names from the network. One that lies there is left alone.
 GPU_NAMES = 'AcceleratorName,Clouds\nH100,"[slurm,rig]"\nA100,"[aws,gcp]"\n'
 OF_CLIENT = {"SKYPILOT_API_SERVER_ENDPOINT", "SKYPILOT_DISABLE_LOCAL_API_SERVER"}
+# Every other cloud is asked for credentials at first, which takes a while.
+CONFIGURATION = {"allowed_clouds": ["slurm", "rig"]}
 SITE = Path(__file__).with_name("site")
 
 
@@ -51,6 +53,10 @@ def prepare_home(home: Path) -> None:
     names = home / ".sky" / "catalogs" / "v8" / "common"
     names.mkdir(parents=True, exist_ok=True)
     (names / "accelerators.csv").write_text(GPU_NAMES)
+    wheels = home / ".sky" / "wheels"
+    if places.WHEELS.exists() and not wheels.exists():
+        # Copied now, it is newer than SkyPilot itself: the server does not build it again.
+        shutil.copytree(places.WHEELS, wheels, copy_function=shutil.copyfile)
 
 
 class SkyPilotServer:
@@ -82,6 +88,7 @@ class SkyPilotServer:
         """Start it and wait until it answers."""
         prepare_home(self.home)
         check = {"class": "rig_plugins.NetCheck", "parameters": {"url": f"{self.url}/api/health"}}
+        (self.home / ".sky" / "config.yaml").write_text(yaml.safe_dump(CONFIGURATION))
         plugins = self.home / ".sky" / "plugins.yaml"
         plugins.write_text(yaml.safe_dump({"plugins": [check]}))
         others = {name: value for name, value in self.environment.items() if name not in OF_CLIENT}

@@ -28,7 +28,7 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
-SchedulerParameters=bf_interval=5,sched_min_interval=100000
+SchedulerParameters=batch_sched_delay=0,bf_interval=5
 ReturnToService=2
 SlurmdTimeout={timeout}
 KillWait=5

@@ -18,7 +18,6 @@ from sky.catalog import slurm_catalog
 from sky.clouds import slurm
 from sky.provision import slurm as slurm_provisioner
 from sky.setup_files import dependencies
-from sky.skylet import constants
 from sky.utils import registry
 
 NAME = "rig"
@@ -96,9 +95,8 @@ def template_of(task: Any, to_provision: Any, **_: Any) -> provision.TemplateSpe
 
 def install() -> None:
     """Make SkyPilot in this process know the cloud. For a second time it does nothing."""
-    if NAME in constants.ALL_CLOUDS:
+    if NAME in dependencies.extras_require:
         return
-    constants.ALL_CLOUDS = (*constants.ALL_CLOUDS, NAME)
     dependencies.extras_require[NAME] = dependencies.extras_require["slurm"]
     prices = types.ModuleType(f"sky.catalog.{NAME}_catalog")
     vars(prices).update({k: v for k, v in vars(slurm_catalog).items() if not k.startswith("__")})

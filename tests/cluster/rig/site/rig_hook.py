@@ -13,27 +13,37 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 
-class AfterSky:
-    """A finder that finds the package `sky` as ever, and loads the cloud once it has run."""
+def name_the_cloud(constants: ModuleType) -> None:
+    """SkyPilot reads its configuration while it is imported, and refuses clouds without a name."""
+    constants.ALL_CLOUDS = (*constants.ALL_CLOUDS, "rig")
+
+
+def load_the_cloud(_sky: ModuleType) -> None:
+    importlib.import_module("rig_cloud")
+
+
+AFTER = {"sky.skylet.constants": name_the_cloud, "sky": load_the_cloud}
+
+
+class AfterImport:
+    """A finder that finds modules as ever, and does what AFTER says once one has run."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != "sky":
+        then = AFTER.pop(name, None)
+        spec = PathFinder.find_spec(name, path, target) if then is not None else None
+        if then is None or spec is None or spec.loader is None:
             return None
-        sys.meta_path.remove(AfterSky)
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        run_sky = spec.loader.exec_module
+        run_module = spec.loader.exec_module
 
         def run_both(module: ModuleType) -> None:
-            run_sky(module)
-            importlib.import_module("rig_cloud")
+            run_module(module)
+            then(module)
 
         spec.loader.exec_module = run_both
         return spec
 
 
-sys.meta_path.insert(0, AfterSky)
+sys.meta_path.insert(0, AfterImport)
