@@ -10,9 +10,11 @@ from jobs.actions.submit import Source, check_spec
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan, is_keeping
 from jobs.errors import BackendError, StillLookingError
+from jobs.limits import duration_limit
 from jobs.models import Project
 from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time
+from jobs.policies.limits import walltime_s
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -100,5 +102,4 @@ def _on_own_machines(backend_name: str) -> Candidate:
 
 
 def _limit_s(project: Project, spec: JobSpec) -> int | None:
-    limits = (spec.portal.max_duration_s, project.max_duration_s)
-    return min((limit for limit in limits if limit is not None), default=None)
+    return walltime_s(spec.portal.max_duration_s, 0, duration_limit(project))

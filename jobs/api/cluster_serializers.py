@@ -27,11 +27,13 @@ class ClusterSerializer(serializers.Serializer[Any]):
     num_nodes = serializers.IntegerField()
     since = serializers.DateTimeField(allow_null=True)
     idle_since = serializers.DateTimeField(allow_null=True)
+    idle_until = serializers.DateTimeField(allow_null=True)
     usd_per_hour = MoneyField(help_text="Of all nodes together.")
     usd = MoneyField(help_text="What it has cost so far, by its backend's report.")
     idle_usd = MoneyField(help_text="How much of that belongs to no job.")
     owner = serializers.CharField(help_text="Of those without a row: who made it.")
     can_down = serializers.BooleanField()
+    can_extend = serializers.BooleanField()
 
 
 class CandidateSerializer(serializers.Serializer[Any]):

@@ -10,8 +10,10 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet, Sum
 
 from jobs.errors import NotFoundError
+from jobs.limits import idle_limit
 from jobs.models import Attempt, Cluster, Project, StrayCluster
 from jobs.permissions import Actor, Verb, projects_of, require, verbs_of
+from jobs.policies.idle import IdlePolicy, Kept, idle_end
 from jobs.statuses import ClusterStatus, StrayKind
 
 ROW = "row"
@@ -21,6 +23,7 @@ ROW = "row"
 class ClusterRow:
     """One cluster. `kind` is row, own (our name, but no row) or foreign; strays have no project.
 
+    At `idle_until` a cluster that no job has taken is ended or switched off.
     `usd_per_hour` is of all nodes; `usd` is what it has cost so far, of which `idle_usd` belongs
     to no job. `job` is the last on it, and `is_busy` whether it still is.
     """
@@ -40,11 +43,13 @@ class ClusterRow:
     num_nodes: int
     since: datetime | None
     idle_since: datetime | None
+    idle_until: datetime | None
     usd_per_hour: Decimal | None
     usd: Decimal | None
     idle_usd: Decimal | None
     owner: str
     can_down: bool
+    can_extend: bool
 
 
 def cluster_list(actor: Actor, project: Project | None = None) -> list[ClusterRow]:
@@ -125,6 +130,7 @@ def _row(cluster: Cluster, *, may_manage: bool) -> ClusterRow:
     usd = cluster.usd
     paid: Decimal = getattr(cluster, "paid", None) or Decimal(0)
     is_released = cluster.release_requested_at is not None
+    idle_until = None if is_busy or is_released else _idle_until(cluster)
     return ClusterRow(
         name=cluster.name,
         kind=ROW,
@@ -141,12 +147,22 @@ def _row(cluster: Cluster, *, may_manage: bool) -> ClusterRow:
         num_nodes=cluster.num_nodes,
         since=cluster.created_at,
         idle_since=None if is_busy else cluster.idle_since,
-        usd_per_hour=cluster.usd_per_hour,
+        idle_until=idle_until,
+        # What is switched off costs its disks alone, and nobody says how much.
+        usd_per_hour=None if cluster.status == ClusterStatus.STOPPED else cluster.usd_per_hour,
         usd=usd,
         idle_usd=None if usd is None else max(Decimal(0), usd - paid),
         owner="",
         can_down=may_manage and not is_busy and not is_released,
+        can_extend=may_manage and idle_until is not None,
     )
+
+
+def _idle_until(cluster: Cluster) -> datetime | None:
+    if cluster.idle_since is None or cluster.status != ClusterStatus.UP:
+        return None
+    policy = IdlePolicy.from_dict(cluster.idle_policy)
+    return idle_end(Kept(cluster.idle_since, policy), idle_limit(cluster.project))
 
 
 def _stray(row: StrayCluster, *, may_write: bool) -> ClusterRow:
@@ -168,9 +184,11 @@ def _stray(row: StrayCluster, *, may_write: bool) -> ClusterRow:
         num_nodes=int(seen.get("num_nodes") or 0),
         since=datetime.fromisoformat(began) if began else row.first_seen_at,
         idle_since=None,
+        idle_until=None,
         usd_per_hour=None if price is None else Decimal(price),
         usd=None,
         idle_usd=None,
         owner=str(seen.get("owner") or ""),
         can_down=may_write and row.kind == StrayKind.OWN and not by,
+        can_extend=False,
     )

@@ -11,12 +11,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.actions.clusters import take_down_cluster
+from jobs.actions.extend import extend_cluster
 from jobs.actions.strays import take_down_stray
 from jobs.models import Project
 from jobs.permissions import Actor, project_for
 from jobs.readers.clusters import ROW, cluster_anywhere, cluster_list, cluster_named
 from jobs.web.access import attempt_action, signed_in
 from jobs.web.frame import render_page
+
+EXTENSION_S = 3600
 
 
 @require_safe
@@ -46,6 +49,20 @@ def down(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         request,
         lambda: take_down_cluster(actor, cluster),
         done=f"{cluster.name} goes down.",
+        back=reverse("web:clusters", args=[slug]),
+    )
+
+
+@require_POST
+@signed_in
+def extend(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Keep one of the project's clusters that wait for a job an hour from now."""
+    project = project_for(actor, slug)
+    cluster = cluster_named(actor, project, request.POST.get("name", ""))
+    return attempt_action(
+        request,
+        lambda: extend_cluster(actor, cluster, EXTENSION_S),
+        done=f"{cluster.name} waits an hour more.",
         back=reverse("web:clusters", args=[slug]),
     )
 

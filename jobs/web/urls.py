@@ -39,6 +39,7 @@ urlpatterns = [
     path("<slug:slug>", landing.project, name="project"),
     path("<slug:slug>/clusters", cluster_pages.clusters, name="clusters"),
     path("<slug:slug>/clusters/live", cluster_pages.live, name="clusters_live"),
+    path("<slug:slug>/clusters/extend", cluster_pages.extend, name="cluster_extend"),
     path("<slug:slug>/clusters/down", cluster_pages.down, name="cluster_down"),
     path("<slug:slug>/infra", infra_page.page, name="infra"),
     path("<slug:slug>/infra/live", infra_page.live, name="infra_live"),

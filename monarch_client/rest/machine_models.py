@@ -25,11 +25,13 @@ class Cluster:
     num_nodes: int
     since: datetime | None
     idle_since: datetime | None
+    idle_until: datetime | None
     usd_per_hour: str | None
     usd: str | None
     idle_usd: str | None
     owner: str
     can_down: bool
+    can_extend: bool
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def test_attempts_of_one_cluster_pay_for_their_time_and_the_project_for_the_rest
         attempt.refresh_from_db()
         assert round(attempt.usd, 3) == 2
     cluster.refresh_from_db()
-    assert (cluster.usd, cluster.usd_per_hour) == (6, 6)
+    assert cluster.usd == cluster.usd_per_hour == 6
     paid = cluster.attempts.aggregate(usd=Sum("usd"))["usd"]
     assert round(cluster.usd - paid, 3) == 2
 

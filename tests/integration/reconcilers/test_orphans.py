@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -210,7 +211,7 @@ def test_a_row_tells_what_its_backend_says(fake, submitted, tick, sweep):
     tick()
     sweep()
     cluster = cluster_of(submitted)
-    assert (cluster.infra, cluster.usd_per_hour) == ("fake", 2.5)
+    assert (cluster.infra, cluster.usd_per_hour) == ("fake", Decimal("2.5"))
     assert cluster.resources and cluster.backend_key
 
 

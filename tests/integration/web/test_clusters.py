@@ -29,6 +29,7 @@ def job(project) -> Job:
         name="mpx-warm",
         status=ClusterStatus.UP,
         idle_since=now - timedelta(minutes=7),
+        is_reusable=True,
         infra="slurm/main",
         resources="2x(H100:8)",
         usd_per_hour=Decimal("2.5"),
@@ -83,6 +84,23 @@ def test_a_maintainer_takes_an_idle_cluster_down(maintainer, job):
     answer = maintainer.post("/rl/clusters/down", {"name": "mpx-warm"}, follow=True)
     assert "mpx-warm goes down." in text_of(answer)
     assert Cluster.objects.get().release_requested_at is not None
+
+
+def test_an_idle_cluster_is_kept_an_hour_more(maintainer, job):
+    assert "Keep 1 h" in maintainer.text("/rl/clusters")
+    answer = maintainer.post("/rl/clusters/extend", {"name": "mpx-warm"}, follow=True)
+    assert "waits an hour more" in text_of(answer)
+    assert Cluster.objects.get().idle_policy["until"]
+
+
+def test_who_made_a_cluster_takes_it_down(member, project, viewer):
+    job = make_job(project, status=JobStatus.SUCCEEDED, submitted_by=member.user)
+    attempt = make_attempt(job, ended_at=timezone.now())
+    Cluster.objects.update(status=ClusterStatus.UP)
+    name = {"name": attempt.cluster.name}
+    assert "Down" in member.text("/rl/clusters") and "Down" not in viewer.text("/rl/clusters")
+    assert viewer.post("/rl/clusters/down", name).status_code == 403
+    assert "goes down" in text_of(member.post("/rl/clusters/down", name, follow=True))
 
 
 def test_a_cluster_in_use_says_so_and_stays(maintainer, project):

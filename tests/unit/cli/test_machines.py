@@ -31,11 +31,13 @@ def cluster_json(**fields: Any) -> dict[str, Any]:
         "num_nodes": 2,
         "since": MOMENT,
         "idle_since": MOMENT,
+        "idle_until": MOMENT,
         "usd_per_hour": "2.500000",
         "usd": "1.750000",
         "idle_usd": "0.250000",
         "owner": "",
         "can_down": True,
+        "can_extend": True,
     }
     return {**cluster, **fields}
 
