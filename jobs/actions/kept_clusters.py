@@ -101,6 +101,10 @@ def keep_cluster(attempt: Attempt) -> bool:
     if cluster.release_requested_at is not None or not cluster.is_reusable:
         return _has_others(cluster, attempt) and cluster.release_requested_at is None
     reason = StopReason(attempt.stop_reason) if attempt.stop_reason else StopReason.BACKEND
+    if reason == StopReason.NO_CAPACITY and wish_of(attempt.job).cluster == cluster.name:
+        # It could not be switched on: its disks are what the job names it for.
+        _keep_off(cluster)
+        return True
     is_sound = attempt.contacted_at is not None and leaves_healthy(reason)
     if not is_sound:
         let_nobody_in(cluster.pk)
@@ -160,6 +164,13 @@ def _keep(cluster: Cluster, attempt: Attempt) -> None:
     transaction.on_commit(lambda: reach("cluster.kept"))
     # It may be just what a queued job waits for.
     wake_on_commit("queue")
+
+
+def _keep_off(cluster: Cluster) -> None:
+    now = clock.now()
+    Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
+        status=ClusterStatus.STOPPED, idle_since=now, stopped_at=now
+    )
 
 
 def _has_others(cluster: Cluster, attempt: Attempt) -> bool:

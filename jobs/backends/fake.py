@@ -51,11 +51,11 @@ class FakeBackend(FakeKeeper):
         attempt_id: int | None = None,
     ) -> list[bytes]:
         """What the runner of rank 0 has written so far, without what is in `after`."""
-        cluster, run = self._cluster(cluster_name), self._run(cluster_name, attempt_id)
+        run = self._run(cluster_name, attempt_id)
         plan = run.plan
         stopped = run.stopped_at is not None and plan.run_s is None
         story = Story(
-            num_nodes=cluster.num_nodes,
+            num_nodes=run.num_nodes,
             up_at=run.up_at,
             ends_at=run.ends_at(),
             lines=plan.lines,
@@ -110,8 +110,8 @@ class FakeBackend(FakeKeeper):
         phase, seen = cluster.phase(attempt_id, now), self._seen(cluster_name, cluster, now)
         if phase not in {ClusterPhase.UP, ClusterPhase.ENDED}:
             return ClusterView(phase, seen=None if phase is ClusterPhase.GONE else seen)
-        alive = phase is ClusterPhase.UP
-        nodes = (NodeView(rank, f"192.0.2.{rank + 1}", alive) for rank in range(cluster.num_nodes))
+        alive, run = phase is ClusterPhase.UP, self._run(cluster_name, attempt_id)
+        nodes = (NodeView(rank, f"192.0.2.{rank + 1}", alive) for rank in range(run.num_nodes))
         return ClusterView(phase, tuple(nodes), seen=seen)
 
     def stop(
@@ -158,7 +158,7 @@ class FakeBackend(FakeKeeper):
     def _new(self, request: LaunchRequest, plan: FakePlan, now: float) -> FakeCluster:
         self._require_room(request.num_nodes)
         up_at = now + plan.start_s
-        run = FakeRun(request.attempt_id, plan, up_at)
+        run = FakeRun(request.attempt_id, plan, request.num_nodes, up_at)
         return FakeCluster(request.num_nodes, launched_at=now, on_at=now, up_at=up_at, runs=(run,))
 
     def _with_run(
@@ -176,7 +176,7 @@ class FakeBackend(FakeKeeper):
                 off_at=None,
                 up_at=now + plan.start_s,
             )
-        run = FakeRun(request.attempt_id, plan, max(now, cluster.up_at))
+        run = FakeRun(request.attempt_id, plan, request.num_nodes, max(now, cluster.up_at))
         return replace(cluster, runs=(*cluster.runs, run))
 
     def _require_room(self, nodes: int) -> None:

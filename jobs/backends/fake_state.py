@@ -37,6 +37,7 @@ class FakeRun:
 
     attempt_id: int
     plan: FakePlan
+    num_nodes: int
     up_at: float
     stopped_at: float | None = None
     ended_at: float | None = None  # ended from outside: `finish`, `lose`, machines switched off

@@ -16,7 +16,9 @@ from jobs.reconcilers import autostop, teardown
 def push(fake, job: Job) -> None:
     """Do what the runner does: hand in everything written so far."""
     attempt = job.attempts.select_related("cluster").order_by("-number")[0]
-    body = b"\n".join(frame.rstrip() for frame in fake.frames(attempt.cluster.name))
+    body = b"\n".join(
+        frame.rstrip() for frame in fake.frames(attempt.cluster.name, attempt_id=attempt.pk)
+    )
     ingest_frames(attempt.pk, attempt_token(job.pk, attempt.number), body)
 
 
