@@ -9,22 +9,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from decimal import Decimal
 from typing import Any, Literal
 
 from jobs.backends.base import (
-    Bill,
     ClusterPhase,
     ClusterView,
     LaunchRequest,
     Leftovers,
-    SeenCluster,
 )
 from jobs.backends.local_ended import EndedNames
 from jobs.backends.skypilot_calls import SkyPilotCalls
+from jobs.backends.skypilot_keeping import Keeping
 from jobs.backends.skypilot_log import frames_of
-from jobs.backends.skypilot_offers import Offers
 from jobs.backends.skypilot_staging import Staging
 from jobs.backends.skypilot_task import job_name_of, task_for
 from jobs.backends.skypilot_views import (
@@ -38,7 +34,12 @@ from jobs.backends.skypilot_views import (
     verb_of,
     view_of,
 )
-from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
+from jobs.errors import (
+    BackendError,
+    BackendUnavailableError,
+    NotYetGoneError,
+    StillLookingError,
+)
 from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
@@ -46,11 +47,9 @@ log = logging.getLogger(__name__)
 # The answer to a runner's next message stops it within 5 seconds; SkyPilot's own cancel, which cuts
 # it off after a short while, is for those that send none.
 CANCEL_AFTER_S = 10.0
-# How long a take-down that failed rests before it is asked for again.
-DOWN_AGAIN_S = 15.0
 
 
-class SkyPilotBackend(Offers):
+class SkyPilotBackend(Keeping):
     """Asks, and looks. Whatever lasts goes on at SkyPilot's server."""
 
     name = "skypilot"
@@ -71,35 +70,46 @@ class SkyPilotBackend(Offers):
         name = request.cluster_name
         if name in self._ended:
             raise BackendError(f"{name} was torn down and does not start again.")
+        if self._is_known(request):
+            return
         row = self._calls.row(name)
+        is_up = row is not None and row["status"] == "UP"
+        if active(self._calls.requests_of(name), STARTS) is not None:
+            raise StillLookingError(f"{name} is being started for another attempt.")
         task = task_for(request, str(self._staging.stage(request)))
         reach("launch.staged")
-        verb = "execute"
         args: dict[str, Any] = {"cluster_name": name, "task": task}
-        if row is None or row["status"] != "UP":
-            verb = "launch"
+        if not is_up:
             minutes = request.autostop_minutes
             args.update(idle_minutes=minutes, down=minutes is not None)
+        verb = "execute" if is_up else "launch"
         self._calls.send(self._staging.sending(name, request.attempt_id), verb, args)
 
     def observe(
         self, cluster_name: str, *, attempt_id: int | None = None, closely: bool = True
     ) -> ClusterView:
         """By the requests under way first, then by the cluster's row, then by the job on it."""
+        if attempt_id is not None and self._is_being_sent(cluster_name, attempt_id):
+            return ClusterView(ClusterPhase.STARTING)
         requests = self._calls.requests_of(cluster_name)
-        row = self._calls.row(cluster_name)
         asked = self._asked(cluster_name, attempt_id, requests)
-        view = _under_way(requests, row) or self._on_its_way(cluster_name, attempt_id, row)
-        if view is None and asked is not None and asked["status"] != "SUCCEEDED":
+        # A launch that has just ended may be newer than a row that was read for somebody else.
+        is_done = asked is not None and asked["status"] == "SUCCEEDED"
+        row = self._calls.row(cluster_name, is_new=is_done)
+        view = _under_way(requests, row) or self._refused(cluster_name, attempt_id, row)
+        if view is None and asked is not None and not is_done:
             view = self._came_to_nothing(asked, row)
-        if view is not None:
-            return view
+        return view or self._by_its_row(cluster_name, attempt_id, row, closely=closely or not asked)
+
+    def _by_its_row(
+        self, cluster_name: str, attempt_id: int | None, row: Row | None, *, closely: bool
+    ) -> ClusterView:
         if row is None or row["status"] not in {"UP", "STOPPED"}:
             # Cut off halfway, with nobody at it any more: asked for again, it is repaired.
             return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]) if row else "")
         if row["status"] == "STOPPED":
             return view_of(row, ClusterPhase.STOPPED)
-        if asked is not None and not closely:
+        if not closely:
             return view_of(row, ClusterPhase.UP)
         return self._by_its_job(cluster_name, attempt_id, row)
 
@@ -109,9 +119,10 @@ class SkyPilotBackend(Offers):
         first = self._stops.setdefault(key, time.monotonic())
         if grace_s > 0 and time.monotonic() - first < CANCEL_AFTER_S:
             return
-        job = self._job(cluster_name, attempt_id)
-        if job is not None and job_lives(job):
-            self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
+        assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
+        for job in self._calls.jobs(cluster_name, job_name_of(attempt_id)):
+            if job_lives(job):
+                self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
 
     def leftovers(self, cluster_name: str, *, attempt_id: int | None = None) -> Leftovers:
         """What the runner has printed, if the log can still be read.
@@ -152,53 +163,34 @@ class SkyPilotBackend(Offers):
         if self._calls.row(cluster_name) is None:
             self._forget(cluster_name)
             return
-        if why := _failed_just_now(requests):
+        if why := self._failed_just_now(requests):
             raise NotYetGoneError(f"It did not go down, and is asked again: {why}")
         self._calls.start("down", cluster_name=cluster_name)
         raise NotYetGoneError("It was asked to go down.")
 
-    def why_no_stop(self, cluster_name: str) -> str:
-        """By asking: SkyPilot refuses where its cloud cannot."""
-        row = self._calls.row(cluster_name)
-        if row is not None and str(row.get("cloud") or "").lower() in {"slurm", "rig"}:
-            return "Slurm gives machines back when they stop; it keeps no disks."
-        return ""
+    def _is_being_sent(self, cluster_name: str, attempt_id: int) -> bool:
+        sending = self._staging.sending(cluster_name, attempt_id)
+        return sending.is_under_way or sending.was_just_taken
 
-    def stop_machines(self, cluster_name: str) -> None:
-        """Ask until the row says STOPPED."""
-        requests = self._calls.requests_of(cluster_name)
-        row = self._calls.row(cluster_name)
-        if row is None or row["status"] == "STOPPED":
-            return
-        if active(requests, ENDS) is None:
-            if (why := _failed_just_now(requests)) is not None:
-                raise BackendError(why)
-            self._calls.start("stop", cluster_name=cluster_name)
-        raise NotYetGoneError("It is being stopped.")
+    def _is_known(self, request: LaunchRequest) -> bool:
+        """Whether the attempt was asked for and SkyPilot knows of it: it is never started twice.
 
-    def existing(self) -> list[SeenCluster]:
-        """All clusters that SkyPilot's server knows."""
-        return [seen(row) for row in self._calls.rows()]
+        BackendError: why its launch came to nothing.
+        """
+        name, attempt_id = request.cluster_name, request.attempt_id
+        if self._staging.staged_at(name, attempt_id) is None:
+            return False
+        view = self.observe(name, attempt_id=attempt_id)
+        if view.failure is not None:
+            raise view.failure
+        return view.phase not in {ClusterPhase.GONE, ClusterPhase.STOPPED}
 
-    def bill(self, cluster_name: str, since: datetime) -> Bill | None:
-        """SkyPilot's own report; a name may have several incarnations, which are added up."""
-        days = max(1, (datetime.now(since.tzinfo) - since).days + 1)
-        report = self._calls.value("cost_report", fresh_s=10.0, days=days)
-        rows = [row for row in report if row["name"] == cluster_name]
-        if not rows:
-            return None
-        usd = sum((Decimal(str(row["usd"])) for row in rows), Decimal(0))
-        return Bill(usd, sum(float(row["duration_s"]) for row in rows))
-
-    def _on_its_way(
+    def _refused(
         self, cluster_name: str, attempt_id: int | None, row: Row | None
     ) -> ClusterView | None:
         if attempt_id is None:
             return None
-        sending = self._staging.sending(cluster_name, attempt_id)
-        if sending.is_under_way:
-            return ClusterView(ClusterPhase.STARTING)
-        refusal = sending.refusal
+        refusal = self._staging.sending(cluster_name, attempt_id).refusal
         return None if refusal is None else _failed(error_of(refusal), row)
 
     def _asked(self, cluster_name: str, attempt_id: int | None, requests: list[Row]) -> Row | None:
@@ -228,15 +220,14 @@ class SkyPilotBackend(Offers):
         return _failed(error_of(failure), row)
 
     def _by_its_job(self, cluster_name: str, attempt_id: int | None, row: Row) -> ClusterView:
-        job = self._job(cluster_name, attempt_id)
-        if job is None:
-            # Nodes without the attempt: its job was never handed over.
-            return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]))
-        return view_of(row, ClusterPhase.UP if job_lives(job) else ClusterPhase.ENDED)
-
-    def _job(self, cluster_name: str, attempt_id: int | None) -> Row | None:
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
-        return self._calls.job(cluster_name, job_name_of(attempt_id))
+        is_staged = self._staging.staged_at(cluster_name, attempt_id) is not None
+        found = self._calls.jobs(cluster_name, job_name_of(attempt_id)) if is_staged else []
+        if not found:
+            # Nodes without the attempt: it was never handed over.
+            return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]))
+        lives = any(job_lives(job) for job in found)
+        return view_of(row, ClusterPhase.UP if lives else ClusterPhase.ENDED)
 
     def _forget(self, cluster_name: str) -> None:
         self._staging.remove(cluster_name)
@@ -256,13 +247,3 @@ def _under_way(requests: list[Row], row: Row | None) -> ClusterView | None:
 def _failed(error: BackendError, row: Row | None) -> ClusterView:
     status = str(row["status"]) if row else ""
     return ClusterView(ClusterPhase.FAILED, (), status, failure=error)
-
-
-def _failed_just_now(requests: list[Row]) -> str | None:
-    """Why the last take-down failed, if that was a moment ago."""
-    last = next((row for row in requests if verb_of(row) in ENDS), None)
-    if last is None or last["status"] != "FAILED":
-        return None
-    finished_at = float(last.get("finished_at") or 0)
-    is_recent = time.time() - finished_at < DOWN_AGAIN_S
-    return str(last.get("message") or "SkyPilot gave no reason.") if is_recent else None

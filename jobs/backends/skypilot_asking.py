@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 # The caller gives a call up before that.
 _LONGEST_S = 1000.0
+JUST_S = 0.5
 # SkyPilot may have taken it: what it remembers of the cluster tells.
 _UNCERTAIN = frozenset({"server_away", "interrupted"})
 
@@ -39,6 +41,15 @@ class Sending:
     def is_under_way(self) -> bool:
         """Whether some living process is at it."""
         return is_held(self._lock)
+
+    @property
+    def was_just_taken(self) -> bool:
+        """Whether SkyPilot took it so recently that older answers may not know of it."""
+        try:
+            age_s = time.time() - self._outcome.stat().st_mtime
+        except FileNotFoundError:
+            return False
+        return age_s < JUST_S and self.request_id is not None
 
     @property
     def request_id(self) -> str | None:

@@ -34,20 +34,21 @@ class SkyPilotCalls:
         rows = self._ask("requests_of", fresh_s=FRESH_S, cluster_name=cluster_name)
         return list(rows)
 
-    def row(self, cluster_name: str) -> Row | None:
-        """The cluster's row; None where SkyPilot has none."""
-        rows = self._ask("status", fresh_s=FRESH_S, names=[cluster_name])
+    def row(self, cluster_name: str, *, is_new: bool = False) -> Row | None:
+        """The cluster's row; None where SkyPilot has none. `is_new`: as it is now, not just."""
+        fresh_s = 0.0 if is_new else FRESH_S
+        rows = self._ask("status", fresh_s=fresh_s, names=[cluster_name])
         return next((row for row in rows if row["name"] == cluster_name), None)
 
     def rows(self) -> list[Row]:
         """All clusters, whoever made them."""
         return list(self._ask("status", names=None))
 
-    def job(self, cluster_name: str, name: str) -> Row | None:
-        """The newest job of that name. The nodes themselves are asked."""
+    def jobs(self, cluster_name: str, name: str) -> list[Row]:
+        """The jobs of that name, newest first. The nodes themselves are asked."""
         rows = self._ask("jobs", fresh_s=FRESH_JOBS_S, cluster_name=cluster_name)
         named = [row for row in rows if row["name"] == name]
-        return max(named, key=lambda row: int(row["job_id"]), default=None)
+        return sorted(named, key=lambda row: -int(row["job_id"]))
 
     def failure_of(self, request_id: str) -> SkyPilotError | None:
         """Why a request that is over failed; None where it did not, or is not known any more."""

@@ -23,10 +23,11 @@ def frames_of(
 
     BackendUnavailableError: the log cannot be read now, or breaks off.
     """
-    job = calls.job(cluster_name, job_name_of(attempt_id))
-    if job is None:
+    jobs = calls.jobs(cluster_name, job_name_of(attempt_id))
+    if not jobs:
         raise BackendUnavailableError(f"{cluster_name} has no job of this attempt yet.")
-    job_id = int(job["job_id"])
+    # The first one is the runner; a second one of the same name found it there, and ended.
+    job_id = int(jobs[-1]["job_id"])
     yield from frames_beyond(
         lambda tail: _read(calls, cluster_name, job_id, tail), after, attempt_id
     )

@@ -6,8 +6,9 @@ cluster that is up already; file mounts would only come with a launch.
 
 from __future__ import annotations
 
-import os
+import errno
 import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from jobs.backends.attempt_file import attempt_file
 from jobs.backends.base import LaunchRequest
-from jobs.backends.local_folders import make_directory, remove_tree, write_private
+from jobs.backends.local_folders import make_directory, write_private
 from jobs.backends.skypilot_asking import Sending
 from jobs.backends.skypilot_task import job_name_of
 from jobs.backends.trust import new_authority
@@ -53,11 +54,12 @@ class Staging:
         make_directory(self._options.directory, 0o700)
         make_directory(self._cluster(request.cluster_name), 0o700)
         make_directory(workdir, 0o700)
-        draft = workdir / f".new-{os.getpid()}"
-        remove_tree(draft)
-        make_directory(draft, 0o700)
-        self._fill(draft, request)
-        draft.rename(final)
+        # Beside the folder that travels, so that a draft which a killed process left does not.
+        with tempfile.TemporaryDirectory(dir=self._cluster(request.cluster_name)) as scratch:
+            draft = Path(scratch) / "draft"
+            make_directory(draft, 0o700)
+            self._fill(draft, request)
+            _keep_first(draft, final)
         return workdir
 
     def sending(self, cluster_name: str, attempt_id: int) -> Sending:
@@ -105,3 +107,12 @@ class Staging:
         # A folder of its own: what SkyPilot brings to the nodes holds one attempt, under its name.
         name = job_name_of(attempt_id)
         return self._cluster(cluster_name) / f"{name}.d" / name
+
+
+def _keep_first(draft: Path, final: Path) -> None:
+    try:
+        draft.rename(final)
+    except OSError as error:
+        # Somebody else was faster: theirs is the attempt's.
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+            raise

@@ -81,32 +81,18 @@ def stub_backend(
 
 
 # What SkyPilot's backend does not keep of the contract yet: test -> why. Goes with its repair.
-BROKEN_PROMISES = {
-    "test_a_launched_job_is_never_seen_gone_before_it_is_up": (
-        "when the sending has ended, an answer from before shows neither request nor row"
-    ),
-    "test_a_repeated_launch_is_one_launch": "a cluster that is up gets the attempt's job once more",
-    "test_launches_at_the_same_moment_are_one_launch": (
-        "two who stage the same attempt take each other's draft away"
-    ),
-    "test_a_launch_repeated_after_the_end_starts_nothing": (
-        "a cluster that is up gets the attempt's job once more"
-    ),
-}
-
-
 @pytest.fixture(params=["local", "fake", "stub_backend"])
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
-    if request.param == "stub_backend" and request.node.originalname in BROKEN_PROMISES:
-        reason = BROKEN_PROMISES[request.node.originalname]
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
     if request.param != "fake":
         other: Rig = request.getfixturevalue(request.param)
         return other
     return FakeRig(tmp_path / "fake")
 
 
-@pytest.fixture(params=["fake"])
+@pytest.fixture(params=["fake", "stub_backend"])
 def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     """A rig whose backend is a `ClusterKeeper`."""
+    if request.param != "fake":
+        other: Rig = request.getfixturevalue(request.param)
+        return other
     return FakeRig(tmp_path / "fake")
