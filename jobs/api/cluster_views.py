@@ -19,6 +19,8 @@ from jobs.readers.clusters import (
     stray_row,
 )
 
+CLUSTERS = page_of(ClusterSerializer)
+
 
 class ClusterView(PortalView):
     """A view of clusters."""
@@ -31,7 +33,7 @@ class ClusterListView(ClusterView):
 
     @extend_schema(
         operation_id="cluster_list",
-        responses={200: page_of(ClusterSerializer), **problems(401, 404)},
+        responses={200: CLUSTERS, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The project's clusters that exist, newest first."""
@@ -60,7 +62,7 @@ class AllClustersView(ClusterView):
 
     @extend_schema(
         operation_id="cluster_list_all",
-        responses={200: page_of(ClusterSerializer), **problems(401)},
+        responses={200: CLUSTERS, **problems(401)},
     )
     def get(self, request: Request) -> Response:
         """Clusters of all one's projects; for the installation's administrators all there are."""

@@ -88,8 +88,10 @@ class Portal:
             "attempt_id": self.attempt.pk,
             "token_id": self.spare.pk,
             "digest": "a" * 64,
+            "cluster_name": str(self.attempt.cluster),
         }
-        for name in case.path_parameters or {}:
+        # Others are made up by whoever asks, and lead nowhere.
+        for name in real.keys() & (case.path_parameters or {}).keys():
             case.path_parameters[name] = str(real[name])
 
 
