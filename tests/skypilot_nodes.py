@@ -37,7 +37,7 @@ class SkyPilotNodes:
         self.jobs: list[SkyPilotJob] = []
 
     def job(self, **settings: Any) -> SkyPilotJob:
-        """Another attempt on these machines; `settings` go to attempt.json."""
+        """Another attempt on these machines, or the first `on`; `settings` go to attempt.json."""
         attempt_id = settings.pop("attempt_id", 17 + len(self.jobs))
         self.jobs.append(SkyPilotJob(self, attempt_id, **settings))
         return self.jobs[-1]
@@ -52,6 +52,8 @@ class SkyPilotJob:
 
     def __init__(self, cluster: SkyPilotNodes, attempt_id: int, **settings: Any) -> None:
         self.cluster = cluster
+        self.homes = cluster.homes[: settings.pop("on", None)]
+        self.addresses = cluster.addresses[: len(self.homes)]
         self.attempt_id = attempt_id
         self.ingest = FakeIngest(TOKEN)
         self.environment: dict[str, str] = {}
@@ -92,7 +94,7 @@ class SkyPilotJob:
         return self.cluster.homes[rank] / "sky_workdir" / f"mp-{self.attempt_id}"
 
     def start(self) -> None:
-        for rank, home in enumerate(self.cluster.homes):
+        for rank, home in enumerate(self.homes):
             self._bring(self.brought(rank))
             with self._log(rank, "out").open("wb") as out, self._log(rank, "err").open("wb") as err:
                 self.runners.append(
@@ -163,8 +165,8 @@ class SkyPilotJob:
             "HOME": str(self.cluster.homes[rank]),
             "LANG": "C.UTF-8",
             "SKYPILOT_NODE_RANK": str(rank),
-            "SKYPILOT_NODE_IPS": "\n".join(self.cluster.addresses),
-            "SKYPILOT_NUM_NODES": str(len(self.cluster.addresses)),
+            "SKYPILOT_NODE_IPS": "\n".join(self.addresses),
+            "SKYPILOT_NUM_NODES": str(len(self.addresses)),
             "SKYPILOT_NUM_GPUS_PER_NODE": "2",
             "SKYPILOT_TASK_ID": "sky-2026",
             **self.environment,

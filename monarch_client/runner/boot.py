@@ -4,10 +4,11 @@ from __future__ import annotations
 
 _SCRIPT = """\
 # Started by SkyPilot on every node, in the work directory that it has filled.
+mportal_host="$(hostname 2>/dev/null || echo this node)"
 mportal_folder="$(pwd)/mp-{id}"
 [ -f "$mportal_folder/runner.pyz" ] || mportal_folder="$HOME/sky_workdir/mp-{id}"
 if [ ! -f "$mportal_folder/runner.pyz" ]; then
-  echo "mportal: $mportal_folder/runner.pyz is not on $(hostname): SkyPilot has not brought the\
+  echo "mportal: $mportal_folder/runner.pyz is not on $mportal_host: SkyPilot has not brought the\
  attempt's files here. Run the job again." >&2
   exit 1
 fi
@@ -23,7 +24,7 @@ for mportal_try in python3 python "$(cat "$mportal_home/.sky/python_path" 2>/dev
   fi
 done
 if [ -z "$mportal_python" ]; then
-  echo "mportal: no Python 3.8 or newer on $(hostname): use an image that has one\
+  echo "mportal: no Python 3.8 or newer on $mportal_host: use an image that has one\
  (resources.image_id)." >&2
   exit 1
 fi

@@ -54,7 +54,8 @@ class CertificateError(Exception):
 def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str) -> None:
     """Write leaf.crt, leaf.key and ca.crt into `folder`, for a server and client called `names`.
 
-    Uses the openssl command; without it, the `cryptography` package of interpreter `python`.
+    Uses the openssl command; without it, the `cryptography` package of interpreter `python` or
+    of SkyPilot's.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
@@ -92,13 +93,25 @@ def _moment(seconds_from_now: float) -> str:
 def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
     script = work / "mint.py"
     script.write_bytes(runtime_files.read("mint_with_cryptography.py"))
-    try:
-        _call([python, script.name, str(_DAYS), *names], work)
-    except CertificateError as error:
-        raise CertificateError(
-            "no certificate can be made: install openssl, or the Python package "
-            f"cryptography ({error})"
-        ) from error
+    troubles = []
+    for candidate in (python, *_other_pythons()):
+        try:
+            _call([candidate, script.name, str(_DAYS), *names], work)
+        except CertificateError as error:  # noqa: PERF203 - the next one may have it
+            troubles.append(str(error))
+        else:
+            return
+    raise CertificateError(
+        "no certificate can be made: install openssl, or the Python package "
+        f"cryptography ({troubles[0]})"
+    )
+
+
+def _other_pythons() -> list[str]:
+    """SkyPilot brings an interpreter of its own to every node, and with it the package."""
+    home = Path(os.environ.get("SKY_RUNTIME_DIR") or Path.home())
+    own = home / "skypilot-runtime" / "bin" / "python"
+    return [str(own)] if own.exists() else []
 
 
 def _call(argv: list[str], cwd: Path) -> None:

@@ -105,6 +105,8 @@ def test_setup_that_succeeded_here_and_has_not_changed_is_skipped(make_nodes: Ma
     for rank in range(2):
         assert again.ingest.texts("portal", rank) == ["setup skipped: unchanged since attempt 1"]
         assert (nodes.homes[rank] / "installed").read_text() == "a\n"
+    on_some = nodes.job(**same, on=1)
+    assert not ran_setup(on_some)
     other_job = nodes.job(**same, job_id=43)
     assert not ran_setup(other_job)
     assert "unchanged since attempt 1 of job 42" in other_job.stages()["setup"]

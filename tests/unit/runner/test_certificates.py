@@ -74,6 +74,19 @@ def test_without_any_tool_the_error_says_what_to_install(
     assert list((tmp_path / "tls").iterdir()) == []
 
 
+def test_skypilots_own_interpreter_mints_where_the_nodes_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates.shutil, "which", lambda _name: None)
+    monkeypatch.setenv("SKY_RUNTIME_DIR", str(tmp_path))
+    own = tmp_path / "skypilot-runtime" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    own.chmod(0o755)
+    mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", "/no/such/python")
+    assert (tmp_path / "tls" / "leaf.crt").exists()
+
+
 def test_an_authority_that_is_none_is_told_with_openssls_words(tmp_path: Path) -> None:
     with pytest.raises(CertificateError):
         mint_leaf(Authority("no", "key"), NAMES, tmp_path / "tls", sys.executable)
