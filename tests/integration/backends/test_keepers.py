@@ -32,8 +32,10 @@ def phase_of(rig: Rig, request: LaunchRequest) -> ClusterPhase:
 
 
 def next_on(rig: Rig, first: LaunchRequest, behaviour: Behaviour = "short") -> LaunchRequest:
-    """A second attempt on the machines of the first."""
-    return replace(rig.request(behaviour), cluster_name=first.cluster_name)
+    """A second attempt on the machines of the first, which may run still."""
+    request = rig.request(behaviour)
+    spec = {**request.spec, "portal": {"port": 24_000}}
+    return replace(request, cluster_name=first.cluster_name, spec=spec)
 
 
 def done(rig: Rig) -> LaunchRequest:
@@ -53,6 +55,14 @@ def switched_off(rig: Rig) -> LaunchRequest:
 def is_off(rig: Rig, name: str) -> bool:
     try:
         backend_of(rig).stop_machines(name)
+    except NotYetGoneError:
+        return False
+    return True
+
+
+def is_gone(rig: Rig, name: str) -> bool:
+    try:
+        rig.backend.tear_down(name)
     except NotYetGoneError:
         return False
     return True
@@ -87,6 +97,7 @@ def test_a_repeated_launch_on_kept_machines_starts_the_attempt_once(keeper: Rig)
 def test_stopping_one_attempt_leaves_another_on_the_same_machines_alone(keeper: Rig) -> None:
     first = keeper.request("long")
     keeper.backend.launch(first)
+    wait_for(keeper, first, ClusterPhase.UP)
     second = next_on(keeper, first, "long")
     keeper.backend.launch(second)
     wait_for(keeper, second, ClusterPhase.UP)
@@ -126,7 +137,7 @@ def test_silence_about_machines_that_nobody_has(keeper: Rig) -> None:
 @pytest.mark.parametrize("make", [done, switched_off])
 def test_a_tear_down_of_kept_machines_leaves_nothing_behind(keeper: Rig, make) -> None:
     request = make(keeper)
-    keeper.backend.tear_down(request.cluster_name)
+    wait_until(lambda: is_gone(keeper, request.cluster_name))
     assert phase_of(keeper, request) is ClusterPhase.GONE
     assert keeper.remains(request.cluster_name) == []
     assert names(keeper) == []
@@ -139,7 +150,7 @@ def test_what_machines_have_cost_is_told_also_after_their_end(keeper: Rig) -> No
     bill = backend_of(keeper).bill(request.cluster_name, EARLIER)
     assert bill is not None
     assert bill.usd <= price * Decimal(bill.duration_s + 1) / 3600
-    keeper.backend.tear_down(request.cluster_name)
+    wait_until(lambda: is_gone(keeper, request.cluster_name))
     after = backend_of(keeper).bill(request.cluster_name, EARLIER)
     assert after is not None
     assert after.usd >= bill.usd
