@@ -11,7 +11,7 @@ import pytest
 from jobs.backends.base import ClusterKeeper, ClusterPhase, LaunchRequest, is_keeping
 from jobs.backends.fake import FakeBackend
 from jobs.errors import NotYetGoneError
-from tests.integration.backends.rigs import Behaviour, Rig
+from tests.integration.backends.rigs import GRACE_S, Behaviour, Rig
 from tests.runner_harness import wait_until
 
 EARLIER = datetime.now(timezone.utc) - timedelta(days=1)
@@ -60,6 +60,12 @@ def is_off(rig: Rig, name: str) -> bool:
     return True
 
 
+def has_stopped(rig: Rig, request: LaunchRequest) -> bool:
+    """Asked again and again, as the reconcilers ask."""
+    rig.backend.stop(request.cluster_name, GRACE_S, attempt_id=request.attempt_id)
+    return phase_of(rig, request) is ClusterPhase.ENDED
+
+
 def is_gone(rig: Rig, name: str) -> bool:
     try:
         rig.backend.tear_down(name)
@@ -101,8 +107,7 @@ def test_stopping_one_attempt_leaves_another_on_the_same_machines_alone(keeper: 
     second = next_on(keeper, first, "long")
     keeper.backend.launch(second)
     wait_for(keeper, second, ClusterPhase.UP)
-    keeper.backend.stop(first.cluster_name, 0.5, attempt_id=first.attempt_id)
-    wait_for(keeper, first, ClusterPhase.ENDED)
+    wait_until(lambda: has_stopped(keeper, first))
     assert phase_of(keeper, second) is ClusterPhase.UP
 
 
