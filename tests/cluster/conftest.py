@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.portal import PortalOnRig, portal_on
 from tests.cluster.rig import places
 from tests.cluster.rig.machine import Rig
 from tests.cluster.rig.skypilot import SkyPilotServer
@@ -29,6 +30,13 @@ def rig() -> Rig:
     if not places.MACHINE_FILE.exists():
         pytest.fail("These tests run inside the rig: `make cluster-test ARGS='-k ...'`")
     return Rig()
+
+
+@pytest.fixture(scope="session")
+def portal(rig: Rig) -> Iterator[PortalOnRig]:
+    """A portal with its own SkyPilot server. Leave it running, and no cluster on it."""
+    with portal_on(rig) as portal:
+        yield portal
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
-from tests.cluster.rig.machine import Rig
+from monarch_client.skypilot.caller import CallerOptions, SkyCaller
+from monarch_client.sync.packing import pack
+from tests.cluster.rig.machine import Rig, WayToPortal
 from tests.cluster.rig.skypilot import prepare_home
 from tests.portal_process import PortalProcess
 from tests.sky_stub.process import free_port
@@ -16,14 +22,16 @@ from tests.waiting import eventually
 SERVER_START_S = 150.0
 JOB_S = 240.0
 FINAL = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
-JOBS = "/api/v1/projects/default/jobs"
+PROJECT = "/api/v1/projects/default"
+JOBS = f"{PROJECT}/jobs"
 
 
 class PortalOnRig(PortalProcess):
     """A portal to which the rig's Slurm cluster was added."""
 
-    def __init__(self, port: int, **environment: str) -> None:
+    def __init__(self, port: int, way: WayToPortal, **environment: str) -> None:
         super().__init__(MPORTAL_PORT=str(port), MPORTAL_SKYPILOT="auto", **environment)
+        self.way = way
         prepare_home(self.home.path / "skypilot" / "home")
 
     def start(self) -> str:
@@ -49,6 +57,59 @@ class PortalOnRig(PortalProcess):
         with self.client() as client:
             found: dict[str, Any] = client.get(f"{JOBS}/{number}").json()
         return found
+
+    def attempts(self, number: int) -> list[dict[str, Any]]:
+        """A job's attempts, the first one first."""
+        with self.client() as client:
+            found = client.get(f"{JOBS}/{number}/attempts").json()
+        return sorted(found["items"], key=lambda row: row["number"])
+
+    def clusters(self) -> dict[str, dict[str, Any]]:
+        """The project's clusters that exist, by name."""
+        with self.client() as client:
+            found = client.get(f"{PROJECT}/clusters").json()
+        return {row["name"]: row for row in found["items"]}
+
+    def plan(self, **spec: Any) -> dict[str, Any]:
+        """Where a job could run and for how much."""
+        with self.client() as client:
+            answer = client.post(f"{PROJECT}/plan", json={"spec": spec})
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def billed(self, cluster: str) -> Decimal:
+        """What SkyPilot's own report charges for a cluster, US$."""
+        paths = self.home.skypilot
+        server = json.loads(paths.server_file.read_text())
+        caller = SkyCaller(CallerOptions(paths.client_home, server["endpoint"], server["token"]))
+        try:
+            report = caller.call("cost_report", {"days": 1}, 60)
+        finally:
+            caller.close()
+        return sum(
+            (Decimal(str(row["usd"])) for row in report if row["name"] == cluster), Decimal(0)
+        )
+
+    def upload(self, folder: Path) -> str:
+        """A folder's reference, once it is at the portal."""
+        with tempfile.TemporaryDirectory() as scratch:
+            archive = Path(scratch) / "folder.tar.gz"
+            pack(folder, archive)
+            with self.client() as client:
+                answer = client.post(
+                    f"{PROJECT}/uploads",
+                    content=archive.read_bytes(),
+                    headers={"Content-Type": "application/gzip"},
+                )
+        assert answer.is_success, answer.text
+        return f"upload:{answer.json()['digest']}"
+
+    def set_secret(self, name: str, value: str) -> None:
+        """Give the project a secret."""
+        with self.client() as client:
+            answer = client.put(f"{PROJECT}/secrets/{name}", json={"value": value})
+        assert answer.is_success, answer.text
 
     def log(self, number: int) -> str:
         """A job's whole log as text."""
@@ -81,13 +142,12 @@ class PortalOnRig(PortalProcess):
 
 
 @contextmanager
-def portal_on(rig: Rig, *, is_reached: bool, **environment: str) -> Iterator[PortalOnRig]:
-    """A started portal. `is_reached`: whether the rig's nodes get through to it."""
+def portal_on(rig: Rig, **environment: str) -> Iterator[PortalOnRig]:
+    """A started portal that the rig's nodes reach, until its `way` is closed."""
     port = free_port()
     with ExitStack() as stack:
-        if is_reached:
-            environment["MPORTAL_NODE_URL"] = stack.enter_context(rig.forward(port))
-        portal = PortalOnRig(port, **environment)
+        way = stack.enter_context(rig.way_to(port))
+        portal = PortalOnRig(port, way, MPORTAL_NODE_URL=way.url, **environment)
         stack.callback(portal.close)
         portal.start()
         yield portal

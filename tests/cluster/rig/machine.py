@@ -30,6 +30,35 @@ class Login:
         return run("ssh", *options, f"{self.user}@{self.host}", command)
 
 
+class WayToPortal:
+    """How nodes reach a port of 127.0.0.1 here; it can be closed for a while."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._is_open = True
+        self.proxy = TcpProxy(self._connect, host=places.HERE)
+
+    @property
+    def url(self) -> str:
+        """Under which address nodes find it."""
+        return f"http://{places.HERE}:{self.proxy.port}"
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """For so long, nobody gets through."""
+        self._is_open = False
+        self.proxy.cut_all()
+        try:
+            yield
+        finally:
+            self._is_open = True
+
+    def _connect(self) -> socket.socket:
+        if not self._is_open:
+            raise ConnectionRefusedError
+        return socket.create_connection(("127.0.0.1", self._port), timeout=10)
+
+
 class Rig:
     """The rig that this process runs in. RuntimeError: it runs in none."""
 
@@ -76,18 +105,16 @@ class Rig:
             fault.unlink()
 
     @contextmanager
-    def forward(self, port: int) -> Iterator[str]:
-        """For so long, nodes reach 127.0.0.1:`port` of here at the URL that this gives.
+    def way_to(self, port: int) -> Iterator[WayToPortal]:
+        """For so long, nodes reach 127.0.0.1:`port` of here.
 
         Without it nodes get no further than to the login node and the package index.
         """
-        proxy = TcpProxy(
-            lambda: socket.create_connection(("127.0.0.1", port), timeout=10), host=places.HERE
-        )
+        way = WayToPortal(port)
         try:
-            yield f"http://{places.HERE}:{proxy.port}"
+            yield way
         finally:
-            proxy.close()
+            way.proxy.close()
 
     def _is_ready(self, name: str) -> bool:
         state = slurm.states().get(name, "")

@@ -1,0 +1,135 @@
+"""One launch through a whole portal: chosen by price, run, watched, paid for, taken down."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.cluster.portal import PortalOnRig
+from tests.cluster.rig.machine import Rig
+from tests.cluster.rig.spaces import run
+from tests.waiting import eventually
+
+PORT = 23456
+# Two meshes answer, and the driver waits until the test has looked at the workers' ports.
+DRIVER = """
+cat > driver.py <<'END'
+import pathlib, time
+from monarch.actor import Actor, endpoint
+from mportal_runtime import meshes
+
+class Hello(Actor):
+    @endpoint
+    async def say(self, mesh):
+        print("hello from", mesh, flush=True)
+        return 1
+
+for name in ("trainers", "generators"):
+    procs = meshes[name].spawn_procs(per_host={"gpus": 1})
+    print(name, sum(answer for _, answer in procs.spawn("hello", Hello).say.call(name).get()))
+while not pathlib.Path("/run/rig/looked-at").exists():
+    time.sleep(0.1)
+END
+python3 driver.py
+"""
+SPEC: dict[str, Any] = {
+    "name": "hello",
+    # The first place has no room, so that the second one has to do.
+    "resources": {
+        "accelerators": "H100:1",
+        "use_spot": True,
+        "ordered": [{"infra": "rig/rig/main"}, {"infra": "rig/rig/spare"}],
+    },
+    "run": DRIVER,
+    "portal": {"meshes": {"trainers": 1, "generators": 1}, "port": PORT},
+}
+
+
+@dataclass
+class Launched:
+    """What was seen of the job: before, while it ran, and after."""
+
+    plan: dict[str, Any]
+    job: dict[str, Any]
+    attempts: list[dict[str, Any]]
+    log: str
+    refusal: str
+    billed: Decimal
+
+
+@pytest.fixture(scope="module")
+def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
+    """The job's whole life, once for the tests of this file."""
+    plan = portal.plan(**SPEC)
+    with rig.capacity_fault("main"):
+        number = portal.submit(**SPEC)
+        portal.wait_until(number, lambda _: "generators 1" in portal.log(number))
+    address = portal.attempts(number)[-1]["workers"][1]["address"].partition(":")[0]
+    refusal = knock(address, PORT)
+    run("touch", "/run/rig/looked-at")
+    job = portal.wait_for(number)
+    assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=90)
+    assert eventually(lambda: portal.attempts(number)[-1]["usd"] is not None, timeout_s=90)
+    attempts = portal.attempts(number)
+    yield Launched(
+        plan,
+        job,
+        attempts,
+        portal.log(number),
+        refusal,
+        portal.billed(attempts[-1]["cluster_name"]),
+    )
+
+
+def knock(address: str, port: int) -> str:
+    """What a stranger without a certificate of the attempt gets at a worker's port."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((address, port), timeout=10) as plain,
+            context.wrap_socket(plain) as tls,
+        ):
+            tls.settimeout(10)
+            tls.sendall(b"hello")
+            return f"answered {tls.recv(1)!r}"
+    except ssl.SSLError as error:
+        return str(error.reason)
+    except ConnectionResetError:
+        return "reset"
+
+
+@pytest.mark.feature("S0.5")
+def test_a_monarch_job_with_two_meshes_is_launched_run_and_taken_down(launched: Launched) -> None:
+    assert launched.job["status"] == "SUCCEEDED", launched.log
+    assert "trainers 1" in launched.log
+    assert "generators 1" in launched.log
+    assert launched.log.count("hello from") == 2
+
+
+def test_a_place_without_room_is_passed_over_for_the_next_one(launched: Launched) -> None:
+    assert [attempt["infra"] for attempt in launched.attempts] == ["rig/rig/spare"]
+
+
+@pytest.mark.feature("S0.6")
+def test_a_stranger_is_refused_at_a_workers_port(launched: Launched) -> None:
+    assert "CERTIFICATE_REQUIRED" in launched.refusal.upper() or launched.refusal == "reset"
+
+
+def test_the_plan_tells_places_and_prices_before_anything_starts(launched: Launched) -> None:
+    places = {row["infra"]: row for row in launched.plan["candidates"]}
+    assert set(places) == {"rig/rig/main", "rig/rig/spare"}
+    assert [row["infra"] for row in places.values() if row["is_chosen"]] == ["rig/rig/main"]
+    price = Decimal(str(places["rig/rig/spare"]["usd_per_hour"]))
+    assert price == Decimal(str(launched.attempts[-1]["usd_per_hour"])) > 0
+
+
+@pytest.mark.feature("S2.7")
+def test_what_an_attempt_has_cost_is_what_skypilot_reports(launched: Launched) -> None:
+    assert Decimal(str(launched.attempts[-1]["usd"])) == launched.billed > 0
