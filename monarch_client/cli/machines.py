@@ -72,6 +72,17 @@ def clusters(
         output.rows(session.client.clusters(slug), COLUMNS, key="name")
 
 
+@clusters.command("extend")
+@click.argument("name")
+@click.argument("duration")
+@project_option
+@pass_session
+def clusters_extend(session: Session, *, name: str, duration: str, project: str | None) -> None:
+    """Keep a cluster without a job for at least DURATION from now, such as 2h or 90m."""
+    cluster = session.client.keep(session.project(project), name, duration)
+    say(f"{cluster.name}: waits at least {duration} for a job")
+
+
 @clusters.command("down")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")

@@ -32,6 +32,15 @@ class MachineCalls:
         path = f"/clusters/{quote(name, safe='')}/actions/down"
         return decode(Cluster, self.connection.request("POST", path, repeatable=True))
 
+    def keep(self, project: str, name: str, duration: str) -> Cluster:
+        """Keep a cluster without a job for at least `duration` ("2h") from now.
+
+        ConflictError when a job is on it, or beyond what an administrator allows.
+        """
+        path = f"/projects/{project}/clusters/{quote(name, safe='')}/actions/extend"
+        body = {"duration": duration}
+        return decode(Cluster, self.connection.request("POST", path, repeatable=True, json=body))
+
     def plan(self, project: str, spec: str | Mapping[str, Any]) -> Plan:
         """Where a job could run and for how much. InvalidSpecErrors as from `submit`.
 

@@ -191,3 +191,11 @@ def test_infra_shows_clouds_reasons_and_free_gpus(mportal, portal):
 )
 def test_amounts_are_told_as_people_write_them(amount, shown):
     assert dollars(amount) == shown
+
+
+def test_an_idle_cluster_is_kept_for_longer(mportal, portal):
+    path = "POST /projects/rl/clusters/mpx-warm/actions/extend"
+    portal.on(path, ok(cluster_json()))
+    result = mportal("clusters", "extend", "mpx-warm", "2h")
+    assert "mpx-warm: waits at least 2h for a job" in result.stdout + result.stderr
+    assert [json.loads(request.content) for request in portal.seen(path)] == [{"duration": "2h"}]
