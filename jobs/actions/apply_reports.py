@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from jobs.actions.apply_stage_reports import apply_stage_reports, reported_at
 from jobs.actions.apply_worker_reports import apply_worker_reports
+from jobs.actions.diagnose_attempt import diagnose_attempt
 from jobs.actions.end_attempt import end_workers
 from jobs.actions.history import record_note
 from jobs.actions.tell_losses import tell_losses
@@ -59,6 +60,8 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     )
     tell_losses(attempt, all_silent=reason == StopReason.WORKER_LOST, told_by=report["rank"])
     end_workers(attempt)
-    if evidence := storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS):
+    evidence = storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS)
+    diagnose_attempt(attempt.pk, evidence)
+    if evidence:
         record_note(attempt.job, evidence, attempt, verb=EVIDENCE)
     wake_on_commit("running", attempt.job_id)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from jobs import clock
+from jobs.actions.diagnose_attempt import diagnose_attempt
 from jobs.actions.kept_clusters import keep_cluster
 from jobs.actions.tell_losses import tell_losses
 from jobs.lifecycle import move
@@ -19,8 +20,13 @@ from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 
 
-def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str = "") -> bool:
-    """Give `attempt` a verdict of the portal's, unless it has one; whether it was given."""
+def close_attempt(
+    attempt: Attempt, reason: StopReason, message: str, hint: str = "", *, evidence: str = ""
+) -> bool:
+    """Give `attempt` a verdict of the portal's, unless it has one; whether it was given.
+
+    `evidence` is what else is known of it, for a diagnosis; it is not kept here.
+    """
     message = redaction_of(attempt).excerpt(message)
     with transaction.atomic():
         # Whoever changes an attempt and its log locks the log first.
@@ -30,6 +36,7 @@ def close_attempt(attempt: Attempt, reason: StopReason, message: str, hint: str 
         )
         if changed:
             tell_losses(attempt, all_silent=True)
+            diagnose_attempt(attempt.pk, redaction_of(attempt).excerpt(evidence))
         lost = reason == StopReason.WORKER_LOST
         end_workers(attempt, WorkerStatus.LOST if lost else WorkerStatus.EXITED)
         publish_on_commit(attempt.job)

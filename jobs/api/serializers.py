@@ -116,6 +116,15 @@ class WorkerSerializer(serializers.Serializer[Any]):
     ssh = serializers.CharField(help_text="How to reach the node; empty where that is not known.")
 
 
+class DiagnosisSerializer(serializers.Serializer[Any]):
+    """A failure that was recognised: its `code` is stable, the rest is for people."""
+
+    code = serializers.CharField()
+    title = serializers.CharField()
+    evidence = serializers.CharField(help_text="The line that shows it.")
+    fix = serializers.CharField()
+
+
 class AttemptSerializer(serializers.Serializer[Any]):
     """One run of a job."""
 
@@ -133,6 +142,7 @@ class AttemptSerializer(serializers.Serializer[Any]):
     resources = serializers.CharField()
     usd_per_hour = MoneyField(help_text="Of all nodes together.")
     usd = MoneyField(help_text="Its share of what its cluster has cost.")
+    diagnosis = DiagnosisSerializer(allow_null=True)
     stages = StageSerializer(many=True)
     workers = WorkerSerializer(many=True)
 

@@ -10,6 +10,7 @@ from typing import Any
 from jobs import clock
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Worker
 from jobs.permissions import Actor, job_for
+from jobs.policies.diagnosis import Diagnosis
 from jobs.policies.limits import should_warn, shown_s
 from jobs.readers.clusters import ssh_command
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
@@ -68,6 +69,7 @@ class AttemptView:
     resources: str
     usd_per_hour: Decimal | None
     usd: Decimal | None
+    diagnosis: Diagnosis | None
     stages: list[StageView]
     workers: list[WorkerView]
 
@@ -133,6 +135,7 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         resources=cluster.resources if cluster else "",
         usd_per_hour=cluster.usd_per_hour if cluster else None,
         usd=attempt.usd,
+        diagnosis=Diagnosis.of(attempt.diagnosis),
         stages=[_stage_view(name, rows.get(name), attempt) for name in StageName],
         workers=[_worker_view(worker, cluster) for worker in workers],
     )

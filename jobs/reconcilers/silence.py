@@ -119,6 +119,6 @@ def _end_without_a_word(
         reason = StopReason.WORKER_LOST
         message = f"In attempt {attempt.number} {host} is gone without a word."
         hint = "The machine was restarted or the runner was killed; see the last lines of the log."
-    given = close_attempt(attempt, reason, message, hint)
+    given = close_attempt(attempt, reason, message, hint, evidence=printed)
     if given and printed:
         record_note(job, printed, attempt, verb=EVIDENCE)

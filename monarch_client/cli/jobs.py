@@ -137,6 +137,10 @@ def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
     machines = (attempt.infra, attempt.resources, dollars(attempt.usd))
     if any(machines):
         say("  " + ", ".join(each for each in machines if each))
+    if attempt.diagnosis is not None:
+        say(f"  Diagnosis   {one_line(attempt.diagnosis.title)}")
+        say(f"  Evidence    {one_line(attempt.diagnosis.evidence)}")
+        say(f"  Fix         {one_line(attempt.diagnosis.fix)}")
     for stage in attempt.stages:
         took = "" if stage.duration_s is None else duration(stage.duration_s)
         said = one_line(_said_of(stage, known=(*said_of_the_job, attempt.message)))

@@ -116,6 +116,16 @@ class Worker:
 
 
 @dataclass(frozen=True)
+class Diagnosis:
+    """A failure that the portal recognised: `evidence` is the line that shows it."""
+
+    code: str
+    title: str
+    evidence: str
+    fix: str
+
+
+@dataclass(frozen=True)
 class Attempt:
     """One run of a job."""
 
@@ -135,6 +145,7 @@ class Attempt:
     resources: str = ""
     usd_per_hour: str | None = None
     usd: str | None = None
+    diagnosis: Diagnosis | None = None
 
 
 @dataclass(frozen=True)

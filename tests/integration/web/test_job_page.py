@@ -55,6 +55,18 @@ def test_a_hint_shows_code_as_code_and_nothing_else_as_markup(viewer, failed):
     assert "Correct <code>setup</code> of &lt;b&gt;, <code>a&lt;i&gt;b</code>, run again." in page
 
 
+def test_a_diagnosis_shows_the_line_and_what_helps(viewer, failed):
+    found = {"code": "x", "title": "No driver", "evidence": "<libcuda>", "fix": "Run `nvidia-smi`."}
+    failed.attempts.filter(number=2).update(diagnosis=found)
+    page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    assert "<b>No driver</b>" in page
+    assert "<code>&lt;libcuda&gt;</code>" in page
+    assert "Run <code>nvidia-smi</code>." in page
+    assert "No driver" not in viewer.get(f"/rl/jobs/{failed.pk}?attempt=1").content.decode()
+    answer = viewer.get(f"/api/v1/projects/rl/jobs/{failed.pk}/attempts").json()["results"]
+    assert [row["diagnosis"] for row in answer] == [found, None]
+
+
 def test_the_header_tells_who_what_and_where(viewer, failed):
     page = viewer.text(f"/rl/jobs/{failed.pk}")
     for words in (

@@ -171,3 +171,13 @@ def test_extend_asks_once_however_often_it_is_sent_and_says_until_when(mportal, 
     requests = portal.seen(path)
     assert [json.loads(request.content) for request in requests] == [{"duration": "2h"}] * 2
     assert len({request.headers["Idempotency-Key"] for request in requests}) == 1
+
+
+def test_get_shows_what_was_recognised(mportal, portal):
+    found = {"code": "x", "title": "No driver", "evidence": "libcuda\x1b]0;x", "fix": "Run it."}
+    portal.on(JOB, ok(job_json()))
+    portal.on(f"{JOB}/attempts", page([attempt_json(diagnosis=found)]))
+    shown = mportal("get", "42").stdout
+    assert "Diagnosis   No driver" in shown
+    assert "Evidence    libcuda\\x1b" in shown
+    assert "Fix         Run it." in shown

@@ -16,6 +16,7 @@ from jobs.api.cloud_views import CloudEntrySerializer, CloudStateSerializer
 from jobs.api.errors import problem_of
 from jobs.api.log_views import LogLineSerializer
 from jobs.api.secret_views import SecretSerializer
+from jobs.policies.diagnosis import Diagnosis
 from jobs.readers.cloud_list import CloudView
 from jobs.readers.clusters import ClusterRow
 from jobs.readers.infra import GpuRow, InfraView
@@ -35,6 +36,7 @@ ANSWERS = {
     models.Job: serializers.JobDetailSerializer,
     models.Stage: serializers.StageSerializer,
     models.Worker: serializers.WorkerSerializer,
+    models.Diagnosis: serializers.DiagnosisSerializer,
     models.Attempt: serializers.AttemptSerializer,
     models.Event: serializers.EventSerializer,
     models.Project: serializers.ProjectDetailSerializer,
@@ -69,6 +71,7 @@ VIEWS = {
     StageView: (serializers.StageSerializer, set()),
     WorkerView: (serializers.WorkerSerializer, set()),
     AttemptView: (serializers.AttemptSerializer, set()),
+    Diagnosis: (serializers.DiagnosisSerializer, set()),
     EventView: (serializers.EventSerializer, set()),
     ProjectView: (serializers.ProjectSerializer, set()),
     SecretView: (SecretSerializer, set()),

@@ -1,0 +1,23 @@
+"""Keeping with an attempt what is recognised in its ending."""
+
+from __future__ import annotations
+
+from jobs.logs.reading import latest
+from jobs.models import Attempt
+from jobs.policies.diagnosis import diagnose
+from jobs.statuses import StopReason
+
+_LINES_LOOKED_AT = 200
+
+
+def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
+    """Look at the verdict, the last lines and the `evidence` of an attempt that has just ended.
+
+    Call it in the transaction that ends the attempt, after its lines are stored.
+    """
+    attempts = Attempt.objects.filter(pk=attempt_id)
+    reason, message = attempts.values_list("stop_reason", "message").get()
+    lines = [line.text for line in latest(attempt_id, _LINES_LOOKED_AT)]
+    found = diagnose(StopReason(reason), message, lines, evidence)
+    if found is not None:
+        attempts.update(diagnosis=found.to_dict())

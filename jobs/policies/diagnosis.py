@@ -1,0 +1,78 @@
+"""Recognising known failures: from what an attempt said last to a cause, its proof and a remedy.
+
+Pure: texts in, a diagnosis out. The knowledge is the table in `jobs.policies.known_failures`; its
+order is that of trust, so that what explains the rest comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import chain
+
+from jobs.policies.known_failures import FAILURES, Failure
+from jobs.statuses import PURPOSES, StopReason
+
+# Of a long line its two ends are looked at.
+_END_CHARS = 300
+# Endings that explain themselves.
+_PLAIN = PURPOSES | {
+    StopReason.COMPLETED,
+    StopReason.TIMEOUT,
+    StopReason.BUDGET,
+    StopReason.DEPENDENCY,
+}
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A failure that was recognised: `code` for programs, the rest for people."""
+
+    code: str
+    title: str
+    evidence: str  # the line that shows it
+    fix: str
+
+    @classmethod
+    def of(cls, kept: dict[str, str]) -> Diagnosis | None:
+        """The inverse of `to_dict`; None where nothing was recognised."""
+        return cls(**kept) if kept else None
+
+    def to_dict(self) -> dict[str, str]:
+        """As an attempt keeps it."""
+        return asdict(self)
+
+
+def diagnose(
+    reason: StopReason, message: str, lines: Iterable[str] = (), evidence: str = ""
+) -> Diagnosis | None:
+    """What is known of this ending; None where nothing is recognised.
+
+    `lines` are the last ones of the log, `evidence` what the runner kept; the newest come last.
+    """
+    if reason in _PLAIN:
+        return None
+    told = chain(lines, evidence.splitlines(), message.splitlines())
+    said = [_ANSI.sub("", _ends_of(line)) for line in told]
+    for failure in FAILURES:
+        if failure.reasons and reason not in failure.reasons:
+            continue
+        line = _line_that_shows(failure, said, message)
+        if line is not None:
+            shown = line.strip()
+            return Diagnosis(failure.code, failure.title, shown, failure.fix)
+    return None
+
+
+def _ends_of(line: str) -> str:
+    if len(line) <= 2 * _END_CHARS:
+        return line
+    return f"{line[:_END_CHARS]} ... {line[-_END_CHARS:]}"
+
+
+def _line_that_shows(failure: Failure, said: list[str], message: str) -> str | None:
+    if failure.pattern is None:
+        return message.partition("\n")[0]
+    return next((line for line in reversed(said) if failure.pattern.search(line)), None)

@@ -1,0 +1,231 @@
+"""The table of known failures: how each shows itself, what it means and what helps."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from jobs.statuses import StopReason
+
+
+class Failure(NamedTuple):
+    """One kind. It is recognised by a line that fits `pattern`; without one by the reason alone."""
+
+    code: str
+    title: str
+    pattern: re.Pattern[str] | None
+    fix: str
+    reasons: frozenset[StopReason] = frozenset()  # it is looked for in these alone; empty: all
+
+
+_OF_PLACES = frozenset({StopReason.BACKEND, StopReason.NO_CAPACITY})
+
+
+def _failure(code: str, title: str, pattern: str, fix: str, *reasons: StopReason) -> Failure:
+    compiled = re.compile(pattern, re.IGNORECASE) if pattern else None
+    return Failure(code, title, compiled, fix, frozenset(reasons))
+
+
+FAILURES: tuple[Failure, ...] = (
+    _failure(
+        "cuda_oom",
+        "The GPU ran out of memory",
+        r"CUDA out of memory|OutOfMemoryError: CUDA|CUBLAS_STATUS_ALLOC_FAILED"
+        r"|CUDA error: out of memory|cudaErrorMemoryAllocation",
+        "Use less: a smaller batch, gradient checkpointing, sharding over more GPUs; or ask for "
+        "GPUs with more memory in `resources.accelerators`.",
+    ),
+    _failure(
+        "torch_without_cuda",
+        "This PyTorch was built without CUDA",
+        r"Torch not compiled with CUDA enabled",
+        "Install a build of torch for the CUDA of the nodes in `setup`, such as `pip install torch "
+        "--index-url https://download.pytorch.org/whl/cu126`.",
+    ),
+    _failure(
+        "gpu_driver_missing",
+        "The node has no NVIDIA driver, or the job no GPU",
+        r"libcuda\.so(?:\.1)?\b.{0,40}(?:cannot open|no such file|not found)"
+        r"|Found no NVIDIA driver|NVIDIA-SMI has failed|no CUDA-capable device is detected"
+        r"|CUDA driver version is insufficient|CUDA_ERROR_NO_DEVICE|failed call to cuInit",
+        "Ask for GPUs in `resources.accelerators`, and use an image whose nodes have the driver: "
+        "`nvidia-smi` in `setup` shows whether it is there. Without GPUs use torch for CPUs.",
+    ),
+    _failure(
+        "shared_memory",
+        "The node's shared memory is too small",
+        r"insufficient shared memory|killed by signal: Bus error|unable to (?:open"
+        r"|write to) shared memory|No space left on device.{0,40}/dev/shm",
+        "Use fewer workers of the data loader, or give the container a larger /dev/shm.",
+    ),
+    _failure(
+        "disk_full",
+        "A disk is full",
+        r"No space left on device|Disk quota exceeded|\[Errno 28\]|\[Errno 122\]|\bENOSPC\b",
+        "Write less, or elsewhere: a bucket in `file_mounts`, a volume, or more in "
+        "`resources.disk_size`.",
+    ),
+    _failure(
+        "too_many_files",
+        "Too many files or sockets are open",
+        r"Too many open files|\[Errno 24\]|\bEMFILE\b|received 0 items of ancdata",
+        "Raise the limit at the beginning of `run` (`ulimit -n 65536`), close what is not needed, "
+        "or use fewer workers of the data loader.",
+    ),
+    _failure(
+        "python_mismatch",
+        "Driver and workers run different versions of Python",
+        r"The driver runs Python \S+, but the workers run|run different versions of Python"
+        r"|code\(\) argument \d+ must be|code expected at most \d+ arguments"
+        r"|unsupported pickle protocol|bad marshal data",
+        "Use the same minor version of Python for `run` and for the workers: one image, or one "
+        "environment that `setup` makes on every node.",
+    ),
+    _failure(
+        "image_pull",
+        "The container's image can't be fetched",
+        r"ErrImagePull|ImagePullBackOff|pull access denied|manifest (?:unknown|for \S+ not found)"
+        r"|failed to resolve reference|toomanyrequests|reached your (?:unauthenticated )?pull rate"
+        r"|repository does not exist|pyxis: failed to import",
+        "Check the name and tag in `resources.image_id`, that the nodes may read the registry, and "
+        "its limits.",
+    ),
+    _failure(
+        "quota_exceeded",
+        "The cloud account's quota is used up",
+        r"Quota(?:s)?\b.{0,80}\bexceeded|exceeded quota|VcpuLimitExceeded|QuotaExceeded"
+        r"|LimitExceeded|QOSMax\w+|AssocGrp\w+Limit",
+        "Ask the cloud for a higher quota, stop what runs there, or name another region or cloud "
+        "in `resources`.",
+    ),
+    _failure(
+        "cloud_credentials",
+        "The cloud refuses the portal's credentials",
+        r"InvalidClientTokenId|UnrecognizedClientException|UnauthorizedOperation|AuthFailure"
+        r"|ExpiredToken|invalid_grant|AccessDenied|Permission denied \((?:publickey|password)"
+        r"|credentials? (?:are |is )?(?:invalid|expired|not found|not set)|403 Forbidden"
+        r"|401 Unauthorized|PERMISSION_DENIED|CloudUserIdentityError",
+        "An administrator of the portal renews them (`mportal admin cloud add`) and sees with "
+        "`mportal admin cloud check` whether they work.",
+        *_OF_PLACES,
+    ),
+    _failure(
+        "no_capacity",
+        "No place has room for this job now",
+        r"ResourcesUnavailableError|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
+        r"|does not have enough resources|Failed to (?:acquire|provision)(?: all)? resources"
+        r"|No launchable resource|catalog does not contain any instances|stockout"
+        r"|Insufficient nvidia\.com/gpu|ReqNodeNotAvail",
+        "It is tried again by itself. Name more places in `resources.any_of`, other GPUs, or leave "
+        "region and zone out.",
+    ),
+    _failure(
+        "no_capacity",
+        "No place has room for this job now",
+        "",
+        "It is tried again by itself. Name more places in `resources.any_of`, other GPUs, or leave "
+        "region and zone out.",
+        StopReason.NO_CAPACITY,
+    ),
+    _failure(
+        "host_oom",
+        "The node ran out of memory",
+        r"because memory ran out|Out of memory: Killed process|oom-kill|oom_reaper|\bMemoryError\b"
+        r"|Cannot allocate memory|std::bad_alloc|DefaultCPUAllocator: (?:not enough"
+        r"|can't allocate)",
+        "Ask for more in `resources.memory`, or use less: smaller batches, fewer procs on a host, "
+        "fewer workers of the data loader.",
+    ),
+    _failure(
+        "pip_failed",
+        "pip could not install what setup wants",
+        r"ResolutionImpossible|Could not find a version that satisfies"
+        r"|No matching distribution found|conflicting dependencies|Failed building wheel"
+        r"|Failed to build installable wheels|subprocess-exited-with-error"
+        r"|No solution found when resolving",
+        "The line names the package. Loosen or pin its version, check that it exists for this "
+        "Python and platform, and that the nodes reach the index.",
+        StopReason.SETUP,
+    ),
+    _failure(
+        "monarch_missing",
+        "Monarch is not installed on the node",
+        r"No module named '(?:torch)?monarch",
+        "Install it in `setup`: `pip install torchmonarch`, into the Python that `run` uses.",
+    ),
+    _failure(
+        "module_not_found",
+        "A Python module is missing",
+        r"ModuleNotFoundError: No module named|ImportError: (?:cannot import name|No module named)",
+        "Install its package in `setup`, into the Python that `run` uses. If it is your own, see "
+        "that it lies in `workdir`, and that `.mportalignore` does not leave it out.",
+    ),
+    _failure(
+        "name_resolution",
+        "A host's name is not known",
+        r"Name or service not known|Temporary failure in name resolution|getaddrinfo failed"
+        r"|Could not resolve host|nodename nor servname|Failed to resolve '",
+        "Check the name. Between nodes use addresses (SKYPILOT_NODE_IPS); for the outside see that "
+        "the nodes have a name server and a way out.",
+    ),
+    _failure(
+        "no_route",
+        "A host can't be reached",
+        r"No route to host|Network is unreachable|Host is unreachable|\[Errno 11[13]\] (?:No route"
+        r"|Host)|Connection timed out|ConnectTimeoutError",
+        "Between nodes: they must be in one network, and a firewall must let the job's port "
+        "through (`portal.port`, 22222). For the outside: the nodes need a way out.",
+    ),
+    _failure(
+        "nccl_timeout",
+        "A collective operation of the GPUs hung",
+        r"Watchdog caught collective operation timeout|ProcessGroupNCCL.{0,80}time(?:d )?out"
+        r"|NCCL.{0,80}\b(?:timed out|timeout)\b|ncclRemoteError|ncclSystemError|DistBackendError",
+        "Some rank is late or dead: look at the ranks whose logs stop first. If all are well, "
+        "check the network between nodes with NCCL_DEBUG=INFO, and NCCL_SOCKET_IFNAME.",
+    ),
+    _failure(
+        "connection_refused",
+        "A connection was refused",
+        r"Connection refused|ConnectionRefusedError|\[Errno 111\]",
+        "Nothing listens there: it has not started yet, has ended, or listens on another address. "
+        "See the log of the rank that should.",
+    ),
+    _failure(
+        "spawn_timeout",
+        "Monarch waited in vain for a host or a process",
+        r"MESH_ATTACH_CONFIG_TIMEOUT|config push failed|HOST_SPAWN_READY_TIMEOUT"
+        r"|PROC_SPAWN_MAX_IDLE|ACTOR_SPAWN_MAX_IDLE|never listened on port"
+        r"|did not report to rank 0 within|timed? ?out.{0,40}(?:spawn|attach)|(?:spawn"
+        r"|attach).{0,40}timed? ?out",
+        "See the log of that rank: whether its worker started, and whether its port is open "
+        "between the nodes. If it is only slow, set HYPERACTOR_HOST_SPAWN_READY_TIMEOUT in `envs`, "
+        "such as "
+        '"300s".',
+    ),
+    _failure(
+        "worker_crash",
+        "A process crashed in native code, or was killed",
+        r"Segmentation fault|\bSIG(?:SEGV|ABRT|BUS|ILL|FPE|KILL)\b|core dumped|Fatal Python error"
+        r"|Killed\(sig=\d+\)|exited with non-zero code \d+|Cannot spawn new actors on mesh with "
+        r"supervision events|no status received from process|CUDA error: (?:an illegal memory"
+        r"|device-side assert)|terminate called after throwing",
+        "See the last lines of its rank. PYTHONFAULTHANDLER=1 in `envs` shows where it was, "
+        "CUDA_LAUNCH_BLOCKING=1 which kernel; a kill from outside is mostly memory.",
+    ),
+    _failure(
+        "setup_failed",
+        "setup failed",
+        "",
+        "See the setup stream of that rank: its last command says why.",
+        StopReason.SETUP,
+    ),
+    _failure(
+        "worker_lost",
+        "A machine or its runner is gone",
+        "",
+        "Preemption, a restart, or a kill from outside; the job is tried again by itself as long "
+        "as `portal.retry.max_recoveries` lasts. Save checkpoints, so that little is lost.",
+        StopReason.WORKER_LOST,
+    ),
+)

@@ -1,0 +1,57 @@
+"""An attempt that ends in a known way keeps what was recognised."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.actions.end_attempt import close_attempt
+from jobs.statuses import StopReason
+from tests.frame_bytes import frame
+
+pytestmark = pytest.mark.django_db
+
+LIBCUDA = "OSError: libcuda.so.1: cannot open shared object file: No such file or directory"
+END = {"reason": "USER_CODE", "exit_code": 1, "message": "The program on rank 0 raised OSError."}
+
+
+def test_a_line_of_the_log_shows_it(attempt, post):
+    post(frame(1, text="begin"), frame(2, text=LIBCUDA, stream="stderr"), frame(3, text="bye"))
+    post(frame(4, "end", **END))
+    attempt.refresh_from_db()
+    assert attempt.diagnosis["code"] == "gpu_driver_missing"
+    assert attempt.diagnosis["evidence"] == LIBCUDA
+    assert "`nvidia-smi`" in attempt.diagnosis["fix"]
+
+
+def test_a_line_that_comes_with_the_end_shows_it_too(attempt, post):
+    post(frame(1, text=LIBCUDA), frame(2, "end", **END))
+    attempt.refresh_from_db()
+    assert attempt.diagnosis["evidence"] == LIBCUDA
+
+
+def test_the_evidence_of_a_runner_shows_it(attempt, post):
+    post(frame(1, "end", **{**END, "evidence": f"Traceback\n{LIBCUDA}\n"}))
+    attempt.refresh_from_db()
+    assert attempt.diagnosis["evidence"] == LIBCUDA
+
+
+def test_a_verdict_of_the_portals_is_looked_at_as_well(attempt, post):
+    post(frame(1, text="begin"))
+    close_attempt(attempt, StopReason.NO_CAPACITY, "ResourcesUnavailableError: none left")
+    assert attempt.diagnosis["code"] == "no_capacity"
+
+
+def test_what_printed_before_a_runner_died_is_looked_at(attempt):
+    printed = "/usr/bin/python3: No module named 'monarch'"
+    close_attempt(attempt, StopReason.BACKEND, "The runner died.", evidence=printed)
+    assert (attempt.diagnosis["code"], attempt.diagnosis["evidence"]) == (
+        "monarch_missing",
+        printed,
+    )
+
+
+@pytest.mark.parametrize("reason", [StopReason.CANCELLED_BY_USER, StopReason.TIMEOUT])
+def test_an_ending_that_was_wished_for_has_none(attempt, post, reason):
+    post(frame(1, text=LIBCUDA))
+    close_attempt(attempt, reason, "Stopped.")
+    assert attempt.diagnosis == {}

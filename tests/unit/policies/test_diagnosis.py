@@ -1,0 +1,252 @@
+"""Known failures are named with the line that shows them; nothing else is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs.policies.diagnosis import diagnose
+from jobs.policies.known_failures import FAILURES
+from jobs.statuses import PURPOSES, StopReason
+
+ROOT = Path(__file__).resolve().parents[3]
+NOISE = ["epoch 3 step 120 loss 0.431", "saving checkpoint", "Traceback (most recent call last):"]
+FAILED = "The program on rank 0 (10.0.0.1) returned exit code 1."
+
+# Lines as the real programs print them.
+REAL = [
+    ("cuda_oom", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0"),
+    ("cuda_oom", "RuntimeError: CUDA error: out of memory"),
+    ("torch_without_cuda", "AssertionError: Torch not compiled with CUDA enabled"),
+    (
+        "gpu_driver_missing",
+        "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+    ),
+    (
+        "gpu_driver_missing",
+        (
+            "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an "
+            "NVIDIA GPU and installed a driver"
+        ),
+    ),
+    (
+        "gpu_driver_missing",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+    ),
+    (
+        "shared_memory",
+        (
+            "RuntimeError: DataLoader worker (pid 71) is killed by signal: Bus error. It is "
+            "possible that dataloader's workers are out of shared memory."
+        ),
+    ),
+    ("disk_full", "OSError: [Errno 28] No space left on device: '/root/ckpt/step-100.pt'"),
+    ("disk_full", "cp: error writing 'data.bin': Disk quota exceeded"),
+    ("too_many_files", "OSError: [Errno 24] Too many open files: '/data/shard-0017.tar'"),
+    ("python_mismatch", "TypeError: code() argument 13 must be str, not int"),
+    ("python_mismatch", "The driver runs Python 3.11, but the workers run 3.10."),
+    (
+        "image_pull",
+        "Failed to pull image: manifest for pytorch/pytorch:9.9 not found: manifest unknown",
+    ),
+    ("image_pull", "Pod mp-1-head: ImagePullBackOff"),
+    ("image_pull", "toomanyrequests: You have reached your unauthenticated pull rate limit."),
+    ("module_not_found", "ModuleNotFoundError: No module named 'transformers'"),
+    ("module_not_found", "ImportError: cannot import name 'foo' from 'bar' (/w/bar.py)"),
+    ("monarch_missing", "ModuleNotFoundError: No module named 'monarch'"),
+    ("name_resolution", "socket.gaierror: [Errno -2] Name or service not known"),
+    ("name_resolution", "curl: (6) Could not resolve host: huggingface.co"),
+    ("no_route", "OSError: [Errno 113] No route to host"),
+    ("no_route", "connect to 10.0.0.7:22222: Network is unreachable (os error 101)"),
+    (
+        "nccl_timeout",
+        (
+            "[rank3]:[E1121] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL("
+            "SeqNum=7, OpType=ALLREDUCE) ran for 600029 milliseconds before timing out."
+        ),
+    ),
+    ("nccl_timeout", "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77"),
+    ("connection_refused", "ConnectionRefusedError: [Errno 111] Connection refused"),
+    (
+        "spawn_timeout",
+        "config push failed: HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT of 60s elapsed for host 1",
+    ),
+    ("worker_crash", "Segmentation fault (core dumped)"),
+    ("worker_crash", "SupervisionError: actor stopped: proc exited with non-zero code 3"),
+    ("worker_crash", "SupervisionError: Killed(sig=9)"),
+    (
+        "worker_crash",
+        "RuntimeError: Cannot spawn new actors on mesh with supervision events",
+    ),
+    ("worker_crash", "Fatal Python error: Aborted"),
+    ("host_oom", "MemoryError"),
+    ("host_oom", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: 8 GB"),
+]
+
+
+@pytest.mark.parametrize(("code", "line"), REAL)
+def test_a_known_failure_is_named_with_the_line_that_shows_it(code, line):
+    found = diagnose(StopReason.USER_CODE, FAILED, [*NOISE, f"\x1b[31m{line}\x1b[0m", "bye"])
+    assert found is not None
+    assert (found.code, found.evidence) == (code, line)
+    assert found.title and found.fix
+
+
+# Of the portal's own words and those of places where jobs run: reason, message, evidence.
+TOLD = [
+    (
+        "no_capacity",
+        StopReason.NO_CAPACITY,
+        (
+            "ResourcesUnavailableError: Failed to acquire resources in all zones in us-east-1 for "
+            "{AWS(p5.48xlarge, {'H100': 8})}."
+        ),
+        "",
+    ),
+    ("no_capacity", StopReason.NO_CAPACITY, "All 16 nodes of the local backend are in use.", ""),
+    (
+        "quota_exceeded",
+        StopReason.NO_CAPACITY,
+        "Quota 'NVIDIA_H100_GPUS' exceeded. Limit: 0.0 in region us-central1.",
+        "",
+    ),
+    (
+        "quota_exceeded",
+        StopReason.NO_CAPACITY,
+        "VcpuLimitExceeded: You have requested more vCPU capacity than your current limit of 32",
+        "",
+    ),
+    (
+        "cloud_credentials",
+        StopReason.BACKEND,
+        "ClientError: An error occurred (UnauthorizedOperation) when calling RunInstances",
+        "",
+    ),
+    (
+        "cloud_credentials",
+        StopReason.BACKEND,
+        "alice@login.example.org: Permission denied (publickey).",
+        "",
+    ),
+    (
+        "spawn_timeout",
+        StopReason.WORKER_NEVER_READY,
+        "The worker of rank 1 (10.0.0.2) never listened on port 22222: nothing listens.",
+        "",
+    ),
+    (
+        "spawn_timeout",
+        StopReason.WORKER_NEVER_READY,
+        "The runner of rank 2 (10.0.0.3) did not report to rank 0 within 60 s.",
+        "",
+    ),
+    (
+        "no_route",
+        StopReason.WORKER_NEVER_READY,
+        "The runner of rank 2 (10.0.0.3) did not report to rank 0 within 60 s.",
+        "OSError: [Errno 113] No route to host",
+    ),
+    (
+        "host_oom",
+        StopReason.OOM,
+        "The program of rank 0 (10.0.0.1) was killed because memory ran out.",
+        "",
+    ),
+    (
+        "worker_crash",
+        StopReason.WORKER_LOST,
+        "The worker of rank 1 (10.0.0.2) was lost: its process was ended by SIGSEGV.",
+        "",
+    ),
+    (
+        "worker_lost",
+        StopReason.WORKER_LOST,
+        "In attempt 1 rank 0 is gone without a word.",
+        "",
+    ),
+    (
+        "pip_failed",
+        StopReason.SETUP,
+        "setup failed on rank 0 (10.0.0.1): it returned exit code 1.",
+        (
+            "ERROR: Cannot install a and b because these package versions have conflicting "
+            "dependencies.\nERROR: ResolutionImpossible: for help visit https://pip.pypa.io/"
+        ),
+    ),
+    (
+        "pip_failed",
+        StopReason.SETUP,
+        "setup failed on rank 0 (10.0.0.1): it returned exit code 1.",
+        "ERROR: No matching distribution found for torch==99.0",
+    ),
+    (
+        "setup_failed",
+        StopReason.SETUP,
+        "setup failed on rank 0 (10.0.0.1): it returned exit code 2.",
+        "make: *** No targets specified and no makefile found.  Stop.",
+    ),
+    (
+        "python_mismatch",
+        StopReason.PYTHON_MISMATCH,
+        "The workers run different versions of Python (rank 0: 3.10, rank 1: 3.11).",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "reason", "message", "evidence"), TOLD)
+def test_what_a_runner_or_a_place_tells_is_recognised(code, reason, message, evidence):
+    found = diagnose(reason, message, NOISE, evidence)
+    assert found is not None
+    assert found.code == code
+    assert found.evidence in f"{message}\n{evidence}"
+
+
+def test_every_entry_of_the_table_is_shown_by_an_example():
+    shown = {code for code, *_ in [*REAL, *TOLD]}
+    assert {failure.code for failure in FAILURES} == shown
+
+
+def test_every_entry_of_the_table_is_documented():
+    page = (ROOT / "docs/reference/diagnoses.md").read_text()
+    assert [f.code for f in FAILURES if f"| `{f.code}` | {f.title}. | {f.fix} |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ValueError: bad learning rate", "loss is nan", "KeyError: 'weights'", "assert x == y", ""],
+)
+def test_an_error_of_the_program_alone_is_left_to_its_traceback(line):
+    assert diagnose(StopReason.USER_CODE, FAILED, [*NOISE, line]) is None
+
+
+@pytest.mark.parametrize("reason", sorted({*PURPOSES, StopReason.COMPLETED, StopReason.TIMEOUT}))
+def test_an_ending_that_was_wished_for_needs_no_diagnosis(reason):
+    assert diagnose(reason, "", ["CUDA out of memory", "Segmentation fault"]) is None
+
+
+def test_credentials_are_a_cause_only_where_a_place_speaks():
+    line = (
+        "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling GetObject"
+    )
+    assert diagnose(StopReason.USER_CODE, FAILED, [line]) is None
+
+
+def test_the_cause_goes_before_what_follows_from_it():
+    lines = ["CUDA out of memory", "NCCL error: timed out", "Connection refused", "SIGABRT"]
+    assert diagnose(StopReason.USER_CODE, FAILED, lines).code == "cuda_oom"
+
+
+def test_of_many_lines_the_last_is_shown_and_shortened():
+    lines = ["[Errno 28] No space left on device: first", "x" * 900 + " No space left on device"]
+    found = diagnose(StopReason.USER_CODE, FAILED, lines)
+    assert found.evidence == f"{'x' * 300} ... {('x' * 900 + lines[1][-24:])[-300:]}"
+
+
+def test_hostile_lines_take_no_time():
+    lines = ["NCCL spawn libcuda.so quota " * 2000, "a" * 60_000, "CUDA " * 12_000] * 70
+    begun = time.process_time()
+    assert diagnose(StopReason.USER_CODE, FAILED, lines) is None
+    assert time.process_time() - begun < 2.0
