@@ -12,6 +12,7 @@ from django.utils import timezone
 from jobs.backends.base import Candidate, CloudState, GpuState, Plan
 from jobs.backends.fake import FakeBackend
 from jobs.errors import StillLookingError
+from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, StrayCluster, Worker
 from jobs.reconcilers import infra
 from jobs.statuses import ClusterStatus, JobStatus
@@ -163,3 +164,20 @@ def test_a_plan_is_fine_for_axe_and_says_what_it_costs(camera, fake, monkeypatch
     page.get_by_label("Job specification, YAML").type(" ")
     assert page.locator("#plan").inner_text() == ""
     assert camera.problems == []
+
+
+def test_the_clusters_page_shows_what_becomes_of_a_cluster(page, fake, clusters, project):
+    page.goto("/rl/clusters")
+    page.locator("#live-state[data-state=on]").wait_for()
+    row = page.locator("tr", has_text="sft-baseline")
+    row.get_by_text("Idle", exact=True).wait_for()
+    row.get_by_role("button", name="Keep").click()
+    page.get_by_text("waits an hour more").wait_for()
+    row.get_by_role("button", name="down").click()
+    page.get_by_role("button", name="Take it down").click()
+    page.get_by_text("goes down.").wait_for()
+    page.locator("#live-state[data-state=on]").wait_for()
+    cluster = Cluster.objects.get(infra="aws/us-east-1")
+    Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE)
+    publish_clusters_on_commit(project.pk)
+    row.wait_for(state="detached")
