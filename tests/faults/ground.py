@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from psycopg import sql
 from tests.faults import victims
 from tests.faults.cells import Cell
 from tests.faults.held_points import HeldPoints
+from tests.faults.remains import remains_of
 from tests.faults.witness import Witness
 from tests.portal_process import PortalProcess
 from tests.waiting import eventually
@@ -32,9 +34,11 @@ _NUMBERED = re.compile(r"line (\d+)")
 class Ground:
     """One portal with its held points and a witness; a file of tests shares it."""
 
-    def __init__(self) -> None:
-        self.portal = PortalProcess()
-        self.points = HeldPoints(self.portal.root / "points")
+    patience_s = PATIENCE_S
+
+    def __init__(self, **environment: str) -> None:
+        self.portal = PortalProcess(**environment)
+        self.points = self._points_below(self.portal.root / "points")
         self.portal.environment["MPORTAL_CRASH_POINTS"] = str(self.points.directory)
         self.witness = Witness()
         self._deaths: Counter[str] = Counter()
@@ -102,6 +106,10 @@ class Ground:
         newest = max(folders, key=lambda folder: int(folder.name.rpartition("-")[2]))
         return newest / f"rank-{rank}"
 
+    def remains(self, job: int) -> list[str]:
+        """Everything that is left of a job, in words."""
+        return remains_of(self.portal, job)
+
     def note_death(self, victim: str) -> None:
         """A part of the portal was killed."""
         if victim in victims.PORTAL_PARTS:
@@ -124,7 +132,7 @@ class Ground:
                 return False
             return bool(said["is_final"])
 
-        assert eventually(is_final, timeout_s=PATIENCE_S), f"not over: {said}"
+        assert eventually(is_final, timeout_s=self.patience_s), f"not over: {said}"
         return said
 
     def lines(self, job: int) -> list[dict[str, Any]]:
@@ -156,6 +164,9 @@ class Ground:
         lives = self.witness.of(job) if job else self.witness.seen[-6:]
         return "\n".join([*map(str, lives), *said, self.portal.logs()])
 
+    def _points_below(self, directory: Path) -> HeldPoints:
+        return HeldPoints(directory)
+
     def _told(self, address: str) -> str:
         try:
             return f"== {address}\n{self.get(address)}"[:6000]
@@ -178,7 +189,7 @@ class Ground:
                 found.append(answer)
             return bool(found)
 
-        assert eventually(has_answer, timeout_s=PATIENCE_S), "no answer"
+        assert eventually(has_answer, timeout_s=self.patience_s), "no answer"
         return found[0]
 
     def _is_whole(self) -> bool:

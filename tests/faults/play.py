@@ -13,7 +13,6 @@ import httpx
 from tests.faults import stories, victims
 from tests.faults.cells import Cell
 from tests.faults.ground import RANKS, Ground
-from tests.faults.remains import remains_of
 from tests.faults.stories import HALF
 from tests.faults.witness import TO_BEGIN, TO_GO_ON
 from tests.waiting import eventually
@@ -56,6 +55,9 @@ class Play:
         """What is needed to understand a failure."""
         return f"{self._cell} ({self._cell.story.name})\n{self._ground.report(self._job)}"
 
+    def _spec(self) -> Row:
+        return self._cell.story.spec(self._ground.witness.port)
+
     def _play(self) -> None:
         ground, cell = self._ground, self._cell
         ground.make_ready()
@@ -65,7 +67,7 @@ class Play:
         self._jobs_before = ground.count("jobs_job")
         if cell.point != "runner.verdict" and not cell.waits_for_lines:
             ground.points.hold(cell.point, cell.rank)
-        submission = ground.submit(cell.story.spec(ground.witness.port))
+        submission = ground.submit(self._spec())
         request = self._lead_to_the_point(submission)
         self._strike(submission)
         ground.witness.allow(TO_GO_ON)
@@ -81,7 +83,7 @@ class Play:
         made = ground.count("jobs_job") - self._jobs_before
 
         def is_clean() -> bool:
-            left[:] = remains_of(ground.portal, job)
+            left[:] = ground.remains(job)
             return not left
 
         eventually(is_clean, timeout_s=GONE_IN_S)
@@ -134,22 +136,27 @@ class Play:
         points.hold("runner.verdict")
 
     def _strike(self, submission: Future[int]) -> None:
-        ground, cell = self._ground, self._cell
+        cell = self._cell
         job = None if cell.point.startswith("submit.") else submission.result()
-        pids = ground.pids_of(cell, job)
-        assert pids, "the victim is not there"
         self._lines_before = self._read_lines(job)
         try:
-            if cell.strike == "KILL":
-                victims.kill(pids)
-                ground.note_death(cell.victim)
-                ground.points.let_go()
-            else:
-                with victims.stopped(pids):
-                    ground.points.let_go()
+            self._hit(job)
         finally:
             if cell.point == "runner.verdict":
                 victims.send(self._web, signal.SIGCONT)
+
+    def _hit(self, job: int | None) -> None:
+        """Kill or stop the victim, and let whoever stands at the point go on."""
+        ground, cell = self._ground, self._cell
+        pids = ground.pids_of(cell, job)
+        assert pids, "the victim is not there"
+        if cell.strike == "KILL":
+            victims.kill(pids)
+            ground.note_death(cell.victim)
+            ground.points.let_go()
+        else:
+            with victims.stopped(pids):
+                ground.points.let_go()
 
     def _read_lines(self, job: int | None) -> list[Row]:
         """What was acknowledged before: it must stay. A portal that can't answer is not asked."""

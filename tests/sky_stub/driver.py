@@ -51,6 +51,7 @@ class Node:
                 "SKYPILOT_SETUP_NODE_RANK": str(rank),
                 "SKYPILOT_SETUP_NODE_IPS": job["environment"]["SKYPILOT_NODE_IPS"],
                 **job["environment"],
+                **{name: text.format(rank=rank) for name, text in job["own"].items()},
                 "SKY_STUB_NODE": home,
                 "SKY_STUB_JOB": str(folder),
             },

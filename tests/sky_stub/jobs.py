@@ -109,6 +109,7 @@ class Jobs:
             "environment": _environment(row, task, number),
             "setup": task.get("setup"),
             "run": task.get("run"),
+            "own": self._cloud.plan["environment"],
             "interleave": self._cloud.plan["interleave"],
             "grace_s": self._cloud.plan["cancel_grace_s"],
         }

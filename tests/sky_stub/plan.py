@@ -7,6 +7,7 @@ provision_s       how long a launch takes to bring the nodes up
 minute_s          how long a minute of autostop is (60)
 cancel_grace_s    from SIGTERM to SIGKILL when a job is cancelled (2)
 interleave        whether lines of different nodes mix byte by byte in a job's log
+environment       variables that every node has beside SkyPilot's; {rank} is its rank
 interrupted_looks whether a launch that broke off is seen as "INIT" or, untruly, as "UP"
 preempted_looks   whether a preempted cluster's row is "gone" or "INIT"
 faults            [{do, on, cluster, infra, times, ...}]; the first that fits is taken
@@ -22,6 +23,7 @@ drop         the connection ends without an answer; `taken` (true): the request 
 lose         an id is answered, and never known again
 error        the request fails with `type`, `message`, `attributes`, `history` (of failover)
 hang         the request goes on until it is cancelled
+hold         the work waits for as long as the file `<state>/held/<point>` is there
 halt         the work stops there and its request is forgotten, as if the server had died
 cut          a log's stream ends after `bytes`
 """
@@ -45,6 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "minute_s": 60.0,
     "cancel_grace_s": 2.0,
     "interleave": False,
+    "environment": {},
     "interrupted_looks": "INIT",
     "preempted_looks": "gone",
     "faults": [],

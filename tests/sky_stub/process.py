@@ -45,6 +45,11 @@ class StubProcess:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server lives; one that is stopped does."""
+        return self._process is not None and self._process.poll() is None
+
     def plan(self, **keys: Any) -> None:
         """Have these keys of the plan (see `plan.py`) from now on; the others stay."""
         for fault in keys.get("faults", ()):

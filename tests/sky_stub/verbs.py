@@ -16,7 +16,8 @@ from tests.sky_stub.jobs import Jobs, sync_workdir
 from tests.sky_stub.requests import Request, Requests
 
 Body = dict[str, Any]
-STRUCK = ("error", "hang", "halt")
+HELD, HELD_LOOK_S = "held", 0.02
+STRUCK = ("error", "hang", "halt", "hold")
 
 
 class Verbs:
@@ -213,9 +214,20 @@ class Verbs:
             return
         if fault["do"] == "hang":
             request.wait(1e6)
+        if fault["do"] == "hold":
+            self._stand_at(point, request)
+            return
         if fault["do"] == "halt":
             raise HaltedRequestError
         raise error_of(fault)
+
+    def _stand_at(self, point: str, request: Request) -> None:
+        """Wait until a test takes the file away; a cancel takes the request from there."""
+        file = self._cloud.state / HELD / point
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+        while file.exists():
+            request.wait(HELD_LOOK_S)
 
 
 def error_of(fault: dict[str, Any]) -> SkyError:
