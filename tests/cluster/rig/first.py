@@ -32,7 +32,7 @@ GRACE_S = 20
 def live(node_count: int, command: Sequence[str]) -> int:
     """Bring the rig up and run `command` in it; its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the command as well
-    mounts.keep_logs_here()
+    mounts.make_folders_on_disk()
     channel = fork_proxy()
     unshare(NEW_MOUNTS | NEW_NAMES | NEW_IPC | NEW_NETWORK)
     set_host_name(slurm.CONTROLLER)

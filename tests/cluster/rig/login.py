@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.cluster.rig import daemons, mounts, places
+from tests.cluster.rig import daemons, places
 from tests.cluster.rig.spaces import run
 
 SSHD = """\
@@ -78,11 +78,6 @@ def write_programs() -> None:
     settings.read_dict({"global": {"proxy": f"http://{places.HERE}:{places.PROXY_PORT}"}})
     with Path("/etc/pip.conf").open("w") as file:
         settings.write(file)
-    # Nodes have torchmonarch where an image would have it: beside their own Python. A line of this
-    # kind adds a folder without the .pth files in it, so what the checkout installs stays away.
-    of_nodes = mounts.packages_of_nodes()
-    of_nodes.mkdir(parents=True, exist_ok=True)
-    (of_nodes / "rig-nodes.pth").write_text(f"{mounts.packages_of_checkout()}\n")
     base = os.path.realpath(sys.executable)
     _program("/usr/local/sbin/curl", CURL)
     known = {"uv": places.UV, "cache": places.UV_CACHE, "wheels": places.WHEELS}

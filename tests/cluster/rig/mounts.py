@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import itertools
 import os
 import shutil
 import sys
@@ -24,26 +26,31 @@ def make_private_mounts() -> None:
     for place in OVERLAID:
         _overlay(Path(place))
     empty_temporary_folders()
-    for place in {packages_of_checkout(), packages_of_nodes()}:
-        if not any(place.is_relative_to(covered) for covered in OVERLAID):
-            _overlay(place)
+    give_nodes_the_packages()
+    _overlay(packages_of_checkout())
     os.chdir(places.CHECKOUT)
     for folder in (places.HOME, places.NODE_LOCAL, places.NODE_PIDS, places.FAULTS):
         folder.mkdir(parents=True)
     places.HOME.chmod(0o700)
 
 
+def give_nodes_the_packages() -> None:
+    """Show the environment's packages as those of the Python that it was made of.
+
+    That is the nodes' own, and what it has beside them stays away: nodes have torchmonarch as an
+    image would have it. .pth files, with which the checkout installs itself, they do not see.
+    """
+    asks = "import site; print(site.getsitepackages()[0])"
+    place = Path(run(os.path.realpath(sys.executable), "-c", asks).strip())
+    place.mkdir(parents=True, exist_ok=True)
+    _overlay(place, shown=packages_of_checkout())
+    for file in place.glob("*.pth"):
+        file.unlink()
+
+
 def packages_of_checkout() -> Path:
     """Where the environment that runs this has its packages."""
     return Path(sysconfig.get_paths()["purelib"])
-
-
-def packages_of_nodes() -> Path:
-    """Where the interpreter that the environment was made of has its own, which nodes use."""
-    said = run(
-        os.path.realpath(sys.executable), "-c", "import site; print(site.getsitepackages()[0])"
-    )
-    return Path(said.strip())
 
 
 def empty_temporary_folders() -> None:
@@ -57,21 +64,39 @@ def empty_temporary_folders() -> None:
     os.close(checkout)
 
 
-def keep_logs_here() -> None:
-    """Empty the folder of logs, and see to the caches'."""
-    shutil.rmtree(places.LOGS, ignore_errors=True)
-    places.LOGS.mkdir(parents=True)
+def make_folders_on_disk() -> None:
+    """See to the caches, and to an empty folder for this rig's logs."""
     places.UV_CACHE.mkdir(parents=True, exist_ok=True)
+    places.LOGS = own_logs(places.LOGS)
+    os.environ["RIG_LOGS"] = str(places.LOGS)
+
+
+def own_logs(wanted: Path) -> Path:
+    """`wanted`, emptied; or, while another living rig has it, wanted-2 and so on."""
+    for number in itertools.count(1):
+        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            # Held until the rig's first process ends, however it does.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        for old in folder.iterdir():
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        return folder
+    raise AssertionError("there is always another number")
 
 
 def _cover(place: str, options: str) -> None:
     mount("-t", "tmpfs", "-o", options, "rig", place)
 
 
-def _overlay(place: Path) -> None:
+def _overlay(place: Path, shown: Path | None = None) -> None:
     beside = places.RUN / "over" / place.relative_to("/")
     upper, work = beside / "upper", beside / "work"
     upper.mkdir(parents=True)
     work.mkdir()
-    options = f"lowerdir={place},upperdir={upper},workdir={work}"
+    options = f"lowerdir={shown or place},upperdir={upper},workdir={work}"
     mount("-t", "overlay", "-o", options, "rig", str(place))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 # What one run leaves to the next: packages, never state.
 CACHE = CHECKOUT / ".cache" / "rig"
 # Logs outlive the rig, so that a failure can be understood.
-LOGS = CHECKOUT / ".results" / "rig"
+LOGS = Path(os.environ.get("RIG_LOGS", CHECKOUT / ".results" / "rig"))
 
 RUN = Path("/run/rig")
 HOME = RUN / "home"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -32,6 +33,7 @@ GPU_NAMES = 'AcceleratorName,Clouds\nH100,"[slurm,rig]"\nA100,"[aws,gcp]"\n'
 OF_CLIENT = {"SKYPILOT_API_SERVER_ENDPOINT", "SKYPILOT_DISABLE_LOCAL_API_SERVER"}
 # Every other cloud is asked for credentials at first, which takes a while.
 CONFIGURATION = {"allowed_clouds": ["slurm", "rig"]}
+COLOUR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 SITE = Path(__file__).with_name("site")
 
 
@@ -112,8 +114,8 @@ class SkyPilotServer:
             eventually(lambda: self._process.poll() is not None, timeout_s=5)
 
     def sky(self, *arguments: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run `sky ...` as a client of this server."""
-        return subprocess.run(
+        """Run `sky ...` as a client of this server; what it says comes without colours."""
+        done = subprocess.run(
             [str(Path(sys.executable).with_name("sky")), *arguments],
             env=self.environment,
             cwd=self.home,
@@ -124,6 +126,8 @@ class SkyPilotServer:
             check=False,
             timeout=timeout_s,
         )
+        done.stdout = COLOUR.sub("", done.stdout)
+        return done
 
     def _is_healthy(self) -> bool:
         try:
