@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.models import Cluster, Job, JobEvent, StrayCluster
+from jobs.models import Cluster, Job, JobEvent, StrayCluster, Worker
 from jobs.statuses import ClusterStatus, JobStatus
 from tests.factories import make_attempt, make_job, make_project
 from tests.integration.api.conftest import assert_problem, caller_for
@@ -141,3 +141,18 @@ def test_a_name_that_nothing_has_is_missing(root, project, name):
     assert_problem(root.post(f"/clusters/{name}/actions/down"), 404, "not_found")
     path = f"/projects/rl/clusters/{name}/actions/down"
     assert_problem(root.post(path), 404, "not_found")
+
+
+def test_nodes_of_skypilot_say_how_to_reach_them_for_as_long_as_they_are_there(viewer, project):
+    attempt = make_attempt(make_job(project, status=JobStatus.RUNNING, backend_name="skypilot"))
+    for rank in range(2):
+        Worker.objects.create(attempt=attempt, rank=rank)
+    path, name = f"/projects/rl/jobs/{attempt.job_id}/attempts", attempt.cluster.name
+
+    def commands() -> list[str]:
+        [shown] = viewer.get(path).json()["results"]
+        return [worker["ssh"] for worker in shown["workers"]]
+
+    assert commands() == [f"ssh {name}", f"ssh {name}-worker1"]
+    Cluster.objects.update(status=ClusterStatus.GONE)
+    assert commands() == ["", ""]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monarch_client.cli.output import dollars
-from tests.unit.rest.fake_portal import MOMENT, ok, page, problem
+from tests.unit.rest.fake_portal import MOMENT, attempt_json, job_json, ok, page, problem
 
 PLAN = "POST /projects/rl/plan"
 SPEC = "name: big\nrun: ./train\n"
@@ -199,3 +199,20 @@ def test_an_idle_cluster_is_kept_for_longer(mportal, portal):
     result = mportal("clusters", "extend", "mpx-warm", "2h")
     assert "mpx-warm: waits at least 2h for a job" in result.stdout + result.stderr
     assert [json.loads(request.content) for request in portal.seen(path)] == [{"duration": "2h"}]
+
+
+def test_get_shows_what_a_job_has_cost_and_how_to_reach_its_nodes(mportal, portal):
+    worker = {
+        "rank": 1, "mesh": "", "address": "10.0.0.5:22222", "status": "RUNNING", "python": "3.11",
+        "pid": 7, "exit_code": None, "detail": "", "ready_at": None, "ended_at": None,
+        "ssh": "ssh mpx-worker1",
+    }  # fmt: skip
+    machines = {"infra": "slurm/main", "resources": "2x(H100:8)", "usd": "1.500000"}
+    portal.on("GET /projects/rl/jobs/42", ok(job_json(usd="1.500000")))
+    portal.on(
+        "GET /projects/rl/jobs/42/attempts", page([attempt_json(workers=[worker], **machines)])
+    )
+    text = mportal("get", "42").stdout
+    assert "Cost        $1.50" in text
+    assert "slurm/main, 2x(H100:8), $1.50" in text
+    assert "rank 1: ssh mpx-worker1" in text
