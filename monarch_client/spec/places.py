@@ -113,12 +113,12 @@ class Cloud(Shape):
 
 def _check_cloud(node: Node, path: str, findings: Findings, *, known: tuple[str, ...]) -> None:
     cloud = node.value.partition("/")[0].lower()
-    if cloud in known:
-        return
     guess = nearest(cloud, known)
-    message = f"{name_of(path)} names {shortened(cloud)!r}, which SkyPilot does not know."
-    if guess:
-        message += f" Did you mean {guess}?"
+    # A plugin may have brought a cloud of its own: what is no misspelling SkyPilot's server judges.
+    if cloud in known or guess is None:
+        return
+    where = f"{name_of(path)} names {shortened(cloud)!r}, which SkyPilot does not know."
+    message = f"{where} Did you mean {guess}?"
     findings.add(path, SpecCode.BAD_VALUE, message, line=node.line, suggestion=guess)
 
 

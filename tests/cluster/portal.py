@@ -62,13 +62,13 @@ class PortalOnRig(PortalProcess):
         """A job's attempts, the first one first."""
         with self.client() as client:
             found = client.get(f"{JOBS}/{number}/attempts").json()
-        return sorted(found["items"], key=lambda row: row["number"])
+        return sorted(found["results"], key=lambda row: row["number"])
 
     def clusters(self) -> dict[str, dict[str, Any]]:
         """The project's clusters that exist, by name."""
         with self.client() as client:
             found = client.get(f"{PROJECT}/clusters").json()
-        return {row["name"]: row for row in found["items"]}
+        return {row["name"]: row for row in found["results"]}
 
     def plan(self, **spec: Any) -> dict[str, Any]:
         """Where a job could run and for how much."""

@@ -32,7 +32,7 @@ def test_a_job_without_another_infra_runs_on_this_machine(resources) -> None:
 def test_another_infra_is_refused_by_its_name(resources) -> None:
     [(path, message)] = registry.problems_of({"resources": resources})
     assert path == "resources.infra"
-    assert "needs the SkyPilot backend" in message
+    assert "needs SkyPilot" in message
 
 
 def test_a_backend_that_is_switched_off_is_not_there(settings) -> None:
