@@ -10,13 +10,15 @@ from tests.portal_process import PortalProcess
 
 JOBS = "/api/v1/projects/default/jobs"
 # What goes wrong, by really going wrong: code, command, part of the line.
+REFUSED = 'import socket; socket.create_connection(("127.0.0.1", 1))'
+NO_NAME = 'import socket; socket.getaddrinfo("no.such.invalid", 1)'
 FAULTS = [
     ("module_not_found", "python3 -c 'import no_such_thing'", "No module named 'no_such_thing'"),
-    ("worker_crash", "python3 -X faulthandler -c 'import ctypes; ctypes.string_at(0)'", "SIGSEGV"),
-    ("connection_refused", "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 1))'", "Connection refused"),
-    ("name_resolution", "python3 -c 'import socket; socket.getaddrinfo(\"no.such.invalid\", 1)'", "Name or service not known"),
+    ("worker_crash", "python3 -c 'import ctypes; ctypes.string_at(0)'", "SIGSEGV"),
+    ("connection_refused", f"python3 -c '{REFUSED}'", "Connection refused"),
+    ("name_resolution", f"python3 -c '{NO_NAME}'", "gaierror: [Errno -"),
     ("pip_failed", None, "No matching distribution found"),
-]  # fmt: skip
+]
 DRIVER = "python3 -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'"
 NEEDS_DRIVER = ("gpu_driver_missing", DRIVER, "libcuda.so.1: cannot open shared object file")
 
