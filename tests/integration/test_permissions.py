@@ -27,6 +27,8 @@ ALLOWED = {
     Verb.MANAGE_OWN_CLUSTERS: {"member", "maintainer", "admin"},
     Verb.DELETE_JOB: {"maintainer", "admin"},
     Verb.MANAGE_CLUSTERS: {"maintainer", "admin"},
+    Verb.LIST_SECRETS: {"member", "maintainer", "admin"},
+    Verb.MANAGE_SECRETS: {"maintainer", "admin"},
     Verb.MANAGE_MEMBERS: {"admin"},
 }
 
