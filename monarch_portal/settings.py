@@ -181,7 +181,8 @@ if not MPORTAL_SECRET_KEYS and MPORTAL_EMBEDDED:
 _own_host = urlsplit(MPORTAL_URL).hostname or ""
 _https = MPORTAL_URL.startswith("https://")
 _node_host = urlsplit(MPORTAL_NODE_URL).hostname or ""
-ALLOWED_HOSTS = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host]), _node_host]
+_hosts = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host]), _node_host]
+ALLOWED_HOSTS = list(dict.fromkeys(_hosts))
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [MPORTAL_URL] if _https else [])
 SECURE_SSL_REDIRECT = env_bool("SECURE_SSL_REDIRECT", default=_https)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
