@@ -39,8 +39,7 @@ FAILURES: tuple[Failure, ...] = (
         "torch_without_cuda",
         "This PyTorch was built without CUDA",
         r"Torch not compiled with CUDA enabled",
-        "Install a build of torch for the CUDA of the nodes in `setup`, such as `pip install torch "
-        "--index-url https://download.pytorch.org/whl/cu126`.",
+        "In `setup` install a build of torch for the CUDA of the nodes.",
     ),
     _failure(
         "gpu_driver_missing",
