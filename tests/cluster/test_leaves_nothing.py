@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,12 +42,12 @@ def surroundings() -> dict[str, object]:
     }
 
 
-def start(script: str) -> subprocess.Popen[str]:
+def start(script: str, checkout: Path = places.CHECKOUT) -> subprocess.Popen[str]:
     """A rig of one node that runs `script`."""
     argv = [sys.executable, "-m", "tests.cluster.rig", "--nodes", "1", "--", "sh", "-c", script]
     return subprocess.Popen(
         argv,
-        cwd=places.CHECKOUT,
+        cwd=checkout,
         env={**os.environ, "RIG_LOGS": str(places.LOGS.with_name("rig-inner"))},
         stdout=subprocess.PIPE,
         text=True,
@@ -87,3 +88,10 @@ def test_nothing_is_left_of_a_rig_whose_first_process_is_ended(
 def test_the_commands_exit_code_is_the_rigs() -> None:
     with start("exit 7") as process:
         assert process.wait(60) == 7
+
+
+def test_a_checkout_below_a_folder_that_the_rig_covers_stays_visible(tmp_path: Path) -> None:
+    (tmp_path / ".cache").symlink_to(places.CHECKOUT / ".cache")
+    shutil.copytree(places.CHECKOUT / "tests", tmp_path / "tests")
+    with start("test -e tests/cluster/test_leaves_nothing.py", tmp_path) as process:
+        assert process.wait(60) == 0

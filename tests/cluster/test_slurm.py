@@ -14,7 +14,6 @@ from tests.cluster.rig.machine import Rig
 from tests.cluster.rig.spaces import run
 from tests.waiting import eventually
 
-
 SLURMD_PORT = 6818
 
 
@@ -36,7 +35,7 @@ def port() -> Iterator[int]:
 
 
 def test_every_node_is_idle_and_counts_eight_gpus_in_both_partitions(rig: Rig) -> None:
-    assert rig.states() == dict.fromkeys(rig.nodes, "idle")
+    assert eventually(lambda: rig.states() == dict.fromkeys(rig.nodes, "idle"))
     for partition in ("main", "spare"):
         listed = run("sinfo", "-h", "-N", "-p", partition, "-o", "%N %G").splitlines()
         assert sorted(listed) == [f"{node} gpu:H100:8" for node in sorted(rig.nodes)]
@@ -55,7 +54,7 @@ def test_a_node_that_is_killed_is_missed_and_comes_back(rig: Rig) -> None:
     assert eventually(lambda: rig.states()["rig-4"] == "down*", timeout_s=60)
     rig.revive_node("rig-4")
     assert on("rig-4", "hostname").stdout == "rig-4\n"
-    assert rig.states() == dict.fromkeys(rig.nodes, "idle")
+    assert eventually(lambda: rig.states()["rig-4"] == "idle")
 
 
 def test_nodes_reach_a_port_of_this_side_only_while_it_is_forwarded(rig: Rig, port: int) -> None:

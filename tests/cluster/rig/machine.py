@@ -37,11 +37,8 @@ class WayToPortal:
         self._port = port
         self._is_open = True
         self.proxy = TcpProxy(self._connect, host=places.HERE)
-
-    @property
-    def url(self) -> str:
-        """Under which address nodes find it."""
-        return f"http://{places.HERE}:{self.proxy.port}"
+        # Under which address nodes find it.
+        self.url = f"http://{places.HERE}:{self.proxy.port}"
 
     @contextmanager
     def closed(self) -> Iterator[None]:

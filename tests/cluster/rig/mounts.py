@@ -60,7 +60,13 @@ def empty_temporary_folders() -> None:
         _cover(place, "mode=1777")
     if not places.CHECKOUT.exists():
         places.CHECKOUT.mkdir(parents=True)
-        mount("--bind", f"/proc/{os.getpid()}/fd/{checkout}", str(places.CHECKOUT))
+        # By its descriptor, and not by the name that this has, which is another folder's by now.
+        mount(
+            "--no-canonicalize",
+            "--bind",
+            f"/proc/{os.getpid()}/fd/{checkout}",
+            str(places.CHECKOUT),
+        )
     os.close(checkout)
 
 
