@@ -1,4 +1,4 @@
-"""Which way frames leave rank 0: pushed to the portal, or printed for it to read in the log."""
+"""Which way frames leave rank 0: pushed to the portal, or printed, for it or for people to read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from monarch_client.runner.plain_carrier import PlainCarrier
 from monarch_client.runner.print_carrier import PrintCarrier
 from monarch_client.runner.push import PortalConnection, PushCarrier
 from monarch_client.runner.small_files import write_note
@@ -46,6 +47,8 @@ def carrier_of(place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
 
 
 def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
+    if name == "none":
+        return PlainCarrier(journal, callbacks.on_drained)
     if name == "pull":
         return PrintCarrier(journal, place.config.attempt_id, callbacks.on_drained)
     return PushCarrier(journal, PortalConnection(place.config), callbacks)

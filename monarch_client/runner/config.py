@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Sequence
 
 FORMAT = 1
-CARRIERS = ("push", "pull", "auto")
+CARRIERS = ("push", "pull", "auto", "none")
 # Monarch reads ids in this order of letters; in the other common one, every fifth number overflows
 # its 64 bits and the worker refuses its address.
 _BASE58 = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -81,7 +81,7 @@ class AttemptConfig:
     timeouts: Timeouts
     linger_s: float
     uploads: tuple[Upload, ...] = ()
-    # How frames leave rank 0: "push", "pull", or "auto" for whichever works.
+    # How frames leave rank 0: "push", "pull", "auto" for whichever works, "none" without a portal.
     carrier: str = "push"
     # The version to install where a Monarch job finds none; "" installs nothing.
     torchmonarch: str = ""
@@ -232,7 +232,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         attempt_number=int(raw["attempt_number"]),
         project=str(raw["project"]),
         job_name=str(raw["job_name"]),
-        portal_url=str(raw["portal_url"]).rstrip("/"),
+        portal_url=str(raw.get("portal_url") or "").rstrip("/"),
         portal_file=raw.get("portal_file"),
         token=str(raw["token"]),
         nodes=_parse_nodes(raw["nodes"]),

@@ -41,20 +41,44 @@ class CallerOptions:
 
     `home` is the child's HOME and working directory: SkyPilot reads its configuration there and
     sends it along. `token` begins with "sky_"; None for a server that asks for none.
+
+    `is_personal`: the SkyPilot of whoever runs this program, as `sky` on their command line has it:
+    all of their environment, their working directory, and a server on this machine is started
+    where their configuration names no other. See `of_user`.
     """
 
     home: Path
     endpoint: str
     token: str | None = None
     python: str = sys.executable
+    is_personal: bool = False
+
+    @classmethod
+    def of_user(cls, python: str = sys.executable) -> CallerOptions:
+        """SkyPilot as the user of this process has it; `python` is one that imports sky."""
+        return cls(Path.home(), endpoint="", python=python, is_personal=True)
+
+    @property
+    def working_directory(self) -> Path:
+        """Where the child runs."""
+        return Path.cwd() if self.is_personal else self.home
+
+    @property
+    def log(self) -> Path:
+        """Where the child's messages go."""
+        return (self.home / ".mportal" if self.is_personal else self.home) / LOG_NAME
 
     def environment(self, outside: Mapping[str, str]) -> dict[str, str]:
         """The child's whole environment, given that of its parent."""
+        package = str(Path(__file__).resolve().parents[2])
+        ours = {"PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
+        if self.is_personal:
+            path = os.pathsep.join(filter(None, [package, outside.get("PYTHONPATH")]))
+            return {**outside, **ours, "PYTHONPATH": path}
         own = {
+            **ours,
             "HOME": str(self.home),
-            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-            "PYTHONSAFEPATH": "1",
-            "PYTHONUNBUFFERED": "1",
+            "PYTHONPATH": package,
             "SKYPILOT_API_SERVER_ENDPOINT": self.endpoint,
             "SKYPILOT_DISABLE_LOCAL_API_SERVER": "1",
             "SKYPILOT_DISABLE_USAGE_COLLECTION": "1",
@@ -150,16 +174,16 @@ class Connection:
         self._owner.on_end(self, code)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        home = self._options.home
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _opened_log(home / LOG_NAME) as errors:
+        log = self._options.log
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened_log(log) as errors:
             return subprocess.Popen(
                 self._argv,
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=home,
+                cwd=self._options.working_directory,
                 env=self._options.environment(os.environ),
                 start_new_session=True,
             )

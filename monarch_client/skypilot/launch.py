@@ -7,6 +7,7 @@ answers with the id of a request that goes on at SkyPilot's server; `result` tel
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, Final
@@ -205,6 +206,19 @@ def read_log(
     yield from sky.tail_logs(cluster_name, job_id, follow=follow, tail=tail, preload_content=False)
 
 
+def ssh_access(cluster_name: str) -> rows.Row:
+    """{host, port, user, key, proxy_command}: how ssh gets to the head, or to where it is reached.
+
+    `key` is a private key, PEM. SkyPilotError: not_found.
+    """
+    found = _wait_for(
+        sky.status(cluster_names=[cluster_name], all_users=True, _include_credentials=True)
+    )
+    if not found:
+        raise SkyPilotError("not_found", f"SkyPilot has no cluster {cluster_name}.")
+    return rows.access_row(found[0])
+
+
 def _task(task: rows.Row) -> sky.Task:
     if not isinstance(task, dict):
         raise SkyPilotError("invalid", "A task is a mapping.")
@@ -266,6 +280,9 @@ def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(call)
     def after_a_look(**args: Any) -> Any:
+        if "SKYPILOT_DISABLE_LOCAL_API_SERVER" not in os.environ:
+            # A user's own SkyPilot: their server is started as `sky` would.
+            server_common.check_server_healthy_or_start_fn()
         condition, _ = server_common.check_server_healthy()
         if condition is server_common.ApiServerStatus.NEEDS_AUTH:
             raise SkyPilotError("permission", "SkyPilot's server does not take our token.")
@@ -277,5 +294,6 @@ def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
 _OFFERED: Final = (
     *(server_info, validate, launch, execute, requests_of, result, status, jobs, cancel_job),
     *(cancel_request, stop, start, down, autostop, cost_report, clouds, gpus, plan, read_log),
+    ssh_access,
 )
 CALLS: Final[dict[str, Callable[..., Any]]] = {call.__name__: _ready(call) for call in _OFFERED}

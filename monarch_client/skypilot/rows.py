@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from monarch_client.skypilot.translate import without_colour
@@ -68,6 +70,25 @@ def addresses_of(handle: Any) -> list[list[str]]:
     """[[internal, external], ...] in rank order; empty while unknown."""
     pairs = getattr(handle, "stable_internal_external_ips", None) or ()
     return [[str(internal or ""), str(external or "")] for internal, external in pairs]
+
+
+def access_row(record: Any) -> Row:
+    """How ssh gets to a cluster, as `launch.ssh_access` gives it; `key` is "" if it is unknown."""
+    handle, known = read(record, "handle"), read(record, "credentials", {})
+    ports = getattr(handle, "stable_ssh_ports", None) or [22]
+    addresses = addresses_of(handle) or [["", ""]]
+    key = read(known, "ssh_private_key_content", "")
+    if not key and read(known, "ssh_private_key", ""):
+        # A server on this machine tells where the key lies.
+        with suppress(OSError):
+            key = Path(read(known, "ssh_private_key")).expanduser().read_text()
+    return {
+        "host": addresses[0][1] or addresses[0][0],
+        "port": int(ports[0]),
+        "user": read(known, "ssh_user", "") or str(getattr(handle, "ssh_user", None) or ""),
+        "key": key,
+        "proxy_command": read(known, "ssh_proxy_command", ""),
+    }
 
 
 def infra_of(resources: Any) -> str:
