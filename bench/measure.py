@@ -19,8 +19,12 @@ def report(
     *,
     peer: str | None = None,
     peer_value: float | None = None,
+    spread: tuple[float, float] | None = None,
 ) -> None:
-    """Print one figure. `ratio` is ours over the peer's: below 1 is better for times and sizes."""
+    """Print one figure. `ratio` is ours over the peer's: below 1 is better for times and sizes.
+
+    `spread`: the least and the most of the values whose median the figure is.
+    """
     line = {
         "figure": figure,
         "value": round(value, 3),
@@ -30,6 +34,8 @@ def report(
         "ratio": round(value / peer_value, 3) if peer_value else None,
         "machine": machine(),
     }
+    if spread is not None:
+        line["spread"] = [round(end, 3) for end in spread]
     print(json.dumps(line), flush=True)
 
 

@@ -26,13 +26,8 @@ PROJECT = "/api/v1/projects/default"
 JOBS = f"{PROJECT}/jobs"
 
 
-class PortalOnRig(PortalProcess):
-    """A portal to which the rig's Slurm cluster was added."""
-
-    def __init__(self, port: int, way: WayToPortal, **environment: str) -> None:
-        super().__init__(MPORTAL_PORT=str(port), MPORTAL_SKYPILOT="auto", **environment)
-        self.way = way
-        prepare_home(self.home.path / "skypilot" / "home")
+class SkyPilotPortal(PortalProcess):
+    """A portal with SkyPilot's server, in the hands of a test."""
 
     def start(self) -> str:
         """Start it, and wait until SkyPilot's server answers."""
@@ -71,11 +66,17 @@ class PortalOnRig(PortalProcess):
         return {row["name"]: row for row in found["results"]}
 
     def plan(self, **spec: Any) -> dict[str, Any]:
-        """Where a job could run and for how much."""
-        with self.client() as client:
-            answer = client.post(f"{PROJECT}/plan", json={"spec": spec})
-        assert answer.is_success, answer.text
-        found: dict[str, Any] = answer.json()
+        """Where a job could run and for how much, once SkyPilot has answered."""
+        found: dict[str, Any] = {}
+
+        def is_answered() -> bool:
+            with self.client() as client:
+                answer = client.post(f"{PROJECT}/plan", json={"spec": spec})
+            assert answer.is_success, answer.text
+            found.update(answer.json())
+            return not found["is_pending"]
+
+        assert eventually(is_answered, timeout_s=60), found
         return found
 
     def billed(self, cluster: str) -> Decimal:
@@ -139,6 +140,15 @@ class PortalOnRig(PortalProcess):
     def _has_skypilot(self) -> bool:
         notes = {row["name"]: row["note"] for row in self.status()["processes"]}
         return notes.get("skypilot") == "ready"
+
+
+class PortalOnRig(SkyPilotPortal):
+    """A portal to which the rig's Slurm cluster was added."""
+
+    def __init__(self, port: int, way: WayToPortal, **environment: str) -> None:
+        super().__init__(MPORTAL_PORT=str(port), MPORTAL_SKYPILOT="auto", **environment)
+        self.way = way
+        prepare_home(self.home.path / "skypilot" / "home")
 
 
 @contextmanager

@@ -1,0 +1,101 @@
+"""What differs between the places that the suite can be pointed at: machines, credentials."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Small, and yet enough for a Monarch worker. A disk must hold the image and torchmonarch.
+_OF_CLOUDS: dict[str, Any] = {"cpus": "2+", "memory": "4+", "disk_size": 64}
+_ELSEWHERE: dict[str, Any] = {"cpus": "2", "memory": "4"}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One place with somebody's account: what `--cloud` and `--credentials` name."""
+
+    kind: str  # aws, gcp, kubernetes, slurm
+    place: str  # region, context, cluster; may be empty for clouds
+    credentials: str = ""
+
+    @classmethod
+    def parse(cls, cloud: str, credentials: str) -> Account:
+        """`aws`, `gcp/us-central1`, `kubernetes/<context>`, `slurm/<cluster>`. ValueError: other.
+
+        Credentials default to where the cloud's own tools keep them.
+        """
+        kind, _, place = cloud.partition("/")
+        if kind not in _ADD:
+            raise ValueError(f"--cloud names none of {', '.join(_ADD)}: {cloud}")
+        if kind in {"kubernetes", "slurm"} and not place:
+            raise ValueError(f"--cloud {kind}/NAME: which one?")
+        return cls(kind, place, credentials)
+
+    @property
+    def infra(self) -> str:
+        """The `resources.infra` of its jobs."""
+        kind = {"kubernetes": "k8s"}.get(self.kind, self.kind)
+        return f"{kind}/{self.place}" if self.place else kind
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether machines can be switched off and keep their disks."""
+        return self.kind in {"aws", "gcp"}
+
+    @property
+    def resources(self) -> dict[str, Any]:
+        """Of one small machine."""
+        return {"infra": self.infra, **(_OF_CLOUDS if self.can_stop else _ELSEWHERE)}
+
+    def how_to_add(self) -> list[str]:
+        """What `manage.py cloud add` has to be told. ValueError: the credentials are not there."""
+        return [self.kind, *_ADD[self.kind](self)]
+
+
+def _file(account: Account, default: str | None) -> list[str]:
+    path = Path(account.credentials or default or "").expanduser()
+    if not path.is_file():
+        raise ValueError(
+            f"--credentials FILE: {path} is no file with an account of {account.kind}."
+        )
+    return ["--file", str(path)]
+
+
+def _aws(account: Account) -> list[str]:
+    return _file(account, os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"))
+
+
+def _gcp(account: Account) -> list[str]:
+    return _file(account, os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"))
+
+
+def _kubernetes(account: Account) -> list[str]:
+    return _file(account, os.environ.get("KUBECONFIG", "~/.kube/config"))
+
+
+def _slurm(account: Account) -> list[str]:
+    """Out of an ssh configuration, as SkyPilot itself has it."""
+    configuration = Path(account.credentials or "~/.slurm/config").expanduser()
+    name = account.place.partition("/")[0]
+    done = subprocess.run(
+        ["ssh", "-G", "-F", str(configuration), name], capture_output=True, text=True, check=False
+    )
+    if done.returncode or not configuration.is_file():
+        raise ValueError(f"--credentials FILE: {configuration} has no Host {name}. {done.stderr}")
+    told = dict(line.split(" ", 1) for line in reversed(done.stdout.splitlines()) if " " in line)
+    options = ["--name", name, "--host", told["hostname"], "--user", told["user"]]
+    jump = ["--proxy-jump", told["proxyjump"]] if "proxyjump" in told else []
+    key = str(Path(told["identityfile"]).expanduser())
+    return [*options, "--port", told["port"], "--key", key, *jump]
+
+
+_ADD: dict[str, Callable[[Account], list[str]]] = {
+    "aws": _aws,
+    "gcp": _gcp,
+    "kubernetes": _kubernetes,
+    "slurm": _slurm,
+}
