@@ -99,14 +99,18 @@ class SkyPilotBackend(Keeping):
         view = _under_way(requests, row) or self._refused(cluster_name, attempt_id, row)
         if view is None and asked is not None and not is_done:
             view = self._came_to_nothing(asked, row)
-        return view or self._by_its_row(cluster_name, attempt_id, row, closely=closely or not asked)
+        if view is not None:
+            return view
+        if row is None or row["status"] not in {"UP", "STOPPED"}:
+            # An attempt that was started is lost with its nodes: elsewhere it would run twice. A
+            # launch that was cut off, with nobody at it any more, is repaired if asked for again.
+            phase = ClusterPhase.ENDED if is_done and attempt_id is not None else ClusterPhase.GONE
+            return ClusterView(phase, backend_status=str(row["status"]) if row else "")
+        return self._by_its_row(cluster_name, attempt_id, row, closely=closely or not asked)
 
     def _by_its_row(
-        self, cluster_name: str, attempt_id: int | None, row: Row | None, *, closely: bool
+        self, cluster_name: str, attempt_id: int | None, row: Row, *, closely: bool
     ) -> ClusterView:
-        if row is None or row["status"] not in {"UP", "STOPPED"}:
-            # Cut off halfway, with nobody at it any more: asked for again, it is repaired.
-            return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]) if row else "")
         if row["status"] == "STOPPED":
             return view_of(row, ClusterPhase.STOPPED)
         if not closely:

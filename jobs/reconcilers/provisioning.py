@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 
 # How soon a backend that was asked, and has not answered, is looked at again.
 LOOK_AGAIN_S = 0.5
+_NOTHING_RUNS = frozenset({ClusterPhase.GONE, ClusterPhase.STOPPED, ClusterPhase.FAILED})
 
 
 def due() -> list[int]:
@@ -103,6 +104,9 @@ def _asked_for(
     """What is there of the cluster, which is asked for if nothing is. BackendError: it failed."""
     try:
         view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
+        if view.phase in _NOTHING_RUNS and _has_spoken(attempt):
+            # It was started, and its machines are lost already: elsewhere it would run twice.
+            return ClusterView(ClusterPhase.ENDED, seen=view.seen)
         if view.phase in {ClusterPhase.GONE, ClusterPhase.STOPPED}:
             reach("launch.asking")
             # No transaction is open here: asking a cloud can last.
@@ -118,6 +122,11 @@ def _asked_for(
     if view.failure is not None:
         raise view.failure
     return view
+
+
+def _has_spoken(attempt: Attempt) -> bool:
+    """Whether its runner has ever reached the portal, as of now."""
+    return Attempt.objects.filter(pk=attempt.pk, contacted_at__isnull=False).exists()
 
 
 def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:

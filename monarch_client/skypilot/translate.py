@@ -58,6 +58,15 @@ KIND_OF_CLASS = {
     "Timeout": "server_away",
     "ChunkedEncodingError": "server_away",
     "ProtocolError": "server_away",
+    # httpx's, which sends folders; one of its classes has a name that SkyPilot uses as well.
+    "ConnectError": "server_away",
+    "ReadError": "server_away",
+    "WriteError": "server_away",
+    "CloseError": "server_away",
+    "TransportError": "server_away",
+    # aiohttp's.
+    "ClientConnectionError": "server_away",
+    "TimeoutError": "server_away",
     "ModuleNotFoundError": "version",
     "ImportError": "version",
 }

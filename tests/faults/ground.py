@@ -26,6 +26,7 @@ from tests.waiting import eventually
 JOBS = "/api/v1/projects/default/jobs"
 RANKS = (0, 1)
 PATIENCE_S = 50.0
+GONE_IN_S = 30.0
 # After so many deaths of one part the supervisor takes its time before it starts it again.
 MOST_DEATHS = 4
 _NUMBERED = re.compile(r"line (\d+)")
@@ -35,6 +36,7 @@ class Ground:
     """One portal with its held points and a witness; a file of tests shares it."""
 
     patience_s = PATIENCE_S
+    gone_in_s = GONE_IN_S
 
     def __init__(self, **environment: str) -> None:
         self.portal = PortalProcess(**environment)

@@ -40,6 +40,7 @@ class HeldPoints:
     def let_go(self) -> None:
         """Hold nothing any more; whoever stands somewhere goes on."""
         for place in (self.directory, *(self.place("runner.", rank) for rank in RANKS)):
-            for file in place.iterdir():
-                if not file.is_dir():
+            # Whoever gets to a point at this moment takes its file under another name.
+            while files := [file for file in place.iterdir() if not file.is_dir()]:
+                for file in files:
                     file.unlink(missing_ok=True)

@@ -35,6 +35,8 @@ class SkyGround(Ground):
 
     # Whoever is killed takes with it the child that has imported SkyPilot, which takes seconds.
     patience_s = 150.0
+    # A take-down that failed rests before it is asked for again.
+    gone_in_s = 90.0
 
     def __init__(self, carrier: str, **environment: str) -> None:
         self.carrier = carrier
@@ -114,7 +116,7 @@ class SkyGround(Ground):
 
     def report(self, job: int | None) -> str:
         """What is needed to understand a failure."""
-        told = [str(event) for event in self.stub.witness.events()[-40:]]
+        told = [str(event) for event in self.stub.witness.events()[-25:]]
         log = self.portal.home.path / "skypilot" / "client" / "calls.log"
         with suppress(FileNotFoundError):
             told.append(log.read_text()[-3000:])

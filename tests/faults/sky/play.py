@@ -59,9 +59,12 @@ class SkyPlay(Play):
             else:
                 ground.stub.cloud.kill_node(name, cell.rank)
             ground.points.let_go()
+        elif cell.strike == "KILL" and cell.victim == "server":
+            ground.stub.kill()
+            ground.points.let_go()
+            ground.stub.start()
         else:
             super()._hit(job)
-            ground.start_server()
 
     def _problems(self) -> list[str]:
         if self._sky_cell.is_warm:

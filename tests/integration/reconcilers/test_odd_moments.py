@@ -17,7 +17,7 @@ from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s
 from jobs.reconcilers import pace, provisioning, queue, running
 from jobs.statuses import EVIDENCE, JobStatus, StopReason, WorkerStatus
 from tests.factories import make_job
-from tests.integration.reconcilers.steps import push, status_of
+from tests.integration.reconcilers.steps import push, status_of, verbs
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +32,20 @@ def test_a_verdict_that_overtakes_the_launch_is_taken_all_the_same(fake, tick, s
     tick()
     assert status_of(submitted) == JobStatus.FAILED
     assert submitted.exit_code == 3
+
+
+def test_an_attempt_that_has_spoken_is_not_launched_again_when_its_machines_are_gone_at_once(
+    fake, submitted, monkeypatch
+):
+    queue.run_pass()
+    provisioning.step(submitted.pk)
+    push(fake, submitted)
+    # The process died before it stored that the machines are there; then they were taken away.
+    Job.objects.filter(pk=submitted.pk).update(status=JobStatus.PROVISIONING)
+    monkeypatch.setattr(FakeBackend, "observe", lambda *_, **__: ClusterView(ClusterPhase.GONE))
+    provisioning.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.SETTING_UP
+    assert verbs(fake).count("launch") == 1
 
 
 def test_a_success_without_a_word_of_the_run_is_a_success(fake, submitted):

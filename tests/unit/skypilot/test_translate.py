@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from monarch_client.skypilot.errors import KINDS, SkyPilotError
@@ -21,6 +22,20 @@ def raised(
     for field, value in fields.items():
         setattr(error, field, value)
     return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        httpx.ConnectError("[Errno 111] Connection refused"),
+        httpx.ReadError(""),
+        httpx.RemoteProtocolError("Server disconnected without sending a response."),
+        httpx.WriteTimeout(""),
+        TimeoutError(),
+    ],
+)
+def test_a_folder_that_cannot_be_sent_now_says_that_the_server_is_away(error) -> None:
+    assert error_of(error).kind == "server_away"
 
 
 def test_every_kind_in_the_table_is_one_that_callers_know() -> None:
