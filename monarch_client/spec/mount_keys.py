@@ -63,7 +63,12 @@ _CONFIG_KEYS = (
 )
 _bucket = Source(buckets=True, uploads=False)
 STORAGE_KEYS = (
-    Key("name", "The bucket's name; it is created if there is none.", Text(), "checkpoints"),
+    Key(
+        "name",
+        "The bucket's name; it is created if there is none.",
+        Text("a bucket's name", r"[A-Za-z0-9][A-Za-z0-9._/-]{0,254}"),
+        "checkpoints",
+    ),
     Key(
         "source",
         "An existing bucket's URL.",

@@ -18,11 +18,16 @@ CLOUDS = (
     "seeweb", "shadeform", "slurm", "ssh", "vast", "verda", "vsphere", "yotta",
 )
 # fmt: on
-_INFRA = r"\*|[A-Za-z0-9]+(?:/.+)?|\*(?:/[^/\s]+){1,2}"
+# Nothing that YAML takes for the end of a line: SkyPilot writes these words into its templates.
+ONE_LINE = r"[^\t\r\n\x85\u2028\u2029]"
+_INFRA = rf"\*|[A-Za-z0-9]+(?:/{ONE_LINE}+)?|\*(?:/[^/\s]+){{1,2}}"
 _UPLOAD = r"upload:[0-9a-f]{64}"
+# A URL without a bucket, such as s3://?/../x, is to SkyPilot's client a path of the portal's host;
+# and on the host of its server a shell reads these, word by word.
+_IN_BUCKET = r"[A-Za-z0-9_.~+=@:%,/-]*"
 _BUCKET = (
-    r"(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[^/\s]\S*"
-    r"|https://[a-z0-9]+\.blob\.core\.windows\.net/\S+"
+    rf"(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[A-Za-z0-9][A-Za-z0-9._@-]*(?:/{_IN_BUCKET})?"
+    rf"|https://[a-z0-9]+\.blob\.core\.windows\.net/{_IN_BUCKET}"
 )
 _LONGEST_PATH = 4096
 
@@ -125,6 +130,9 @@ def _check_cloud(node: Node, path: str, findings: Findings, *, known: tuple[str,
 def _target_complaint(target: str) -> str | None:
     if ".." in target.split("/"):
         return "a path on the nodes must not go up with '..'."
+    if "$" in target:
+        # SkyPilot would put values there, of secrets too, before it reads where things come from.
+        return "a path on the nodes is taken as it is written: no variable is filled in, and no $."
     return None
 
 

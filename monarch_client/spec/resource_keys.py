@@ -52,11 +52,16 @@ _memory = Either(
         ),
     )
 )
+# SkyPilot writes these into its templates as they are: a line end in one would begin keys there,
+# and some of those run commands on the host of its server.
+_place = Text("a name in one line", r"[A-Za-z0-9][A-Za-z0-9_ .,:()@+/-]{0,199}")
+_word = Text("letters, digits and . _ -", r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_image = Text("an image's name", r"[A-Za-z0-9/][A-Za-z0-9_.:/@#+=~-]{0,999}")
 _PORT = Whole(1, 65_535)
 _port = Either((_PORT, Text("a range such as 8080-8090", r"[0-9]{1,5}(?:-[0-9]{1,5})?")))
 _TPU_KEYS = (
-    Key("runtime_version", "The TPU's software version.", Text(), "tpu-vm-base"),
-    Key("tpu_name", "The TPU's name.", Text(), "mine"),
+    Key("runtime_version", "The TPU's software version.", _word, "tpu-vm-base"),
+    Key("tpu_name", "The TPU's name.", _word, "mine"),
     Key("tpu_vm", "Whether the program runs on the TPU's own host.", Flag(), True),
     Key("gcp_queued_resource", "Whether GCP queues the request.", Flag(), True),
 )
@@ -92,8 +97,8 @@ _ONE_NODE = (
         "slurm/main",
     ),
     Key("cloud", "The cloud; `infra` says it shorter.", Cloud(), "aws"),
-    Key("region", "The cloud's region; `infra` says it shorter.", Text(), "us-east-1"),
-    Key("zone", "The region's zone; `infra` says it shorter.", Text(), "us-east-1a"),
+    Key("region", "The cloud's region; `infra` says it shorter.", _place, "us-east-1"),
+    Key("zone", "The region's zone; `infra` says it shorter.", _place, "us-east-1a"),
     Key("accelerators", "GPUs or TPUs of each node, by type and count.", _accelerators, "H100:8"),
     Key(
         "accelerator_args",
@@ -103,7 +108,7 @@ _ONE_NODE = (
     ),
     Key("cpus", "Processors of each node; 4+ means at least four.", _at_least, "4+"),
     Key("memory", "Memory of each node in GB; 16+ means at least that.", _memory, "16+"),
-    Key("instance_type", "The cloud's machine type by name.", Text(), "p4d.24xlarge"),
+    Key("instance_type", "The cloud's machine type by name.", _place, "p4d.24xlarge"),
     Key("use_spot", "Whether to use machines the cloud may take back.", Flag(), True),
     Key("disk_size", "Size of each node's disk.", _size, 256),
     Key(
@@ -139,8 +144,8 @@ _ONE_NODE = (
         "The machine's image, or a container as docker:<image>.",
         Either(
             (
-                Text(),
-                Mapping("regions with images", KeyName("a region", r"\S{1,100}"), Text(), most=100),
+                _image,
+                Mapping("regions with images", KeyName("a region", r"\S{1,100}"), _image, most=100),
             )
         ),
         "docker:python:3.11",
