@@ -6,11 +6,14 @@ runner's business (docs/explanation/skypilot.md says why).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jobs.backends.base import LaunchRequest
+from jobs.errors import BackendError
 from monarch_client.runner.boot import boot_script
+from monarch_client.spec.places import SourceKind, kind_of_source
 
 # Keys of the specification that SkyPilot gets as they are written.
 _AS_WRITTEN = ("volumes", "config", "event_callback")
@@ -36,7 +39,10 @@ def task_for(request: LaunchRequest, workdir: str) -> dict[str, Any]:
 
 
 def described(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a task that decides where it can run and what that costs."""
+    """The part of a task that decides where it can run and what that costs.
+
+    BackendError: SkyPilot would take something in it for files of the portal's host.
+    """
     task: dict[str, Any] = {
         "num_nodes": int(spec.get("num_nodes") or 1),
         "resources": dict(spec.get("resources") or {}),
@@ -52,7 +58,23 @@ def described(spec: Mapping[str, Any]) -> dict[str, Any]:
     for key in _AS_WRITTEN:
         if spec.get(key):
             task[key] = spec[key]
+    _refuse_files_of_the_host(task)
     return task
+
+
+def _refuse_files_of_the_host(task: Mapping[str, Any]) -> None:
+    """Of a specification that was taken long ago, by other rules than today's."""
+    for target, source in (task.get("file_mounts") or {}).items():
+        if any(kind_of_source(text) is not SourceKind.BUCKET for text in _sources(source)):
+            raise BackendError(f"file_mounts.{target} is neither an upload nor a bucket.")
+    # SkyPilot fills values of secrets into the text of these before it reads what that says.
+    if "$" in json.dumps([task.get("file_mounts"), task.get("volumes")]):
+        raise BackendError("file_mounts and volumes are taken as they are written: without any $.")
+
+
+def _sources(source: Any) -> Iterator[str]:
+    found = source.get("source", ()) if isinstance(source, Mapping) else source
+    yield from (found,) if isinstance(found, str) else found
 
 
 def is_upload(source: object) -> bool:

@@ -1,0 +1,47 @@
+"""The task that SkyPilot is given: its client may send files of the portal's host with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.backends.skypilot_task import described
+from jobs.errors import BackendError
+
+UPLOAD = "upload:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    "mount",
+    [
+        "/etc/passwd",
+        "s3://?/../../etc/passwd",
+        {"source": "~/.ssh", "name": "bucket"},
+        {"source": ["s3://bucket", "/etc"]},
+        "s3://bucket/${SECRET}",
+        {"name": "$SECRET"},
+    ],
+)
+def test_a_specification_of_an_older_version_does_not_send_files_of_the_host(mount):
+    with pytest.raises(BackendError):
+        described({"file_mounts": {"/data": mount}})
+
+
+def test_a_value_of_a_secret_is_filled_into_no_mount():
+    for key, value in (("file_mounts", "s3://bucket"), ("volumes", "scratch")):
+        with pytest.raises(BackendError):
+            described({key: {"/$SECRET": value}})
+
+
+def test_buckets_and_volumes_are_skypilots_business_and_uploads_the_runners():
+    spec = {
+        "file_mounts": {
+            "/a": "s3://bucket/x",
+            "/b": {"source": "gs://bucket", "mode": "MOUNT"},
+            "/c": {"name": "bucket"},
+            "~/d": UPLOAD,
+        },
+        "volumes": {"/v": "scratch"},
+    }
+    task = described(spec)
+    assert set(task["file_mounts"]) == {"/a", "/b", "/c"}
+    assert task["volumes"] == {"/v": "scratch"}
