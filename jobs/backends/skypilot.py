@@ -44,6 +44,8 @@ from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
 
+# Answers about the jobs of a cluster may be so old.
+RECENT_S = 60.0
 # The answer to a runner's next message stops it within 5 seconds; SkyPilot's own cancel, which cuts
 # it off after a short while, is for those that send none.
 CANCEL_AFTER_S = 10.0
@@ -106,16 +108,12 @@ class SkyPilotBackend(Keeping):
             # launch that was cut off, with nobody at it any more, is repaired if asked for again.
             phase = ClusterPhase.ENDED if is_done and attempt_id is not None else ClusterPhase.GONE
             return ClusterView(phase, backend_status=str(row["status"]) if row else "")
-        return self._by_its_row(cluster_name, attempt_id, row, closely=closely or not asked)
-
-    def _by_its_row(
-        self, cluster_name: str, attempt_id: int | None, row: Row, *, closely: bool
-    ) -> ClusterView:
         if row["status"] == "STOPPED":
             return view_of(row, ClusterPhase.STOPPED)
-        if not closely:
+        if asked is not None and not closely:
             return view_of(row, ClusterPhase.UP)
-        return self._by_its_job(cluster_name, attempt_id, row)
+        is_recent = is_done and _finished_within(asked, RECENT_S)
+        return self._by_its_job(cluster_name, attempt_id, row, is_recent=is_recent)
 
     def stop(self, cluster_name: str, grace_s: float, *, attempt_id: int | None = None) -> None:
         """Cancel the attempt's job, unless the answer to a frame may still reach its runner."""
@@ -136,6 +134,8 @@ class SkyPilotBackend(Keeping):
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         row = self._calls.row(cluster_name)
         if row is None or row["status"] != "UP":
+            return Leftovers()
+        if not self._calls.jobs(cluster_name, job_name_of(attempt_id)):
             return Leftovers()
         try:
             frames = list(frames_of(self._calls, cluster_name, attempt_id, {}))
@@ -223,20 +223,28 @@ class SkyPilotBackend(Keeping):
             return ClusterView(ClusterPhase.GONE, backend_status=failure.kind)
         return _failed(error_of(failure), row)
 
-    def _by_its_job(self, cluster_name: str, attempt_id: int | None, row: Row) -> ClusterView:
+    def _by_its_job(
+        self, cluster_name: str, attempt_id: int | None, row: Row, *, is_recent: bool
+    ) -> ClusterView:
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         is_staged = self._staging.staged_at(cluster_name, attempt_id) is not None
         found = self._calls.jobs(cluster_name, job_name_of(attempt_id)) if is_staged else []
-        if not found:
+        if not found and not is_recent:
             # Nodes without the attempt: it was never handed over.
             return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]))
-        lives = any(job_lives(job) for job in found)
+        # One that was handed over a moment ago is not in every answer yet.
+        lives = not found or any(job_lives(job) for job in found)
         return view_of(row, ClusterPhase.UP if lives else ClusterPhase.ENDED)
 
     def _forget(self, cluster_name: str) -> None:
         self._staging.remove(cluster_name)
         for key in [key for key in self._stops if key[0] == cluster_name]:
             del self._stops[key]
+
+
+def _finished_within(request: Row | None, seconds: float) -> bool:
+    finished_at = request.get("finished_at") if request is not None else None
+    return finished_at is not None and time.time() - float(finished_at) < seconds
 
 
 def _under_way(requests: list[Row], row: Row | None) -> ClusterView | None:

@@ -17,7 +17,7 @@ LINES = 300
 # Every rank tells who it is, what arrived, and ends with a code of its own.
 EVERY_RANK = """
 echo "rank $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES: $(cat data.txt) ${#TOKEN} $TOKEN"
-echo "addresses $(echo $SKYPILOT_NODE_IPS | wc -w) setup $(cat ~/made-by-setup)"
+echo "addresses $(echo $SKYPILOT_NODE_IPS | wc -w) setup $(cat ~/setup-$SKYPILOT_NODE_RANK)"
 """
 KEPT: dict[str, Any] = {"reuse": True, "idle": {"minutes": 1}}
 RESOURCES = {"infra": "slurm/rig/main", "accelerators": "H100:2"}
@@ -42,7 +42,7 @@ def job_on_two_nodes(workdir: str) -> dict[str, Any]:
         "workdir": workdir,
         "resources": RESOURCES,
         "secrets": ["TOKEN"],
-        "setup": "echo setup of $SKYPILOT_SETUP_NODE_RANK > ~/made-by-setup",
+        "setup": "echo of $SKYPILOT_SETUP_NODE_RANK > ~/setup-$SKYPILOT_SETUP_NODE_RANK",
         "run": EVERY_RANK,
         "portal": KEPT,
     }
@@ -56,7 +56,7 @@ def test_every_rank_has_its_number_the_upload_and_the_secret(
     log = portal.log(first)
     for rank in (0, 1):
         assert f"rank {rank} of 2: arrived {len(SECRET)} ***" in log
-        assert f"addresses 2 setup setup of {rank}" in log
+        assert f"addresses 2 setup of {rank}" in log
     assert SECRET not in log
     assert [row["exit_code"] for row in portal.attempts(first)[0]["workers"]] == [0, 0]
 

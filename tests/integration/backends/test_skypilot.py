@@ -1,25 +1,32 @@
-"""What SkyPilot's backend makes of a server and of machines that fail, beside the contract."""
+"""What the SkyPilot backend promises beyond the contract, over a stand-in for SkyPilot's server."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
 from jobs.backends.base import ClusterPhase
 from tests.integration.backends.asking import launch, view_of, wait_for
 from tests.integration.backends.stub_rig import StubRig
 
 
-@pytest.mark.parametrize("looks", ["gone", "INIT"])
-def test_an_attempt_whose_machines_were_taken_away_has_ended_and_is_not_started_elsewhere(
-    stub_backend: StubRig, looks
+def test_a_second_attempt_on_the_same_nodes_is_not_missed_by_an_older_answer(
+    stub_backend: StubRig,
 ) -> None:
-    rig = stub_backend
-    rig.stub.plan(preempted_looks=looks)
-    request = rig.request("long")
-    launch(rig, request)
-    wait_for(rig, request, ClusterPhase.UP)
-    rig.stub.cloud.preempt(request.cluster_name)
-    wait_for(rig, request, ClusterPhase.ENDED)
-    launch(rig, request)
-    assert view_of(rig, request).phase is ClusterPhase.ENDED
-    assert rig.started_once(request.cluster_name)
+    first = stub_backend.request("long")
+    launch(stub_backend, first)
+    wait_for(stub_backend, first, ClusterPhase.UP)
+    # The nodes' answer to this look is still fresh when the second attempt is handed over.
+    assert view_of(stub_backend, first).phase is ClusterPhase.UP
+    second = replace(first, attempt_id=first.attempt_id + 10_000)
+    launch(stub_backend, second)
+    phases = {view_of(stub_backend, second).phase for _ in range(5)}
+    assert phases <= {ClusterPhase.STARTING, ClusterPhase.UP}
+
+
+def test_an_attempt_that_was_never_handed_over_has_left_nothing(stub_backend: StubRig) -> None:
+    first = stub_backend.request("long")
+    launch(stub_backend, first)
+    wait_for(stub_backend, first, ClusterPhase.UP)
+    other = first.attempt_id + 20_000
+    left = stub_backend.backend.leftovers(first.cluster_name, attempt_id=other)
+    assert list(left.frames) == []
