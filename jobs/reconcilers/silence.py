@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
@@ -18,7 +18,7 @@ from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room
 from jobs.statuses import EVIDENCE, Carrier, StageName, StopReason
 
-# A runner sends something at least every 5 seconds.
+# A runner sends something at least every 5 seconds, from when its machines are there.
 SILENT_AFTER = timedelta(seconds=12)
 # By then a runner that can reach the portal has: it tries for ten seconds after it was started.
 UNREACHED_AFTER = timedelta(seconds=30)
@@ -53,20 +53,28 @@ def _fetch_what_is_not_pushed(attempt: Attempt, view: ClusterView) -> None:
     """Its nodes are up and have not got through to the portal: have the follower read their log."""
     if attempt.carrier or attempt.contacted_at is not None or view.phase is ClusterPhase.STARTING:
         return
-    launch = attempt.stages.filter(name=StageName.LAUNCH).first()
-    if launch is None or launch.ended_at is None or clock.now() - launch.ended_at < UNREACHED_AFTER:
+    if clock.now() - _there_since(attempt) < UNREACHED_AFTER:
         return
     Attempt.objects.filter(pk=attempt.pk, carrier="").update(carrier=Carrier.PULL)
 
 
 def _is_silent(attempt: Attempt) -> bool:
-    last = attempt.last_seen_at or attempt.created_at
+    last = attempt.last_seen_at or _there_since(attempt)
     return last < clock.now() - SILENT_AFTER
+
+
+def _there_since(attempt: Attempt) -> datetime:
+    """When its machines were there: bringing them up may take minutes, and is no silence.
+
+    Asking the nodes any sooner holds up the start itself, on a busy login node by as much again.
+    """
+    launch = attempt.stages.filter(name=StageName.LAUNCH).first()
+    return (launch.ended_at if launch else None) or attempt.created_at
 
 
 def _misses_ranks(job: Job, attempt: Attempt) -> bool:
     """Whether some rank, although it has had the time, has not reported for the first time."""
-    if attempt.run_started_at is not None or attempt.created_at > clock.now() - SILENT_AFTER:
+    if attempt.run_started_at is not None or _there_since(attempt) > clock.now() - SILENT_AFTER:
         return False
     return attempt.workers.count() < job.num_nodes
 

@@ -1,4 +1,4 @@
-"""`pytest tests/cloud --cloud PLACE`: somebody's account, real machines, real money. Never in CI."""
+"""`pytest tests/cloud --cloud PLACE`: an account, real machines, real money. Never run by CI."""
 
 from __future__ import annotations
 

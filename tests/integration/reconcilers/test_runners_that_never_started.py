@@ -13,7 +13,7 @@ from jobs.models import Attempt, Worker
 from jobs.reconcilers import provisioning, queue, running
 from jobs.statuses import EVIDENCE, JobStatus, StopReason, WorkerStatus
 from tests.factories import make_job
-from tests.integration.reconcilers.steps import status_of
+from tests.integration.reconcilers.steps import later, status_of
 
 pytestmark = pytest.mark.django_db
 
@@ -88,3 +88,18 @@ def test_a_runner_that_has_reported_may_go_before_the_first_one(started, submitt
     attempt = started(node(0, alive=False, detail=""), seen_ago_s=1)
     assert attempt.ended_at is None
     assert status_of(submitted) == JobStatus.SETTING_UP
+
+
+def test_the_time_that_machines_take_to_come_up_is_not_a_runners_silence(
+    fake, submitted, monkeypatch, time_machine
+):
+    queue.run_pass()
+    # A launch takes minutes, and the runner's first word comes some seconds after it.
+    later(time_machine, minutes=3)
+    provisioning.step(submitted.pk)
+    asked = []
+    monkeypatch.setattr(FakeBackend, "observe", lambda *_, **__: asked.append(1))
+    later(time_machine, seconds=8)
+    running.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.SETTING_UP
+    assert asked == []

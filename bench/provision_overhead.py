@@ -1,0 +1,247 @@
+"""What the portal adds to SkyPilot's own time, from submitting a job to its first line.
+
+`make bench NAME=provision_overhead`, as root: it runs inside the Slurm cluster of
+tests/cluster/rig. What each figure means, and why it is fair, is in bench/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench import sky_peer
+from bench.measure import median, report, say
+from bench.sky_peer import FIRST_LINE, BareSky
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.models import Attempt
+from monarch_client.rest.stream import Follower, NewLines
+from monarch_client.skypilot.caller import CallerOptions, SkyCaller
+from tests.cluster.portal import PortalOnRig, portal_on
+from tests.cluster.rig import places
+from tests.cluster.rig.machine import Rig
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+PROJECT = "default"
+LIMIT_S = 600.0
+SAID = "first line "
+# The job itself says when, so that both sides read one clock.
+RUN = f"date +%s.%N | tee {FIRST_LINE} | sed 's/^/{SAID}/'"
+
+Timeline = dict[str, float]  # step -> seconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One start of ours and one of the peer's: when each step was reached."""
+
+    ours: Timeline
+    bare: Timeline
+
+    @property
+    def added_s(self) -> float:
+        """Seconds from the POST to the line at a client, less those of bare SkyPilot."""
+        return self.ours["seen"] - self.ours["posted"] - self.bare_s
+
+    @property
+    def bare_s(self) -> float:
+        """Seconds from the call to the line on the node."""
+        return self.bare["line"] - self.bare["called"]
+
+
+class Bench:
+    """A portal on the rig, and beside it a bare client of its SkyPilot server."""
+
+    def __init__(
+        self, rig: Rig, portal: PortalOnRig, client: PortalClient, bare: BareSky, sky: SkyCaller
+    ) -> None:
+        self.rig = rig
+        self.portal = portal
+        self.client = client
+        self.bare = bare
+        self.sky = sky
+
+    def cold(self, number: int, *, is_kept: bool) -> tuple[Pair, str]:
+        """A launch here and a bare one; clusters go before the next, unless they are kept."""
+        ours, cluster = self._submit({"reuse": True, "idle": {"minutes": 120}} if is_kept else {})
+        if not is_kept:
+            self._until("a rig without clusters", self._is_empty)
+        name = f"bare-{number}"
+        bare = self._add_requests(self.bare.start("launch", name), name)
+        if not is_kept:
+            self.bare.down(name)
+            self._until("a rig without clusters", self._is_empty)
+        return Pair(ours, bare), cluster
+
+    def warm(self, name: str) -> Pair:
+        """A start on the cluster that the portal kept, and a bare one on its own."""
+        ours, _ = self._submit({"reuse": True, "idle": {"minutes": 120}})
+        return Pair(ours, self._add_requests(self.bare.start("exec", name), name))
+
+    def _submit(self, block: dict[str, Any]) -> tuple[Timeline, str]:
+        """One job here: its timeline and its cluster, once the cluster waits or is gone."""
+        resources = {"infra": f"slurm/rig/{places.PARTITIONS[0]}"}
+        spec = {"name": "overhead", "resources": resources, "run": RUN, "portal": block}
+        times: Timeline = {"posted": time.time()}
+        job = self.client.submit(PROJECT, spec)
+        times["answered"] = time.time()
+        for event in Follower(self.client, PROJECT, job.id).events():
+            for line in event.lines if isinstance(event, NewLines) else ():
+                if line.text.startswith(SAID) and "seen" not in times:
+                    times["seen"] = time.time()
+                    times["line"] = float(line.text.removeprefix(SAID))
+                    self._note_staging(job.id, times)
+        if "seen" not in times:
+            raise RuntimeError(f"job {job.id} has no first line: {self.portal.log(job.id)}")
+        [attempt] = self.client.attempts(PROJECT, job.id)
+        cluster = str(self.portal.attempts(job.id)[0]["cluster_name"])
+        self._add_requests(times, cluster)
+        times |= _stages(attempt)
+        self._until("an end of the attempt", lambda: self._is_over(cluster, is_kept=bool(block)))
+        return times, cluster
+
+    def _note_staging(self, job_id: int, times: Timeline) -> None:
+        """When files stood that tell of steps; the peer gets a copy of what was staged."""
+        row = self.portal.attempts(job_id)[0]
+        folder = self.portal.home.path / "skypilot" / "staging" / row["cluster_name"]
+        name = f"mp-{row['id']}"
+        staged = folder / f"{name}.d" / name
+        times["staged"] = staged.stat().st_mtime
+        times["sent"] = (folder / f"{name}.outcome").stat().st_mtime
+        self.bare.learn(staged, self.portal.job(job_id)["spec"])
+
+    def _add_requests(self, times: Timeline, cluster: str) -> Timeline:
+        """When SkyPilot's server took the newest start of the cluster, and when it was done."""
+        rows = self.sky.call("requests_of", {"cluster_name": cluster}, 60)
+        start = next(row for row in rows if row["name"].rpartition(".")[2] in {"launch", "exec"})
+        times["taken"] = float(start["created_at"])
+        if start["finished_at"]:
+            times["done"] = float(start["finished_at"])
+        return times
+
+    def _is_over(self, cluster: str, *, is_kept: bool) -> bool:
+        row = self.portal.clusters().get(cluster)
+        return (row is not None and row["idle_since"] is not None) if is_kept else row is None
+
+    def _is_empty(self) -> bool:
+        return set(self.rig.states().values()) == {"idle"}
+
+    def _until(self, what: str, is_so: Any) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while not is_so():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no {what} after {LIMIT_S:.0f} s:\n{self.portal.logs()}")
+            time.sleep(0.5)
+
+
+def _stages(attempt: Attempt) -> Timeline:
+    """When the portal's own stages began."""
+    return {
+        f"{stage.name} begins": stage.started_at.timestamp()
+        for stage in attempt.stages
+        if stage.started_at is not None
+    }
+
+
+def measure(cold: int, warm: int) -> None:
+    """Both figures. The last pair of launches is kept, and the warm starts are made on it."""
+    with running() as bench:
+        launches: list[Pair] = []
+        for number in range(1, cold + 1):
+            pair, _ = bench.cold(number, is_kept=number == cold)
+            launches.append(pair)
+            _tell("launch", number, pair)
+        starts: list[Pair] = []
+        # The first start on a cluster pays for connections that stay open.
+        for number in range(warm + 1):
+            pair = bench.warm(f"bare-{cold}")
+            _tell("warm start", number, pair)
+            starts += [pair] if number else []
+        bench.bare.down(f"bare-{cold}")
+    _report("launch_added_s", "launch", launches)
+    _report("warm_added_s", "exec", starts)
+
+
+@contextmanager
+def running() -> Iterator[Bench]:
+    """The portal, its user, the bare client, and a look at SkyPilot's requests."""
+    rig = Rig()
+    with (
+        tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder,
+        portal_on(rig) as portal,
+        PortalClient(portal.url, portal.token) as client,
+    ):
+        paths = portal.home.skypilot
+        known = json.loads(paths.server_file.read_text())
+        server = CallerOptions(paths.client_home, known["endpoint"], known["token"])
+        sky = SkyCaller(server)
+        try:
+            with sky_peer.running(server, Path(folder)) as bare:
+                yield Bench(rig, portal, client, bare, sky)
+        finally:
+            sky.close()
+
+
+def _tell(what: str, number: int, pair: Pair) -> None:
+    say(
+        f"{what} {number}: bare {pair.bare_s:6.2f} s, added {pair.added_s:5.2f} s\n"
+        f"   ours: {_since(pair.ours, 'posted')}\n   bare: {_since(pair.bare, 'called')}"
+    )
+
+
+def _since(times: Timeline, begin: str) -> str:
+    steps = sorted((moment - times[begin], step) for step, moment in times.items() if step != begin)
+    return ", ".join(f"{step} {seconds:.2f}" for seconds, step in steps)
+
+
+def _report(figure: str, verb: str, pairs: Sequence[Pair]) -> None:
+    added = sorted(pair.added_s for pair in pairs)
+    report(
+        figure,
+        median(added),
+        "s",
+        peer=f"skypilot {version('skypilot')} {verb}",
+        peer_value=median(pair.bare_s for pair in pairs),
+        spread=(added[0], added[-1]),
+    )
+    for name, begin in (("ours", "posted"), ("bare", "called")):
+        times = [getattr(pair, name) for pair in pairs]
+        steps = sorted(set.intersection(*(set(each) for each in times)) - {begin})
+        middle = {step: median(each[step] - each[begin] for each in times) for step in steps}
+        row = ", ".join(f"{step} {middle[step]:.2f}" for step in sorted(steps, key=middle.get))  # type: ignore[arg-type]
+        say(f"{figure}, {name}, medians since it began, s: {row}")
+
+
+def enter_rig() -> int:
+    """The same command inside a rig of its own; its exit code."""
+    subprocess.run(["deploy/install-rig", sys.prefix], cwd=CHECKOUT, check=True, stdout=sys.stderr)
+    here = [sys.executable, "-m", "bench.provision_overhead", *sys.argv[1:]]
+    rig = [sys.executable, "-m", "tests.cluster.rig", "--", *here]
+    return subprocess.run(rig, cwd=CHECKOUT, check=False).returncode
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cold", type=int, default=5, help="pairs of launches (5)")
+    parser.add_argument("--warm", type=int, default=8, help="pairs of warm starts (8)")
+    options = parser.parse_args()
+    if not places.MACHINE_FILE.exists():
+        return enter_rig()
+    os.environ.pop("PYTHONPATH", None)
+    measure(options.cold, options.warm)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
