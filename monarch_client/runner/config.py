@@ -106,7 +106,7 @@ class AttemptConfig:
     def worker_address(self, rank: int) -> str:
         """Where the Monarch worker of `rank` serves, with its service id (one on all sides)."""
         scheme = "tls" if self.tls else "tcp"
-        service = _service_id(self.attempt_id, rank)
+        service = service_id(self.attempt_id, rank)
         return f"service<{service}>@{scheme}://{self.address_of(rank)}:{self.port}"
 
     def ranks_of_meshes(self) -> dict[str, list[int]]:
@@ -214,7 +214,7 @@ def read_config(path: Path, addresses: Sequence[str] = ()) -> AttemptConfig:
         raise ConfigError(f"{path} is not complete: {error!r}") from error
 
 
-def _service_id(attempt_id: int, rank: int) -> str:
+def service_id(attempt_id: int, rank: int) -> str:
     """A name, not a secret: 64 bits in the base58 that Monarch's addresses use."""
     digest = hashlib.sha256(f"{attempt_id}/{rank}".encode()).digest()
     number = int.from_bytes(digest[:8], "big")

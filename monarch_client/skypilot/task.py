@@ -1,0 +1,114 @@
+"""What a SkyPilotJob brings to its nodes: the portal's runner, told that there is no portal."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from monarch_client.runner.boot import boot_script
+from monarch_client.runner.bundle import build
+from monarch_client.skypilot.job_spec import JobSpec
+from monarch_client.skypilot.trust import Authority, new_authority
+from monarch_client.sync.packing import pack
+
+# The head ends the workers when no program has been connected to them for so long.
+CLIENT_GONE_S = 120
+# The first one may take a while: SkyPilot tells slowly that a job runs.
+FIRST_CLIENT_S = 900
+_WATCH = Path(__file__).with_name("client_watch.py")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One start of a job's workers: its name, and who belongs to it."""
+
+    id: int
+    token: str
+    authority: Authority
+
+    @classmethod
+    def new(cls, cluster: str) -> Attempt:
+        """One of its own; the number is long enough to be nobody else's."""
+        return cls(secrets.randbits(48) + 1, secrets.token_hex(16), new_authority(cluster))
+
+    @property
+    def job_name(self) -> str:
+        """What SkyPilot's job is called."""
+        return f"mp-{self.id}"
+
+
+def stage(spec: JobSpec, attempt: Attempt, folder: Path) -> dict[str, Any]:
+    """Fill `folder` with what travels; the SkyPilot task that brings it to every node.
+
+    ArchiveError: `workdir` has something that cannot travel.
+    """
+    brought = folder / attempt.job_name
+    brought.mkdir(mode=0o700)
+    content = _attempt_file(spec, attempt)
+    if spec.workdir:
+        packed = pack(Path(spec.workdir), brought / "workdir.tar.gz")
+        upload = {"archive": packed.path.name, "target": "workdir", "sha256": packed.digest}
+        content["uploads"] = [upload]
+    build(brought / "runner.pyz")
+    fd = os.open(brought / "attempt.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w") as file:
+        json.dump(content, file)
+    task: dict[str, Any] = {
+        "name": attempt.job_name,
+        "num_nodes": spec.num_nodes,
+        "resources": spec.resources,
+        "workdir": str(folder),
+        "run": boot_script(attempt.id),
+    }
+    for key, value in (("file_mounts", spec.file_mounts), ("secrets", spec.secrets)):
+        if value:
+            task[key] = dict(value)
+    return task
+
+
+def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
+    """attempt.json: see `monarch_client.runner.config`."""
+    authority = attempt.authority
+    return {
+        "format": 1,
+        "attempt_id": attempt.id,
+        "job_id": 0,
+        "attempt_number": 1,
+        "project": "",
+        "job_name": attempt.job_name,
+        # With no portal there is nobody to show it to but the other runners.
+        "token": attempt.token,
+        "carrier": "none",
+        "nodes": None,
+        "setup": spec.setup_commands or None,
+        "run": _wait_for_clients(spec),
+        "envs": spec.envs,
+        "secrets": sorted(spec.secrets),
+        "meshes": spec.meshes,
+        "port": spec.monarch_port,
+        "hub_port": spec.monarch_port + 1,
+        "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},
+        "python": spec.python_exe,
+        "torchmonarch": _monarch_version(),
+        "timeouts": {"setup_s": spec.ready_timeout_s},
+    }
+
+
+def _wait_for_clients(spec: JobSpec) -> str:
+    """The `run` of the head: there until no program wants the workers any more."""
+    arguments = f"{spec.monarch_port} {FIRST_CLIENT_S} {CLIENT_GONE_S}"
+    # Read from a pipe: the interpreter has no file of ours to run.
+    return f"exec {spec.python_exe} -I - {arguments} <<'END'\n{_WATCH.read_text()}END\n"
+
+
+def _monarch_version() -> str:
+    """What nodes without Monarch are to install: what this program has."""
+    try:
+        return metadata.version("torchmonarch")
+    except metadata.PackageNotFoundError:
+        return ""
