@@ -71,11 +71,11 @@ def release_unneeded(cluster: Cluster, why: str) -> bool:
 
 
 def unneeded_since(moment: datetime) -> list[Cluster]:
-    """Clusters kept for nobody, whose jobs all ended before `moment`, and that nobody let go of."""
+    """Clusters that wait for no job, whose jobs all ended before `moment`, and are not let go of."""
     needed = Q(ended_at=None) | Q(ended_at__gt=moment) | ~Q(job__status__in=FINAL_STATUSES)
     on_it = Attempt.objects.filter(needed, cluster=OuterRef("pk"))
     rows = Cluster.objects.existing().filter(~Exists(on_it), created_at__lt=moment)
-    return list(rows.filter(release_requested_at=None, is_reusable=False))
+    return list(rows.filter(Q(is_reusable=False) | Q(idle_since=None), release_requested_at=None))
 
 
 def _note(cluster: Cluster, message: str) -> None:

@@ -103,7 +103,8 @@ def keep_cluster(attempt: Attempt) -> bool:
     reason = StopReason(attempt.stop_reason) if attempt.stop_reason else StopReason.BACKEND
     if reason == StopReason.NO_CAPACITY and wish_of(attempt.job).cluster == cluster.name:
         # It could not be switched on: its disks are what the job names it for.
-        _keep_off(cluster)
+        if not _has_others(cluster, attempt):
+            _keep_off(cluster)
         return True
     is_sound = attempt.contacted_at is not None and leaves_healthy(reason)
     if not is_sound:
@@ -167,8 +168,9 @@ def _keep(cluster: Cluster, attempt: Attempt) -> None:
 
 
 def _keep_off(cluster: Cluster) -> None:
+    # Also one that was up by its row: it was switched off, or lost, behind the portal's back.
     now = clock.now()
-    Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
+    Cluster.objects.filter(pk=cluster.pk).update(
         status=ClusterStatus.STOPPED, idle_since=now, stopped_at=now
     )
 

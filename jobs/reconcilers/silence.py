@@ -81,7 +81,8 @@ def _misses_ranks(job: Job, attempt: Attempt) -> bool:
 
 def _head_lives(view: ClusterView) -> bool:
     """Whether rank 0, through which everything is reported, has a runner."""
-    if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE}:
+    # Of machines that are switched off a backend may not even know the addresses any more.
+    if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE, ClusterPhase.STOPPED}:
         return False
     return _dead_head(view) is None
 
