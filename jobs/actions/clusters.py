@@ -71,7 +71,7 @@ def release_unneeded(cluster: Cluster, why: str) -> bool:
 
 
 def unneeded_since(moment: datetime) -> list[Cluster]:
-    """Clusters that wait for no job, whose jobs all ended before `moment`, and are not let go of."""
+    """Clusters that wait for no job, though all of theirs ended before `moment`, and go on."""
     needed = Q(ended_at=None) | Q(ended_at__gt=moment) | ~Q(job__status__in=FINAL_STATUSES)
     on_it = Attempt.objects.filter(needed, cluster=OuterRef("pk"))
     rows = Cluster.objects.existing().filter(~Exists(on_it), created_at__lt=moment)

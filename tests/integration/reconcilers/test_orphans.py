@@ -101,7 +101,8 @@ def test_running_and_waiting_clusters_are_left_alone(fake, submitted, tick, swee
     warm = make_attempt(
         make_job(status=JobStatus.SUCCEEDED, backend_name="fake"), ended_at=timezone.now()
     ).cluster
-    Cluster.objects.filter(pk=warm.pk).update(is_reusable=True, status=ClusterStatus.UP)
+    waiting = {"is_reusable": True, "status": ClusterStatus.UP, "idle_since": timezone.now()}
+    Cluster.objects.filter(pk=warm.pk).update(**waiting)
     launch(fake, warm.name)
     for _ in range(3):
         sweep(LATER)
