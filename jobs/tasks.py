@@ -9,7 +9,9 @@ import logging
 from types import ModuleType
 
 from celery import shared_task
+from celery.signals import worker_ready
 
+from jobs.backends import registry
 from jobs.reconcilers import (
     autostop,
     billing,
@@ -26,6 +28,12 @@ from jobs.reconcilers import (
 )
 
 log = logging.getLogger(__name__)
+
+
+@worker_ready.connect
+def warm_up(**_: object) -> None:
+    """Get ready before the first job: it would wait for that else."""
+    registry.warm_up()
 
 
 @shared_task(name="jobs.queue")

@@ -13,6 +13,7 @@ from jobs import clock
 from jobs.actions.check_policies import backend_of, backend_problems, policy_problems
 from jobs.actions.history import record_action
 from jobs.actions.hold import held_by
+from jobs.backends import registry
 from jobs.disk_space import require_room
 from jobs.errors import IdempotencyConflictError, InvalidSpecError
 from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
@@ -62,6 +63,11 @@ def submit_job(
             return job
         raise
     return job
+
+
+def expect_job() -> None:
+    """Begin with what checking a job takes seconds for, while it is being written."""
+    registry.warm_up()
 
 
 def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:

@@ -61,6 +61,12 @@ def get(name: str) -> ComputeBackend:
     raise BackendUnavailableError(f"The backend {name!r} is not enabled here.")
 
 
+def warm_up() -> None:
+    """Have what takes seconds to begin with begin now. Returns at once."""
+    if (server := server_options()) is not None:
+        _skypilot(server).warm_up()
+
+
 def pulling() -> dict[str, PullingBackend]:
     """The enabled backends whose frames the portal has to fetch, by name."""
     enabled = {name: get(name) for name in names()}

@@ -29,6 +29,10 @@ class SkyPilotCalls:
     def __init__(self, caller: SkyCaller) -> None:
         self._caller = caller
 
+    def warm_up(self) -> None:
+        """Have SkyPilot imported before the first question. Returns at once."""
+        self._caller.warm_up()
+
     def requests_of(self, cluster_name: str) -> list[Row]:
         """Requests about a cluster that SkyPilot remembers, newest first."""
         rows = self._ask("requests_of", fresh_s=FRESH_S, cluster_name=cluster_name)

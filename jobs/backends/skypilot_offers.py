@@ -20,6 +20,10 @@ class Offers:
     def __init__(self, calls: SkyPilotCalls) -> None:
         self._calls = calls
 
+    def warm_up(self) -> None:
+        """Get ready to be asked, which takes seconds. Returns at once."""
+        self._calls.warm_up()
+
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
         """What the chosen place cannot do, in SkyPilot's words.
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from jobs.actions.submit import submit_job
+from jobs.actions.submit import expect_job, submit_job
 from jobs.errors import InvalidSpecError, NotFoundError, StorageFullError
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.job_page import job_page
@@ -29,6 +29,7 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     project = project_for(actor, slug)
     require(actor, Verb.SUBMIT_JOB, project)
     source, errors, status = _first_source(request, actor, slug), [], 200
+    expect_job()
     if request.method == "POST":
         source = request.POST.get("source", "").replace("\r\n", "\n")
         try:

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from monarch_client.skypilot.connection import CallerOptions, Connection
@@ -97,6 +97,12 @@ class SkyCaller:
             with self._lock:
                 self._streams.pop(number, None)
                 self._used_at = time.monotonic()
+
+    def warm_up(self) -> None:
+        """Start the child now: importing SkyPilot takes it seconds. Returns at once."""
+        with self._lock, suppress(OSError):
+            self._used_at = time.monotonic()
+            self._living_connection()
 
     def close(self) -> None:
         """End the child. Calls under way raise SkyPilotError; a later call starts a new child."""

@@ -141,6 +141,8 @@ def main(calls: str = CALLS) -> None:
     """Serve until stdin ends."""
     end_with_parent(int(sys.argv[-1]))
     child = Child(Answers(keep_stdout()), calls)
+    # The import takes seconds. Where it fails, each call tries again and tells.
+    threading.Thread(target=importlib.import_module, args=(calls,), daemon=True).start()
     for line in sys.stdin.buffer:
         child.on_line(line)
     # Threads may wait for SkyPilot for ever; what they asked for goes on there without us.

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from monarch_client.skypilot import flights
-from monarch_client.skypilot.caller import SkyCaller
+from monarch_client.skypilot.caller import CallerOptions, SkyCaller
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
+from tests.unit.skypilot.conftest import CallerMaker
 from tests.waiting import eventually
 
 
@@ -159,3 +160,14 @@ def test_nobody_else_may_look_into_its_home(caller: SkyCaller) -> None:
     assert caller.options.home.stat().st_mode & 0o077 == 0
     assert (caller.options.home / "calls.log").stat().st_mode & 0o077 == 0
     assert caller.options.home.stat().st_uid == os.geteuid()
+
+
+def test_a_child_that_is_warmed_up_imports_skypilot_before_the_first_call(
+    make_caller: CallerMaker, options: CallerOptions
+) -> None:
+    options.home.mkdir()
+    (options.home / "calls.py").write_text("open('imported', 'w').close()\nCALLS = {}\n")
+    program = "import sys; sys.path.insert(0, '.')\n"
+    program += "from monarch_client.skypilot.child import main; main('calls')"
+    make_caller(child=("-c", program)).warm_up()
+    assert eventually((options.home / "imported").exists)
