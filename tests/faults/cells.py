@@ -55,7 +55,15 @@ PHASES = {
 # Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches.
 # The others: where clusters outlive their jobs, see tests/faults/test_kept_clusters.py.
 OF_KEPT_CLUSTERS = ("cluster.taken", "cluster.kept", "autostop.begun", "autostop.asked")
-ELSEWHERE = frozenset({"follow.read", "launch.staged", "launch.sent", *OF_KEPT_CLUSTERS})
+ELSEWHERE = frozenset(
+    {"follow.read", "launch.staged", "launch.sent", "stop.answering", *OF_KEPT_CLUSTERS}
+)
+# Who else must stand still, so that what is to be struck is not ended first: the tick finds a
+# cancelled job without a hint, and its runner is told with the answer to its next push.
+HELD_BESIDE = {
+    "cancel.committed": ("stop.asking", "stop.answering"),
+    "stop.asking": ("stop.answering",),
+}
 POINTS = tuple(point for points in PHASES.values() for point in points)
 STRIKES = ("KILL", "STOP")
 NODE_PARTS = ("runner0", "runner1", "guardian0", "guardian1", "host0", "host1")

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from tests.faults import stories, victims
-from tests.faults.cells import Cell
+from tests.faults.cells import HELD_BESIDE, Cell
 from tests.faults.ground import RANKS, Ground
 from tests.faults.stories import HALF
 from tests.faults.witness import TO_BEGIN, TO_GO_ON
@@ -66,9 +66,8 @@ class Play:
         self._jobs_before = ground.count("jobs_job")
         if cell.point != "runner.verdict" and not cell.waits_for_lines:
             ground.points.hold(cell.point, cell.rank)
-        if cell.point == "cancel.committed":
-            # A tick finds the cancelled job too, and would end what is to be struck.
-            ground.points.hold("stop.asking")
+        for point in HELD_BESIDE.get(cell.point, ()):
+            ground.points.hold(point)
         submission = ground.submit(self._spec())
         request = self._lead_to_the_point(submission)
         self._strike(submission)
