@@ -62,7 +62,9 @@ def portal(account: Account, pytestconfig: pytest.Config) -> Iterator[PortalOnCl
         portal.start()
         checked = portal.add_account(allow_exec=pytestconfig.getoption("--allow-exec"))
         price = price_of_all(portal, account, checked)
-        pytestconfig.get_terminal_writer().line(f"\n{price}")
+        capturing = pytestconfig.pluginmanager.getplugin("capturemanager")
+        with capturing.global_and_fixture_disabled():
+            pytestconfig.get_terminal_writer().line(f"\n{price}")
         if not pytestconfig.getoption("--yes"):
             pytest.exit("Nothing was started. Say --yes to start.", returncode=0)
         yield portal

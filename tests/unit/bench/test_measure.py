@@ -31,6 +31,13 @@ def test_a_figure_without_a_peer_has_no_ratio(capsys: pytest.CaptureFixture[str]
     assert (line["peer"], line["peer_value"], line["ratio"]) == (None, None, None)
 
 
+def test_a_figure_that_scatters_says_between_which_values(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report("added_s", 1.0, "s", spread=(-0.51234, 2.0))
+    assert json.loads(capsys.readouterr().out)["spread"] == [-0.512, 2.0]
+
+
 def test_ticks_since_boot_become_the_moment_a_process_started() -> None:
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
