@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Any, Literal
 
 from jobs.backends.base import (
@@ -49,6 +50,8 @@ RECENT_S = 60.0
 # The answer to a runner's next message stops it within 5 seconds; SkyPilot's own cancel, which cuts
 # it off after a short while, is for those that send none.
 CANCEL_AFTER_S = 10.0
+# How long a log may take that does not end.
+LEFTOVERS_S = 20.0
 
 
 class SkyPilotBackend(Keeping):
@@ -138,13 +141,25 @@ class SkyPilotBackend(Keeping):
         if not self._calls.jobs(cluster_name, job_name_of(attempt_id)):
             return Leftovers()
         try:
-            frames = list(frames_of(self._calls, cluster_name, attempt_id, {}))
+            frames = self._printed(cluster_name, attempt_id)
         except BackendUnavailableError:
             raise
         except BackendError as error:
             log.info("no log to read: %s", error, extra={"cluster": cluster_name})
             return Leftovers()
-        return Leftovers([frame for frame in frames if frame])
+        return Leftovers(frames)
+
+    def _printed(self, cluster_name: str, attempt_id: int) -> list[bytes]:
+        """All frames that its log has. Where its job goes on all the same, the log never ends."""
+        until = time.monotonic() + LEFTOVERS_S
+        found = []
+        with closing(frames_of(self._calls, cluster_name, attempt_id, {})) as frames:
+            for frame in frames:
+                if frame:
+                    found.append(frame)
+                if time.monotonic() > until:
+                    break
+        return found
 
     def frames(
         self, cluster_name: str, after: Mapping[int, int], *, attempt_id: int | None = None
@@ -215,6 +230,9 @@ class SkyPilotBackend(Keeping):
 
     def _came_to_nothing(self, asked: Row, row: Row | None) -> ClusterView:
         failure = self._calls.failure_of(str(asked["request_id"]))
+        if verb_of(asked) == "exec" and (failure is None or failure.kind == "not_up"):
+            # Its nodes went as it was handed over: asked for again, it is launched.
+            return ClusterView(ClusterPhase.GONE, backend_status="not up")
         if failure is None:
             message = str(asked.get("message") or "SkyPilot did not finish its launch.")
             return _failed(BackendError(message), row)

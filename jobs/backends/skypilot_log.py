@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 
 from jobs.backends.skypilot_calls import SkyPilotCalls
 from jobs.backends.skypilot_task import job_name_of
@@ -18,7 +18,7 @@ QUIET_S = 0.3
 
 def frames_of(
     calls: SkyPilotCalls, cluster_name: str, attempt_id: int, after: Mapping[int, int]
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """The frames beyond `after`, and those that are printed from now on; b"" for a quiet moment.
 
     BackendUnavailableError: the log cannot be read now, or breaks off.
