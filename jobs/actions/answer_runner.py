@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.models import Attempt
 from jobs.statuses import Carrier, JobStatus
+from monarch_client.runner.crash_points import reach
 
 # How long users' programs may take to end, in seconds, whoever asks them to.
 GRACE_S = 10.0
@@ -18,4 +19,7 @@ def answer_runner(attempt_id: int) -> float | None:
     carrier, ended_at, status = attempts.values_list("carrier", "ended_at", "job__status").get()
     if carrier != Carrier.PUSH:
         attempts.update(carrier=Carrier.PUSH)
-    return GRACE_S if status == JobStatus.STOPPING and ended_at is None else None
+    if status != JobStatus.STOPPING or ended_at is not None:
+        return None
+    reach("stop.answering")
+    return GRACE_S

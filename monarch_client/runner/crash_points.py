@@ -34,6 +34,7 @@ POINTS = {
     "cluster.kept": "the job has moved on and its cluster waits for another; nobody was told",
     "recover.due": "the old machines are gone; the next attempt is not made",
     "stop.asking": "the job is STOPPING; its runners have not been told",
+    "stop.answering": "a runner that pushed is about to be answered that it is to end",
     "stop.asked": "the runners were told to end; nothing of that is stored",
     "autostop.begun": "the kept cluster takes no job any more; its machines are still on",
     "autostop.asked": "the machines are switched off; that is not stored",
