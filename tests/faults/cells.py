@@ -53,7 +53,8 @@ PHASES = {
     ),
 }
 # Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches. An
-# answer that is lost is one to a push, see "ingest.committed". The others: where clusters outlive their jobs, see tests/faults/test_kept_clusters.py.
+# answer that tells to stop is lost as one at "ingest.committed" is. The others: where clusters
+# outlive their jobs, see tests/faults/test_kept_clusters.py.
 OF_KEPT_CLUSTERS = ("cluster.taken", "cluster.kept", "autostop.begun", "autostop.asked")
 ELSEWHERE = frozenset(
     {"follow.read", "launch.staged", "launch.sent", "stop.answering", *OF_KEPT_CLUSTERS}
