@@ -149,7 +149,7 @@ def test_no_wrong_frame_is_ever_found_and_every_whole_one_is(contents, intrusion
         places.append((index, len(log), len(log) + len(line) - 1))
         log += line
     cuts = sorted((int(where * len(log)), text) for where, text in intrusions)
-    whole = {index for index in range(len(packets))}
+    whole = set(range(len(packets)))
     for index, start, end in places:
         if is_cut(start, end, (at for at, _ in cuts)):
             whole.discard(index)
@@ -182,8 +182,7 @@ class Log:
 
     def read(self, tail: int) -> Iterator[bytes]:
         self.asked.append(tail)
-        for line in self.lines[-tail:] if tail else self.lines:
-            yield line
+        yield from self.lines[-tail:] if tail else self.lines
         yield b""
 
 
