@@ -13,8 +13,9 @@ from typing import Any
 
 from monarch_client.skypilot.caller import CallerOptions, SkyCaller
 from monarch_client.sync.packing import pack
+from tests.cluster.rig import places
 from tests.cluster.rig.machine import Rig, WayToPortal
-from tests.cluster.rig.skypilot import prepare_home
+from tests.cluster.rig.skypilot import SLURM_CLUSTER, prepare_catalogue
 from tests.portal_process import PortalProcess
 from tests.sky_stub.process import free_port
 from tests.waiting import eventually
@@ -30,8 +31,12 @@ class SkyPilotPortal(PortalProcess):
     """A portal with SkyPilot's server, in the hands of a test."""
 
     def start(self) -> str:
-        """Start it, and wait until SkyPilot's server answers."""
+        """Start it, add the rig as an administrator does, and wait until SkyPilot answers."""
         said = super().start()
+        login = ["--host", places.HERE, "--port", str(places.SSH_PORT), "--user", "root"]
+        key = ["--key", str(places.LOGIN_KEY)]
+        added = self.mportal("admin", "cloud", "add", "slurm", SLURM_CLUSTER, *login, *key)
+        assert added.returncode == 0, added.stdout + added.stderr
         assert eventually(self._has_skypilot, timeout_s=SERVER_START_S), self.logs()
         return said
 
@@ -148,7 +153,7 @@ class PortalOnRig(SkyPilotPortal):
     def __init__(self, port: int, way: WayToPortal, **environment: str) -> None:
         super().__init__(MPORTAL_PORT=str(port), MPORTAL_SKYPILOT="auto", **environment)
         self.way = way
-        prepare_home(self.home.path / "skypilot" / "home")
+        prepare_catalogue(self.home.skypilot.home)
 
 
 @contextmanager

@@ -52,6 +52,11 @@ def prepare_home(home: Path) -> None:
     (slurm / "config").write_text(
         HOST.format(cluster=SLURM_CLUSTER, port=places.SSH_PORT, key=places.LOGIN_KEY)
     )
+    prepare_catalogue(home)
+
+
+def prepare_catalogue(home: Path) -> None:
+    """Put the names of GPUs where SkyPilot would keep what it fetches from the network."""
     names = home / ".sky" / "catalogs" / "v8" / "common"
     names.mkdir(parents=True, exist_ok=True)
     (names / "accelerators.csv").write_text(GPU_NAMES)
