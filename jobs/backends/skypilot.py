@@ -26,14 +26,17 @@ from jobs.backends.skypilot_staging import Staging
 from jobs.backends.skypilot_task import job_name_of, task_for
 from jobs.backends.skypilot_views import (
     ENDS,
+    NO_NODES,
     STARTS,
     Row,
     active,
     error_of,
+    failed,
     job_lives,
-    seen,
+    under_way,
     verb_of,
     view_of,
+    without_nodes,
 )
 from jobs.errors import (
     BackendError,
@@ -84,10 +87,10 @@ class SkyPilotBackend(Keeping):
         task = task_for(request, str(self._staging.stage(request)))
         reach("launch.staged")
         args: dict[str, Any] = {"cluster_name": name, "task": task}
-        if not is_up:
+        verb = "execute" if is_up and not self._was_not_up(request) else "launch"
+        if verb == "launch":
             minutes = request.autostop_minutes
             args.update(idle_minutes=minutes, down=minutes is not None)
-        verb = "execute" if is_up else "launch"
         self._calls.send(self._staging.sending(name, request.attempt_id), verb, args)
 
     def observe(
@@ -101,22 +104,21 @@ class SkyPilotBackend(Keeping):
         # A launch that has just ended may be newer than a row that was read for somebody else.
         is_done = asked is not None and asked["status"] == "SUCCEEDED"
         row = self._calls.row(cluster_name, is_new=is_done)
-        view = _under_way(requests, row) or self._refused(cluster_name, attempt_id, row)
+        view = under_way(requests, row) or self._refused(cluster_name, attempt_id, row)
         if view is None and asked is not None and not is_done:
             view = self._came_to_nothing(asked, row)
         if view is not None:
             return view
+        is_lost = is_done and attempt_id is not None
         if row is None or row["status"] not in {"UP", "STOPPED"}:
-            # An attempt that was started is lost with its nodes: elsewhere it would run twice. A
-            # launch that was cut off, with nobody at it any more, is repaired if asked for again.
-            phase = ClusterPhase.ENDED if is_done and attempt_id is not None else ClusterPhase.GONE
-            return ClusterView(phase, backend_status=str(row["status"]) if row else "")
+            return without_nodes(row, is_lost=is_lost)
         if row["status"] == "STOPPED":
             return view_of(row, ClusterPhase.STOPPED)
         if asked is not None and not closely:
             return view_of(row, ClusterPhase.UP)
         is_recent = is_done and _finished_within(asked, RECENT_S)
-        return self._by_its_job(cluster_name, attempt_id, row, is_recent=is_recent)
+        view = self._by_its_job(cluster_name, attempt_id, row, is_recent=is_recent)
+        return view or without_nodes(row, is_lost=is_lost)
 
     def stop(self, cluster_name: str, grace_s: float, *, attempt_id: int | None = None) -> None:
         """Cancel the attempt's job, unless the answer to a frame may still reach its runner."""
@@ -125,7 +127,7 @@ class SkyPilotBackend(Keeping):
         if grace_s > 0 and time.monotonic() - first < CANCEL_AFTER_S:
             return
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
-        for job in self._calls.jobs(cluster_name, job_name_of(attempt_id)):
+        for job in self._calls.jobs(cluster_name, job_name_of(attempt_id)) or ():
             if job_lives(job):
                 self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
 
@@ -210,7 +212,7 @@ class SkyPilotBackend(Keeping):
         if attempt_id is None:
             return None
         refusal = self._staging.sending(cluster_name, attempt_id).refusal
-        return None if refusal is None else _failed(error_of(refusal), row)
+        return None if refusal is None else failed(error_of(refusal), row)
 
     def _asked(self, cluster_name: str, attempt_id: int | None, requests: list[Row]) -> Row | None:
         """The request that was to start the attempt, if SkyPilot still remembers it.
@@ -230,23 +232,35 @@ class SkyPilotBackend(Keeping):
 
     def _came_to_nothing(self, asked: Row, row: Row | None) -> ClusterView:
         failure = self._calls.failure_of(str(asked["request_id"]))
-        if verb_of(asked) == "exec" and (failure is None or failure.kind == "not_up"):
+        if verb_of(asked) == "exec" and (failure is None or failure.kind in NO_NODES):
             # Its nodes went as it was handed over: asked for again, it is launched.
             return ClusterView(ClusterPhase.GONE, backend_status="not up")
         if failure is None:
             message = str(asked.get("message") or "SkyPilot did not finish its launch.")
-            return _failed(BackendError(message), row)
+            return failed(BackendError(message), row)
         if failure.kind in {"cancelled", "interrupted"}:
             # By a restart of its server, or by hand: asked for again, it is repaired.
             return ClusterView(ClusterPhase.GONE, backend_status=failure.kind)
-        return _failed(error_of(failure), row)
+        return failed(error_of(failure), row)
+
+    def _was_not_up(self, request: LaunchRequest) -> bool:
+        """Whether the attempt was handed to nodes that only their row says are up."""
+        name = request.cluster_name
+        asked = self._asked(name, request.attempt_id, self._calls.requests_of(name))
+        if asked is None or asked["status"] != "FAILED" or verb_of(asked) != "exec":
+            return False
+        failure = self._calls.failure_of(str(asked["request_id"]))
+        return failure is None or failure.kind in NO_NODES
 
     def _by_its_job(
         self, cluster_name: str, attempt_id: int | None, row: Row, *, is_recent: bool
-    ) -> ClusterView:
+    ) -> ClusterView | None:
+        """None: the row says that the nodes are up, and they are not."""
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         is_staged = self._staging.staged_at(cluster_name, attempt_id) is not None
         found = self._calls.jobs(cluster_name, job_name_of(attempt_id)) if is_staged else []
+        if found is None:
+            return None
         if not found and not is_recent:
             # Nodes without the attempt: it was never handed over.
             return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]))
@@ -263,17 +277,3 @@ class SkyPilotBackend(Keeping):
 def _finished_within(request: Row | None, seconds: float) -> bool:
     finished_at = request.get("finished_at") if request is not None else None
     return finished_at is not None and time.time() - float(finished_at) < seconds
-
-
-def _under_way(requests: list[Row], row: Row | None) -> ClusterView | None:
-    """The view while SkyPilot is at the cluster; None while it is not."""
-    if active(requests, ENDS) is not None and row is not None:
-        return view_of(row, ClusterPhase.ENDED)
-    if active(requests, STARTS) is not None:
-        return ClusterView(ClusterPhase.STARTING, seen=seen(row) if row else None)
-    return None
-
-
-def _failed(error: BackendError, row: Row | None) -> ClusterView:
-    status = str(row["status"]) if row else ""
-    return ClusterView(ClusterPhase.FAILED, (), status, failure=error)

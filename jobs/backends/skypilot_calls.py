@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from jobs.backends.skypilot_asking import Sending
-from jobs.backends.skypilot_views import Row, error_of
+from jobs.backends.skypilot_views import NO_NODES, Row, error_of
 from jobs.errors import StillLookingError
 from monarch_client.skypilot.caller import SkyCaller
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
@@ -48,9 +48,17 @@ class SkyPilotCalls:
         """All clusters, whoever made them."""
         return list(self._ask("status", names=None))
 
-    def jobs(self, cluster_name: str, name: str) -> list[Row]:
-        """The jobs of that name, newest first. The nodes themselves are asked."""
-        rows = self._ask("jobs", fresh_s=FRESH_JOBS_S, cluster_name=cluster_name)
+    def jobs(self, cluster_name: str, name: str) -> list[Row] | None:
+        """The jobs of that name, newest first. The nodes themselves are asked.
+
+        None: they are not up, whatever the cluster's row says.
+        """
+        try:
+            rows = self._ask_raw("jobs", {"cluster_name": cluster_name}, FRESH_JOBS_S)
+        except SkyPilotError as error:
+            if error.kind in NO_NODES:
+                return None
+            raise error_of(error) from error
         named = [row for row in rows if row["name"] == name]
         return sorted(named, key=lambda row: -int(row["job_id"]))
 

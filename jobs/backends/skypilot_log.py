@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Mapping
 from jobs.backends.skypilot_calls import SkyPilotCalls
 from jobs.backends.skypilot_task import job_name_of
 from jobs.backends.skypilot_views import error_of
-from jobs.errors import BackendUnavailableError
+from jobs.errors import BackendError, BackendUnavailableError
 from monarch_client.skypilot.errors import SkyPilotError
 from monarch_client.skypilot.log_frames import frames_beyond
 
@@ -24,6 +24,8 @@ def frames_of(
     BackendUnavailableError: the log cannot be read now, or breaks off.
     """
     jobs = calls.jobs(cluster_name, job_name_of(attempt_id))
+    if jobs is None:
+        raise BackendError(f"{cluster_name} has no nodes to ask for a log.")
     if not jobs:
         raise BackendUnavailableError(f"{cluster_name} has no job of this attempt yet.")
     # The first one is the runner; a second one of the same name found it there, and ended.

@@ -19,6 +19,8 @@ STARTS = frozenset({"launch", "exec", "start"})
 ENDS = frozenset({"down", "stop"})
 # A job in one of these states has, or will have, runners that live.
 _LIVING_JOBS = frozenset({"INIT", "PENDING", "SETTING_UP", "RUNNING"})
+# What SkyPilot says of machines that are not there, although it may show them as up.
+NO_NODES = frozenset({"not_up", "not_found"})
 _TRY_LATER = frozenset({"server_away", "interrupted", "not_up"})
 
 
@@ -70,6 +72,33 @@ def view_of(row: Row, phase: ClusterPhase) -> ClusterView:
 def job_lives(job: Row) -> bool:
     """Whether SkyPilot takes the job's processes for alive."""
     return job["status"] in _LIVING_JOBS
+
+
+def under_way(requests: list[Row], row: Row | None) -> ClusterView | None:
+    """The view while SkyPilot is at the cluster; None while it is not."""
+    end = active(requests, ENDS)
+    # Of a row that is newer than the answer about requests, the stop is over.
+    has_stopped = row is not None and row["status"] == "STOPPED"
+    if end is not None and row is not None and not (has_stopped and verb_of(end) == "stop"):
+        return view_of(row, ClusterPhase.ENDED)
+    if active(requests, STARTS) is not None:
+        return ClusterView(ClusterPhase.STARTING, seen=seen(row) if row else None)
+    return None
+
+
+def without_nodes(row: Row | None, *, is_lost: bool) -> ClusterView:
+    """`is_lost`: the attempt had been started, and is lost with them; elsewhere it would run twice.
+
+    Else the launch was cut off, with nobody at it any more: asked for again, it is repaired.
+    """
+    phase = ClusterPhase.ENDED if is_lost else ClusterPhase.GONE
+    return ClusterView(phase, backend_status=str(row["status"]) if row else "")
+
+
+def failed(error: BackendError, row: Row | None) -> ClusterView:
+    """The view of a launch that came to nothing."""
+    status = str(row["status"]) if row else ""
+    return ClusterView(ClusterPhase.FAILED, (), status, failure=error)
 
 
 def _moment(value: Any) -> datetime | None:

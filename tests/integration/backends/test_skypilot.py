@@ -30,3 +30,18 @@ def test_an_attempt_that_was_never_handed_over_has_left_nothing(stub_backend: St
     other = first.attempt_id + 20_000
     left = stub_backend.backend.leftovers(first.cluster_name, attempt_id=other)
     assert list(left.frames) == []
+
+
+def test_a_launch_that_was_cut_off_and_is_said_to_be_up_is_repaired(stub_backend: StubRig) -> None:
+    rig = stub_backend
+    rig.stub.plan(interrupted_looks="UP")
+    rig.stub.strike("halt", "launch.up")
+    request = rig.request("long")
+    launch(rig, request)
+    wait_for(rig, request, ClusterPhase.GONE)
+    # By its row it is up: the first time it is only handed the attempt, and that is refused.
+    launch(rig, request)
+    wait_for(rig, request, ClusterPhase.GONE)
+    launch(rig, request)
+    wait_for(rig, request, ClusterPhase.UP)
+    assert len(rig.incarnations(request.cluster_name)) == 1
