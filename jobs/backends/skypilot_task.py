@@ -7,7 +7,7 @@ runner's business (docs/explanation/skypilot.md says why).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from jobs.backends.base import LaunchRequest
@@ -65,16 +65,17 @@ def described(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_files_of_the_host(task: Mapping[str, Any]) -> None:
     """Of a specification that was taken long ago, by other rules than today's."""
     for target, source in (task.get("file_mounts") or {}).items():
-        if any(kind_of_source(text) is not SourceKind.BUCKET for text in _sources(source)):
+        found = source.get("source") if isinstance(source, Mapping) else source
+        if found is not None and not _is_bucket(found):
             raise BackendError(f"file_mounts.{target} is neither an upload nor a bucket.")
     # SkyPilot fills values of secrets into the text of these before it reads what that says.
     if "$" in json.dumps([task.get("file_mounts"), task.get("volumes")]):
         raise BackendError("file_mounts and volumes are taken as they are written: without any $.")
 
 
-def _sources(source: Any) -> Iterator[str]:
-    found = source.get("source", ()) if isinstance(source, Mapping) else source
-    yield from (found,) if isinstance(found, str) else found
+def _is_bucket(source: object) -> bool:
+    """Whether it is one alone: of several SkyPilot takes each for a path."""
+    return isinstance(source, str) and kind_of_source(source) is SourceKind.BUCKET
 
 
 def is_upload(source: object) -> bool:

@@ -66,15 +66,13 @@ STORAGE_KEYS = (
     Key(
         "name",
         "The bucket's name; it is created if there is none.",
-        Text("a bucket's name", r"[A-Za-z0-9][A-Za-z0-9._/-]{0,254}"),
+        Text(
+            "a bucket's name", r"[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*", most_bytes=255
+        ),
         "checkpoints",
     ),
-    Key(
-        "source",
-        "An existing bucket's URL.",
-        Either((_bucket, Listing(_bucket, least=1))),
-        "s3://datasets/imagenet",
-    ),
+    # No list of them: SkyPilot takes one for paths of its client's own machine.
+    Key("source", "An existing bucket's URL.", _bucket, "s3://datasets/imagenet"),
     Key(
         "store",
         "Whose bucket it is.",

@@ -22,12 +22,13 @@ CLOUDS = (
 ONE_LINE = r"[^\t\r\n\x85\u2028\u2029]"
 _INFRA = rf"\*|[A-Za-z0-9]+(?:/{ONE_LINE}+)?|\*(?:/[^/\s]+){{1,2}}"
 _UPLOAD = r"upload:[0-9a-f]{64}"
-# A URL without a bucket, such as s3://?/../x, is to SkyPilot's client a path of the portal's host;
-# and on the host of its server a shell reads these, word by word.
+# A URL without a bucket, such as s3://?/../x, is to SkyPilot's client a path of the portal's host,
+# and so may be one that goes up; and on the host of its server a shell reads these, word by word.
 _IN_BUCKET = r"[A-Za-z0-9_.~+=@:%,/-]*"
 _BUCKET = (
-    rf"(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[A-Za-z0-9][A-Za-z0-9._@-]*(?:/{_IN_BUCKET})?"
-    rf"|https://[a-z0-9]+\.blob\.core\.windows\.net/{_IN_BUCKET}"
+    r"(?!.*/\.\.(?:/|$))"
+    rf"(?:(?:s3|gs|r2|cos|oci|nebius|cw|hf)://[A-Za-z0-9][A-Za-z0-9._@-]*(?:/{_IN_BUCKET})?"
+    rf"|https://[a-z0-9]+\.blob\.core\.windows\.net/{_IN_BUCKET})"
 )
 _LONGEST_PATH = 4096
 

@@ -12,6 +12,9 @@ NO_BUCKETS = [
     "s3://?/../../../../../../etc/passwd",
     "s3://#/../../../../../../etc/passwd",
     "gs://.?/../../../etc/passwd",
+    "s3://bucket/../../../../../../etc/passwd",
+    "https://account.blob.core.windows.net/../../etc/passwd",
+    "s3://bucket/..",
     "https://?.blob.core.windows.net/../../etc/passwd",
     "file:///etc/passwd",
 ]
@@ -37,6 +40,11 @@ def test_no_part_of_a_bucket_is_a_command(text):
         {"name": f"bucket{text}"},
     ):
         assert errors_of(spec(file_mounts={"/x": mount}), for_server=True)
+
+
+def test_buckets_come_one_by_one():
+    """A list is one of paths to SkyPilot's client, whatever the paths look like."""
+    assert errors_of(spec(file_mounts={"/x": {"source": ["s3://bucket"]}}))
 
 
 def test_no_variable_is_filled_in_where_files_come_from_or_go_to():
@@ -87,6 +95,7 @@ def test_images_are_named_as_registries_and_clouds_name_them(image):
         "cos://us-south/bucket",
         "oci://bucket@us-ashburn-1/x",
         "hf://datasets/org/name@main",
+        "s3://bucket/a..b/..c/d..",
         "https://account.blob.core.windows.net/container/path",
     ],
 )
