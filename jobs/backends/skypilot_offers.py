@@ -8,6 +8,7 @@ from typing import Any
 from jobs.backends.base import Candidate, CloudState, GpuState, Plan
 from jobs.backends.skypilot_calls import SkyPilotCalls
 from jobs.backends.skypilot_task import described
+from jobs.backends.skypilot_views import Row
 from jobs.errors import BackendError, BackendUnavailableError, NoCapacityError
 
 # What SkyPilot says of clouds and GPUs changes slowly, and takes seconds to find out.
@@ -70,13 +71,15 @@ class Offers:
     def gpus(self) -> list[GpuState]:
         """GPUs of Slurm and Kubernetes, which can be counted."""
         rows = self._calls.value("gpus", fresh_s=FRESH_S)
-        return [
-            GpuState(
-                infra=str(row["infra"]),
-                node=str(row.get("node") or ""),
-                gpu=str(row["gpu"]),
-                total=int(row["total"]),
-                free=int(row["free"]),
-            )
-            for row in rows
-        ]
+        return [gpu_of(row) for row in rows]
+
+
+def gpu_of(row: Row) -> GpuState:
+    """One row of `gpus`. Where SkyPilot may not look what is free, nobody is promised any."""
+    return GpuState(
+        infra=str(row["infra"]),
+        node=str(row.get("node") or ""),
+        gpu=str(row["gpu"]),
+        total=int(row["total"]),
+        free=int(row["free"] or 0),
+    )
