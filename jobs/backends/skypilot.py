@@ -68,6 +68,9 @@ class SkyPilotBackend(Keeping):
         super().__init__(calls)
         self._staging = staging
         self._ended = ended
+        if staging.only_prints:
+            # Known from the start: nobody waits for a word that cannot come.
+            self.carrier = "pull"
         self._stops: dict[tuple[str, int | None], float] = {}
 
     def launch(self, request: LaunchRequest) -> None:
@@ -124,7 +127,8 @@ class SkyPilotBackend(Keeping):
         """Cancel the attempt's job, unless the answer to a frame may still reach its runner."""
         key = (cluster_name, attempt_id)
         first = self._stops.setdefault(key, time.monotonic())
-        if grace_s > 0 and time.monotonic() - first < CANCEL_AFTER_S:
+        hears_us = grace_s > 0 and self.carrier != "pull"
+        if hears_us and time.monotonic() - first < CANCEL_AFTER_S:
             return
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         for job in self._calls.jobs(cluster_name, job_name_of(attempt_id)) or ():

@@ -62,6 +62,11 @@ class Staging:
             _keep_first(draft, final)
         return workdir
 
+    @property
+    def only_prints(self) -> bool:
+        """Whether runners are told not to try to reach the portal."""
+        return self._options.carrier == "pull"
+
     def sending(self, cluster_name: str, attempt_id: int) -> Sending:
         """How far the attempt's way to SkyPilot is."""
         return Sending(self._cluster(cluster_name), job_name_of(attempt_id))

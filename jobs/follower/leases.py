@@ -20,7 +20,7 @@ SELECT attempt.id FROM jobs_attempt AS attempt
 JOIN jobs_cluster AS cluster ON cluster.id = attempt.cluster_id
 LEFT JOIN jobs_followlease AS lease ON lease.attempt_id = attempt.id
 WHERE attempt.ended_at IS NULL AND cluster.status = 'UP'
-AND (cluster.backend_name = ANY(%s)
+AND (cluster.backend_name = ANY(%s) AND attempt.carrier <> 'push'
      OR cluster.backend_name = ANY(%s) AND attempt.carrier = 'pull')
 AND attempt.id <> ALL(%s)
 AND (lease.attempt_id IS NULL OR lease.expires_at < clock_timestamp())
