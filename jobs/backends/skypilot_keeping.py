@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from jobs.backends.base import Bill, SeenCluster
-from jobs.backends.skypilot_offers import Offers
+from jobs.backends.skypilot_offers import Offers, why_never_stopped
 from jobs.backends.skypilot_views import ENDS, Row, active, seen, verb_of
 from jobs.errors import BackendError, NotYetGoneError
 
@@ -27,11 +27,9 @@ class Keeping(Offers):
             )
 
     def why_no_stop(self, cluster_name: str) -> str:
-        """By asking: SkyPilot refuses where its cloud cannot."""
+        """By the cloud that the cluster is on."""
         row = self._calls.row(cluster_name)
-        if row is not None and str(row.get("cloud") or "").lower() in {"slurm", "rig"}:
-            return "Slurm gives machines back when they stop; it keeps no disks."
-        return ""
+        return "" if row is None else why_never_stopped(str(row.get("cloud") or ""))
 
     def stop_machines(self, cluster_name: str) -> None:
         """Ask until the row says STOPPED."""

@@ -13,6 +13,25 @@ from jobs.errors import BackendError, BackendUnavailableError, NoCapacityError
 
 # What SkyPilot says of clouds and GPUs changes slowly, and takes seconds to find out.
 FRESH_S = 60.0
+# As SkyPilot 0.14 says; where a place is found out later, its refusal of the stop is told then.
+# fmt: off
+NEVER_STOPPED = frozenset({
+    "cudo", "fluidstack", "hyperbolic", "k8s", "kubernetes", "lambda", "primeintellect", "runpod",
+    "shadeform", "slurm", "ssh", "verda", "yotta",
+})
+# fmt: on
+
+
+def why_never_stopped(cloud: str) -> str:
+    """Why machines of this cloud can't be switched off and kept; "" where they can."""
+    if cloud.lower() not in NEVER_STOPPED:
+        return ""
+    return f"SkyPilot can't switch off machines of {cloud} and keep them; use `then: down`."
+
+
+def _cloud_of(spec: dict[str, Any]) -> str:
+    resources = spec.get("resources") or {}
+    return str(resources.get("infra") or resources.get("cloud") or "").partition("/")[0]
 
 
 class Offers:
@@ -30,6 +49,9 @@ class Offers:
 
         Without an answer in time nothing is refused: the launch will say the same.
         """
+        idle = (spec.get("portal") or {}).get("idle") or {}
+        if idle.get("then") == "stop" and (why := why_never_stopped(_cloud_of(spec))):
+            return [("portal.idle.then", why)]
         try:
             self._calls.value("validate", task=described(spec))
         except (BackendUnavailableError, NoCapacityError):

@@ -59,3 +59,16 @@ def test_where_runners_can_only_print_their_log_is_followed_from_the_start(
     # Nobody hears that they are to stop, so they are told through SkyPilot at once.
     stop(stub_backend, request)
     wait_for(stub_backend, request, ClusterPhase.ENDED)
+
+
+def test_a_stop_is_refused_before_the_launch_where_the_place_keeps_no_machines(
+    stub_backend: StubRig,
+) -> None:
+    spec = {
+        "run": "true",
+        "resources": {"infra": "slurm/main"},
+        "portal": {"reuse": True, "idle": {"minutes": 5, "then": "stop"}},
+    }
+    [(path, why)] = stub_backend.backend.check(spec)
+    assert path == "portal.idle.then"
+    assert "slurm" in why
