@@ -41,6 +41,7 @@ from jobs.backends.skypilot_views import (
 from jobs.errors import (
     BackendError,
     BackendUnavailableError,
+    NoCapacityError,
     NotYetGoneError,
     StillLookingError,
 )
@@ -245,7 +246,11 @@ class SkyPilotBackend(Keeping):
         if failure.kind in {"cancelled", "interrupted"}:
             # By a restart of its server, or by hand: asked for again, it is repaired.
             return ClusterView(ClusterPhase.GONE, backend_status=failure.kind)
-        return failed(error_of(failure), row)
+        error = error_of(failure)
+        if isinstance(error, BackendUnavailableError):
+            # It was a cloud that did not answer. The request is over: nothing comes of waiting.
+            error = NoCapacityError(str(failure.detail.get("said") or failure.message)[:2000])
+        return failed(error, row)
 
     def _was_not_up(self, request: LaunchRequest) -> bool:
         """Whether the attempt was handed to nodes that only their row says are up."""

@@ -8,6 +8,7 @@ import pytest
 
 from jobs.backends import skypilot
 from jobs.backends.base import ClusterPhase
+from jobs.errors import NoCapacityError
 from tests.integration.backends.asking import launch, leftovers, view_of, wait_for
 from tests.integration.backends.stub_rig import StubRig
 from tests.integration.backends.test_keepers import done, next_on
@@ -24,6 +25,19 @@ def test_an_attempt_whose_kept_machines_went_as_it_was_handed_over_is_asked_for_
     wait_for(stub_backend, second, ClusterPhase.GONE)
     launch(stub_backend, second)
     wait_for(stub_backend, second, ClusterPhase.UP)
+
+
+@pytest.mark.parametrize("error", ["ConnectionError", "ClusterNotUpError"])
+def test_a_launch_whose_cloud_did_not_answer_is_tried_later_and_waits_for_no_server(
+    stub_backend: StubRig, error: str
+) -> None:
+    request = stub_backend.request("long")
+    stub_backend.stub.strike("error", "launch", type=error, message="cloud.example: refused")
+    launch(stub_backend, request)
+    wait_for(stub_backend, request, ClusterPhase.FAILED)
+    failure = view_of(stub_backend, request).failure
+    assert isinstance(failure, NoCapacityError)
+    assert "cloud.example" in failure.message
 
 
 def test_reading_what_a_runner_left_comes_back_although_its_job_goes_on(
