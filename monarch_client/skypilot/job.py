@@ -72,7 +72,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
     ) -> None:
         super().__init__()
         self._spec = JobSpec.of(meshes, resources, options)
-        self.cluster_name = self._spec.cluster_name or f"monarch-{secrets.token_hex(4)}"
+        self._name = self._spec.cluster_name or f"monarch-{secrets.token_hex(4)}"
         self._workers: list[Worker] = []
         self._attempt_id = 0
         self._job_id = 0
@@ -80,6 +80,13 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         self._certificates: dict[str, str] = {}
         self._has_been_reached = False
         self._live = _Live()
+
+    @property
+    def cluster_name(self) -> str:
+        """SkyPilot's name of it; of a job that was found again, that of the cluster it is on."""
+        running = self._running
+        is_found = isinstance(running, SkyPilotJob) and running is not self
+        return str(running.cluster_name if is_found else self._name)
 
     def __enter__(self) -> Self:
         return self
@@ -232,6 +239,8 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
             head = (self._workers[0].address, self._spec.monarch_port)
             found = way_to(head, self._spec.reach, self._folder, self._cluster.ssh_access)
             self._live.gateway, self._live.tunnel = found
+            how = "by ssh" if self._live.tunnel else "directly"
+            log.info("cluster %s: reached %s", self.cluster_name, how)
         return self._live.gateway
 
     def _addresses(self) -> dict[str, list[str]]:

@@ -13,8 +13,10 @@ from typing import Any, Literal, TypedDict
 
 Reach = Literal["auto", "direct", "tunnel"]
 LAST_PORT = 65534
-# Without a client SkyPilot takes the machines down after this long, where its cloud can.
-BACKSTOP_MINUTES = 10
+# When the workers have ended SkyPilot ends the machines this much later, where its cloud can: a
+# kept cluster has been idle before, one whose program was killed may have been looked at.
+KEPT_MINUTES = 1
+BACKSTOP_MINUTES = 5
 # How a job is asked for and reached, not what it is.
 _NOT_PART = ("reach", "ready_timeout_s", "sky_python", "retry_until_up")
 
@@ -89,8 +91,7 @@ class JobSpec:
     @property
     def backstop(self) -> tuple[int, bool]:
         """What SkyPilot does with an idle cluster: after so many minutes; whether down or stop."""
-        minutes = self.idle_minutes_to_autostop
-        return (BACKSTOP_MINUTES, True) if minutes is None else (minutes, self.down_on_autostop)
+        return (KEPT_MINUTES, self.down_on_autostop) if self.is_kept else (BACKSTOP_MINUTES, True)
 
     @property
     def digest(self) -> str:

@@ -16,8 +16,10 @@ from monarch_client.skypilot.job_spec import JobSpec
 from monarch_client.skypilot.trust import Authority, new_authority
 from monarch_client.sync.packing import pack
 
-# The head ends the workers when no program has been connected to them for so long.
+# The head ends the workers when no program has been connected to them for so long, unless they are
+# to be kept for minutes.
 CLIENT_GONE_S = 120
+MINUTE_S = 60
 # The first one may take a while: SkyPilot tells slowly that a job runs.
 FIRST_CLIENT_S = 900
 _WATCH = Path(__file__).with_name("client_watch.py")
@@ -101,7 +103,11 @@ def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
 
 def _wait_for_clients(spec: JobSpec) -> str:
     """The `run` of the head: there until no program wants the workers any more."""
-    arguments = f"{spec.monarch_port} {FIRST_CLIENT_S} {CLIENT_GONE_S}"
+    minutes = spec.idle_minutes_to_autostop
+    gone_s = CLIENT_GONE_S if minutes is None else minutes * MINUTE_S
+    # A first one that came and went between two looks was not seen.
+    first_s = max(FIRST_CLIENT_S, gone_s)
+    arguments = f"{spec.monarch_port} {first_s} {gone_s}"
     # Read from a pipe: the interpreter has no file of ours to run.
     return f"exec {spec.python_exe} -I - {arguments} <<'END'\n{_WATCH.read_text()}END\n"
 

@@ -21,7 +21,7 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubProces
     # Where nodes find a Python that has torchmonarch.
     monkeypatch.setenv("PATH", str(BIN), prepend=os.pathsep)
     stub = StubProcess(tmp_path / "stub")
-    # Ten minutes of idleness, SkyPilotJob's backstop, are two seconds here.
+    # A minute of idleness, here and in the programs.
     stub.plan(minute_s=0.2)
     yield stub
     stub.close()

@@ -46,7 +46,7 @@ def test_meshes_live_on_their_own_hosts_and_strangers_get_nowhere(
     client.wait_for("said: False")
     assert client.said == ["['0'] ['1']", "False"]
     row = stub.cloud.get("two")
-    assert (row["num_nodes"], row["autostop"], row["to_down"]) == (2, 10, True)
+    assert (row["num_nodes"], row["autostop"], row["to_down"]) == (2, 5, True)
     for address in row["addresses"]:
         assert is_refused(address, 22222)
     log = next(stub.cloud.folder("two").rglob("run.log")).read_text()

@@ -1,0 +1,133 @@
+"""However a program ends, and wherever it stands then: no machine is left."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.integration.skypilot_job.conftest import RunClient, nothing_remains, remains
+from tests.sky_stub.process import StubProcess
+from tests.waiting import eventually
+
+CAUGHT = {signal.SIGINT: {-2, 130}, signal.SIGTERM: {143}, signal.SIGHUP: {129}}
+JOB = """
+job = SkyPilotJob({"hosts": 2}, cluster_name="brief", **options)
+"""
+ALIVE = """
+say(ranks(job.state().hosts))
+say("alive")
+"""
+
+
+@pytest.mark.parametrize("number", [*CAUGHT, signal.SIGKILL])
+def test_a_signal_while_machines_come_up_leaves_none(
+    stub: StubProcess, run: RunClient, number: signal.Signals
+) -> None:
+    stub.plan(provision_s=4)
+    client = run("options = {}" + JOB + "job.state()")
+    client.wait_for("asking SkyPilot")
+    wait_for_event(stub, "launch_begun")
+    ended_well(client.strike(number), number)
+    if number != signal.SIGKILL:
+        assert remains(stub) == []
+    assert nothing_remains(stub)
+
+
+@pytest.mark.parametrize("number", [*CAUGHT, signal.SIGKILL])
+def test_a_signal_during_setup_leaves_no_machine(
+    stub: StubProcess, run: RunClient, number: signal.Signals
+) -> None:
+    client = run("options = {'setup_commands': 'sleep 4'}" + JOB + "job.state()")
+    client.wait_for(": setup")
+    ended_well(client.strike(number), number)
+    if number != signal.SIGKILL:
+        assert remains(stub) == []
+    assert nothing_remains(stub)
+
+
+@pytest.mark.parametrize("number", [*CAUGHT, signal.SIGKILL])
+def test_a_signal_to_a_program_that_works_leaves_no_machine(
+    stub: StubProcess, run: RunClient, number: signal.Signals
+) -> None:
+    client = run("options = {}" + JOB + ALIVE + "threading.Event().wait()")
+    client.wait_for("said: alive")
+    ended_well(client.strike(number), number)
+    if number != signal.SIGKILL:
+        assert remains(stub) == []
+    assert nothing_remains(stub)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("sys.exit(3)", 3),
+        ("raise ValueError('mine')", 1),
+        ("job.kill(); job.kill()", 0),
+        ("pass", 0),
+    ],
+)
+@pytest.mark.parametrize("block", ["", "with job: "])
+def test_every_other_end_of_a_program_leaves_no_machine(
+    stub: StubProcess, run: RunClient, end: str, code: int, block: str
+) -> None:
+    client = run("options = {}" + JOB + ALIVE + f"{block}{end}")
+    assert client.wait() == code, client.text
+    assert "alive" in client.said
+    assert remains(stub) == []
+
+
+def test_a_block_ends_its_cluster_also_where_it_would_be_kept(
+    stub: StubProcess, run: RunClient
+) -> None:
+    block = "with job:" + ALIVE.replace("\n", "\n    ")
+    client = run("options = {'idle_minutes_to_autostop': 600}" + JOB + block)
+    assert client.wait() == 0, client.text
+    assert remains(stub) == []
+
+
+def test_a_kept_cluster_is_taken_down_all_the_same_when_its_workers_do_not_come(
+    stub: StubProcess, run: RunClient
+) -> None:
+    options = "options = {'idle_minutes_to_autostop': 600, 'setup_commands': 'exit 1'}"
+    client = run(options + JOB + "job.state()")
+    assert client.wait() == 1, client.text
+    assert "WorkersError" in client.text
+    assert remains(stub) == []
+
+
+def test_a_server_that_is_away_at_the_end_is_told_of(stub: StubProcess, run: RunClient) -> None:
+    client = run("options = {}" + JOB + ALIVE + "threading.Event().wait()")
+    client.wait_for("said: alive")
+    stub.kill()
+    client.strike(signal.SIGTERM)
+    assert "Cluster brief may still be there" in client.text
+    assert "sky down brief" in client.text
+
+
+def test_a_fork_of_the_program_ends_nothing(stub: StubProcess, run: RunClient) -> None:
+    client = run(
+        "options = {}"
+        + JOB
+        + ALIVE
+        + """
+child = os.fork()
+if not child:
+    from monarch_client.skypilot import job_end
+    job_end._end_all()
+    os._exit(0)
+os.waitpid(child, 0)
+say(ranks(job.state().hosts))
+"""
+    )
+    assert client.wait() == 0, client.text
+    assert client.said == ["['0', '1']", "alive", "['0', '1']"]
+    assert remains(stub) == []
+
+
+def ended_well(code: int, number: signal.Signals) -> None:
+    assert code in CAUGHT.get(number, {-9})
+
+
+def wait_for_event(stub: StubProcess, name: str) -> None:
+    assert eventually(lambda: stub.witness.events(name))
