@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from monarch_client.runner.crash_points import POINTS
 from tests.architecture.source import ROOT, name_of, python_files, tree_of
 from tests.faults import cells
+from tests.faults.sky import cells as sky_cells
+from tests.faults.sky.points import OF_SERVER
 
 REFERENCE = ROOT / "docs" / "reference" / "crash-points.md"
 
@@ -47,3 +49,23 @@ def test_the_crash_matrix_kills_and_stops_every_victim_at_several_points() -> No
 
 def test_the_default_cells_are_among_all_that_make_sense() -> None:
     assert set(cells.default_cells()) <= set(cells.every_cell())
+
+
+def test_the_matrix_on_skypilots_machines_strikes_at_every_point_of_skypilots_part() -> None:
+    assert set(sky_cells.POINTS) <= {*POINTS, *OF_SERVER}
+    assert {"launch.staged", "launch.sent", "follow.read"} <= set(sky_cells.POINTS)
+    assert {cell.point for cell in sky_cells.default_cells()} == set(sky_cells.POINTS)
+
+
+def test_the_matrix_on_skypilots_machines_kills_and_stops_every_victim_and_cancels_everywhere() -> (
+    None
+):
+    struck = {(cell.victim, cell.strike) for cell in sky_cells.default_cells()}
+    pairs = {(victim, strike) for victim in sky_cells.VICTIMS for strike in sky_cells.STRIKES}
+    assert pairs <= struck
+    cancelled = {cell.point for cell in sky_cells.default_cells() if cell.strike == "CANCEL"}
+    assert cancelled == set(sky_cells.CANCELLED_AT)
+
+
+def test_the_default_cells_on_skypilots_machines_are_among_all_that_make_sense() -> None:
+    assert set(sky_cells.default_cells()) <= set(sky_cells.every_cell())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.backends.base import ClusterPhase
-from tests.integration.backends.asking import launch, stop, view_of, wait_for
+from tests.integration.backends.asking import launch, view_of, wait_for
 from tests.integration.backends.stub_rig import StubRig
 
 
@@ -30,35 +30,6 @@ def test_an_attempt_that_was_never_handed_over_has_left_nothing(stub_backend: St
     other = first.attempt_id + 20_000
     left = stub_backend.backend.leftovers(first.cluster_name, attempt_id=other)
     assert list(left.frames) == []
-
-
-def test_a_launch_that_was_cut_off_and_is_said_to_be_up_is_repaired(stub_backend: StubRig) -> None:
-    rig = stub_backend
-    rig.stub.plan(interrupted_looks="UP")
-    rig.stub.strike("halt", "launch.up")
-    request = rig.request("long")
-    launch(rig, request)
-    wait_for(rig, request, ClusterPhase.GONE)
-    # By its row it is up: the first time it is only handed the attempt, and that is refused.
-    launch(rig, request)
-    wait_for(rig, request, ClusterPhase.GONE)
-    launch(rig, request)
-    wait_for(rig, request, ClusterPhase.UP)
-    assert len(rig.incarnations(request.cluster_name)) == 1
-
-
-def test_where_runners_can_only_print_their_log_is_followed_from_the_start(
-    stub_backend: StubRig,
-) -> None:
-    assert stub_backend.backend.carrier == "either"
-    stub_backend.cut_off()
-    assert stub_backend.backend.carrier == "pull"
-    request = stub_backend.request("long")
-    launch(stub_backend, request)
-    wait_for(stub_backend, request, ClusterPhase.UP)
-    # Nobody hears that they are to stop, so they are told through SkyPilot at once.
-    stop(stub_backend, request)
-    wait_for(stub_backend, request, ClusterPhase.ENDED)
 
 
 def test_a_stop_is_refused_before_the_launch_where_the_place_keeps_no_machines(
