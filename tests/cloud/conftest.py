@@ -26,10 +26,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--allow-exec", action="store_true", help="a kubeconfig may run programs")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     """Among other tests there is nothing here, not even something to skip."""
-    is_named = config.getoption("--cloud", default=None) is not None
-    return None if is_named or collection_path.suffix != ".py" else True
+    named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    return None if any(path.is_relative_to(HERE) for path in named) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(3600))
-            if not config.getoption("--cloud", default=""):
+            if not config.getoption("--cloud"):
                 item.add_marker(pytest.mark.skip(reason=HOW))
 
 
