@@ -24,6 +24,8 @@ from monarch_client.runner.bundle import build
 
 UploadOpener = Callable[[str], AbstractContextManager[Path]]
 GRACE_S = 10.0
+# How long an ended attempt's runner waits for a portal that is away. Its machines cost money.
+LINGER_S = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Staging:
         content["torchmonarch"] = self._options.torchmonarch
         # Their names: by them the runner sees whether what `setup` is given has changed.
         content["secrets"] = sorted(request.secrets)
+        content["linger_s"] = LINGER_S
         content["uploads"] = []
         make_directory(draft / "uploads", 0o700)
         for number, upload in enumerate(request.uploads):
