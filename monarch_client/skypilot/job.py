@@ -28,10 +28,9 @@ from monarch_client.skypilot import job_cache, job_end, job_gateway, task
 from monarch_client.skypilot.job_cluster import JobCluster
 from monarch_client.skypilot.job_errors import (
     CacheError,
-    PythonMismatchError,
     SkyPilotJobError,
 )
-from monarch_client.skypilot.job_log import Worker
+from monarch_client.skypilot.job_log import Worker, refuse_other_pythons
 from monarch_client.skypilot.job_spec import JobOptions, JobSpec
 from monarch_client.skypilot.tunnel import Tunnel, way_to
 
@@ -197,10 +196,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         row = self._cluster.row() or {}
         self._hash = str(row.get("hash", ""))
         self._workers = self._cluster.wait_for_workers(self._job_id)
-        here = "{}.{}".format(*sys.version_info[:2])
-        others = sorted({worker.python for worker in self._workers} - {here})
-        if others:
-            raise PythonMismatchError(here, others)
+        refuse_other_pythons(self._workers, "{}.{}".format(*sys.version_info[:2]))
 
     def _mint(self, attempt: task.Attempt) -> None:
         """A certificate of our own; then the authority's key is needed on the nodes alone."""

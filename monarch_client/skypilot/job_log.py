@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from monarch_client.skypilot.job_errors import PythonMismatchError
 from monarch_client.skypilot.translate import without_colour
 
 KEPT_LINES = 200
@@ -31,6 +33,13 @@ class Ending:
 
     reason: str
     message: str
+
+
+def refuse_other_pythons(workers: Iterable[Worker], here: str) -> None:
+    """PythonMismatchError: a worker's minor version is not `here`, that of this program."""
+    others = sorted({worker.python for worker in workers} - {here})
+    if others:
+        raise PythonMismatchError(here, others)
 
 
 class JobLog:

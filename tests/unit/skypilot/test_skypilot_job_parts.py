@@ -1,0 +1,159 @@
+"""Parts of a SkyPilotJob that need no machine: what is asked, what is read, who is seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from monarch_client.skypilot import client_watch, job_end, task
+from monarch_client.skypilot.errors import SkyPilotError
+from monarch_client.skypilot.job_errors import ClusterError, PythonMismatchError
+from monarch_client.skypilot.job_log import JobLog, Worker, refuse_other_pythons
+from monarch_client.skypilot.job_spec import JobSpec
+
+HEAD = "\x1b[36m(head, rank=0, pid=12)\x1b[0m "
+
+
+class Resources:
+    """As sky.Resources tells itself."""
+
+    def to_yaml_config(self) -> dict[str, object]:
+        return {"accelerators": {"H100": 8}}
+
+
+@pytest.mark.parametrize(
+    ("meshes", "options", "named"),
+    [
+        ({}, {}, "empty"),
+        ({"a b": 1}, {}, "'a b'"),
+        ({"_a": 1}, {}, "'_a'"),
+        ({"a": 0}, {}, "0"),
+        ({"a": 1}, {"monarch_port": 65535}, "65535"),
+        ({"a": 1}, {"idle_minutes_to_autostop": 0}, "idle_minutes"),
+        ({"a": 1}, {"reach": "fly"}, "fly"),
+        ({"a": 1}, {"workdir": "/no/such/folder"}, "/no/such/folder"),
+        ({"a": 1}, {"gpus": 8}, "gpus"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(meshes, options, named: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=named):
+        JobSpec.of(meshes, None, options)
+
+
+def test_resources_are_a_mapping_or_tell_themselves() -> None:
+    assert JobSpec.of({"a": 1}, Resources(), {}).resources == {"accelerators": {"H100": 8}}
+    with pytest.raises(TypeError, match="mapping"):
+        JobSpec.of({"a": 1}, "H100:8", {})
+
+
+def test_a_digest_is_that_of_the_job_and_not_of_how_it_is_reached() -> None:
+    base = JobSpec.of({"a": 1, "b": 1}, None, {"secrets": {"KEY": "one"}})
+    for same in ({"reach": "tunnel"}, {"ready_timeout_s": 5.0}, {"secrets": {"KEY": "two"}}):
+        options = {"secrets": {"KEY": "one"}, **same}
+        assert JobSpec.of({"a": 1, "b": 1}, None, options).digest == base.digest
+    assert base.without_secrets().digest == base.digest
+    assert JobSpec.of({"b": 1, "a": 1}, None, {"secrets": {"KEY": ""}}).digest != base.digest
+
+
+def test_paths_become_whole_and_buckets_stay(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = JobSpec.of({"a": 1}, None, {"file_mounts": {"/x": "data", "/y": "s3://bucket"}})
+    assert spec.file_mounts == {"/x": str(tmp_path / "data"), "/y": "s3://bucket"}
+
+
+def test_what_travels_names_no_portal_and_no_secret(tmp_path: Path) -> None:
+    spec = JobSpec.of({"a": 2}, {"infra": "aws"}, {"secrets": {"KEY": "hush"}})
+    attempt = task.Attempt.new("cluster")
+    asked = task.stage(spec, attempt, tmp_path)
+    assert (asked["num_nodes"], asked["resources"]) == (2, {"infra": "aws"})
+    file = tmp_path / attempt.job_name / "attempt.json"
+    content = json.loads(file.read_text())
+    assert "portal_url" not in content
+    assert content["carrier"] == "none"
+    assert "hush" not in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_is_read_through_prefixes_colours_and_torn_lines() -> None:
+    log = JobLog()
+    text = (
+        f"{HEAD}mportal: setup: begins\n{HEAD}rank 1 setup| pip\n"
+        f"{HEAD}mportal: rank 1 is READY at 10.0.0.2:22222, Python 3.11\n"
+        f"{HEAD}mportal: the end (WORKER_LOST): The worker of rank 1 was lost. Look.\n"
+    )
+    for at in range(0, len(text), 7):
+        log.feed(text[at : at + 7])
+    assert log.workers == {1: Worker(1, "10.0.0.2", "3.11")}
+    assert log.stage == "setup"
+    assert log.ending is not None
+    assert log.ending.reason == "WORKER_LOST"
+    assert list(log.lines)[1] == "rank 1 setup| pip"
+
+
+def test_another_python_on_the_nodes_is_refused_before_monarch_is_used() -> None:
+    same, other = Worker(0, "10.0.0.1", "3.11"), Worker(1, "10.0.0.2", "3.12")
+    refuse_other_pythons([same], "3.11")
+    with pytest.raises(PythonMismatchError, match=r"runs Python 3\.11, the workers run 3\.12"):
+        refuse_other_pythons([same, other], "3.11")
+
+
+def test_an_error_of_a_cluster_lists_every_place_that_was_tried() -> None:
+    error = ClusterError("c", SkyPilotError("no_capacity", "Full.", {"reasons": ["a", "b"]}))
+    assert str(error) == "SkyPilot could not provide cluster c (no_capacity): Full.\n  a\n  b"
+
+
+def test_the_head_sees_who_is_connected_and_nodes_do_not_count(monkeypatch) -> None:
+    monkeypatch.setenv("SKYPILOT_NODE_IPS", "127.0.0.1\n127.0.0.9")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert not client_watch.is_connected(port)
+        with socket.create_connection(listener.getsockname(), source_address=("127.0.0.9", 0)):
+            assert not client_watch.is_connected(port)
+        with socket.create_connection(listener.getsockname()):
+            assert client_watch.is_connected(port)
+
+
+def test_a_handler_of_the_programs_own_is_left_alone() -> None:
+    mine = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    key = object()
+    try:
+        job_end.arm(key, lambda: None)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        job_end.disarm(key)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, mine)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+
+
+def test_a_signal_waits_while_something_must_not_be_cut_off_and_the_third_does_not() -> None:
+    program = """
+import os, signal, sys
+from monarch_client.skypilot import job_end
+times = int(sys.argv[1])
+try:
+    with job_end.undisturbed():
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+        print("whole", flush=True)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program, times],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+        ).stdout.split()
+        for times in ("1", "3")
+    ]
+    assert said == [["whole", "interrupted"], ["interrupted"]]
