@@ -161,8 +161,12 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         running = job._running
         if not isinstance(running, SkyPilotJob):
             raise CacheError(f"{cached_path} holds a {type(job).__name__}: name another file.")
+        is_same = running._spec.digest == self._spec.digest
+        if is_same:
+            # How it is reached is this program's business.
+            running._spec = self._spec
         if running._is_running():
-            if running._spec.digest == self._spec.digest:
+            if is_same:
                 return job
             raise CacheError(
                 f"{cached_path} holds another job, which runs on {running.cluster_name}. Name "

@@ -40,6 +40,18 @@ def test_a_kept_job_is_found_again_with_its_workers(stub: StubProcess, run: RunC
     assert remains(stub) == []
 
 
+def test_a_kept_job_is_reached_as_the_program_says_that_finds_it(
+    stub: StubProcess, run: RunClient
+) -> None:
+    first = run("options = {'reach': 'direct'}\n" + HERE + KEPT + USE)
+    assert first.wait() == 0, first.text
+    # There is no ssh to the nodes of the stand-in.
+    second = run("options = {'reach': 'tunnel'}\n" + HERE + KEPT + USE)
+    assert second.wait() == 1
+    assert "neither directly (not tried) nor by ssh" in second.text
+    assert stub.cloud.names() != []
+
+
 def test_different_jobs_in_one_folder_do_not_end_each_other(
     stub: StubProcess, run: RunClient
 ) -> None:
