@@ -31,6 +31,7 @@ class Trouble(SkyCell):
     keys: dict[str, Any] = field(default_factory=dict)
     resources: dict[str, Any] | None = None
     attempts: int = 1
+    infra: str = ""  # where it must have landed
 
     def __str__(self) -> str:
         return self.name
@@ -75,4 +76,8 @@ class TroubledPlay(SkyPlay):
         for number, each in enumerate(self._sky_cell.faults):
             if f"{self._sky_cell}-{number}" not in happened:
                 problems.append(f"did not happen: {each}")
+        name, _ = self._sky.newest(self._job or 0)
+        [*_, begun] = self._sky.stub.witness.events("launch_begun", cluster=name)
+        if self._sky_cell.infra not in ("", begun["infra"]):
+            problems.append(f"it is on {begun['infra']}")
         return problems
