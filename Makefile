@@ -14,7 +14,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test lint types format faults sky-faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,11 @@ test: setup ## Run every test that needs neither root nor a browser (ARGS="-k wo
 # `make test` as well; here there are more of them.
 faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word"; FULL=1: every pair)
 	@FULL="$(FULL)" HOSTILE_EXAMPLES=25 $(BIN)/python -m pytest -n 2 --dist loadfile \
-		tests/faults tests/integration/hostile/test_generated_requests.py $(ARGS)
+		tests/faults tests/integration/hostile/test_generated_requests.py \
+		--ignore=tests/faults/sky $(ARGS)
+
+sky-faults: setup ## The same on SkyPilot's machines, over a stand-in for its server (FULL=1: all)
+	@FULL="$(FULL)" $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults/sky $(ARGS)
 
 browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
 	@deploy/install-browser
