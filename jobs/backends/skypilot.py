@@ -187,6 +187,8 @@ class SkyPilotBackend(Keeping):
         if active(requests, ENDS) is not None:
             raise NotYetGoneError("It is going down.")
         if self._calls.row(cluster_name) is None:
+            if self._staging.may_arrive(cluster_name):
+                raise NotYetGoneError("It is on its way to SkyPilot; then it is taken down.")
             self._forget(cluster_name)
             return
         if why := self._failed_just_now(requests):

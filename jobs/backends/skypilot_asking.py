@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 # The caller gives a call up before that.
 _LONGEST_S = 1000.0
 JUST_S = 0.5
+# The sender touches its lock so often; one that has not for so long is asleep.
+TOUCH_S = 3.0
+ASLEEP_S = 15.0
 # SkyPilot may have taken it: what it remembers of the cluster tells.
 _UNCERTAIN = frozenset({"server_away", "interrupted"})
 
@@ -41,6 +44,17 @@ class Sending:
     def is_under_way(self) -> bool:
         """Whether some living process is at it."""
         return is_held(self._lock)
+
+    @property
+    def may_arrive(self) -> bool:
+        """Whether SkyPilot may have it any moment. Nobody waits for a sender that sleeps."""
+        if self.was_just_taken:
+            return True
+        try:
+            age_s = time.time() - self._lock.stat().st_mtime
+        except FileNotFoundError:
+            return False
+        return age_s < ASLEEP_S and self.is_under_way
 
     @property
     def was_just_taken(self) -> bool:
@@ -79,7 +93,7 @@ class Sending:
 
     def _send(self, lock: int, caller: SkyCaller, verb: str, args: dict[str, Any]) -> None:
         try:
-            request_id = caller.call(verb, args, _LONGEST_S)
+            request_id = _answer(lock, caller, verb, args)
             reach("launch.sent")
             self._write({"request_id": request_id})
         except SkyPilotError as error:
@@ -104,3 +118,15 @@ class Sending:
 
     def _write(self, content: dict[str, Any]) -> None:
         write_private(self._outcome, content)
+
+
+def _answer(lock: int, caller: SkyCaller, verb: str, args: dict[str, Any]) -> Any:
+    """What the call gives, with the lock touched now and then for as long as we are awake."""
+    until = time.monotonic() + _LONGEST_S
+    while True:
+        os.utime(lock)
+        try:
+            return caller.call(verb, args, TOUCH_S)
+        except StillBusyError:
+            if time.monotonic() > until:
+                raise

@@ -73,6 +73,11 @@ class Staging:
         """How far the attempt's way to SkyPilot is."""
         return Sending(self._cluster(cluster_name), job_name_of(attempt_id))
 
+    def may_arrive(self, cluster_name: str) -> bool:
+        """Whether an attempt of this cluster is on its way to SkyPilot."""
+        locks = self._cluster(cluster_name).glob("*.lock")
+        return any(Sending(lock.parent, lock.stem).may_arrive for lock in locks)
+
     def staged_at(self, cluster_name: str, attempt_id: int) -> float | None:
         """When the attempt was staged, as seconds since 1970; None if it is not."""
         try:

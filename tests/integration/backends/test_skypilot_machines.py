@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from jobs.backends.base import ClusterPhase
-from tests.integration.backends.asking import launch, stop, view_of, wait_for
+from tests.integration.backends.asking import launch, stop, tear_down, view_of, wait_for
 from tests.integration.backends.stub_rig import StubRig
+from tests.runner_harness import wait_until
 
 
 @pytest.mark.parametrize("looks", ["gone", "INIT"])
@@ -52,3 +53,17 @@ def test_where_runners_can_only_print_their_log_is_followed_from_the_start(
     # Nobody hears that they are to stop, so they are told through SkyPilot at once.
     stop(stub_backend, request)
     wait_for(stub_backend, request, ClusterPhase.ENDED)
+
+
+def test_a_launch_that_is_on_its_way_when_its_cluster_is_taken_down_leaves_nothing(
+    stub_backend: StubRig,
+) -> None:
+    rig = stub_backend
+    request = rig.request("long")
+    # The folder is sent first: until that has its answer SkyPilot knows of no launch.
+    rig.stub.strike("late", "blob", seconds=3)
+    launch(rig, request)
+    wait_until(lambda: rig.stub.witness.events("fault", do="late"))
+    tear_down(rig, request.cluster_name)
+    assert rig.stub.witness.events("launch_begun") != []
+    assert rig.remains(request.cluster_name) == []
