@@ -52,7 +52,8 @@ faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word";
 		--ignore=tests/faults/sky $(ARGS)
 
 sky-faults: setup ## The same on SkyPilot's machines, over a stand-in for its server (FULL=1: all)
-	@FULL="$(FULL)" $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults/sky $(ARGS)
+	@FULL="$(FULL)" $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults/sky \
+		tests/integration/skypilot_job/test_skypilot_job_ends.py $(ARGS)
 
 browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
 	@deploy/install-browser

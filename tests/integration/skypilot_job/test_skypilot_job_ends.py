@@ -10,6 +10,8 @@ from tests.integration.skypilot_job.conftest import RunClient, nothing_remains, 
 from tests.sky_stub.process import StubProcess
 from tests.waiting import eventually
 
+# Some minutes of programs that are killed: `make sky-faults`.
+pytestmark = pytest.mark.faults
 CAUGHT = {signal.SIGINT: {-2, 130}, signal.SIGTERM: {143}, signal.SIGHUP: {129}}
 JOB = """
 job = SkyPilotJob({"hosts": 2}, cluster_name="brief", **options)
@@ -111,9 +113,10 @@ def test_a_fork_of_the_program_ends_nothing(stub: StubProcess, run: RunClient) -
         + JOB
         + ALIVE
         + """
+from monarch_client.skypilot import job_end
 child = os.fork()
 if not child:
-    from monarch_client.skypilot import job_end
+    # Nothing else is safe in a fork of a program with Monarch's threads.
     job_end._end_all()
     os._exit(0)
 os.waitpid(child, 0)
