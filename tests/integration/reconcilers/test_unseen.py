@@ -54,7 +54,7 @@ def test_an_idle_cluster_that_is_not_shown_for_long_is_given_up(fake, sweep):
     job = make_job(status=JobStatus.SUCCEEDED, backend_name="fake")
     cluster = make_attempt(job, ended_at=timezone.now()).cluster
     rows = Cluster.objects.filter(pk=cluster.pk)
-    rows.update(status=ClusterStatus.UP, is_reusable=True)
+    rows.update(status=ClusterStatus.UP, is_reusable=True, idle_since=timezone.now())
     sweep(LATER)
     assert rows.get().status == ClusterStatus.UP
     sweep(LATER)
@@ -66,7 +66,7 @@ def test_a_cluster_that_is_shown_again_is_not_given_up(fake, sweep):
     job = make_job(status=JobStatus.SUCCEEDED, backend_name="fake")
     cluster = make_attempt(job, ended_at=timezone.now()).cluster
     rows = Cluster.objects.filter(pk=cluster.pk)
-    rows.update(status=ClusterStatus.UP, is_reusable=True, name=name)
+    rows.update(status=ClusterStatus.UP, is_reusable=True, idle_since=timezone.now(), name=name)
     sweep(LATER)
     fake.launch(request_for(name))
     sweep(LATER)
