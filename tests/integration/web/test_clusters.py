@@ -157,7 +157,7 @@ def test_the_infra_page_asks_first_and_then_shows_clouds_reasons_and_free_gpus(
 def test_the_plan_part_shows_prices_and_the_choice(member, fake, tmp_path):
     source = "num_nodes: 2\nrun: ./train\nportal: {max_duration: 10h}\n"
     text = text_of(member.post("/rl/jobs/plan", {"source": source}))
-    assert "$2.40 an hour on fake; $24.00 at most, for 10 h 00 m" in text
+    assert "$2.40 an hour on fake ($24.00 at most, for 10 h 00 m)" in text
     assert "chosen" in text
 
 
