@@ -152,9 +152,14 @@ class Play:
         pids = ground.pids_of(cell, job)
         assert pids, "the victim is not there"
         if cell.strike == "KILL":
+            before = len(ground.witness.living(job or 0))
             victims.kill(pids)
             ground.note_death(cell.victim)
             ground.points.let_go()
+            if cell.victim.startswith("guardian") and cell.needs_living_commands:
+                # The runner hears of it by a signal; commands that may go on before it does would
+                # end as if nothing had happened.
+                eventually(lambda: len(ground.witness.living(job or 0)) < before, timeout_s=10)
         else:
             with victims.stopped(pids):
                 ground.points.let_go()
