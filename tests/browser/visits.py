@@ -23,6 +23,10 @@ class Complaints(list[str]):
         assert len(found) == 1, list(self)
         self.remove(found[0])
 
+    def forgive(self, words: str) -> None:
+        """However many have `words`: what they tell is as it should be."""
+        self[:] = [one for one in self if words not in one]
+
     def forgive_unreachable(self) -> None:
         """The portal was away on purpose: what says no more than that is forgiven."""
         self[:] = [one for one in self if UNREACHABLE not in one]

@@ -10,6 +10,14 @@ const HIDDEN_MS = 20000;
 
 let timer = 0;
 let asked = null;
+// Somebody may be leaving this page by a form that took the thing away: its answer is the next
+// page, and a reload at once would stand in its way.
+const LEAVING_MS = 2000;
+let leaving = 0;
+
+function reload() {
+  leaving ||= setTimeout(() => location.reload(), LEAVING_MS);
+}
 
 function place() {
   return document.querySelector("[data-live]");
@@ -36,7 +44,7 @@ export async function refresh() {
   try {
     const response = await fetch(url, { signal: asked.signal, redirect: "manual" });
     // Signed out, or the thing is gone: the page itself says so best.
-    if (response.type === "opaqueredirect" || response.status === 404) return location.reload();
+    if (response.type === "opaqueredirect" || response.status === 404) return reload();
     if (!response.ok) return tellLost();
     const parts = await response.text();
     if (place()?.dataset.live === url) morphParts(parts);
