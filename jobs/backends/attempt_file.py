@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs.backends.base import LaunchRequest
-from jobs.backends.trust import Authority
+from monarch_client.skypilot.trust import Authority
 from monarch_client.spec import PortalBlock
 
 FORMAT = 1

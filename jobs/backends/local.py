@@ -34,9 +34,9 @@ from jobs.backends.local_processes import kill_all
 from jobs.backends.local_python import PortalPython
 from jobs.backends.local_runner import installed_runner
 from jobs.backends.local_slots import Slot, SlotLeases
-from jobs.backends.trust import new_authority
 from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
 from monarch_client.runner import crash_points
+from monarch_client.skypilot.trust import new_authority
 
 log = logging.getLogger(__name__)
 

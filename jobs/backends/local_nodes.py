@@ -27,10 +27,10 @@ from jobs.backends.local_isolation import NodeStart
 from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
-from jobs.backends.trust import Authority
 from jobs.errors import BackendError
 from monarch_client.errors import ArchiveError
 from monarch_client.runner import crash_points
+from monarch_client.skypilot.trust import Authority
 from monarch_client.sync.archive import unpack
 
 # Unix sockets below TMPDIR must fit in 107 bytes; Python's own names take some 40 of them.

@@ -46,6 +46,7 @@ from jobs.errors import (
     StillLookingError,
 )
 from monarch_client.runner.crash_points import reach
+from monarch_client.skypilot.errors import SkyPilotError
 
 log = logging.getLogger(__name__)
 
@@ -239,8 +240,8 @@ class SkyPilotBackend(Keeping):
 
     def _came_to_nothing(self, asked: Row, row: Row | None) -> ClusterView:
         failure = self._calls.failure_of(str(asked["request_id"]))
-        if verb_of(asked) == "exec" and (failure is None or failure.kind in NO_NODES):
-            # Its nodes went as it was handed over: asked for again, it is launched.
+        if _found_no_nodes(asked, failure):
+            # Asked for again, it is launched.
             return ClusterView(ClusterPhase.GONE, backend_status="not up")
         if failure is None:
             message = str(asked.get("message") or "SkyPilot did not finish its launch.")
@@ -258,10 +259,9 @@ class SkyPilotBackend(Keeping):
         """Whether the attempt was handed to nodes that only their row says are up."""
         name = request.cluster_name
         asked = self._asked(name, request.attempt_id, self._calls.requests_of(name))
-        if asked is None or asked["status"] != "FAILED" or verb_of(asked) != "exec":
+        if asked is None or asked["status"] != "FAILED":
             return False
-        failure = self._calls.failure_of(str(asked["request_id"]))
-        return failure is None or failure.kind in NO_NODES
+        return _found_no_nodes(asked, self._calls.failure_of(str(asked["request_id"])))
 
     def _by_its_job(
         self, cluster_name: str, attempt_id: int | None, row: Row, *, is_recent: bool
@@ -283,6 +283,11 @@ class SkyPilotBackend(Keeping):
         self._staging.remove(cluster_name)
         for key in [key for key in self._stops if key[0] == cluster_name]:
             del self._stops[key]
+
+
+def _found_no_nodes(asked: Row, failure: SkyPilotError | None) -> bool:
+    """Whether an attempt that was handed to nodes found them gone."""
+    return verb_of(asked) == "exec" and (failure is None or failure.kind in NO_NODES)
 
 
 def _finished_within(request: Row | None, seconds: float) -> bool:

@@ -19,8 +19,8 @@ from jobs.backends.base import LaunchRequest
 from jobs.backends.local_folders import make_directory, write_private
 from jobs.backends.skypilot_asking import Sending
 from jobs.backends.skypilot_task import job_name_of
-from jobs.backends.trust import new_authority
 from monarch_client.runner.bundle import build
+from monarch_client.skypilot.trust import new_authority
 
 UploadOpener = Callable[[str], AbstractContextManager[Path]]
 GRACE_S = 10.0

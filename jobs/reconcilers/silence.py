@@ -106,6 +106,11 @@ def _take_last_words(
     except FramesPostponedError:
         note_no_room(job, attempt)
         return
+    except StillLookingError:
+        return
+    except BackendError as error:
+        note_away(job, attempt, error)
+        return
     attempt.refresh_from_db()
     if attempt.ended_at is None:
         has_spoken = attempt.contacted_at is not None

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.backends import registry
-from jobs.errors import BackendError
+from jobs.errors import BackendError, NotYetGoneError, StillLookingError
 from jobs.live.channel import publish_on_commit
 from jobs.models import AttemptStage, Cluster
 from jobs.reconcilers.exclusive import LockSpace, exclusive
@@ -38,7 +38,9 @@ def step(cluster_id: int) -> None:
             registry.get(cluster.backend_name).tear_down(cluster.name)
         except BackendError as error:
             # Asked again by the next tick, for ever: a machine must not be left running.
-            log.warning(
+            takes_time = isinstance(error, (NotYetGoneError, StillLookingError))
+            log.log(
+                logging.INFO if takes_time else logging.WARNING,
                 "not torn down yet: %s",
                 error,
                 extra={"action": "teardown", "cluster": cluster.name},

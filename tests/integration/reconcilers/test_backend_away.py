@@ -11,7 +11,7 @@ from jobs.actions.cancel import cancel_job
 from jobs.backends.fake import FakeBackend
 from jobs.errors import BackendUnavailableError
 from jobs.permissions import Actor
-from jobs.reconcilers import queue
+from jobs.reconcilers import queue, running
 from jobs.reconcilers.away import AWAY
 from jobs.statuses import JobStatus
 from tests.integration.reconcilers.steps import push, status_of
@@ -92,3 +92,25 @@ def test_a_silent_runner_is_not_given_up_while_nobody_can_look(
     tick()
     assert status_of(submitted) == JobStatus.RUNNING
     assert len(told(submitted)) == 1
+
+
+def test_the_last_words_of_a_dead_runner_are_waited_for_and_nothing_is_decided_without_them(
+    tick, fake, submitted, time_machine, monkeypatch
+):
+    tick()
+    push(fake, submitted)
+    tick()
+    fake.finish(submitted.attempts.get().cluster.name)
+    time_machine.move_to(timezone.now() + timedelta(seconds=60))
+
+    def away(*_: object, **__: object) -> None:
+        raise BackendUnavailableError("Its API server does not answer.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeBackend, "leftovers", away)
+        running.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.RUNNING
+    assert told(submitted) == ["Waits for its backend. Its API server does not answer."]
+    tick()
+    tick()
+    assert JobStatus(status_of(submitted)).is_final

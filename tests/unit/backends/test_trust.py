@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from jobs.backends.trust import new_authority
+from monarch_client.skypilot.trust import new_authority
 
 
 def test_an_authority_signs_leaves_and_no_further_authorities() -> None:
