@@ -117,7 +117,6 @@ def test_a_place_without_room_is_passed_over_for_the_next_one(launched: Launched
     assert [attempt["infra"] for attempt in launched.attempts] == ["rig/rig/spare"]
 
 
-@pytest.mark.feature("S0.6")
 def test_a_stranger_is_refused_at_a_workers_port(launched: Launched) -> None:
     assert "CERTIFICATE_REQUIRED" in launched.refusal.upper() or launched.refusal == "reset"
 

@@ -29,7 +29,6 @@ def nothing_remains(rig: Rig) -> object:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.feature("S0.8")
 def test_a_lost_node_and_a_preemption_lead_to_new_attempts_and_success(
     rig: Rig, portal: PortalOnRig
 ) -> None:

@@ -21,7 +21,7 @@ from jobs.statuses import ClusterStatus, JobStatus, StrayKind
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_token, make_user
 from tests.integration.reconcilers.steps import own_prefix, push, request_for, status_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.2")]
+pytestmark = pytest.mark.django_db
 
 LATER = timedelta(minutes=11)
 
