@@ -33,7 +33,8 @@ def due() -> list[int]:
         job__project__max_duration_s__isnull=False
     )
     if settings.MPORTAL_MAX_DURATION_S:
-        timed = Q()
+        # Not an empty Q: in an OR that stands for nothing, and not for all.
+        timed = Q(run_started_at__isnull=False)
     newest = attempts.filter(changed | silent | starting | timed)
     return sorted(set(newest.values_list("job_id", flat=True)))
 

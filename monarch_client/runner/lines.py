@@ -131,17 +131,21 @@ class LineReader:
                 break
             self._is_busy = True
             self._heard += 1
-            self._give(splitter.feed(data))
+            pieces = splitter.feed(data)
+            if pieces:
+                # What is left began with this: a program that never pauses has no late lines.
+                flush_at = time.monotonic() + FLUSH_S
+            self._give(pieces)
             self._is_busy = False
         self._give(splitter.close())
         os.close(self._fd)
 
     def _is_ready_by(self, moment: float) -> bool:
-        """Whether there is something to read, or an end, before `moment`; else that has come."""
-        left = moment - time.monotonic()
+        """Whether there is something to read, or an end, by `moment`."""
+        left = max(0.0, moment - time.monotonic())
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
-        return left > 0 and bool(poll.poll(left * 1000))
+        return bool(poll.poll(left * 1000))
 
     def _give(self, pieces: list[Piece]) -> None:
         if pieces:

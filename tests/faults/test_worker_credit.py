@@ -81,15 +81,20 @@ def every_thread_busy(fleet: Fleet) -> Iterator[None]:
 
 
 @pytest.mark.feature("P2.1")
-@pytest.mark.parametrize("away", [killed, frozen])
+@pytest.mark.parametrize(
+    ("away", "least"),
+    # Of a connection that is closed a worker may hear between two of its acknowledgements.
+    [(killed, 1), (frozen, THREADS)],
+    ids=["killed", "frozen"],
+)
 def test_a_worker_whose_every_task_ended_while_redis_was_away_takes_work_when_it_is_back(
-    fleet, witness, away
+    fleet, witness, away, least
 ):
     log = fleet["worker-0"].log
     with ExitStack() as absence:
         with every_thread_busy(fleet):
             absence.enter_context(away(fleet))
-        refused = eventually(lambda: log.read_text().count(REFUSED) >= THREADS, timeout_s=30)
+        refused = eventually(lambda: log.read_text().count(REFUSED) >= least, timeout_s=30)
         assert refused, fleet.logs()
     job_id = fleet.submit(away.__name__, **short(witness.port))
     assert fleet.wait_for_end(job_id, timeout_s=BOUND_S)["status"] == "SUCCEEDED"

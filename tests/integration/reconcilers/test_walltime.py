@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jobs import clock
 from jobs.actions.extend import extend_job
 from jobs.backends.fake import FakePlan
 from jobs.models import Job
@@ -67,6 +68,17 @@ def test_a_limit_of_the_installation_holds_for_every_job_also_for_one_that_runs_
     settings.MPORTAL_MAX_DURATION_S = 2 * HOUR
     assert look(job) == JobStatus.STOPPING
     assert job.message == "Ran longer than 2 h, the limit of this installation."
+
+
+@pytest.mark.feature("P6.1")
+def test_a_limit_of_the_installation_holds_for_a_job_that_asks_for_nothing_and_is_not_silent(
+    run_job, time_machine, settings
+):
+    job = run_job()
+    later(time_machine, hours=3)
+    job.attempts.update(last_seen_at=clock.now())
+    settings.MPORTAL_MAX_DURATION_S = 2 * HOUR
+    assert look(job) == JobStatus.STOPPING
 
 
 def test_what_comes_before_run_does_not_count(fake, tick, project, time_machine):

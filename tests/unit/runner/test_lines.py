@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import fcntl
+import itertools
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,3 +134,22 @@ def test_a_reader_gives_out_an_unfinished_line_after_a_moment(
     assert reader.wait(5)
     assert "".join(piece.text for piece in pieces) == "loading done"
     assert [piece.more for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+
+
+def test_lines_of_a_program_that_never_pauses_are_not_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # By this clock a second has always gone by, though the rest of each line lies in the pipe.
+    ticks = itertools.count(step=2.0)
+    monkeypatch.setattr(
+        "monarch_client.runner.lines.time", SimpleNamespace(monotonic=lambda: next(ticks))
+    )
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1024 * 1024)
+    lines = [f"line {number} " + "x" * 90 for number in range(5000)]
+    os.write(writing, "".join(f"{line}\n" for line in lines).encode())
+    os.close(writing)
+    pieces: list[Piece] = []
+    reader = LineReader(reading, pieces.extend)
+    assert reader.wait(30)
+    assert pieces == [Piece(line) for line in lines]
