@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -141,6 +143,13 @@ class SkyPilotPortal(PortalProcess):
             assert job["status"] not in FINAL, story
             time.sleep(0.3)
         return job
+
+    def strike(self, name: str) -> None:
+        """SIGKILL to one of the portal's processes, and wait until another does its work."""
+        before = self.pids()[name]
+        os.kill(before, signal.SIGKILL)
+        assert eventually(lambda: self.pids().get(name, before) != before, timeout_s=60)
+        self.wait_until_ready()
 
     def _has_skypilot(self) -> bool:
         notes = {row["name"]: row["note"] for row in self.status()["processes"]}

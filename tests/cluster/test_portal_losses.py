@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 
 import pytest
 
@@ -71,23 +70,15 @@ def test_processes_killed_while_a_job_starts_and_runs_do_no_harm(
     )
     for victim in victims[:2]:
         assert eventually(lambda: _some_busy(rig), timeout_s=120)
-        _kill(portal, victim)
+        portal.strike(victim)
     portal.wait_until(number, lambda _: "line 20" in portal.log(number))
     for victim in victims[2:]:
-        _kill(portal, victim)
+        portal.strike(victim)
     ended = portal.wait_for(number)
     assert (ended["status"], ended["exit_code"]) == ("FAILED", 7)
     assert [attempt["number"] for attempt in portal.attempts(number)] == [1]
     lines = [line for line in portal.log(number).splitlines() if " line " in f" {line}"]
     assert len(lines) == 200
-
-
-def _kill(portal: PortalOnRig, name: str) -> None:
-    """SIGKILL to one of the portal's processes, and wait until another does its work."""
-    before = portal.pids()[name]
-    os.kill(before, signal.SIGKILL)
-    assert eventually(lambda: portal.pids().get(name, before) != before, timeout_s=60)
-    portal.wait_until_ready()
 
 
 def _some_busy(rig: Rig) -> bool:

@@ -91,6 +91,10 @@ class Rig:
         """The nodes that a SkyPilot cluster holds in Slurm."""
         return slurm.nodes_of(cluster)
 
+    def allocations(self) -> list[str]:
+        """The name of each living job of Slurm's: one for each time that a cluster holds nodes."""
+        return slurm.job_names()
+
     @contextmanager
     def capacity_fault(self, partition: str) -> Iterator[None]:
         """For so long, no cluster gets machines in `partition` (main or spare)."""

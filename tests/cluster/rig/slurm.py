@@ -119,6 +119,11 @@ def jobs_of(cluster: str) -> list[str]:
     return [number for number, name, _ in _living_jobs() if _belongs(name, cluster)]
 
 
+def job_names() -> list[str]:
+    """The names of all living jobs."""
+    return [name for _, name, _ in _living_jobs()]
+
+
 def nodes_of(cluster: str) -> tuple[str, ...]:
     """The nodes that these jobs hold."""
     held = [nodes for _, name, nodes in _living_jobs() if _belongs(name, cluster)]
