@@ -72,6 +72,12 @@ class SkyPilotPortal(PortalProcess):
             found = client.get(f"{PROJECT}/clusters").json()
         return {row["name"]: row for row in found["results"]}
 
+    def take_down(self, cluster: str) -> None:
+        """Have a kept cluster taken down."""
+        with self.client() as client:
+            answer = client.post(f"{PROJECT}/clusters/{cluster}/actions/down")
+        assert answer.is_success, answer.text
+
     def plan(self, **spec: Any) -> dict[str, Any]:
         """Where a job could run and for how much, once SkyPilot has answered."""
         found: dict[str, Any] = {}
