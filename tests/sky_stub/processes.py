@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +19,13 @@ def marked(mark: str, value: Path) -> set[int]:
 
     `value` is a node's or a job's folder, or one that it lies in.
     """
+    return those(lambda pid: _carries(pid, mark, os.fsencode(value)))
+
+
+def those(is_one: Callable[[int], bool]) -> set[int]:
+    """Everybody that `is_one` is true of, and all their descendants; never ourselves."""
     parents = _parents()
-    found = {pid for pid in parents if _carries(pid, mark, os.fsencode(value))}
+    found = {pid for pid in parents if is_one(pid)}
     grows = bool(found)
     while grows:
         more = {pid for pid, parent in parents.items() if parent in found} - found
@@ -30,9 +36,14 @@ def marked(mark: str, value: Path) -> set[int]:
 
 def end(mark: str, value: Path) -> None:
     """SIGKILL to all of them, until nobody is left: none sees another fall."""
-    while pids := marked(mark, value):
+    end_all(lambda: marked(mark, value))
+
+
+def end_all(find: Callable[[], set[int]]) -> None:
+    """The same to whoever `find` finds."""
+    while pids := find():
         send(pids, signal.SIGSTOP)
-        send(pids | marked(mark, value), signal.SIGKILL)
+        send(pids | find(), signal.SIGKILL)
         _wait_for(pids)
 
 

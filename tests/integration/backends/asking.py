@@ -13,13 +13,12 @@ from tests.integration.backends.rigs import GRACE_S, Rig
 from tests.runner_harness import wait_until
 
 Answer = TypeVar("Answer")
-LONGEST_S = 40.0
 LOOK_S = 0.05
 
 
-def asked_again(ask: Callable[[], Answer]) -> Answer:
+def asked_again(rig: Rig, ask: Callable[[], Answer]) -> Answer:
     """The answer, once the backend has one."""
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + rig.patience_s
     while time.monotonic() < deadline:
         with suppress(NotYetGoneError, StillLookingError):
             return ask()
@@ -29,23 +28,23 @@ def asked_again(ask: Callable[[], Answer]) -> Answer:
 
 def launch(rig: Rig, request: LaunchRequest) -> None:
     """Launch it."""
-    asked_again(lambda: rig.backend.launch(request))
+    asked_again(rig, lambda: rig.backend.launch(request))
 
 
 def view_of(rig: Rig, request: LaunchRequest) -> ClusterView:
     """What is there now of an attempt."""
     name, attempt = request.cluster_name, request.attempt_id
-    return asked_again(lambda: rig.backend.observe(name, attempt_id=attempt))
+    return asked_again(rig, lambda: rig.backend.observe(name, attempt_id=attempt))
 
 
 def wait_for(rig: Rig, request: LaunchRequest, phase: ClusterPhase) -> None:
     """Until the attempt is in `phase`."""
-    wait_until(lambda: view_of(rig, request).phase is phase)
+    wait_until(lambda: view_of(rig, request).phase is phase, rig.patience_s)
 
 
 def phases_until(rig: Rig, request: LaunchRequest, last: ClusterPhase) -> Iterator[ClusterPhase]:
     """Every phase that is seen until it is `last`."""
-    deadline = time.monotonic() + LONGEST_S
+    deadline = time.monotonic() + rig.patience_s
     while (phase := view_of(rig, request).phase) is not last:
         assert time.monotonic() < deadline, phase
         yield phase
@@ -54,7 +53,7 @@ def phases_until(rig: Rig, request: LaunchRequest, last: ClusterPhase) -> Iterat
 def stop(rig: Rig, request: LaunchRequest) -> None:
     """Have it end, once."""
     name, attempt = request.cluster_name, request.attempt_id
-    asked_again(lambda: rig.backend.stop(name, GRACE_S, attempt_id=attempt))
+    asked_again(rig, lambda: rig.backend.stop(name, GRACE_S, attempt_id=attempt))
 
 
 def stop_until_ended(rig: Rig, request: LaunchRequest) -> None:
@@ -64,15 +63,15 @@ def stop_until_ended(rig: Rig, request: LaunchRequest) -> None:
         stop(rig, request)
         return view_of(rig, request).phase is ClusterPhase.ENDED
 
-    wait_until(has_ended)
+    wait_until(has_ended, rig.patience_s)
 
 
 def leftovers(rig: Rig, request: LaunchRequest) -> Leftovers:
     """What its runner has left."""
     name, attempt = request.cluster_name, request.attempt_id
-    return asked_again(lambda: rig.backend.leftovers(name, attempt_id=attempt))
+    return asked_again(rig, lambda: rig.backend.leftovers(name, attempt_id=attempt))
 
 
 def tear_down(rig: Rig, name: str) -> None:
     """Give everything back."""
-    asked_again(lambda: rig.backend.tear_down(name))
+    asked_again(rig, lambda: rig.backend.tear_down(name))

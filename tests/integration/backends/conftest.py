@@ -80,7 +80,6 @@ def stub_backend(
     rig.close()
 
 
-# What SkyPilot's backend does not keep of the contract yet: test -> why. Goes with its repair.
 @pytest.fixture(params=["local", "fake", "stub_backend"])
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
     if request.param != "fake":

@@ -23,6 +23,8 @@ from tests.runner_harness import wait_until
 
 NODES = 4
 GRACE_S = 0.5
+# How long anything may take where a machine is a process.
+PATIENCE_S = 40.0
 LINE = "hello from the job"
 # "short" ends by itself, "long" when it is stopped, "stubborn" not even then.
 Behaviour = Literal["short", "long", "stubborn"]
@@ -53,6 +55,9 @@ def make_request(spec: dict[str, Any], nodes: int = 1, portal_url: str = "") -> 
 
 class Rig(Protocol):
     """A backend with room for NODES nodes, and ways to look behind it."""
+
+    # How long a test waits for any one thing.
+    patience_s: float
 
     @property
     def backend(self) -> ComputeBackend:
@@ -85,6 +90,8 @@ class Rig(Protocol):
 
 class FakeRig:
     """The fake backend: its behaviours are plans."""
+
+    patience_s = PATIENCE_S
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -124,6 +131,8 @@ class FakeRig:
 
 class LocalRig:
     """The local backend over real runners, which push to a portal that only takes frames."""
+
+    patience_s = PATIENCE_S
 
     def __init__(self, home: Path) -> None:
         self.folder = folder = home / "local"

@@ -71,7 +71,7 @@ def test_launches_at_the_same_moment_are_one_launch(rig: Rig) -> None:
     request = rig.request("long", nodes=2)
     processes = [rig.another_process() for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda one: asked_again(lambda: one.launch(request)), processes))
+        list(pool.map(lambda one: asked_again(rig, lambda: one.launch(request)), processes))
     wait_for(rig, request, ClusterPhase.UP)
     assert rig.started_once(request.cluster_name)
 
@@ -81,9 +81,9 @@ def test_a_launch_that_nobody_remembers_is_adopted_by_its_name(rig: Rig) -> None
     launch(rig, request)
     # The process that asked has died before it could store anything.
     successor, name, attempt = rig.another_process(), request.cluster_name, request.attempt_id
-    view = asked_again(lambda: successor.observe(name, attempt_id=attempt))
+    view = asked_again(rig, lambda: successor.observe(name, attempt_id=attempt))
     assert view.phase is not ClusterPhase.GONE
-    asked_again(lambda: successor.launch(request))
+    asked_again(rig, lambda: successor.launch(request))
     wait_for(rig, request, ClusterPhase.UP)
     assert rig.started_once(request.cluster_name)
 
@@ -151,7 +151,7 @@ def test_a_full_backend_has_no_capacity_and_takes_nothing(rig: Rig) -> None:
     first, second, third = rig.request("long", 3), rig.request("long", 2), rig.request("long", 1)
     launch(rig, first)
     wait_for(rig, first, ClusterPhase.UP)
-    wait_until(lambda: has_no_room(rig, second))
+    wait_until(lambda: has_no_room(rig, second), rig.patience_s)
     tear_down(rig, second.cluster_name)
     assert rig.remains(second.cluster_name) == []
     assert view_of(rig, second).phase is ClusterPhase.GONE
@@ -173,6 +173,6 @@ def has_no_room(rig: Rig, request: LaunchRequest) -> bool:
 
 
 def test_a_spec_that_never_fits_is_refused_before_it_is_queued(rig: Rig) -> None:
-    assert asked_again(lambda: rig.backend.check({"num_nodes": NODES, "run": "true"})) == []
+    assert asked_again(rig, lambda: rig.backend.check({"num_nodes": NODES, "run": "true"})) == []
     if rig.backend.capacity_nodes() is not None:
         assert [path for path, _ in rig.backend.check({"num_nodes": NODES + 1})] == ["num_nodes"]

@@ -1,0 +1,76 @@
+"""The SkyPilot backend over SkyPilot's own server, on the rig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from monarch_client.skypilot.caller import SkyCaller
+from tests.cluster.rig.machine import Rig
+from tests.integration.backends.sky_rig import SkyPilotRig
+from tests.sky_stub import processes
+
+INFRA = "slurm/rig/main"
+
+
+class ClusterRig(SkyPilotRig):
+    """Machines are Slurm's."""
+
+    # A launch takes SkyPilot half a minute here, and three times that on a busy machine.
+    patience_s = 240.0
+
+    def __init__(self, home: Path, machine: Rig, callers: Sequence[SkyCaller]) -> None:
+        self._machine = machine
+        super().__init__(home, INFRA, callers)
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """For so long, nodes reach the portal that takes their frames."""
+        with self._machine.way_to(int(self.ingest.url.rpartition(":")[2])) as way:
+            self.portal_url = way.url
+            yield
+
+    def incarnations(self, name: str) -> list[str]:
+        rows = self._callers[0].call("jobs", {"cluster_name": name}, self.patience_s)
+        return [f"{held}/{row['job_id']}" for held in self._allocations(name) for row in rows]
+
+    def started_once(self, name: str) -> bool:
+        return len(self.incarnations(name)) == 1 == len(self._allocations(name))
+
+    def kill_everything(self, name: str) -> None:
+        processes.end_all(lambda: _processes_of(name))
+
+    def remains(self, name: str) -> list[str]:
+        staged = [str(path) for path in (self.staged(name),) if path.exists()]
+        rows = self._callers[0].call("status", {"names": [name]}, self.patience_s)
+        return [
+            *staged,
+            *(f"row {row['name']}" for row in rows),
+            *self._allocations(name),
+            *map(str, _processes_of(name)),
+        ]
+
+    def close(self) -> None:
+        """Take down whatever a test has left."""
+        for name in self._requests:
+            while self._allocations(name) or self.remains(name):
+                with suppress(Exception):
+                    self.backend.tear_down(name)
+        self.ingest.stop()
+
+    def _allocations(self, name: str) -> list[str]:
+        return [one for one in self._machine.allocations() if one.startswith(name)]
+
+
+def _processes_of(name: str) -> set[int]:
+    """Runners and programs of a cluster on all of its nodes, but not Slurm's and SkyPilot's own."""
+    return processes.those(lambda pid: _is_runner(pid, name.encode()))
+
+
+def _is_runner(pid: int, name: bytes) -> bool:
+    with suppress(OSError):
+        entry = processes.PROC / str(pid)
+        if b"runner.pyz" in (entry / "cmdline").read_bytes():
+            return name in (entry / "environ").read_bytes()
+    return False
