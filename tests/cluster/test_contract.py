@@ -36,9 +36,9 @@ def callers(
 
 
 @pytest.fixture
-def rig(rig: Rig, callers: list[SkyCaller], tmp_path: Path) -> Iterator[ClusterRig]:
+def rig(machine: Rig, callers: list[SkyCaller], tmp_path: Path) -> Iterator[ClusterRig]:
     """The backend on the rig, with nothing on it yet."""
-    cluster = ClusterRig(tmp_path / "home", rig, callers)
+    cluster = ClusterRig(tmp_path / "home", machine, callers)
     with cluster.reached():
         yield cluster
         cluster.close()
