@@ -75,6 +75,7 @@ def test_the_next_job_starts_without_provisioning_and_skips_its_setup(
     assert "rank 1 of 2: arrived" in portal.log(second)
 
 
+@pytest.mark.feature("S0.6")
 def test_two_jobs_that_name_the_cluster_both_end_right_on_ports_of_their_own(
     portal: PortalOnRig, first: int
 ) -> None:

@@ -112,10 +112,12 @@ def test_a_monarch_job_with_two_meshes_is_launched_run_and_taken_down(launched: 
     assert launched.log.count("hello from") == 2
 
 
+@pytest.mark.feature("S0.8")
 def test_a_place_without_room_is_passed_over_for_the_next_one(launched: Launched) -> None:
     assert [attempt["infra"] for attempt in launched.attempts] == ["rig/rig/spare"]
 
 
+@pytest.mark.feature("S0.6")
 def test_a_stranger_is_refused_at_a_workers_port(launched: Launched) -> None:
     assert "CERTIFICATE_REQUIRED" in launched.refusal.upper() or launched.refusal == "reset"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from decimal import Decimal
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.waiting import eventually
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261122"))
 RESOURCES = {"infra": "slurm/rig"}
+# Machines for money that their owner may take away.
+SPOT = {"infra": "rig/rig", "use_spot": True}
 # In its third attempt it has been through everything.
 UNTIL_THE_THIRD = """
 echo "attempt $MPORTAL_ATTEMPT on $SKYPILOT_NODE_RANK"
@@ -27,12 +30,13 @@ def nothing_remains(rig: Rig) -> object:
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=120), rig.states()
 
 
+@pytest.mark.feature("S0.8")
 @pytest.mark.timeout(600)
 def test_a_lost_node_and_a_preemption_lead_to_new_attempts_and_success(
     rig: Rig, portal: PortalOnRig
 ) -> None:
     number = portal.submit(
-        name="enduring", num_nodes=2, resources={**RESOURCES}, run=UNTIL_THE_THIRD
+        name="enduring", num_nodes=2, resources=SPOT, run=UNTIL_THE_THIRD
     )
     portal.wait_until(number, lambda _: "attempt 1 on 1" in portal.log(number))
     victim = rig.nodes_of(portal.attempts(number)[-1]["cluster_name"])[1]
@@ -43,8 +47,10 @@ def test_a_lost_node_and_a_preemption_lead_to_new_attempts_and_success(
     rig.scancel(portal.attempts(number)[-1]["cluster_name"])
     ended = portal.wait_for(number)
     assert ended["status"] == "SUCCEEDED", portal.log(number)
-    reasons = [attempt["stop_reason"] for attempt in portal.attempts(number)]
+    attempts = portal.attempts(number)
+    reasons = [attempt["stop_reason"] for attempt in attempts]
     assert reasons == ["WORKER_LOST", "WORKER_LOST", "COMPLETED"]
+    assert all(Decimal(str(attempt["usd_per_hour"])) > 0 for attempt in attempts)
 
 
 def test_a_job_cancelled_while_it_is_provisioned_leaves_no_machine(

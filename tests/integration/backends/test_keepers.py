@@ -100,6 +100,7 @@ def test_a_repeated_launch_on_kept_machines_starts_the_attempt_once(keeper: Rig)
     assert phase_of(keeper, second) is ClusterPhase.ENDED
 
 
+@pytest.mark.feature("S0.6")
 def test_stopping_one_attempt_leaves_another_on_the_same_machines_alone(keeper: Rig) -> None:
     first = keeper.request("long")
     keeper.backend.launch(first)
