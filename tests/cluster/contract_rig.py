@@ -70,7 +70,7 @@ def _processes_of(name: str) -> set[int]:
 
 def _is_runner(pid: int, name: bytes) -> bool:
     with suppress(OSError):
-        entry = processes.PROC / str(pid)
-        if b"runner.pyz" in (entry / "cmdline").read_bytes():
-            return name in (entry / "environ").read_bytes()
+        # SkyPilot's directories have the cluster's name in theirs.
+        line = (processes.PROC / str(pid) / "cmdline").read_bytes()
+        return b"/runner.pyz" in line and b"/" + name + b"-" in line
     return False
