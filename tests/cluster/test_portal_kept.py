@@ -17,6 +17,7 @@ LINES = 300
 # Every rank tells who it is, what arrived, and ends with a code of its own.
 EVERY_RANK = """
 echo "rank $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES: $(cat data.txt) ${#TOKEN} $TOKEN"
+echo "mounted $(cat ~/mounted/data.txt)"
 echo "addresses $(echo $SKYPILOT_NODE_IPS | wc -w) setup $(cat ~/setup-$SKYPILOT_NODE_RANK)"
 """
 KEPT: dict[str, Any] = {"reuse": True, "idle": {"minutes": 1}}
@@ -34,12 +35,13 @@ def first(portal: PortalOnRig, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield number
 
 
-def job_on_two_nodes(workdir: str) -> dict[str, Any]:
+def job_on_two_nodes(folder: str) -> dict[str, Any]:
     """The same job each time, so that the second one finds everything as the first left it."""
     return {
         "name": "kept",
         "num_nodes": 2,
-        "workdir": workdir,
+        "workdir": folder,
+        "file_mounts": {"~/mounted": folder},
         "resources": RESOURCES,
         "secrets": ["TOKEN"],
         "setup": "echo of $SKYPILOT_SETUP_NODE_RANK > ~/setup-$SKYPILOT_SETUP_NODE_RANK",
@@ -48,7 +50,7 @@ def job_on_two_nodes(workdir: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.feature("S3.1", "S2.1")
+@pytest.mark.feature("S3.1", "S2.1", "S2.4")
 def test_every_rank_has_its_number_the_upload_and_the_secret(
     portal: PortalOnRig, first: int
 ) -> None:
@@ -57,6 +59,7 @@ def test_every_rank_has_its_number_the_upload_and_the_secret(
     for rank in (0, 1):
         assert f"rank {rank} of 2: arrived {len(SECRET)} ***" in log
         assert f"addresses 2 setup of {rank}" in log
+    assert log.count("mounted arrived") == 2
     assert SECRET not in log
     assert [row["exit_code"] for row in portal.attempts(first)[0]["workers"]] == [0, 0]
 

@@ -35,9 +35,7 @@ def nothing_remains(rig: Rig) -> object:
 def test_a_lost_node_and_a_preemption_lead_to_new_attempts_and_success(
     rig: Rig, portal: PortalOnRig
 ) -> None:
-    number = portal.submit(
-        name="enduring", num_nodes=2, resources=SPOT, run=UNTIL_THE_THIRD
-    )
+    number = portal.submit(name="enduring", num_nodes=2, resources=SPOT, run=UNTIL_THE_THIRD)
     portal.wait_until(number, lambda _: "attempt 1 on 1" in portal.log(number))
     victim = rig.nodes_of(portal.attempts(number)[-1]["cluster_name"])[1]
     rig.kill_node(victim)

@@ -56,6 +56,7 @@ def test_a_failing_job_is_told_in_frames_and_not_by_the_runners_exit_code(
     assert (end["reason"], end["exit_code"]) == ("USER_CODE", 7)
 
 
+@pytest.mark.feature("S2.4")
 def test_folders_lie_in_their_places_before_setup(make_nodes: MakeNodes, tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "bin").mkdir(parents=True)
@@ -270,6 +271,7 @@ def test_a_node_without_the_attempts_files_says_so(tmp_path: Path) -> None:
     assert "mp-9/runner.pyz is not on" in said
 
 
+@pytest.mark.feature("S2.3")
 def test_any_python_that_is_new_enough_will_do_and_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "mp-9").mkdir()
     (tmp_path / "mp-9" / "runner.pyz").touch()
