@@ -8,7 +8,10 @@ from pathlib import Path
 
 from monarch_client.skypilot.caller import SkyCaller
 from tests.cluster.rig.machine import Rig
+from tests.integration.backends.asking import asked_again
+from tests.integration.backends.rigs import LINE
 from tests.integration.backends.sky_rig import SkyPilotRig
+from tests.runner_harness import wait_until
 from tests.sky_stub import processes
 
 INFRA = "slurm/rig/main"
@@ -39,6 +42,8 @@ class ClusterRig(SkyPilotRig):
         return len(self.incarnations(name)) == 1 == len(self._allocations(name))
 
     def kill_everything(self, name: str) -> None:
+        # A cluster is up before SkyPilot has started anything on it.
+        wait_until(lambda: self._is_under_way(name), self.patience_s)
         processes.end_all(lambda: _processes_of(name))
 
     def remains(self, name: str) -> list[str]:
@@ -54,10 +59,15 @@ class ClusterRig(SkyPilotRig):
     def close(self) -> None:
         """Take down whatever a test has left."""
         for name in self._requests:
-            while self._allocations(name) or self.remains(name):
-                with suppress(Exception):
-                    self.backend.tear_down(name)
+            asked_again(self, lambda name=name: self.backend.tear_down(name))
+            # Slurm as it is here ends only what it has started itself, and a runner whose portal
+            # is away waits for it.
+            processes.end_all(lambda name=name: _processes_of(name))
         self.ingest.stop()
+
+    def _is_under_way(self, name: str) -> bool:
+        nodes = self._requests[name].num_nodes
+        return self.ingest.texts().count(LINE) >= nodes or self._is_printed(name)
 
     def _allocations(self, name: str) -> list[str]:
         return [one for one in self._machine.allocations() if one.startswith(name)]
