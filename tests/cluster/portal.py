@@ -27,6 +27,16 @@ JOB_S = 240.0
 FINAL = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 PROJECT = "/api/v1/projects/default"
 JOBS = f"{PROJECT}/jobs"
+# For a `run` on two nodes: rank 0 goes on when rank 1, which ends here, has done its part. A rank that
+# fails ends the others, wherever they are.
+AFTER_THE_OTHER_RANK = """
+if [ "$SKYPILOT_NODE_RANK" = 1 ]; then
+    head=$(echo "$SKYPILOT_NODE_IPS" | head -n 1)
+    until (echo done > "/dev/tcp/$head/24999") 2> /dev/null; do sleep 0.2; done
+    exit 0
+fi
+python3 -c 'import socket; socket.create_server(("0.0.0.0", 24999)).accept()'
+"""
 
 
 class SkyPilotPortal(PortalProcess):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.portal import PortalOnRig
+from tests.cluster.portal import AFTER_THE_OTHER_RANK, PortalOnRig
 from tests.cluster.rig.machine import Rig
 from tests.waiting import eventually
 
@@ -106,7 +106,11 @@ def test_lines_of_nodes_that_do_not_reach_the_portal_are_fetched_each_once(
         number = portal.submit(
             name="unreached",
             num_nodes=2,
-            run=f"for i in $(seq {LINES}); do echo line $i of $SKYPILOT_NODE_RANK; done; exit 3",
+            run=f"""
+for i in $(seq {LINES}); do echo line $i of $SKYPILOT_NODE_RANK; done
+{AFTER_THE_OTHER_RANK}
+exit 3
+""",
             resources={"infra": "slurm/rig/main"},
             portal={"cluster": cluster},
         )

@@ -15,7 +15,7 @@ from itertools import product
 
 import pytest
 
-from tests.cluster.portal import PortalOnRig
+from tests.cluster.portal import AFTER_THE_OTHER_RANK, PortalOnRig
 from tests.cluster.rig.machine import Rig
 from tests.waiting import eventually
 
@@ -33,6 +33,7 @@ SPEC = {
     "setup": "echo setting up; sleep 4",
     "run": f"""
 for i in $(seq {LINES}); do echo line $i of $SKYPILOT_NODE_RANK; sleep 0.1; done
+{AFTER_THE_OTHER_RANK}
 exit {CODE}
 """,
 }
