@@ -27,8 +27,8 @@ JOB_S = 240.0
 FINAL = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 PROJECT = "/api/v1/projects/default"
 JOBS = f"{PROJECT}/jobs"
-# For a `run` on two nodes: rank 0 goes on when rank 1, which ends here, has done its part. A rank that
-# fails ends the others, wherever they are.
+# For a `run` on two nodes: rank 0 goes on when rank 1, which ends here, has done its part. A rank
+# that fails ends the others, wherever they are.
 AFTER_THE_OTHER_RANK = """
 if [ "$SKYPILOT_NODE_RANK" = 1 ]; then
     head=$(echo "$SKYPILOT_NODE_IPS" | head -n 1)
