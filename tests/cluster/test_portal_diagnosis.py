@@ -55,10 +55,15 @@ def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=120)
 
 
-def diagnosis_of(portal: PortalOnRig, cluster: str, run: str, **spec: Any) -> dict[str, Any]:
-    """What the portal says of a job that failed on the cluster."""
-    own = {"cluster": cluster, **spec.pop("portal", {})}
-    number = portal.submit(name="faulty", resources=INFRA, run=run, portal=own, **spec)
+def diagnosis_of(portal: PortalOnRig, cluster: str, run: str, **block: Any) -> dict[str, Any]:
+    """What the portal says of a job that failed on the cluster; `block` is in its `portal`."""
+    number = portal.submit(
+        name="faulty",
+        resources=INFRA,
+        envs=QUICK,
+        run=run,
+        portal={"cluster": cluster, **block},
+    )
     portal.wait_for(number, "FAILED")
     found: dict[str, Any] | None = portal.attempts(number)[0]["diagnosis"]
     assert found is not None, portal.log(number)
@@ -68,7 +73,7 @@ def diagnosis_of(portal: PortalOnRig, cluster: str, run: str, **spec: Any) -> di
 
 @pytest.mark.feature("S0.7")
 def test_a_worker_that_does_not_answer_is_named(portal: PortalOnRig, cluster: str) -> None:
-    found = diagnosis_of(portal, cluster, STOPPED_WORKER, envs=QUICK, portal=MESH)
+    found = diagnosis_of(portal, cluster, STOPPED_WORKER, **MESH)
     assert found["code"] == "spawn_timeout"
     assert "config push failed" in found["evidence"]
 
@@ -77,7 +82,7 @@ def test_a_worker_that_does_not_answer_is_named(portal: PortalOnRig, cluster: st
 @pytest.mark.skipif(not OTHERS, reason="this machine has one version of Python")
 def test_a_driver_of_another_python_is_named(portal: PortalOnRig, cluster: str) -> None:
     run = f"{OTHERS[-1]} -c 'from mportal_runtime import meshes; meshes.all'"
-    found = diagnosis_of(portal, cluster, run, portal=MESH)
+    found = diagnosis_of(portal, cluster, run, **MESH)
     assert found["code"] == "python_mismatch"
     assert "but the workers run {}.{}".format(*HERE) in found["evidence"]
 
