@@ -13,8 +13,12 @@ from tests.integration.backends.rigs import LINE
 from tests.integration.backends.sky_rig import SkyPilotRig
 from tests.runner_harness import wait_until
 from tests.sky_stub import processes
+from tests.waiting import eventually
 
-INFRA = "slurm/rig/main"
+# A whole node each: else Slurm gives a node to several clusters.
+WHOLE_NODES = {"infra": "slurm/rig/main", "accelerators": "H100:8"}
+# Slurm as it is here ends only what it has started itself; a runner takes its time to end the rest.
+ENDED_S = 60.0
 
 
 class ClusterRig(SkyPilotRig):
@@ -25,7 +29,7 @@ class ClusterRig(SkyPilotRig):
 
     def __init__(self, home: Path, machine: Rig, callers: Sequence[SkyCaller]) -> None:
         self._machine = machine
-        super().__init__(home, INFRA, callers)
+        super().__init__(home, WHOLE_NODES, callers)
 
     @contextmanager
     def reached(self) -> Iterator[None]:
@@ -49,19 +53,16 @@ class ClusterRig(SkyPilotRig):
     def remains(self, name: str) -> list[str]:
         staged = [str(path) for path in (self.staged(name),) if path.exists()]
         rows = self._callers[0].call("status", {"names": [name]}, self.patience_s)
-        return [
-            *staged,
-            *(f"row {row['name']}" for row in rows),
-            *self._allocations(name),
-            *map(str, _processes_of(name)),
-        ]
+        found = [*staged, *(f"row {row['name']}" for row in rows), *self._allocations(name)]
+        if found or eventually(lambda: not _processes_of(name), timeout_s=ENDED_S):
+            return found
+        return [f"process {pid}" for pid in sorted(_processes_of(name))]
 
     def close(self) -> None:
         """Take down whatever a test has left."""
         for name in self._requests:
             asked_again(self, lambda name=name: self.backend.tear_down(name))
-            # Slurm as it is here ends only what it has started itself, and a runner whose portal
-            # is away waits for it.
+            # A runner whose portal is away waits for it.
             processes.end_all(lambda name=name: _processes_of(name))
         self.ingest.stop()
 

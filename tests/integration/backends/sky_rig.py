@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from jobs.backends.base import LaunchRequest
 from jobs.backends.local_ended import EndedNames
@@ -23,12 +24,12 @@ class SkyPilotRig:
 
     patience_s = PATIENCE_S
 
-    def __init__(self, home: Path, infra: str, callers: Sequence[SkyCaller]) -> None:
+    def __init__(self, home: Path, resources: dict[str, Any], callers: Sequence[SkyCaller]) -> None:
         self.home = home
         self.ingest = FakeIngest()
         # Under which address the nodes find it.
         self.portal_url = self.ingest.url
-        self._infra = infra
+        self._resources = resources
         self._callers = callers
         self._processes = 0
         self._carrier = "push"
@@ -37,7 +38,7 @@ class SkyPilotRig:
 
     def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
         """A request for a job that behaves like that."""
-        spec = {"run": PROGRAMS[behaviour], "resources": {"infra": self._infra}}
+        spec = {"run": PROGRAMS[behaviour], "resources": self._resources}
         request = make_request(spec, nodes, self.portal_url)
         self._requests[request.cluster_name] = request
         return request

@@ -21,7 +21,7 @@ class StubRig(SkyPilotRig):
         self.stub = stub
         place = {"infra": INFRA, "capacity": NODES, "usd_per_hour": 3.6, "can_stop": True}
         stub.plan(places=[place])
-        super().__init__(home, INFRA, callers)
+        super().__init__(home, {"infra": INFRA}, callers)
 
     def incarnations(self, name: str) -> list[str]:
         return [
