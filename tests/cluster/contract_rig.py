@@ -15,8 +15,9 @@ from tests.runner_harness import wait_until
 from tests.sky_stub import processes
 from tests.waiting import eventually
 
-# A whole node each: else Slurm gives a node to several clusters.
-WHOLE_NODES = {"infra": "slurm/rig/main", "accelerators": "H100:8"}
+# A whole node each: else Slurm gives a node to several clusters. Any partition: for one that is
+# named SkyPilot waits a day, else two minutes.
+WHOLE_NODES = {"infra": "slurm/rig", "accelerators": "H100:8"}
 # Slurm as it is here ends only what it has started itself; a runner takes its time to end the rest.
 ENDED_S = 60.0
 
@@ -25,7 +26,7 @@ class ClusterRig(SkyPilotRig):
     """Machines are Slurm's."""
 
     # A launch takes SkyPilot half a minute here, and three times that on a busy machine.
-    patience_s = 240.0
+    patience_s = 420.0
 
     def __init__(self, home: Path, machine: Rig, callers: Sequence[SkyCaller]) -> None:
         self._machine = machine
