@@ -41,12 +41,12 @@ QUICK = {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"}
 
 @pytest.fixture(scope="module")
 def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
-    """A cluster of one node that all jobs of this file run on."""
+    """A cluster of one node for faults that do its machine no harm: others end it."""
     number = portal.submit(
         name="first",
         resources=INFRA,
         run="true",
-        portal={**MESH, "reuse": True, "idle": {"minutes": 30}},
+        portal={"reuse": True, "idle": {"minutes": 30}},
     )
     portal.wait_for(number, "SUCCEEDED")
     name = portal.attempts(number)[0]["cluster_name"]
@@ -55,14 +55,14 @@ def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=120)
 
 
-def diagnosis_of(portal: PortalOnRig, cluster: str, run: str, **block: Any) -> dict[str, Any]:
-    """What the portal says of a job that failed on the cluster; `block` is in its `portal`."""
+def diagnosis_of(portal: PortalOnRig, run: str, **block: Any) -> dict[str, Any]:
+    """What the portal says of a job that failed; `block` is its `portal`."""
     number = portal.submit(
         name="faulty",
         resources=INFRA,
         envs=QUICK,
         run=run,
-        portal={"cluster": cluster, **block},
+        portal=block,
     )
     portal.wait_for(number, "FAILED")
     found: dict[str, Any] | None = portal.attempts(number)[0]["diagnosis"]
@@ -72,17 +72,17 @@ def diagnosis_of(portal: PortalOnRig, cluster: str, run: str, **block: Any) -> d
 
 
 @pytest.mark.feature("S0.7")
-def test_a_worker_that_does_not_answer_is_named(portal: PortalOnRig, cluster: str) -> None:
-    found = diagnosis_of(portal, cluster, STOPPED_WORKER, **MESH)
+def test_a_worker_that_does_not_answer_is_named(portal: PortalOnRig) -> None:
+    found = diagnosis_of(portal, STOPPED_WORKER, **MESH)
     assert found["code"] == "spawn_timeout"
     assert "config push failed" in found["evidence"]
 
 
 @pytest.mark.feature("S0.7")
 @pytest.mark.skipif(not OTHERS, reason="this machine has one version of Python")
-def test_a_driver_of_another_python_is_named(portal: PortalOnRig, cluster: str) -> None:
+def test_a_driver_of_another_python_is_named(portal: PortalOnRig) -> None:
     run = f"{OTHERS[-1]} -c 'from mportal_runtime import meshes; meshes.all'"
-    found = diagnosis_of(portal, cluster, run, **MESH)
+    found = diagnosis_of(portal, run, **MESH)
     assert found["code"] == "python_mismatch"
     assert "but the workers run {}.{}".format(*HERE) in found["evidence"]
 
@@ -92,7 +92,7 @@ def test_a_node_that_is_off_is_named(rig: Rig, portal: PortalOnRig, cluster: str
     off = next(name for name in rig.nodes if name not in rig.nodes_of(cluster))
     rig.kill_node(off)
     try:
-        found = diagnosis_of(portal, cluster, CONNECT % rig.addresses[off])
+        found = diagnosis_of(portal, CONNECT % rig.addresses[off], cluster=cluster)
     finally:
         rig.revive_node(off)
     assert found["code"] == "no_route"
@@ -100,7 +100,7 @@ def test_a_node_that_is_off_is_named(rig: Rig, portal: PortalOnRig, cluster: str
 
 @pytest.mark.feature("S0.7")
 def test_a_program_that_crashes_is_named(portal: PortalOnRig, cluster: str) -> None:
-    found = diagnosis_of(portal, cluster, SEGMENT)
+    found = diagnosis_of(portal, SEGMENT, cluster=cluster)
     assert found["code"] == "worker_crash"
     assert "SIGSEGV" in found["evidence"]
 
@@ -108,7 +108,7 @@ def test_a_program_that_crashes_is_named(portal: PortalOnRig, cluster: str) -> N
 @pytest.mark.feature("S0.7")
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has the driver")
 def test_a_node_without_the_driver_is_named(portal: PortalOnRig, cluster: str) -> None:
-    found = diagnosis_of(portal, cluster, CUDA)
+    found = diagnosis_of(portal, CUDA, cluster=cluster)
     assert found["code"] == "gpu_driver_missing"
     assert "libcuda.so.1" in found["evidence"]
 
