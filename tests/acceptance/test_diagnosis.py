@@ -19,6 +19,22 @@ FAULTS = [
     ("name_resolution", f"python3 -c '{NO_NAME}'", "gaierror: [Errno -"),
     ("pip_failed", None, "No matching distribution found"),
 ]
+# The node's worker stands still when the driver asks for its mesh.
+STOPPED_WORKER = """
+python3 - <<'END'
+import os, pathlib, signal
+worker = pathlib.Path(os.environ["MPORTAL_RUNTIME_FILE"]).with_name("worker.py")
+for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    try:
+        words = entry.read_bytes().split(bytes(1))
+    except OSError:
+        continue
+    if os.fsencode(worker) in words[1:2]:
+        os.kill(int(entry.parent.name), signal.SIGSTOP)
+from mportal_runtime import meshes
+meshes.all.spawn_procs(per_host={"gpus": 1})
+END
+"""
 DRIVER = "python3 -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'"
 NEEDS_DRIVER = ("gpu_driver_missing", DRIVER, "libcuda.so.1: cannot open shared object file")
 
@@ -54,3 +70,12 @@ def test_a_planted_fault_is_named_with_its_line(portal, code, command, line):
 def test_a_missing_driver_is_named_with_its_line(portal):
     code, command, line = NEEDS_DRIVER
     check(portal, code, {"run": command}, line)
+
+
+def test_a_worker_that_does_not_answer_is_named_with_what_monarch_said(portal):
+    spec = {
+        "run": STOPPED_WORKER,
+        "envs": {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"},
+        "portal": {"meshes": {"all": 1}},
+    }
+    check(portal, "spawn_timeout", spec, "config push failed")

@@ -1,4 +1,7 @@
-"""Faults of nodes and networks, planted on the rig: each is named with the line that shows it."""
+"""Faults of nodes and networks, planted on the rig: each is named with the line that shows it.
+
+Those that need a cluster of their own come with FULL=1 in the environment.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,20 @@ CONNECT = "python3 -c 'import socket; socket.create_connection((\"%s\", 22222), 
 STOPPED_WORKER = """
 python3 - <<'END'
 import os, pathlib, signal
+worker = pathlib.Path(os.environ["MPORTAL_RUNTIME_FILE"]).with_name("worker.py")
 for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-    words = entry.read_bytes().split(bytes(1)) if entry.exists() else []
-    if any(word.endswith(b"/state/worker.py") for word in words[:2]):
+    try:
+        words = entry.read_bytes().split(bytes(1))
+    except OSError:
+        continue
+    if os.fsencode(worker) in words[1:2]:
         os.kill(int(entry.parent.name), signal.SIGSTOP)
 from mportal_runtime import meshes
 meshes.all.spawn_procs(per_host={"gpus": 1})
 END
 """
 MESH = {"meshes": {"all": 1}}
+of_full = pytest.mark.skipif(os.environ.get("FULL") != "1", reason="a launch each: FULL=1")
 QUICK = {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"}
 
 
@@ -71,6 +79,7 @@ def diagnosis_of(portal: PortalOnRig, run: str, **block: Any) -> dict[str, Any]:
     return found
 
 
+@of_full
 @pytest.mark.feature("S0.7")
 def test_a_worker_that_does_not_answer_is_named(portal: PortalOnRig) -> None:
     found = diagnosis_of(portal, STOPPED_WORKER, **MESH)
@@ -78,6 +87,7 @@ def test_a_worker_that_does_not_answer_is_named(portal: PortalOnRig) -> None:
     assert "config push failed" in found["evidence"]
 
 
+@of_full
 @pytest.mark.feature("S0.7")
 @pytest.mark.skipif(not OTHERS, reason="this machine has one version of Python")
 def test_a_driver_of_another_python_is_named(portal: PortalOnRig) -> None:
