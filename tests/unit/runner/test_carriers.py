@@ -20,6 +20,7 @@ from monarch_client.runner.lines import Piece
 from monarch_client.runner.place import Place
 from monarch_client.runner.print_carrier import PrintCarrier
 from monarch_client.runner.push import Callbacks, PushCarrier
+from monarch_client.runner.samples import Samples
 from monarch_client.skypilot.log_frames import PacketFinder
 from tests.fake_ingest import FakeIngest
 from tests.unit.runner.test_config import MINIMAL
@@ -35,7 +36,7 @@ def make_place(tmp_path: Path) -> MakePlace:
         folder.state.mkdir(exist_ok=True)
         unused: Any = None
         recorder = Recorder(Journal(folder.journal), 0)
-        return Place(_parse({**MINIMAL, **config}), 0, folder, unused, unused, recorder)
+        return Place(_parse({**MINIMAL, **config}), 0, folder, unused, unused, recorder, Samples())
 
     return make
 
