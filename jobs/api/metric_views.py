@@ -98,6 +98,9 @@ class HostsSerializer(serializers.Serializer[Any]):
 
     attempt = serializers.IntegerField(allow_null=True, help_text="Its number.")
     is_over = serializers.BooleanField()
+    is_final = serializers.BooleanField(
+        help_text="It is over, and no other attempt will be shown in its place."
+    )
     hosts = HostSerializer(many=True)
     series = SeriesSerializer(allow_null=True)
 

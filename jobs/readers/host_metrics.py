@@ -84,10 +84,14 @@ class SeriesView:
 
 @dataclass(frozen=True, slots=True)
 class HostsView:
-    """The hosts of one attempt by rank. `attempt`: its number, None before the first."""
+    """The hosts of one attempt by rank. `attempt`: its number, None before the first.
+
+    `is_final`: it is over, and no other attempt will be shown in its place.
+    """
 
     attempt: int | None
     is_over: bool
+    is_final: bool
     hosts: list[HostView]
     series: SeriesView | None = None
 
@@ -103,12 +107,15 @@ class HostChoice:
 
 def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> HostsView:
     """The hosts. NotFoundError as for `job_for`, or for an attempt that there is not."""
-    attempt = _attempt(job_for(actor, slug, job_id), choice.attempt)
+    job = job_for(actor, slug, job_id)
+    attempt = _attempt(job, choice.attempt)
     if attempt is None:
-        return HostsView(None, is_over=False, hosts=[])
+        return HostsView(None, is_over=False, is_final=job.is_final, hosts=[])
+    is_over = attempt.ended_at is not None
     return HostsView(
         attempt=attempt.number,
-        is_over=attempt.ended_at is not None,
+        is_over=is_over,
+        is_final=is_over and (job.is_final or choice.attempt is not None),
         hosts=_hosts(attempt),
         series=None if choice.rank is None else _series(attempt, choice.rank, choice.points),
     )

@@ -101,7 +101,7 @@ def top(
             if watch and output.form == "table":
                 click.clear()
             _show(found, output)
-            if not watch or found.is_over:
+            if not watch or found.is_final:
                 break
             session.client.connection.sleep(WATCH_S)
     except KeyboardInterrupt:

@@ -64,9 +64,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The hosts of one attempt, by rank."""
+    """The hosts of one attempt, by rank. `is_final`: nothing more will come of it."""
 
     attempt: int | None
     is_over: bool
+    is_final: bool
     hosts: list[Host]
     series: Series | None = None

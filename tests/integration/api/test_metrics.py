@@ -76,10 +76,13 @@ def test_a_host_that_falls_silent_is_told_but_not_after_the_end(viewer, attempt)
 def test_each_attempt_has_its_own_and_the_newest_is_shown(viewer, attempt) -> None:
     told(attempt, sample(0, cpu=11.0))
     Attempt.objects.update(ended_at=clock.now())
+    # As long as the job is not, another attempt may follow.
+    assert not metrics(viewer, attempt)["is_final"]
     second = make_attempt(attempt.job)
     told(second, sample(0, cpu=22.0))
     assert metrics(viewer, attempt)["hosts"][0]["cpu"] == 22.0
-    assert metrics(viewer, attempt, attempt=1)["hosts"][0]["cpu"] == 11.0
+    first = metrics(viewer, attempt, attempt=1)
+    assert (first["hosts"][0]["cpu"], first["is_over"], first["is_final"]) == (11.0, True, True)
 
 
 @pytest.mark.parametrize(
@@ -94,4 +97,10 @@ def test_what_is_not_there_is_told(viewer, attempt, query, status) -> None:
 def test_a_job_that_never_began_has_no_hosts(viewer, project) -> None:
     job = make_job(project)
     answer = viewer.get(f"/projects/rl/jobs/{job.pk}/metrics").json()
-    assert answer == {"attempt": None, "is_over": False, "hosts": [], "series": None}
+    assert answer == {
+        "attempt": None,
+        "is_over": False,
+        "is_final": False,
+        "hosts": [],
+        "series": None,
+    }

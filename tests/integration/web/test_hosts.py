@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from jobs import clock
-from jobs.models import Attempt, HostMetrics, Worker
+from jobs.models import Attempt, HostMetrics, Job, Worker
 from jobs.statuses import JobStatus
 from jobs.web.hosts_tab import MOST_TILES
 from tests.factories import make_attempt, make_job
@@ -83,9 +83,10 @@ def test_the_grid_is_coloured_by_what_one_chooses(viewer, attempt):
 def test_after_the_end_it_is_what_was_told_last(viewer, attempt):
     tell_of_hosts(attempt, 1, gpus=1)
     Attempt.objects.update(ended_at=clock.now())
+    Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts").content.decode()
     assert "as they last told" in html
-    assert "data-over" in html
+    assert "data-final" in html
     assert "<polyline" in html
 
 

@@ -42,7 +42,14 @@ def gpu(index: int, utilization: float | None) -> dict[str, Any]:
 
 
 def metrics(*hosts: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"attempt": 1, "is_over": False, "hosts": list(hosts), "series": None, **fields}
+    return {
+        "attempt": 1,
+        "is_over": False,
+        "is_final": False,
+        "hosts": list(hosts),
+        "series": None,
+        **fields,
+    }
 
 
 def test_a_table_has_a_row_for_each_host_with_units(portal, mportal) -> None:
@@ -67,7 +74,9 @@ def test_json_has_all_that_the_portal_tells(portal, mportal) -> None:
 
 
 def test_watching_goes_on_until_the_attempt_is_over(portal, mportal) -> None:
-    portal.on(METRICS, ok(metrics(host())), ok(metrics(host())), ok(metrics(host(), is_over=True)))
+    # Another attempt may follow the one that is over.
+    over = metrics(host(), is_over=True)
+    portal.on(METRICS, ok(metrics(host())), ok(over), ok({**over, "is_final": True}))
     done = mportal("top", "42", "--watch")
     assert done.exit_code == 0
     assert portal.pauses == [WATCH_S, WATCH_S]

@@ -11,20 +11,22 @@ function isSeen() {
   return !panel.hidden && !document.hidden;
 }
 
-function isOver() {
-  return document.getElementById("job-hosts")?.hasAttribute("data-over");
+function isFinal() {
+  return document.getElementById("job-hosts")?.hasAttribute("data-final");
 }
 
 async function refresh() {
   asked?.abort();
-  asked = new AbortController();
+  const question = (asked = new AbortController());
   try {
     const address = panel.dataset.hosts + location.search;
-    const response = await fetch(address, { signal: asked.signal, redirect: "manual" });
+    const response = await fetch(address, { signal: question.signal, redirect: "manual" });
     // What is wrong with the connection, the page tells by its other parts.
     if (response.ok) morphParts(await response.text());
   } catch {
     // The next time comes soon.
+  } finally {
+    if (asked === question) asked = null;
   }
 }
 
@@ -38,5 +40,6 @@ panel.addEventListener("click", (event) => {
 });
 
 new MutationObserver(() => isSeen() && refresh()).observe(panel, { attributeFilter: ["hidden"] });
-document.addEventListener("visibilitychange", () => isSeen() && !isOver() && refresh());
-setInterval(() => isSeen() && !isOver() && refresh(), PACE_MS);
+document.addEventListener("visibilitychange", () => isSeen() && !isFinal() && refresh());
+// A portal that takes longer than that is not asked again before it has answered.
+setInterval(() => isSeen() && !isFinal() && !asked && refresh(), PACE_MS);
