@@ -55,6 +55,8 @@ MPORTAL_MAX_DURATION_S = env_seconds("MPORTAL_MAX_DURATION")
 MPORTAL_MAX_IDLE_MINUTES = env_int("MPORTAL_MAX_IDLE_MINUTES", 0)
 # How long a cluster may be there that the rows say is gone, or that nobody needs any more.
 MPORTAL_ORPHAN_GRACE_MINUTES = env_int("MPORTAL_ORPHAN_GRACE_MINUTES", 10)
+# How often nodes tell of their processor, memory and GPUs. 0: never.
+MPORTAL_METRICS_SECONDS = env_int("MPORTAL_METRICS_SECONDS", 10)
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
 # How a person runs manage.py here: pages name commands that work when they are copied.
 _python = Path(sys.executable)

@@ -34,6 +34,8 @@ class FakeIngest:
     def __init__(self, token: str = "secret-token", port: int = 0) -> None:
         self.token = token
         self.frames: list[Frame] = []
+        # Of hosts: they have no numbers.
+        self.samples: list[Frame] = []
         self.faults: list[int] = []
         self.refusals: list[str] = []
         # What an answer says of ending the attempt.
@@ -115,6 +117,9 @@ class FakeIngest:
             return 200, answer if self.wish is None else {**answer, "stop": self.wish}
 
     def _store(self, frame: Frame) -> None:
+        if frame["kind"] == "metrics":
+            self.samples.append(frame)
+            return
         rank, seq = frame["rank"], frame["seq"]
         expected = self._highest.get(rank, 0) + 1
         if seq < expected:

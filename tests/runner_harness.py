@@ -37,6 +37,8 @@ class RunnerRig:
 
     def __init__(self, folder: Path, nodes: int = 1, **settings: Any) -> None:
         self.folder = folder
+        # What runners find in their environment, beside the usual.
+        self.environment: dict[str, str] = {}
         self.ingest = FakeIngest(_TOKEN)
         self.pyz = build(folder / "runner.pyz")
         self.runners: dict[int, subprocess.Popen[bytes]] = {}
@@ -90,7 +92,7 @@ class RunnerRig:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env=self._environment(),
+                env={**self._environment(), **self.environment},
             )
             log.close()
 

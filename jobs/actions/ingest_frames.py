@@ -10,6 +10,7 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.actions.apply_reports import apply_reports
+from jobs.actions.store_samples import store_samples
 from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs.frames import Frame, parse
@@ -48,8 +49,14 @@ def ingest_frames(
     frames = parse(body, attempt.job.num_nodes)
     if sent_at is not None:
         put_right(frames, sent_at=sent_at, received_at=clock.now().timestamp() - took_s)
+    # They have no numbers: there is nothing to acknowledge, and nothing to wait for.
+    samples = [frame for frame in frames if "seq" not in frame]
+    if samples:
+        frames = [frame for frame in frames if "seq" in frame]
     with transaction.atomic():
         acked = _take_in(attempt, frames) if frames else _acknowledged(attempt_id)
+        if samples:
+            store_samples(attempt, samples)
         _note_contact(attempt)
     return acked
 

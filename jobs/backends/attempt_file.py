@@ -52,6 +52,7 @@ def attempt_file(
         "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},
         "python": "python3",
         "timeouts": {"grace_s": grace_s},
+        "metrics_s": request.metrics_s,
     }
 
 

@@ -18,7 +18,7 @@ from jobs.backends.attempt_file import ports_of
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.local_ended import EndedNames
 from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
-from jobs.backends.local_gpus import choose_gpus
+from jobs.backends.local_gpus import choose_gpus, nvml_directories
 from jobs.backends.local_isolation import jobs_get_own_user, start_nodes
 from jobs.backends.local_journal import unacknowledged_frames
 from jobs.backends.local_limits import find_obstacles
@@ -199,6 +199,7 @@ class LocalBackend:
             layout.folder.path,
             *([portal_file.parent] if portal_file else []),
             *crash_points.directories(),
+            *nvml_directories(),
         ]
 
     def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Set
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jobs.errors import NoCapacityError
+from monarch_client.runner.nvml import LIBRARY_VARIABLE
+
+# For tests: nodes load this library in NVML's place. Read once, at the start.
+_NVML_LIBRARY = os.environ.get("MPORTAL_NVML_LIBRARY", "")
+
+
+def nvml_environment() -> dict[str, str]:
+    """What a runner finds in its environment; nothing where NVML itself is loaded."""
+    return {LIBRARY_VARIABLE: _NVML_LIBRARY} if _NVML_LIBRARY else {}
+
+
+def nvml_directories() -> list[Path]:
+    """What runners, which may see little of the machine, must be shown for it."""
+    return [Path(_NVML_LIBRARY).parent] if _NVML_LIBRARY else []
 
 
 @cache

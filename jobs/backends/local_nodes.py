@@ -22,7 +22,7 @@ from jobs.backends.local_folders import (
     remove_tree,
     write_private,
 )
-from jobs.backends.local_gpus import gpu_environment
+from jobs.backends.local_gpus import gpu_environment, nvml_environment
 from jobs.backends.local_isolation import NodeStart
 from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
@@ -156,6 +156,7 @@ def _environment(layout: Layout, rank: int, python: PortalPython) -> dict[str, s
         "TMPDIR": _tmp_directory(layout, rank),
         "VIRTUAL_ENV": str(node.python),
         **gpu_environment(layout.record.gpus[rank]),
+        **nvml_environment(),
         MARK: layout.folder.name,
         **crash_points.environment_of(rank),
     }

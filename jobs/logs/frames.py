@@ -11,6 +11,7 @@ from typing import Any
 
 from jobs.errors import InvalidFrameError
 from jobs.logs.lines import STREAMS
+from jobs.logs.samples import KIND, what_is_wrong_with_sample
 from jobs.statuses import StageName, StopReason, WorkerStatus
 
 Frame = dict[str, Any]
@@ -156,13 +157,17 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
     at: Any = frame.get("t")
     if type(rank) is not int or not 0 <= rank < num_ranks:
         return f"its rank is not one of the job's {num_ranks}."
-    if type(seq) is not int or not 0 < seq <= _MAX_SEQ:
+    is_sample = "seq" not in frame and frame.get("kind") == KIND
+    if not is_sample and (type(seq) is not int or not 0 < seq <= _MAX_SEQ):
         return "its seq is not a number from 1."
     if type(at) not in (float, int) or not 0 <= at < LATEST_TIME:
         return "its t is not a time in seconds."
-    if frame.get("kind") == "line":
-        return _wrong_line(frame)
-    return _wrong_report(frame, num_ranks)
+    return what_is_wrong_with_sample(frame) if is_sample else _wrong_content(frame, num_ranks)
+
+
+def _wrong_content(frame: Frame, num_ranks: int) -> str:
+    is_line = frame.get("kind") == "line"
+    return _wrong_line(frame) if is_line else _wrong_report(frame, num_ranks)
 
 
 def _wrong_line(frame: Frame) -> str:

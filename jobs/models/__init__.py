@@ -6,6 +6,7 @@ from jobs.models.attempt_stage import AttemptStage
 from jobs.models.cluster import Cluster
 from jobs.models.follow_lease import FollowLease
 from jobs.models.handed_secrets import HandedSecrets
+from jobs.models.host_metrics import HostMetrics
 from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
@@ -29,6 +30,7 @@ __all__ = [
     "Cluster",
     "FollowLease",
     "HandedSecrets",
+    "HostMetrics",
     "IdempotencyKey",
     "Installation",
     "Job",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from jobs import clock
@@ -146,6 +147,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
             UploadSource(reference, target) for target, reference in spec.upload_targets()
         ),
         secrets=hand_secrets(job, attempt),
+        metrics_s=settings.MPORTAL_METRICS_SECONDS,
         autostop_minutes=backstop_of(cluster),
     )
 

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from jobs.clock import now
 from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, WorkerStatus
+from jobs.web import figures
 
 register = template.Library()
 
@@ -31,6 +32,26 @@ def icon(name: str) -> SafeString:
         static("jobs/icons.svg"),
         name.lower(),
     )
+
+
+# Above this a bar says so by its colour as well.
+_MUCH = 90
+
+
+@register.simple_tag
+def bar(percent: float | None) -> SafeString:
+    """A bar from 0 to 100; its number stands beside it, so it is hidden from screen readers."""
+    return format_html(
+        '<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect{} width="{}" height="8"></rect></svg>',
+        mark_safe(' class="much"') if (percent or 0) > _MUCH else "",
+        round(percent or 0, 1),
+    )
+
+
+register.filter("percent", figures.percent)
+register.filter("amount", figures.amount)
+register.filter("rate", figures.rate)
 
 
 _ICON_OF_STAGE = {

@@ -6,6 +6,7 @@ from django.urls import path
 
 from jobs.web import (
     cluster_pages,
+    hosts_tab,
     infra_page,
     job_actions,
     job_pages,
@@ -55,6 +56,7 @@ urlpatterns = [
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),
     path(_JOB, job_pages.page, name="job"),
     path(f"{_JOB}/live", job_pages.live, name="job_live"),
+    path(f"{_JOB}/hosts/live", hosts_tab.live, name="job_hosts_live"),
     path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),
     path(f"{_JOB}/hold", job_actions.hold, name="hold"),
     path(f"{_JOB}/release", job_actions.release, name="release"),

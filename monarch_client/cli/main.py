@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from monarch_client.cli import accounts, clouds, job_actions, jobs, logs, machines, secrets, submit
+from monarch_client.cli import (
+    accounts,
+    clouds,
+    job_actions,
+    jobs,
+    logs,
+    machines,
+    secrets,
+    submit,
+    top,
+)
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
@@ -53,6 +63,7 @@ for command in (
     jobs.get,
     jobs.events,
     logs.logs,
+    top.top,
     jobs.wait_command,
     job_actions.cancel,
     job_actions.hold,

@@ -1,4 +1,4 @@
-"""The endpoints about machines: clusters, plans, places."""
+"""The endpoints about machines: clusters, hosts, plans, places."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
 from monarch_client.rest.machine_models import Cluster, Infra, Plan
+from monarch_client.rest.metric_models import Metrics
 
 T = TypeVar("T")
 
@@ -26,6 +27,15 @@ class MachineCalls:
         """Clusters that exist, newest first: a project's, or all that one may see."""
         path = "/clusters" if project is None else f"/projects/{project}/clusters"
         return decode_page(Cluster, self.connection.request("GET", path)).results
+
+    def metrics(
+        self, project: str, job_id: int, *, attempt: int | None = None, rank: int | None = None
+    ) -> Metrics:
+        """What a job's hosts last told; with `rank` also that host's history."""
+        path = f"/projects/{project}/jobs/{job_id}/metrics"
+        params = {"attempt": attempt, "rank": rank}
+        known = {name: value for name, value in params.items() if value is not None}
+        return decode(Metrics, self.connection.request("GET", path, params=known))
 
     def take_down(self, name: str) -> Cluster:
         """Take down a cluster on which no job is. ConflictError while one is."""

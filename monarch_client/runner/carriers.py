@@ -50,8 +50,10 @@ def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> C
     if name == "none":
         return PlainCarrier(journal, callbacks.on_drained)
     if name == "pull":
-        return PrintCarrier(journal, place.config.attempt_id, callbacks.on_drained)
-    return PushCarrier(journal, PortalConnection(place.config), callbacks)
+        carrier = PrintCarrier(journal, place.config.attempt_id, callbacks.on_drained)
+        carrier.samples = place.samples
+        return carrier
+    return PushCarrier(journal, PortalConnection(place.config), callbacks, place.samples)
 
 
 class _AutoCarrier:

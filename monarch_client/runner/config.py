@@ -88,6 +88,8 @@ class AttemptConfig:
     # Names of variables of the environment that hold the job's secrets.
     secrets: tuple[str, ...] = ()
     setup_always: bool = False
+    # How often each node tells of its processor, memory and GPUs; 0: never.
+    metrics_s: float = 10.0
 
     @property
     def is_monarch(self) -> bool:
@@ -251,6 +253,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         torchmonarch=str(raw.get("torchmonarch") or ""),
         secrets=tuple(str(name) for name in raw.get("secrets") or ()),
         setup_always=bool(raw.get("setup_always")),
+        metrics_s=max(0.0, float(raw.get("metrics_s", 10))),
     )
     _check_meshes(config)
     if config.carrier not in CARRIERS:

@@ -75,14 +75,20 @@ class Recorder:
         return [_remark(f"{self._lost} lines are missing here: this node's disk was full.")]
 
 
+def sample_line(rank: int, content: dict[str, Any]) -> bytes:
+    """A sample of a host as an encoded frame. It has no number: nobody waits for it."""
+    frame = {"rank": rank, "t": round(time.time(), 3), "kind": "metrics", **content}
+    return _encode(frame).encode("ascii") + b"\n"
+
+
 def _remark(text: str) -> dict[str, Any]:
     return {"kind": "line", "stream": "portal", "text": text, "more": False}
 
 
 def number_of(line: bytes) -> tuple[int, int]:
-    """(rank, seq) of an encoded frame."""
+    """(rank, seq) of an encoded frame; of one without a number, a sample, (rank, 0)."""
     frame = json.loads(line)
-    return int(frame["rank"]), int(frame["seq"])
+    return int(frame["rank"]), int(frame.get("seq", 0))
 
 
 def replacement_for(line: bytes, why: str) -> bytes:

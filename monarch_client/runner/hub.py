@@ -122,6 +122,9 @@ class Hub:
 
     async def _answer(self, rank: int, message: wire.Message, writer: asyncio.StreamWriter) -> None:
         self._store(rank, message.lines)
+        for sample in message.fields.get("samples") or ():
+            line = str(sample).partition("\n")[0] + "\n"
+            self._place.samples.put(rank, line.encode("ascii", "replace"))
         if message.fields.get("state"):
             state = NodeState.from_dict(message.fields["state"])
             self._place.loop.post(lambda: self._attempt.node_changed(rank, state))

@@ -166,7 +166,9 @@ class Link:
         written = self._journal.last_given(self._place.rank)
         lines = self._journal.peek(_BATCH_BYTES)
         is_complete = number_of(lines[-1])[1] >= written if lines else self._journal.is_read
-        await self._exchange(writer, {"state": state if is_complete else None}, lines)
+        samples = [line.decode("ascii") for line in self._place.samples.take()]
+        fields = {"state": state if is_complete else None, "samples": samples}
+        await self._exchange(writer, fields, lines)
         stored = stored_prefix(lines, {self._place.rank: self._have})
         self._journal.acknowledge(stored)
         self._is_stuck = not stored

@@ -8,10 +8,11 @@ from monarch_client.runner.config import AttemptConfig, NodeFolder
 from monarch_client.runner.frames import Recorder
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.processes import Children
+from monarch_client.runner.samples import Samples
 
 
 class Place(NamedTuple):
-    """One node of one attempt, with the loop, the children and the recorder of its runner."""
+    """One node of one attempt, with what its runner is made of."""
 
     config: AttemptConfig
     rank: int
@@ -19,3 +20,4 @@ class Place(NamedTuple):
     loop: MainLoop
     children: Children
     recorder: Recorder
+    samples: Samples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.print_carrier import PrintCarrier
@@ -21,6 +22,10 @@ class PlainCarrier(PrintCarrier):
 
     def __init__(self, journal: Journal, on_drained: Callable[[], None], fd: int = 1) -> None:
         super().__init__(journal, 0, on_drained, fd)
+
+    def _print_samples(self) -> None:
+        """People who read a log want none."""
+        self._samples_at = math.inf
 
     def _print_batch(self) -> None:
         frames = self._journal.peek(_BATCH_BYTES)

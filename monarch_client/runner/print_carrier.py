@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.log_lines import PACKET_BYTES, packet_lines
+from monarch_client.runner.samples import Samples
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 BATCH_PAUSE_S = 0.1
 _LONGEST_WAIT_S = 60.0
+# Whoever keeps this log keeps the samples as well: they come more slowly than where they are sent.
+_FIRST_SAMPLES_S, _SAMPLES_S = 5.0, 30.0
 
 
 class PrintCarrier:
@@ -27,6 +31,8 @@ class PrintCarrier:
     def __init__(
         self, journal: Journal, attempt_id: int, on_drained: Callable[[], None], fd: int = 1
     ) -> None:
+        self.samples = Samples()
+        self._samples_at = time.monotonic() + _FIRST_SAMPLES_S
         self._journal = journal
         self._attempt_id = attempt_id
         self._on_drained = on_drained
@@ -50,16 +56,29 @@ class PrintCarrier:
     def _print(self) -> None:
         try:
             while not (self._finishing.is_set() and self._journal.is_read):
-                if self._journal.wait(_LONGEST_WAIT_S):
+                if self._journal.wait(self._wait_s):
                     self._print_batch()
                     # Lines that come together travel together.
                     self._finishing.wait(BATCH_PAUSE_S)
+                if time.monotonic() >= self._samples_at:
+                    self._print_samples()
             # With the verdict in it. Other nodes' lines may have cut into it once.
             self._write(self._last)
         except OSError:
             pass  # nobody holds the other end any more; the journal has everything
         self._finishing.wait()
         self._on_drained()
+
+    @property
+    def _wait_s(self) -> float:
+        return max(0.0, min(_LONGEST_WAIT_S, self._samples_at - time.monotonic()))
+
+    def _print_samples(self) -> None:
+        self._samples_at = time.monotonic() + _SAMPLES_S
+        samples = self.samples.take()
+        if samples:
+            self._packet += 1
+            self._write(packet_lines(self._attempt_id, self._packet, samples))
 
     def _print_batch(self) -> None:
         frames = self._journal.peek(PACKET_BYTES)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from monarch_client.runner.frames import replacement_for, stored_prefix
+from monarch_client.runner.samples import Samples
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -154,8 +155,15 @@ class Callbacks(NamedTuple):
 class PushCarrier:
     """Pushes on a thread of its own for as long as it takes, unless the attempt is closed."""
 
-    def __init__(self, journal: Journal, portal: PortalConnection, callbacks: Callbacks) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        portal: PortalConnection,
+        callbacks: Callbacks,
+        samples: Samples | None = None,
+    ) -> None:
         self._journal = journal
+        self._samples = samples or Samples()
         self._portal = portal
         self._callbacks = callbacks
         self._was_told_to_stop = False
@@ -180,7 +188,7 @@ class PushCarrier:
             # Lines that come together travel together; the first ones and the end do not wait.
             self._finishing.wait(max(0.0, next_batch_at - time.monotonic()))
             next_batch_at = time.monotonic() + BATCH_PAUSE_S
-            if self._is_over() or not self._send(self._journal.peek(self._max_bytes)):
+            if self._is_over() or not self._send_next():
                 break
         self._portal.close()
         self._finishing.wait()
@@ -189,10 +197,20 @@ class PushCarrier:
     def _is_over(self) -> bool:
         return self._finishing.is_set() and self._journal.is_read
 
-    def _send(self, lines: list[bytes]) -> bool:
-        """Post one batch or a heartbeat. False: the portal has closed this attempt."""
+    def _send_next(self) -> bool:
+        # While it is being found out which frame is refused, none may travel with it.
+        is_narrowing = self._max_bytes < MAX_BODY_BYTES
+        samples = [] if is_narrowing else self._samples.take()
+        room = self._max_bytes - sum(len(each) for each in samples)
+        return self._send(self._journal.peek(room), samples)
+
+    def _send(self, lines: list[bytes], samples: list[bytes]) -> bool:
+        """Post one batch or a heartbeat. False: the portal has closed this attempt.
+
+        Samples travel along. Those of a post that fails are lost: the next ones tell more.
+        """
         try:
-            answer = self._portal.post(b"".join(lines))
+            answer = self._portal.post(b"".join([*lines, *samples]))
         except OSError:
             self._back_off()
             return True
@@ -202,6 +220,9 @@ class PushCarrier:
         if answer.status == _OK:
             self._heed(answer)
             self._settle(lines, answer)
+        elif answer.is_about_frames and samples:
+            # A portal that does not know them. The lines are sent again without.
+            self._samples.close()
         elif answer.is_about_frames and lines:
             self._narrow_down(lines, answer)
         else:

@@ -20,6 +20,8 @@ from monarch_client.runner.place import Place
 from monarch_client.runner.process_tree import marked_processes, signal_all
 from monarch_client.runner.processes import Children
 from monarch_client.runner.push import Callbacks
+from monarch_client.runner.sampler import Sampler
+from monarch_client.runner.samples import Samples
 
 if TYPE_CHECKING:
     from monarch_client.runner.carriers import Carrier
@@ -40,7 +42,8 @@ class Runner:
         self._children = Children(self._loop)
         self._journal = Journal(folder.journal)
         recorder = Recorder(self._journal, rank)
-        self._place = Place(config, rank, folder, self._loop, self._children, recorder)
+        self._place = Place(config, rank, folder, self._loop, self._children, recorder, Samples())
+        self._sampler = Sampler(self._place)
         self._node = Node(self._place)
         self._attempt: Attempt | None = None
         self._is_lingering = False
@@ -59,6 +62,7 @@ class Runner:
             signal_all(marked_processes(self._folder.root), signal.SIGKILL)
         else:
             runtime_files.extract(self._folder)
+            self._sampler.start()
         self._mint()
         if self._rank == 0:
             self._lead(is_after_crash=is_after_crash)
@@ -112,6 +116,7 @@ class Runner:
     def _linger(self, carrier: Carrier) -> None:
         """The end frame is written: stay until it is acknowledged, or nobody can want it."""
         self._is_lingering = True
+        self._sampler.stop()
         carrier.finish()
         self._loop.call_later(self._config.linger_s, self._loop.stop)
 

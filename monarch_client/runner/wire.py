@@ -1,6 +1,7 @@
 """What runners say to each other: JSON lines over TLS, a message may carry frames as they are.
 
-Peer to hub: first {"hello": {...}}, then {"number", "frames", "state"}. Hub to peer: an answer
+Peer to hub: first {"hello": {...}}, then {"number", "frames", "state",
+"samples"}. Hub to peer: an answer
 {"number", "have", "goal", "grace_s"} to each, and the last two whenever the goal changes.
 """
 

@@ -198,6 +198,8 @@ class _Reach:
     def covers(self, packet: Packet, given: Mapping[int, int]) -> bool:
         if not self._is_sure:
             rank, seq = number_of(packet.frames[0])
+            if not seq:
+                return True  # samples: they tell nothing of what was read before
             # What was printed before something known has been read before.
             self._is_sure = packet.number == 1 or seq <= given.get(rank, 0)
         return self._is_sure
@@ -208,7 +210,9 @@ def _new_in(packet: Packet, given: dict[int, int]) -> Iterator[bytes]:
         rank, seq = number_of(frame)
         if seq > given.get(rank, 0):
             given[rank] = seq
-            yield frame
+        elif seq:
+            continue
+        yield frame
 
 
 def _is_intact(match: re.Match[bytes]) -> bool:

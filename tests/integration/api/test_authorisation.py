@@ -48,6 +48,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "logs"): "viewer",
     ("get", "log_stream"): "viewer",
     ("get", "log_download"): "viewer",
+    ("get", "metrics"): "viewer",
     ("post", "uploads"): "member",
     ("get", "upload"): "viewer",
     ("get", "secrets"): "member",

@@ -10,6 +10,7 @@ from django.test import Client
 from jobs.actions.sign_in_links import create_sign_in_link
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job
+from tests.sample_frames import tell_of_hosts
 
 OWN_PAGES = ["/settings/tokens", "/settings/password", "/settings/clusters"]
 PROJECT_PAGES = [
@@ -21,6 +22,7 @@ PROJECT_PAGES = [
     "/rl/secrets",
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
+    "/rl/jobs/{job}/hosts",
 ]
 PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", "/rl/jobs/999999"]
 
@@ -29,7 +31,8 @@ PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", "/rl/jo
 def page(request, admin, project):
     """Each page in turn, as its reader gets it."""
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
-    make_attempt(job)
+    attempt = make_attempt(job)
+    tell_of_hosts(attempt, 2, gpus=2)
     path = request.param.format(job=job.pk, link=create_sign_in_link(admin.user))
     client = Client() if path.startswith("/sign-in") else admin
     return client.get(path)

@@ -15,6 +15,7 @@ from monarch_client.runner.journal import Journal
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node_state import NodeState
 from monarch_client.runner.place import Place
+from monarch_client.runner.samples import Samples
 from tests.unit.runner.test_config import MINIMAL
 
 
@@ -50,6 +51,7 @@ class Table:
             self.loop,
             children,
             Recorder(self.journal, 0),
+            Samples(),
         )
         self.attempt = Attempt(place, node, lambda: self.over.append(True))
         self.attempt.ask_peers = self.asked.append

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import threading
@@ -14,12 +15,14 @@ import pytest
 from monarch_client.runner import carriers
 from monarch_client.runner.carriers import carrier_of, trouble_with_portal
 from monarch_client.runner.config import NodeFolder, _parse
-from monarch_client.runner.frames import Recorder
+from monarch_client.runner.frames import Recorder, sample_line
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
 from monarch_client.runner.place import Place
+from monarch_client.runner.plain_carrier import PlainCarrier
 from monarch_client.runner.print_carrier import PrintCarrier
 from monarch_client.runner.push import Callbacks, PushCarrier
+from monarch_client.runner.samples import Samples
 from monarch_client.skypilot.log_frames import PacketFinder
 from tests.fake_ingest import FakeIngest
 from tests.unit.runner.test_config import MINIMAL
@@ -35,7 +38,7 @@ def make_place(tmp_path: Path) -> MakePlace:
         folder.state.mkdir(exist_ok=True)
         unused: Any = None
         recorder = Recorder(Journal(folder.journal), 0)
-        return Place(_parse({**MINIMAL, **config}), 0, folder, unused, unused, recorder)
+        return Place(_parse({**MINIMAL, **config}), 0, folder, unused, unused, recorder, Samples())
 
     return make
 
@@ -134,6 +137,57 @@ def test_a_log_that_nobody_holds_any_more_ends_the_printing_and_not_the_runner(
     carrier.finish()
     assert drained.wait(10)
     os.close(writing)
+
+
+def test_where_frames_are_printed_samples_are_printed_too_but_for_people_they_are_not(
+    make_place: MakePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monarch_client.runner.print_carrier._FIRST_SAMPLES_S", 0.0)
+    monkeypatch.setattr("monarch_client.runner.print_carrier._SAMPLES_S", 0.0)
+    printed = {}
+    for kind in (PrintCarrier, PlainCarrier):
+        place = make_place()
+        journal = Journal(place.folder.state / kind.__name__)
+        samples = Board()
+        samples.put(0, sample_line(0, {"cpu": 1.0}))
+        Recorder(journal, 0).write_lines("stdout", [Piece("hi")])
+        printed[kind] = printed_by(kind, journal, samples)
+    found = [
+        frame for each in PacketFinder(17).feed(printed[PrintCarrier]) for frame in each.frames
+    ]
+    # The last packet of frames, with the verdict as a rule, is printed twice.
+    assert [json.loads(frame)["kind"] for frame in found] == ["line", "metrics", "line"]
+    assert printed[PlainCarrier] == b"rank 0| hi\n"
+
+
+class Board(Samples):
+    """Tells when its samples have been taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone = threading.Event()
+
+    def take(self) -> list[bytes]:
+        taken = super().take()
+        if taken:
+            self.gone.set()
+        return taken
+
+
+def printed_by(kind: Any, journal: Journal, samples: Board) -> bytes:
+    """All that a carrier prints; samples are given to it at the start."""
+    reading, writing = os.pipe()
+    drained = threading.Event()
+    arguments = (journal, drained.set) if kind is PlainCarrier else (journal, 17, drained.set)
+    carrier = kind(*arguments, writing)
+    carrier.samples = samples
+    carrier.start()
+    assert kind is PlainCarrier or samples.gone.wait(20)
+    carrier.finish()
+    assert drained.wait(10)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        return pipe.read()
 
 
 def test_a_log_that_is_slow_to_take_it_gets_everything(make_place: MakePlace) -> None:

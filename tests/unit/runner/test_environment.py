@@ -8,12 +8,15 @@ import pytest
 from monarch_client.runner import environment
 from monarch_client.runner.config import NodeFolder, _parse
 from monarch_client.runner.place import Place
+from monarch_client.runner.samples import Samples
 from tests.unit.runner.test_config import MINIMAL
 
 
 def place(folder: Path, rank: int = 1, **config: Any) -> Place:
     unused: Any = None
-    return Place(_parse({**MINIMAL, **config}), rank, NodeFolder(folder), unused, unused, unused)
+    return Place(
+        _parse({**MINIMAL, **config}), rank, NodeFolder(folder), unused, unused, unused, Samples()
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ from monarch_client.runner.link import Link
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node_state import NodeState
 from monarch_client.runner.place import Place
+from monarch_client.runner.samples import Samples
 from monarch_client.runner.wire import client_context
 from tests.fake_ca import make_authority
 from tests.runner_harness import free_port, wait_until
@@ -57,7 +58,7 @@ class Side:
         self.journal = Journal(node.journal)
         self.recorder = Recorder(self.journal, rank)
         unused: Any = None
-        self.place = Place(config, rank, node, self.loop, unused, self.recorder)
+        self.place = Place(config, rank, node, self.loop, unused, self.recorder, Samples())
         self._thread = threading.Thread(target=self.loop.run, daemon=True)
         self._thread.start()
 

@@ -15,6 +15,7 @@ from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
 from monarch_client.runner.push import Callbacks, PortalConnection, PushCarrier
+from monarch_client.runner.samples import Samples
 from tests.fake_ingest import FakeIngest
 from tests.unit.runner.test_config import MINIMAL
 
@@ -39,6 +40,7 @@ class Pushing:
         self.drained = threading.Event()
         self.closed = threading.Event()
         self.stops: list[float] = []
+        self.samples = Samples()
         self.journal = Journal(folder / "journal")
         self.recorder = Recorder(self.journal, 0)
         settings: AttemptConfig = _parse({**MINIMAL, "portal_url": ingest.url, **config})
@@ -46,6 +48,7 @@ class Pushing:
             self.journal,
             PortalConnection(settings),
             Callbacks(self.drained.set, self.closed.set, self.stops.append),
+            self.samples,
         )
         self.carrier.start()
 

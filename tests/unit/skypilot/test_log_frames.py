@@ -231,3 +231,15 @@ def test_a_stream_that_goes_on_says_when_nothing_comes() -> None:
 
     got = list(frames_beyond(read, {0: 1}, ATTEMPT))
     assert [numbers([each]) for each in got] == [[2], [], [3], []]
+
+
+def test_samples_of_hosts_are_passed_on_and_tell_nothing_of_how_far_a_reading_reached() -> None:
+    sample = b'{"rank": 0, "t": 1.5, "kind": "metrics", "cpu": 1.0}\n'
+    # From the end of the log a packet of samples comes before any frame that is known.
+    packets = [*([frame(seq)] for seq in range(1, 11)), *([sample] for _ in range(6)), [frame(11)]]
+    log = Log(log_of(packets))
+    got = list(frames_beyond(log.read, {0: 8}, ATTEMPT, 4))
+    frames = [json.loads(each) for each in got if each]
+    assert [each["seq"] for each in frames if "seq" in each] == [9, 10, 11]
+    assert {each["kind"] for each in frames if "seq" not in each} == {"metrics"}
+    assert log.asked == [4, 8, 16]

@@ -1,0 +1,30 @@
+"""What one host of an attempt told of its processor, memory and GPUs: the latest, and history."""
+
+from django.db import models
+
+from jobs.models.attempt import Attempt
+
+
+class HostMetrics(models.Model):
+    """Of rank `rank`. The points, `history` then `recent`, are those of `jobs.policies.series`.
+
+    History is long and rewritten only when `recent` has become so, not with every sample.
+    """
+
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="host_metrics")
+    rank = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    latest = models.JSONField()
+    recent = models.JSONField(default=list)
+    history = models.JSONField(default=list)
+    # How far apart the points of `history` are, at least, in seconds; 0 while none was left out.
+    step_s = models.FloatField(default=0)
+
+    class Meta:
+        verbose_name_plural = "host metrics"
+        constraints = (
+            models.UniqueConstraint(fields=["attempt", "rank"], name="one_host_metrics_per_rank"),
+        )
+
+    def __str__(self) -> str:
+        return f"metrics of rank {self.rank} of {self.attempt}"

@@ -1,0 +1,179 @@
+"""What the hosts of an attempt told of themselves: the latest of each, and one host's history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from jobs import clock
+from jobs.errors import NotFoundError
+from jobs.models import Attempt, HostMetrics, Job, Worker
+from jobs.permissions import Actor, job_for
+from jobs.policies.series import MOST_POINTS, MOST_RECENT, bounded, columns_of, percent
+
+# A host that says nothing for so long while its attempt goes on is not just late.
+SILENT_AFTER = timedelta(seconds=60)
+EVERYTHING = MOST_POINTS + MOST_RECENT
+
+
+@dataclass(frozen=True, slots=True)
+class GpuView:
+    """One GPU of a host; None: it did not tell."""
+
+    index: int
+    name: str
+    utilization: float | None
+    memory_used: int | None
+    memory_total: int | None
+    celsius: float | None
+    watts: float | None
+
+    @property
+    def memory(self) -> float | None:
+        """How much of its memory is used, in per cent."""
+        return percent(self.memory_used, self.memory_total)
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """One host. `at` is None where it told nothing yet; then so is all the rest."""
+
+    rank: int
+    mesh: str
+    address: str
+    status: str
+    at: datetime | None
+    is_silent: bool
+    cpu: float | None
+    cpus: int | None
+    memory_used: int | None
+    memory_total: int | None
+    disk_used: int | None
+    disk_total: int | None
+    net_in: float | None
+    net_out: float | None
+    gpus: list[GpuView]
+
+    @property
+    def memory(self) -> float | None:
+        """How much of the memory is used, in per cent."""
+        return percent(self.memory_used, self.memory_total)
+
+    @property
+    def disk(self) -> float | None:
+        """How much of the disk is used, in per cent."""
+        return percent(self.disk_used, self.disk_total)
+
+    @property
+    def gpu(self) -> float | None:
+        """How busy its GPUs are, as their mean."""
+        told = [each.utilization for each in self.gpus if each.utilization is not None]
+        return round(sum(told) / len(told), 1) if told else None
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesView:
+    """A host's history by columns: `t` in seconds since 1970; see `jobs.policies.series`."""
+
+    rank: int
+    step_s: float
+    columns: dict[str, list[Any]]
+    gpus: list[GpuView]
+
+
+@dataclass(frozen=True, slots=True)
+class HostsView:
+    """The hosts of one attempt by rank. `attempt`: its number, None before the first.
+
+    `is_final`: it is over, and no other attempt will be shown in its place.
+    """
+
+    attempt: int | None
+    is_over: bool
+    is_final: bool
+    hosts: list[HostView]
+    series: SeriesView | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostChoice:
+    """Of which attempt, by number (None: the newest), and whose history, in how many points."""
+
+    attempt: int | None = None
+    rank: int | None = None
+    points: int = EVERYTHING
+
+
+def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> HostsView:
+    """The hosts. NotFoundError as for `job_for`, or for an attempt that there is not."""
+    job = job_for(actor, slug, job_id)
+    attempt = _attempt(job, choice.attempt)
+    if attempt is None:
+        return HostsView(None, is_over=False, is_final=job.is_final, hosts=[])
+    is_over = attempt.ended_at is not None
+    return HostsView(
+        attempt=attempt.number,
+        is_over=is_over,
+        is_final=is_over and (job.is_final or choice.attempt is not None),
+        hosts=_hosts(attempt),
+        series=None if choice.rank is None else _series(attempt, choice.rank, choice.points),
+    )
+
+
+def _attempt(job: Job, number: int | None) -> Attempt | None:
+    attempts = job.attempts.order_by("-number")
+    if number is None:
+        return attempts.first()
+    found = attempts.filter(number=number).first()
+    if found is None:
+        raise NotFoundError(f"Job {job.pk} has no attempt {number}.")
+    return found
+
+
+def _hosts(attempt: Attempt) -> list[HostView]:
+    workers = {worker.rank: worker for worker in attempt.workers.all()}
+    rows = attempt.host_metrics.only("attempt", "rank", "at", "latest")
+    told = {row.rank: row for row in rows}
+    silent_before = None if attempt.ended_at else clock.now() - SILENT_AFTER
+    return [
+        _host(rank, workers.get(rank), told.get(rank), silent_before)
+        for rank in sorted({*workers, *told})
+    ]
+
+
+def _host(
+    rank: int, worker: Worker | None, row: HostMetrics | None, silent_before: datetime | None
+) -> HostView:
+    latest: dict[str, Any] = row.latest if row else {}
+    return HostView(
+        rank=rank,
+        mesh=worker.mesh if worker else "",
+        address=worker.address if worker else "",
+        status=worker.status if worker else "",
+        at=row.at if row else None,
+        is_silent=bool(row and silent_before and row.at < silent_before),
+        cpu=latest.get("cpu"),
+        cpus=latest.get("cpus"),
+        memory_used=latest.get("memory_used"),
+        memory_total=latest.get("memory_total"),
+        disk_used=latest.get("disk_used"),
+        disk_total=latest.get("disk_total"),
+        net_in=latest.get("net_in"),
+        net_out=latest.get("net_out"),
+        gpus=[_gpu(place, gpu) for place, gpu in enumerate(latest.get("gpus") or [])],
+    )
+
+
+def _gpu(place: int, gpu: dict[str, Any]) -> GpuView:
+    index = gpu["index"]
+    return GpuView(**{**gpu, "index": place if index is None else index})
+
+
+def _series(attempt: Attempt, rank: int, most: int) -> SeriesView | None:
+    row = attempt.host_metrics.filter(rank=rank).first()
+    if row is None:
+        return None
+    points, step_s = bounded([*row.history, *row.recent], row.step_s, most)
+    gpus = [_gpu(place, gpu) for place, gpu in enumerate(row.latest["gpus"])]
+    return SeriesView(rank, step_s, columns_of(points), gpus)

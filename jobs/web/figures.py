@@ -1,0 +1,47 @@
+"""Numbers of machines in words: per cent, bytes, bytes a second, spans of time. Pure."""
+
+from __future__ import annotations
+
+_UNIT = 1024
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_TENTHS_BELOW = 10
+_SPANS = ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))
+_DAY_S = 86_400
+
+
+def percent(value: float | None) -> str:
+    """As "37 %"; a dash where nobody knows."""
+    return "–" if value is None else f"{value:.0f} %"
+
+
+def amount(count: float | None) -> str:
+    """So many bytes, in the unit that people would take: "980 B", "1.5 GiB", "80 GiB"."""
+    if count is None:
+        return "–"
+    unit = 0
+    while count >= _UNIT and unit < len(_UNITS) - 1:
+        count, unit = count / _UNIT, unit + 1
+    has_tenths = unit and count < _TENTHS_BELOW
+    return f"{count:.1f} {_UNITS[unit]}" if has_tenths else f"{count:.0f} {_UNITS[unit]}"
+
+
+def rate(count: float | None) -> str:
+    """So many bytes a second."""
+    return "–" if count is None else f"{amount(count)}/s"
+
+
+def span(seconds: float) -> str:
+    """How long, in one unit: "90 s", "20 min", "5 h", "3 d"."""
+    for below_s, unit_s, word in _SPANS:
+        if seconds < below_s:
+            return f"{seconds / unit_s:.0f} {word}"
+    return f"{seconds / _DAY_S:.0f} d"
+
+
+def round_top(highest: float) -> float:
+    """A round number of bytes at or above `highest`, for the top of an axis."""
+    unit = 1.0
+    while highest / unit >= _UNIT:
+        unit *= _UNIT
+    steps = (1, 2, 4, 8, 10, 20, 40, 80, 100, 200, 400, 800, _UNIT)
+    return unit * next(step for step in steps if step >= highest / unit)

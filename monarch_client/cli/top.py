@@ -1,0 +1,120 @@
+"""mportal top: what the hosts of a job are busy with, now or as they last told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from monarch_client.cli.exit_codes import DETACHED, NOTHING_FOUND
+from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say, tell
+from monarch_client.rest.metric_models import Gpu, Host, Metrics
+
+WATCH_S = 5.0
+_UNIT = 1024
+_TENTHS_BELOW = 10
+
+
+def amount(count: float) -> str:
+    """So many bytes, in the unit that people would take: 980 B, 1.5 GiB, 80 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < _UNIT:
+            return (
+                f"{count:.1f} {unit}"
+                if unit != "B" and count < _TENTHS_BELOW
+                else f"{count:.0f} {unit}"
+            )
+        count /= _UNIT
+    return f"{count:.1f} TiB"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f} %"
+
+
+def _of(used: float | None, total: float | None) -> str:
+    return "" if used is None or total is None else f"{amount(used)} of {amount(total)}"
+
+
+def _rate(count: float | None) -> str:
+    return "" if count is None else f"{amount(count)}/s"
+
+
+def _gpus(host: Host, tell: Callable[[Gpu], str]) -> str:
+    return " ".join(tell(gpu) or "-" for gpu in host.gpus)
+
+
+def _used_part(gpu: Gpu) -> str:
+    if gpu.memory_used is None or not gpu.memory_total:
+        return ""
+    return f"{100 * gpu.memory_used / gpu.memory_total:.0f}"
+
+
+def _heard(host: Host) -> str:
+    if host.at is None:
+        return "nothing yet"
+    return f"silent for {age(host.at)}" if host.is_silent else f"{age(host.at)} ago"
+
+
+COLUMNS: dict[str, Callable[[Any], str]] = {
+    "RANK": lambda host: str(host.rank),
+    "MESH": lambda host: host.mesh,
+    "CPU": lambda host: _percent(host.cpu),
+    "MEMORY": lambda host: _of(host.memory_used, host.memory_total),
+    "GPU %": lambda host: _gpus(
+        host, lambda gpu: "" if gpu.utilization is None else f"{gpu.utilization:.0f}"
+    ),
+    "GPU MEMORY %": lambda host: _gpus(host, _used_part),
+    "DISK": lambda host: _of(host.disk_used, host.disk_total),
+    "IN": lambda host: _rate(host.net_in),
+    "OUT": lambda host: _rate(host.net_out),
+    "HEARD": _heard,
+}
+
+
+@click.command()
+@job_argument
+@project_option
+@click.option("--attempt", "-a", type=click.IntRange(1), help="Of this attempt; the newest else.")
+@click.option("--watch", "-w", is_flag=True, help="Show it again every 5 s until the job's end.")
+@output_options
+@pass_session
+def top(
+    session: Session,
+    /,
+    job_id: int,
+    project: str | None,
+    attempt: int | None,
+    *,
+    watch: bool,
+    output: Output,
+) -> None:
+    """Show the hosts of a job: processor, memory, GPUs, disk, network."""
+    slug, context = session.project(project), click.get_current_context()
+    try:
+        while True:
+            found = session.client.metrics(slug, job_id, attempt=attempt)
+            if watch and output.form == "table":
+                click.clear()
+            _show(found, output)
+            if not watch or found.is_final:
+                break
+            session.client.connection.sleep(WATCH_S)
+    except KeyboardInterrupt:
+        context.exit(DETACHED)
+    if not any(host.at for host in found.hosts):
+        context.exit(NOTHING_FOUND)
+
+
+def _show(found: Metrics, output: Output) -> None:
+    if output.form == "table" and not output.quiet:
+        if not found.hosts:
+            tell("No host has told anything yet: the job has not started.")
+            return
+        over = ", which is over: as they last told" if found.is_over else ""
+        say(f"Attempt {found.attempt}{over}")
+    output.rows(found.hosts, COLUMNS, key="rank")

@@ -1,0 +1,45 @@
+"""Samples of the hosts on their way to the portal: the latest of each rank, and no more.
+
+They bear no numbers and lie in no journal: one that is not delivered gives way to the next.
+"""
+
+from __future__ import annotations
+
+import threading
+
+# Of the mebibyte that a post may have, so that lines are never kept waiting.
+MOST_BYTES = 128 * 1024
+
+
+class Samples:
+    """Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._latest: dict[int, bytes] = {}
+        self._is_closed = False
+
+    def put(self, rank: int, line: bytes) -> None:
+        """Keep a sample, an encoded frame, in the place of the rank's last one."""
+        with self._lock:
+            if not self._is_closed and len(line) <= MOST_BYTES:
+                # A rank that has waited longer goes first.
+                self._latest[rank] = line
+
+    def take(self) -> list[bytes]:
+        """Samples for one post; they are not here any more."""
+        taken: list[bytes] = []
+        size = 0
+        with self._lock:
+            for rank, line in list(self._latest.items()):
+                size += len(line)
+                if size > MOST_BYTES:
+                    break
+                taken.append(self._latest.pop(rank))
+        return taken
+
+    def close(self) -> None:
+        """Keep none from now on: nobody wants them."""
+        with self._lock:
+            self._is_closed = True
+            self._latest.clear()

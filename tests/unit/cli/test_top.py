@@ -1,0 +1,105 @@
+"""mportal top: the hosts of a job as a table, once or again and again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from monarch_client.cli.top import WATCH_S, amount
+from tests.unit.rest.fake_portal import MOMENT, ok
+
+METRICS = "GET /projects/rl/jobs/42/metrics"
+GIB = 1 << 30
+
+
+def host(rank: int = 0, **fields: Any) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "mesh": "trainers",
+        "address": "10.0.0.1",
+        "status": "RUNNING",
+        "at": MOMENT,
+        "is_silent": False,
+        "cpu": 37.4,
+        "cpus": 8,
+        "memory_used": 8 * GIB,
+        "memory_total": 32 * GIB,
+        "disk_used": 100 * GIB,
+        "disk_total": 1500 * GIB,
+        "net_in": 1_500_000.0,
+        "net_out": 12.0,
+        "gpus": [],
+        **fields,
+    }
+
+
+def gpu(index: int, utilization: float | None) -> dict[str, Any]:
+    own = {"celsius": 60, "watts": 400.0, "name": "H100"}
+    memory = {"memory_used": 60 * GIB, "memory_total": 80 * GIB}
+    return {"index": index, "utilization": utilization, **own, **memory}
+
+
+def metrics(*hosts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "attempt": 1,
+        "is_over": False,
+        "is_final": False,
+        "hosts": list(hosts),
+        "series": None,
+        **fields,
+    }
+
+
+def test_a_table_has_a_row_for_each_host_with_units(portal, mportal) -> None:
+    nothing = dict.fromkeys(("at", "cpu", "memory_used", "disk_used", "net_in", "net_out"))
+    portal.on(METRICS, ok(metrics(host(gpus=[gpu(0, 97), gpu(1, None)]), host(1, **nothing))))
+    done = mportal("top", "42")
+    assert done.exit_code == 0
+    head, names, first, second = done.stdout.splitlines()
+    assert head == "Attempt 1"
+    assert names.split()[:4] == ["RANK", "MESH", "CPU", "MEMORY"]
+    for words in ("37 %", "8.0 GiB of 32 GiB", "97 -", "75 75", "100 GiB of 1.5 TiB", "1.4 MiB/s"):
+        assert words in first
+    assert "12 B/s" in first
+    assert second.split()[:2] == ["1", "trainers"]
+    assert "nothing yet" in second
+
+
+def test_json_has_all_that_the_portal_tells(portal, mportal) -> None:
+    portal.on(METRICS, ok(metrics(host(gpus=[gpu(0, 97)]))))
+    (row,) = json.loads(mportal("top", "42", "-o", "json").stdout)
+    assert (row["memory_used"], row["gpus"][0]["watts"]) == (8 * GIB, 400.0)
+
+
+def test_watching_goes_on_until_the_attempt_is_over(portal, mportal) -> None:
+    # Another attempt may follow the one that is over.
+    over = metrics(host(), is_over=True)
+    portal.on(METRICS, ok(metrics(host())), ok(over), ok({**over, "is_final": True}))
+    done = mportal("top", "42", "--watch")
+    assert done.exit_code == 0
+    assert portal.pauses == [WATCH_S, WATCH_S]
+    assert done.stdout.count("Attempt 1") == 3
+    assert "which is over: as they last told" in done.stdout
+
+
+def test_a_job_of_which_nothing_is_known_is_told_as_such(portal, mportal) -> None:
+    portal.on(METRICS, ok(metrics(attempt=None)))
+    done = mportal("top", "42")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "has not started" in done.stderr
+
+
+def test_an_attempt_can_be_named(portal, mportal) -> None:
+    portal.on(METRICS, ok(metrics(host(is_silent=True))))
+    assert "silent for" in mportal("top", "42", "-a", "2").stdout
+    assert dict(portal.seen(METRICS)[0].url.params) == {"attempt": "2"}
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (80 * GIB, "80 GiB"), (2**41, "2.0 TiB")],
+)
+def test_amounts_are_in_the_unit_that_people_would_take(count: int, words: str) -> None:
+    assert amount(count) == words
