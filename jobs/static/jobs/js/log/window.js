@@ -7,9 +7,10 @@ const TRIM = 500;
 const AT_BOTTOM_PX = 24;
 
 export class LogWindow {
-  // `changed` is called whenever following, pending or attached may have changed.
-  constructor(box, list, { rankColumn, changed }) {
-    Object.assign(this, { box, list, rankColumn, changed });
+  // `changed` is called whenever following, pending or attached may have changed; `drawn` with
+  // every line that came into the page, before the page is scrolled.
+  constructor(box, list, { rankColumn, changed, drawn }) {
+    Object.assign(this, { box, list, rankColumn, changed, drawn });
     this.following = true; // at the bottom, moving along
     this.attached = true; // the last line in the page is the newest there is
     this.pending = 0; // lines that came while the reader looked elsewhere
@@ -48,7 +49,9 @@ export class LogWindow {
   prepend(lines, { reachesStart }) {
     this.reachesStart = reachesStart;
     const below = this.box.scrollHeight - this.box.scrollTop;
-    this.list.prepend(...this.#elements(lines));
+    const elements = this.#elements(lines);
+    this.list.prepend(...elements);
+    this.drawn(elements);
     const excess = this.list.childElementCount - 2 * MOST;
     this.box.scrollTop = this.box.scrollHeight - below;
     if (excess > 0) {
@@ -64,18 +67,21 @@ export class LogWindow {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
     this.queue = [];
-    this.list.replaceChildren(...this.#elements(lines));
+    const elements = this.#elements(lines);
+    this.list.replaceChildren(...elements);
+    this.drawn(elements);
     this.attached = this.following = attached;
     this.pending = 0;
-    this.#stick();
+    // What is shown beside the lines comes first: it takes room.
     this.changed();
+    this.#stick();
   }
 
   follow() {
     this.following = true;
     this.pending = 0;
-    this.#stick();
     this.changed();
+    this.#stick();
   }
 
   stopFollowing() {
@@ -85,14 +91,16 @@ export class LogWindow {
 
   #draw() {
     this.frame = undefined;
-    this.list.append(...this.#elements(this.queue.splice(0)));
+    const elements = this.#elements(this.queue.splice(0));
+    this.list.append(...elements);
     const excess = this.list.childElementCount - MOST;
     if (this.following && excess > TRIM) {
       this.#remove(excess, "firstElementChild");
       this.reachesStart = false;
     } else if (excess > MOST) this.attached = false;
-    this.#stick();
+    this.drawn(elements);
     this.changed();
+    this.#stick();
   }
 
   #elements(lines) {
