@@ -110,6 +110,12 @@ class DownloadQuery(LogChoiceQuery):
     times = serializers.BooleanField(
         required=False, default=False, help_text="Put its time before each line."
     )
+    format = serializers.ChoiceField(
+        choices=["text", "gzip"],
+        required=False,
+        default="text",
+        help_text="A .log file, or a .log.gz file.",
+    )
 
 
 def question_of(query: dict[str, Any]) -> Question:

@@ -1,13 +1,15 @@
 // The log of the job page: wires the window of lines to its source, to the bar above it and to what
 // finds, names and folds lines.
-import { report } from "./connection.js";
 import { refreshSoon } from "./live.js";
 import { bindBar } from "./log/bar.js";
 import { Find } from "./log/find.js";
+import { firstError } from "./log/errors.js";
+import { Folds } from "./log/folds.js";
 import { bindKeys } from "./log/keys.js";
 import { NamedLines } from "./log/places.js";
 import { Reader } from "./log/reader.js";
 import { LogSource } from "./log/source.js";
+import { showConnection } from "./log/state.js";
 import { LogWindow } from "./log/window.js";
 import { forgetSent } from "./submit/draft.js";
 
@@ -23,12 +25,15 @@ const parts = {
   follow: panel.querySelector("[data-follow]"),
 };
 
+const tell = (state) => showConnection(parts.state, page, state);
+
 const view = new LogWindow(parts.box, parts.list, {
   rankColumn: Boolean(panel.querySelector("[data-rank]")),
   changed: showState,
   drawn(elements) {
     named.mark(elements);
     find.mark(elements);
+    folds.update();
   },
 });
 
@@ -38,31 +43,25 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
     find.grown();
   },
   job: refreshSoon,
-  state: showConnection,
+  state: tell,
   end() {
-    showConnection("ended");
+    tell("ended");
     parts.empty.textContent = "No lines were written.";
     refreshSoon();
   },
 });
 
-const reader = new Reader(view, source, () => showConnection("lost"));
+const folds = new Folds(parts.list);
+const reader = new Reader(view, source, {
+  lost: () => tell("lost"),
+  reveal: (element) => folds.reveal(element),
+});
 const named = new NamedLines(parts.list);
 const find = new Find(panel, parts.list, source, {
   show: (place) => reader.show(place),
   top: () => (view.following ? null : reader.top),
   back: () => parts.box.focus(),
 });
-
-function showConnection(state) {
-  const words = { live: "Live", lost: "Connection lost, trying again", ended: "Log complete" };
-  parts.state.dataset.state = state;
-  parts.state.textContent = words[state];
-  report("log", state === "lost");
-  // While the stream tells of changes, nobody needs to ask for them.
-  if (state === "lost") delete page.dataset.quiet;
-  else page.dataset.quiet = "";
-}
 
 function showState() {
   parts.empty.hidden = !view.isEmpty;
@@ -83,10 +82,7 @@ async function loadEarlier() {
   }
 }
 
-function jump() {
-  if (view.attached) view.follow();
-  else reader.follow();
-}
+const jump = () => (view.attached ? view.follow() : reader.follow());
 
 bindBar(panel, parts.box, {
   async rank(rank) {
@@ -98,8 +94,17 @@ bindBar(panel, parts.box, {
   },
   relaid: () => view.following && view.follow(),
   follow: () => (view.following ? view.stopFollowing() : jump()),
+  firstError: showFirstError,
   find: () => (find.isOpen ? find.close() : find.open()),
 });
+// The first line that looks like an error, named in the address, so that it can be sent.
+async function showFirstError() {
+  const button = panel.querySelector("[data-first-error]");
+  const found = await firstError(source).catch(() => null);
+  button.textContent = found ? "First error" : "No error found";
+  if (found) reader.show(named.name(found));
+}
+
 function press(what) {
   panel.querySelector(what)?.click();
 }
@@ -110,6 +115,7 @@ bindKeys(panel, {
   n: () => find.step(1),
   N: () => find.step(-1),
   G: jump,
+  e: showFirstError,
   t: () => press("[data-toggle=times]"),
   w: () => press("[data-toggle=wrap]"),
   "?": () => document.getElementById("log-keys").showModal(),

@@ -58,6 +58,14 @@ export class NamedLines {
     }
   }
 
+  // Makes the lines from `place` to `last` those that the address names.
+  name(place, last = place.line) {
+    const range = last === place.line ? "" : `-L${last}`;
+    history.replaceState(null, "", `#${anchorOf(place)}${range}`);
+    this.read();
+    return place;
+  }
+
   #clicked(event) {
     const number = event.target.closest("a.n");
     if (!number || event.ctrlKey || event.metaKey) return;
@@ -66,9 +74,7 @@ export class NamedLines {
     const from = event.shiftKey && this.anchor?.attempt === chosen.attempt ? this.anchor : chosen;
     this.anchor = from;
     const [first, last] = [from.line, chosen.line].sort((a, b) => a - b);
-    const range = first === last ? "" : `-L${last}`;
-    history.replaceState(null, "", `#${anchorOf({ attempt: chosen.attempt, line: first })}${range}`);
-    this.read();
+    this.name({ attempt: chosen.attempt, line: first }, last);
     // What shift-click would select is not what the reader meant.
     if (event.shiftKey) getSelection().removeAllRanges();
   }

@@ -7,9 +7,10 @@ const START = "0:0";
 const AGAIN_MS = 3000;
 
 export class Reader {
-  // `lost` is called when the portal could not be asked; it is asked again.
-  constructor(view, source, lost) {
-    Object.assign(this, { view, source, lost });
+  // `on` has lost(): the portal could not be asked and is asked again; and reveal(element): let
+  // that line be seen.
+  constructor(view, source, on) {
+    Object.assign(this, { view, source, on });
     this.turn = 0;
   }
 
@@ -22,7 +23,9 @@ export class Reader {
   async show(place) {
     this.view.stopFollowing();
     if (!elementAt(place)) await this.#begin(() => this.#around(place));
-    elementAt(place)?.scrollIntoView({ block: "center" });
+    const element = elementAt(place);
+    this.on.reveal(element);
+    element?.scrollIntoView({ block: "center" });
   }
 
   async earlier() {
@@ -69,7 +72,7 @@ export class Reader {
       try {
         return await how();
       } catch {
-        this.lost();
+        this.on.lost();
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }

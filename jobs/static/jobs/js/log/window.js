@@ -1,6 +1,7 @@
 // The part of the log that is in the page: a run of lines, never more than some thousands.
 // It follows the newest lines while its reader is at the bottom, and stands still otherwise.
 import { lineElement } from "./line.js";
+import { hideOverdrawn, startOver } from "./overdrawn.js";
 
 const MOST = 4000;
 const TRIM = 500;
@@ -67,6 +68,7 @@ export class LogWindow {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
     this.queue = [];
+    startOver();
     const elements = this.#elements(lines);
     this.list.replaceChildren(...elements);
     this.drawn(elements);
@@ -104,7 +106,9 @@ export class LogWindow {
   }
 
   #elements(lines) {
-    return lines.map((line) => lineElement(line, this));
+    const elements = lines.map((line) => lineElement(line, this));
+    hideOverdrawn(lines, elements);
+    return elements;
   }
 
   #remove(count, which) {
