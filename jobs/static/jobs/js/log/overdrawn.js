@@ -1,8 +1,8 @@
 // A progress bar that takes its time arrives in pieces, each of which draws over the one before it.
 // What was drawn over is not shown, as on a terminal; its lines and numbers stay.
-const open = new Map(); // source -> the last piece in the page, while its line goes on
 
-export function hideOverdrawn(lines, elements) {
+// `open`: source -> its last piece so far, while its line goes on.
+export function hideOverdrawn(lines, elements, open) {
   lines.forEach((line, index) => {
     const element = elements[index];
     const { source } = element.dataset;
@@ -11,9 +11,4 @@ export function hideOverdrawn(lines, elements) {
     if (line.more) open.set(source, { element, returns: line.text.endsWith("\r") });
     else open.delete(source);
   });
-}
-
-// The lines that follow are not those behind the last ones.
-export function startOver() {
-  open.clear();
 }

@@ -1,7 +1,7 @@
 // The part of the log that is in the page: a run of lines, never more than some thousands.
 // It follows the newest lines while its reader is at the bottom, and stands still otherwise.
 import { lineElement } from "./line.js";
-import { hideOverdrawn, startOver } from "./overdrawn.js";
+import { hideOverdrawn } from "./overdrawn.js";
 
 const MOST = 4000;
 const TRIM = 500;
@@ -17,6 +17,7 @@ export class LogWindow {
     this.pending = 0; // lines that came while the reader looked elsewhere
     this.reachesStart = false; // the first line in the page is the first there is
     this.queue = [];
+    this.open = new Map(); // lines at the end that go on, by their source
     box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     new ResizeObserver(() => this.#stick()).observe(list);
   }
@@ -50,7 +51,7 @@ export class LogWindow {
   prepend(lines, { reachesStart }) {
     this.reachesStart = reachesStart;
     const below = this.box.scrollHeight - this.box.scrollTop;
-    const elements = this.#elements(lines);
+    const elements = this.#elements(lines, new Map());
     this.list.prepend(...elements);
     this.drawn(elements);
     const excess = this.list.childElementCount - 2 * MOST;
@@ -68,7 +69,7 @@ export class LogWindow {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
     this.queue = [];
-    startOver();
+    this.open.clear();
     const elements = this.#elements(lines);
     this.list.replaceChildren(...elements);
     this.drawn(elements);
@@ -105,9 +106,9 @@ export class LogWindow {
     this.#stick();
   }
 
-  #elements(lines) {
+  #elements(lines, open = this.open) {
     const elements = lines.map((line) => lineElement(line, this));
-    hideOverdrawn(lines, elements);
+    hideOverdrawn(lines, elements, open);
     return elements;
   }
 
