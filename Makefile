@@ -76,7 +76,7 @@ lint: setup ## Check style, layers, templates, settings and migrations
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/djlint templates --check --lint --quiet
+	$(BIN)/python deploy/djlint templates --check --lint --quiet
 	$(AS_PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(AS_PRODUCTION) $(BIN)/python -W ignore manage.py makemigrations --check --dry-run
 

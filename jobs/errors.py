@@ -7,6 +7,8 @@ PortalError
 ├── InvalidUploadError            422 invalid_upload
 ├── UploadTooLargeError           413 upload_too_large
 ├── InvalidCursorError            400 invalid_cursor
+├── InvalidPatternError           400 invalid_pattern
+├── SearchTooSlowError            400 search_too_slow
 ├── ConflictError                 409 conflict
 │   ├── IllegalMoveError          409 illegal_move
 │   ├── StaleJobError             409 stale_job
@@ -94,6 +96,20 @@ class InvalidCursorError(PortalError):
     """The cursor is not one this endpoint gave out."""
 
     code = "invalid_cursor"
+    http_status = 400
+
+
+class InvalidPatternError(PortalError):
+    """The pattern is not a regular expression that this portal takes."""
+
+    code = "invalid_pattern"
+    http_status = 400
+
+
+class SearchTooSlowError(PortalError):
+    """This pattern takes too long on this log. Make it simpler, or search for plain text."""
+
+    code = "search_too_slow"
     http_status = 400
 
 

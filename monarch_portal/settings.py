@@ -151,6 +151,8 @@ MPORTAL_UPLOAD_MAX_BYTES = env_int("MPORTAL_UPLOAD_MAX_BYTES", 512 * 1024 * 1024
 # Live streams that one web process serves, in all and to one user.
 MPORTAL_STREAMS = env_int("MPORTAL_STREAMS", 1000)
 MPORTAL_STREAMS_PER_USER = env_int("MPORTAL_STREAMS_PER_USER", 100)
+# Processes that look for matches in logs, of one web process; they start when they are needed.
+MPORTAL_SEARCHES = env_int("MPORTAL_SEARCHES", 2)
 # Failed tries to sign in, within five minutes: under one name, and from one address. 0: no limit.
 MPORTAL_TRIES_PER_NAME = env_int("MPORTAL_TRIES_PER_NAME", 10)
 MPORTAL_TRIES_PER_ADDRESS = env_int("MPORTAL_TRIES_PER_ADDRESS", 100)

@@ -81,7 +81,11 @@ class LogDownload(PortalView):
     @extend_schema(
         operation_id="log_download",
         parameters=[DownloadQuery],
-        responses={(200, "text/plain"): OpenApiTypes.STR, **problems(400, 401, 404)},
+        responses={
+            (200, "text/plain"): OpenApiTypes.STR,
+            (200, "application/gzip"): OpenApiTypes.BINARY,
+            **problems(400, 401, 404),
+        },
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """The whole log as text, as it is by now."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from jobs.logs.cursor import parse
 from jobs.logs.lines import STREAMS
+from jobs.logs.matching import Question
 from jobs.logs.reading import MAX_LIMIT, Wanted
 from jobs.readers.job_log import LogChoice
 
@@ -59,6 +61,35 @@ class LogQuery(LogChoiceQuery):
     limit = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
 
 
+class SearchQuery(LogChoiceQuery):
+    """What is looked for in a log."""
+
+    q = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=1000,
+        trim_whitespace=False,
+        help_text="The words, or the pattern. Without it every line of the choice is a hit.",
+    )
+    regex = serializers.BooleanField(
+        required=False, default=False, help_text="`q` is a regular expression of RE2's."
+    )
+    case = serializers.BooleanField(
+        required=False, default=False, help_text="Tell capital letters from small ones."
+    )
+    since = serializers.DateTimeField(
+        required=False, allow_null=True, default=None, help_text="Lines from this time on."
+    )
+    until = serializers.DateTimeField(
+        required=False, allow_null=True, default=None, help_text="Lines before this time."
+    )
+    after = CursorField(
+        required=False, allow_blank=True, default=None, help_text="Lines after `attempt:line`."
+    )
+    limit = serializers.IntegerField(required=False, default=1000, min_value=1, max_value=MAX_LIMIT)
+
+
 class StreamQuery(LogChoiceQuery):
     """Where a stream begins. Last-Event-ID goes before it all."""
 
@@ -79,6 +110,29 @@ class DownloadQuery(LogChoiceQuery):
     times = serializers.BooleanField(
         required=False, default=False, help_text="Put its time before each line."
     )
+    format = serializers.ChoiceField(
+        choices=["text", "gzip"],
+        required=False,
+        default="text",
+        help_text="A .log file, or a .log.gz file.",
+    )
+
+
+def question_of(query: dict[str, Any]) -> Question:
+    """The question that a checked query asks."""
+    return Question(
+        query["q"],
+        is_regex=query["regex"],
+        with_case=query["case"],
+        rank=query["rank"],
+        stream=query["stream"] or None,
+        since_ms=_milliseconds(query["since"]),
+        until_ms=_milliseconds(query["until"]),
+    )
+
+
+def _milliseconds(at: datetime | None) -> int | None:
+    return None if at is None else int(at.timestamp() * 1000)
 
 
 def checked(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
@@ -26,6 +27,25 @@ from jobs.readers.job_log import JobLogLine, JobLogPage, LogChoice, log_after, l
 
 # Lines read at once for a download; what they weigh is bounded by the reader.
 _DOWNLOAD_LINES = 5000
+
+
+# Of zlib: with the header and the end of a gzip file, and quick rather than small.
+_GZIP_WINDOW, _GZIP_LEVEL = 31, 4
+
+
+class Packer(Protocol):
+    """Compresses piece by piece."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """What is ready of all data so far."""
+
+    def flush(self) -> bytes:
+        """The rest."""
+
+
+def gzip_packer() -> Packer:
+    """One that makes a gzip file."""
+    return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
 
 
 class LogLineSerializer(serializers.Serializer[Any]):
@@ -81,27 +101,59 @@ def _before(page: JobLogPage) -> str | None:
 
 @require_safe
 async def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """`/projects/{slug}/jobs/{id}/logs/download`: all of it as plain text, as it is by now."""
+    """`/projects/{slug}/jobs/{id}/logs/download`: all of it as plain text, as it is by now.
+
+    As a gzip file when asked for one; else compressed on its way to whoever takes that.
+    """
     try:
-        text, choice = await in_thread(_opened, request, slug, job_id)
+        text, choice, is_file = await in_thread(_opened, request, slug, job_id)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
-    headers = {"Content-Disposition": f'attachment; filename="job-{job_id}.log"'}
-    body = _download(job_id, text, choice)
-    return StreamingHttpResponse(body, content_type="text/plain; charset=utf-8", headers=headers)  # type: ignore[return-value]
+    name, kind = f"job-{job_id}.log", "text/plain; charset=utf-8"
+    headers = {}
+    if is_file:
+        name, kind = f"{name}.gz", "application/gzip"
+    else:
+        headers["Vary"] = "Accept-Encoding"
+    is_packed = is_file or _takes_gzip(request)
+    if is_packed and not is_file:
+        headers["Content-Encoding"] = "gzip"
+    headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    body = _download(job_id, text, choice, gzip_packer() if is_packed else None)
+    return StreamingHttpResponse(body, content_type=kind, headers=headers)  # type: ignore[return-value]
 
 
-def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[LogText, LogChoice]:
+def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[LogText, LogChoice, bool]:
     job = job_for(authenticate(request), slug, job_id)
     query = checked(DownloadQuery, request.GET)
     has_ranks = job.num_nodes > 1 and query["rank"] is None
-    return LogText(ranks=has_ranks, times=query["times"]), choice_of(query)
+    text = LogText(ranks=has_ranks, times=query["times"])
+    return text, choice_of(query), query["format"] == "gzip"
 
 
-async def _download(job_id: int, text: LogText, choice: LogChoice) -> AsyncIterator[bytes]:
+def _takes_gzip(request: HttpRequest) -> bool:
+    """Whether the caller says so; `gzip;q=0` says that it does not."""
+    for coding in request.headers.get("Accept-Encoding", "").split(","):
+        name, *parameters = coding.replace(" ", "").lower().split(";")
+        if name == "gzip":
+            return not any(each in {"q=0", "q=0.0", "q=0.00", "q=0.000"} for each in parameters)
+    return False
+
+
+async def _download(
+    job_id: int, text: LogText, choice: LogChoice, packer: Packer | None
+) -> AsyncIterator[bytes]:
+    def piece(after: Cursor) -> tuple[bytes, Cursor, bool]:
+        page = log_after(job_id, after, _DOWNLOAD_LINES, choice)
+        raw = text.of(page.lines).encode()
+        if not page.is_cut:
+            raw += text.end().encode()
+        return packer.compress(raw) if packer else raw, page.last, page.is_cut
+
     after, is_cut = START, True
     while is_cut:
-        page = await in_thread(log_after, job_id, after, _DOWNLOAD_LINES, choice)
-        yield text.of(page.lines).encode()
-        after, is_cut = page.last, page.is_cut
-    yield text.end().encode()
+        packed, after, is_cut = await in_thread(piece, after)
+        if packed:
+            yield packed
+    if packer:
+        yield packer.flush()

@@ -220,13 +220,16 @@ class MeSerializer(serializers.Serializer[Any]):
 
 
 class ProblemRowSerializer(serializers.Serializer[Any]):
-    """One thing that is wrong with a request. `line`, `suggestion`: only of a specification."""
+    """One thing that is wrong with a request. `line`, `suggestion`: only of a specification;
+    `position`: only of a pattern, in characters from 0.
+    """
 
     path = serializers.CharField(allow_blank=True)
     code = serializers.CharField()
     message = serializers.CharField()
     line = serializers.IntegerField(allow_null=True, required=False)
     suggestion = serializers.CharField(allow_null=True, required=False)
+    position = serializers.IntegerField(allow_null=True, required=False)
 
 
 class ProblemSerializer(serializers.Serializer[Any]):

@@ -22,6 +22,7 @@ from jobs.api import (
 )
 from jobs.api.errors import not_found_view
 from jobs.api.ingest_view import ingest_view
+from jobs.api.log_search_view import LogSearchView
 from jobs.api.log_stream import log_stream
 
 app_name = "api"
@@ -44,6 +45,7 @@ urlpatterns = [
     path(f"{_JOB}/attempts", history_views.AttemptListView.as_view(), name="attempts"),
     path(f"{_JOB}/events", history_views.EventListView.as_view(), name="events"),
     path(f"{_JOB}/logs", log_views.LogView.as_view(), name="logs"),
+    path(f"{_JOB}/logs/search", LogSearchView.as_view(), name="log_search"),
     path(f"{_JOB}/logs/stream", log_stream, name="log_stream"),
     path(f"{_JOB}/logs/download", log_views.log_download, name="log_download"),
     path(f"{_JOB}/metrics", metric_views.MetricsView.as_view(), name="metrics"),

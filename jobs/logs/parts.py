@@ -42,9 +42,10 @@ class Part:
 
     def stored_lines(self) -> list[str]:
         """The lines as they are stored, in order."""
-        return decompressed(self._payload()).decode().split("\n")
+        return decompressed(self.stored()).decode().split("\n")
 
-    def _payload(self) -> bytes:
+    def stored(self) -> bytes:
+        """The lines as they lie there, compressed."""
         if self.blob_name is None:
             return bytes(self.payload or b"")
         with default_storage.open(self.blob_name) as blob:

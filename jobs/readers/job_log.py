@@ -68,7 +68,7 @@ def log_after(
             continue
         line = after.line if number == after.attempt else 0
         page = read_after(attempt_id, line, limit - len(lines), choice.wanted)
-        lines += [_of(number, each) for each in page.lines]
+        lines += [line_of_job(number, each) for each in page.lines]
         last = Cursor(number, page.last)
         if page.is_cut or len(lines) >= limit:
             return JobLogPage(lines, after, last, is_cut=True)
@@ -87,7 +87,7 @@ def log_before(
             continue
         line = before.line if before is not None and number == before.attempt else None
         page = read_before(attempt_id, line, limit - len(newest_first), choice.wanted)
-        newest_first += [_of(number, each) for each in reversed(page.lines)]
+        newest_first += [line_of_job(number, each) for each in reversed(page.lines)]
         first, last = Cursor(number, page.first), last or Cursor(number, page.last)
         if page.is_cut or len(newest_first) >= limit:
             is_cut = page.is_cut or number != attempts[0][0]
@@ -95,5 +95,6 @@ def log_before(
     return JobLogPage(newest_first[::-1], first, last or first, is_cut=False)
 
 
-def _of(number: int, line: LogLine) -> JobLogLine:
+def line_of_job(number: int, line: LogLine) -> JobLogLine:
+    """Line `line` of attempt number `number`."""
     return JobLogLine(number, line.number, line.rank, line.stream, line.at, line.text, line.more)

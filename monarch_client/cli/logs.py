@@ -11,6 +11,7 @@ from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.log_printer import LogPrinter
+from monarch_client.cli.log_search import Search, SearchWish, search_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
 from monarch_client.rest.client import PortalClient
@@ -28,17 +29,23 @@ STREAMS = ("stdout", "stderr", "setup", "provision", "portal")
 @click.option("--stream", "-s", type=click.Choice(STREAMS), help="Lines of this stream only.")
 @click.option("--attempt", "-a", type=click.IntRange(1), help="Lines of this attempt only.")
 @click.option("--tail", "-n", type=click.IntRange(0), help="Begin this many lines before the end.")
+@search_options
 @pass_session
 def logs(session: Session, /, job_id: int, project: str | None, **options: Any) -> None:
     """Print a job's log."""
+    follow, tail, wish = options.pop("follow"), options.pop("tail"), SearchWish.take(options)
+    wish.check(following=follow, job_id=job_id)
     job = session.client.job(session.project(project), job_id)
     _check(session.client, job, options)
-    follow, tail = options.pop("follow"), options.pop("tail")
     if follow:
         code = JobView(session.client, job).follow(tail, options)
         click.get_current_context().exit(code)
-    reading = _Reading(session.client, job, options)
     printer = LogPrinter(many_ranks=job.num_nodes > 1)
+    if wish.is_search:
+        for lines in Search(session.client, job, options, wish).pages(tail):
+            printer.show(lines)
+        click.get_current_context().exit(0 if printer.count else NOTHING_FOUND)
+    reading = _Reading(session.client, job, options)
     for lines in reading.pages() if tail is None else [reading.tail(tail)]:
         printer.show(lines)
     printer.finish()

@@ -156,6 +156,16 @@ class PortalClient(MachineCalls):
         answer = self.connection.request("GET", path, params=given(options))
         return decode_page(LogLine, answer)
 
+    def search_log(self, project: str, job_id: int, q: str, **options: Any) -> Page[LogLine]:
+        """Lines of the log that match `q`. `options`: regex, case, attempt, rank, stream, since,
+        until (ISO times), after, limit.
+
+        One answer looks at a bounded stretch: while it has a `next`, go on with that as `after`.
+        """
+        path = _job(project, job_id) + "/logs/search"
+        answer = self.connection.request("GET", path, params=given({"q": q, **options}))
+        return decode_page(LogLine, answer)
+
     def download_log(self, project: str, job_id: int, **options: Any) -> Iterator[bytes]:
         """The whole log as text, piece by piece."""
         query = str(httpx.QueryParams(given(options)))

@@ -92,6 +92,14 @@ def test_the_verbs_of_a_jobs_life_work_together(portal):
     assert portal.mportal("logs", first).stdout == "one\ntwo\n"
     assert portal.mportal("logs", first, "--tail", "1").stdout == "two\n"
     assert portal.mportal("logs", first, "--follow", "--tail", "1").stdout == "two\n"
+    assert portal.mportal("logs", first, "--grep", "^t[a-z]o$").stdout == "two\n"
+    assert (
+        portal.mportal("logs", first, "--grep", "ONE", "-F", "-i", "--since", "1d").stdout
+        == "one\n"
+    )
+    nothing = portal.mportal("logs", first, "--grep", "three")
+    assert (nothing.returncode, nothing.stdout, nothing.stderr) == (1, "", "")
+    assert portal.mportal("logs", first, "--grep", "(").returncode == BAD_REQUEST
     again = portal.mportal("rerun", first, "--follow")
     assert (again.returncode, again.stdout.splitlines()[-2:]) == (0, ["one", "two"])
     assert portal.mportal("cancel", first).returncode == PORTAL_TROUBLE

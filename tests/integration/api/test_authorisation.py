@@ -46,6 +46,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "attempts"): "viewer",
     ("get", "events"): "viewer",
     ("get", "logs"): "viewer",
+    ("get", "log_search"): "viewer",
     ("get", "log_stream"): "viewer",
     ("get", "log_download"): "viewer",
     ("get", "metrics"): "viewer",

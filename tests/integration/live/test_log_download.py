@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import httpx
 import pytest
 
@@ -62,3 +64,31 @@ def test_strangers_and_nobody_get_no_text(client, web, job) -> None:
     other = make_job()
     path = f"/api/v1/projects/{other.project.slug}/jobs/{other.pk}/logs/download"
     assert client.get(path).status_code == 404
+
+
+def test_a_log_comes_as_a_gzip_file_with_the_same_text(download, post, monkeypatch) -> None:
+    monkeypatch.setattr("jobs.api.log_views._DOWNLOAD_LINES", 100)
+    post(*lines(1, 333))
+    answer = download(format="gzip", times=True)
+    assert answer.headers["Content-Type"] == "application/gzip"
+    assert "Content-Encoding" not in answer.headers
+    assert '.log.gz"' in answer.headers["Content-Disposition"]
+    assert gzip.decompress(answer.content).decode() == download(times=True).text
+
+
+@pytest.mark.parametrize(
+    ("taken", "packed"),
+    [("gzip", True), ("br;q=1, GZIP;q=0.5", True), ("identity", False), ("gzip;q=0", False)],
+)
+def test_a_log_is_compressed_on_its_way_to_who_takes_that(client, job, post, taken, packed) -> None:
+    post(*lines(1, 50), frame(51, text="\x1b[31mraw\r kept"))
+    path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/download"
+    answer = client.get(path, headers={"Accept-Encoding": taken})
+    assert (answer.headers.get("Content-Encoding") == "gzip") is packed
+    assert "Accept-Encoding" in answer.headers["Vary"]
+    assert '.log"' in answer.headers["Content-Disposition"]
+    assert answer.text.endswith("[0] r0 s50\n[0] \x1b[31mraw\r kept\n")
+
+
+def test_a_format_that_there_is_not_is_refused(download) -> None:
+    assert download(format="zip").status_code == 400

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.rest.models import LogLine
-from tests.unit.rest.fake_portal import attempt_json, ended_job, job_json, line_json, ok, page
+from tests.unit.rest.fake_portal import (
+    attempt_json,
+    ended_job,
+    job_json,
+    line_json,
+    ok,
+    page,
+    problem,
+)
 
 JOB = "GET /projects/rl/jobs/42"
 ATTEMPTS = f"{JOB}/attempts"
@@ -100,3 +110,68 @@ def test_the_tail_is_read_backwards(mportal, portal):
     portal.on(LOGS, page([line_json(7, "g")], previous="1:7"), page([line_json(6, "f")]))
     assert mportal("logs", "42", "--tail", "5").stdout == "f\ng\n"
     assert [dict(r.url.params)["before"] for r in portal.seen(LOGS)] == ["end", "1:7"]
+
+
+SEARCH = f"{LOGS}/search"
+
+
+def test_grep_prints_what_matches_page_by_page_and_searches_on_the_portal(mportal, portal):
+    portal.on(JOB, ok(ended_job(num_nodes=2)))
+    portal.on(
+        SEARCH,
+        page([line_json(3, "loss is nan", rank=1, more=True)], next="1:5"),
+        page([], next="1:9"),
+        page([line_json(12, "nan again", rank=1)]),
+    )
+    result = mportal("logs", "42", "--grep", "na+n", "--rank", "1")
+    assert (result.exit_code, result.stdout) == (0, "rank 1 | loss is nan\nrank 1 | nan again\n")
+    asked = [dict(request.url.params) for request in portal.seen(SEARCH)]
+    assert [params.get("after") for params in asked] == [None, "1:5", "1:9"]
+    assert asked[0] == {
+        "q": "na+n", "regex": "true", "case": "true", "rank": "1", "limit": "1000",
+    }  # fmt: skip
+
+
+def test_grep_for_plain_text_in_any_case_since_a_while_with_its_last_lines(mportal, portal):
+    portal.on(JOB, ok(ended_job()))
+    portal.on(SEARCH, page([line_json(i, f"n {i}") for i in range(1, 5)], next="1:4"), page([]))
+    result = mportal("logs", "42", "--grep", "n (", "-F", "-i", "--since", "10m", "--tail", "2")
+    assert (result.exit_code, result.stdout) == (0, "n 3\nn 4\n")
+    asked = dict(portal.seen(SEARCH)[0].url.params)
+    ago = datetime.now(timezone.utc) - datetime.fromisoformat(asked.pop("since"))
+    assert timedelta(minutes=10) <= ago < timedelta(hours=1)
+    assert asked == {"q": "n (", "limit": "1000"}
+
+
+def test_grep_that_finds_nothing_exits_as_grep_does(mportal, portal):
+    portal.on(JOB, ok(ended_job()))
+    portal.on(SEARCH, page([]))
+    result = mportal("logs", "42", "--grep", "x")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "")
+    assert mportal("logs", "42", "--since", "2026-03-01T12:00:00Z").exit_code == 1
+    since = dict(portal.seen(SEARCH)[1].url.params)["since"]
+    assert datetime.fromisoformat(since) == datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+def test_a_pattern_that_is_none_is_a_mistake_with_its_place(mportal, portal):
+    portal.on(JOB, ok(ended_job()))
+    portal.on(SEARCH, lambda _: problem(400, "invalid_pattern", "missing ) at character 1"))
+    result = mportal("logs", "42", "--grep", "(")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "missing ) at character 1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("-f", "--grep", "x"), "mportal logs -f 42 | grep PATTERN"),
+        (("-f", "--since", "1h"), "mportal logs -f 42 | grep PATTERN"),
+        (("-i",), "give --grep PATTERN too"),
+        (("-F",), "give --grep PATTERN too"),
+        (("--since", "soon"), "'soon' is neither a length"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_a_sentence(mportal, portal, options, words):
+    result = mportal("logs", "42", *options)
+    assert (result.exit_code, portal.requests) == (2, [])
+    assert words in " ".join(result.stderr.split())

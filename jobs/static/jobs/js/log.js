@@ -1,14 +1,18 @@
-// The log of the job page: wires the window of lines to its source and to the bar above it.
-import { report } from "./connection.js";
+// The log of the job page: wires the window of lines to its source, to the bar above it and to what
+// finds, names and folds lines.
 import { refreshSoon } from "./live.js";
 import { bindBar } from "./log/bar.js";
+import { Find } from "./log/find.js";
+import { firstError } from "./log/errors.js";
+import { Folds } from "./log/folds.js";
+import { bindKeys } from "./log/keys.js";
+import { NamedLines } from "./log/places.js";
+import { Reader } from "./log/reader.js";
 import { LogSource } from "./log/source.js";
+import { showConnection } from "./log/state.js";
 import { LogWindow } from "./log/window.js";
 import { forgetSent } from "./submit/draft.js";
 
-const PAGE = 1000;
-const CONTEXT = 200;
-const START = "0:0";
 const panel = document.querySelector("[data-log]");
 const page = document.getElementById("job-page");
 const parts = {
@@ -21,31 +25,43 @@ const parts = {
   follow: panel.querySelector("[data-follow]"),
 };
 
+const tell = (state) => showConnection(parts.state, page, state);
+
 const view = new LogWindow(parts.box, parts.list, {
   rankColumn: Boolean(panel.querySelector("[data-rank]")),
   changed: showState,
+  drawn(elements) {
+    named.mark(elements);
+    find.mark(elements);
+    folds.update();
+  },
 });
 
 const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
-  lines: (lines) => view.append(lines),
+  lines(lines) {
+    view.append(lines);
+    find.grown();
+  },
   job: refreshSoon,
-  state: showConnection,
+  state: tell,
   end() {
-    showConnection("ended");
+    tell("ended");
     parts.empty.textContent = "No lines were written.";
     refreshSoon();
   },
 });
 
-function showConnection(state) {
-  const words = { live: "Live", lost: "Connection lost, trying again", ended: "Log complete" };
-  parts.state.dataset.state = state;
-  parts.state.textContent = words[state];
-  report("log", state === "lost");
-  // While the stream tells of changes, nobody needs to ask for them.
-  if (state === "lost") delete page.dataset.quiet;
-  else page.dataset.quiet = "";
-}
+const folds = new Folds(parts.list);
+const reader = new Reader(view, source, {
+  lost: () => tell("lost"),
+  reveal: (element) => folds.reveal(element),
+});
+const named = new NamedLines(parts.list);
+const find = new Find(panel, parts.list, source, {
+  show: (place) => reader.show(place),
+  top: () => (view.following ? null : reader.top),
+  back: () => parts.box.focus(),
+});
 
 function showState() {
   parts.empty.hidden = !view.isEmpty;
@@ -56,77 +72,53 @@ function showState() {
   parts.jump.textContent = view.pending ? `Jump to newest · ${count} new` : "Jump to newest";
 }
 
-// The newest lines, then whatever comes.
-async function start() {
-  source.close();
-  const { results, previous } = await source.page({ before: "end", limit: PAGE });
-  view.replace(results, { attached: true, reachesStart: !previous });
-  source.open(results.length ? placeOf(results.at(-1)) : START);
-}
-
-// The page around the line that the address names; the reader goes on from there.
-async function startAt(place) {
-  const [attempt, line] = place;
-  const after = `${attempt}:${Math.max(0, line - CONTEXT)}`;
-  const { results, next } = await source.page({ after, limit: PAGE });
-  if (!results.length) return start();
-  const reachesStart = line <= CONTEXT && attempt === 1;
-  view.replace(results, { attached: !next, reachesStart });
-  view.stopFollowing();
-  document.querySelector(location.hash)?.scrollIntoView({ block: "center" });
-  mark();
-  source.open(next ? null : placeOf(results.at(-1)));
-}
-
-function placeOf(line) {
-  return `${line.attempt}:${line.line}`;
-}
-
-function namedPlace() {
-  const found = location.hash.match(/^#L(?:(\d+)-)?(\d+)$/);
-  return found ? [Number(found[1] ?? 1), Number(found[2])] : null;
-}
-
-function mark() {
-  for (const line of parts.list.querySelectorAll(".target")) line.classList.remove("target");
-  if (namedPlace()) document.querySelector(location.hash)?.classList.add("target");
-}
-
 async function loadEarlier() {
   if (parts.earlier.disabled) return;
   parts.earlier.disabled = true;
   try {
-    const { results, previous } = await source.page({ before: view.first, limit: PAGE });
-    view.prepend(results, { reachesStart: !previous });
+    await reader.earlier();
   } finally {
     parts.earlier.disabled = false;
   }
 }
 
-function jump() {
-  if (view.attached) view.follow();
-  else begin(start);
-}
-
-// A page that can't be had is told, and tried again.
-async function begin(how) {
-  try {
-    await how();
-  } catch {
-    showConnection("lost");
-    setTimeout(() => begin(how), 3000);
-  }
-}
+const jump = () => (view.attached ? view.follow() : reader.follow());
 
 bindBar(panel, parts.box, {
-  rank(rank) {
+  async rank(rank) {
     source.rank = rank;
     source.ended = false;
     parts.empty.textContent = "No lines of this rank yet.";
-    begin(start);
+    await reader.follow();
+    find.search({ show: false });
   },
   relaid: () => view.following && view.follow(),
   follow: () => (view.following ? view.stopFollowing() : jump()),
+  firstError: showFirstError,
+  find: () => (find.isOpen ? find.close() : find.open()),
+});
+// The first line that looks like an error, named in the address, so that it can be sent.
+async function showFirstError() {
+  const button = panel.querySelector("[data-first-error]");
+  const found = await firstError(source).catch(() => null);
+  button.textContent = found ? "First error" : "No error found";
+  if (found) reader.show(named.name(found));
+}
+
+function press(what) {
+  panel.querySelector(what)?.click();
+}
+
+bindKeys(panel, {
+  "/": () => find.open(),
+  f: () => find.open(),
+  n: () => find.step(1),
+  N: () => find.step(-1),
+  G: jump,
+  e: showFirstError,
+  t: () => press("[data-toggle=times]"),
+  w: () => press("[data-toggle=wrap]"),
+  "?": () => document.getElementById("log-keys").showModal(),
 });
 // A tab that nobody sees holds no connection: browsers allow six for a whole portal.
 let hiding = 0;
@@ -139,10 +131,19 @@ document.addEventListener("visibilitychange", () => {
 parts.earlier.addEventListener("click", loadEarlier);
 parts.jump.addEventListener("click", jump);
 addEventListener("hashchange", () => {
-  const place = namedPlace();
-  if (place && !document.querySelector(location.hash)) begin(() => startAt(place));
-  else mark();
+  const lines = named.read();
+  if (lines) reader.show(lines);
 });
+
+async function begin() {
+  const asked = find.fromAddress();
+  // An address of a line of another attempt than the page's: all attempts are shown.
+  if (named.named && source.attempt && String(named.named.attempt) !== source.attempt)
+    source.attempt = "";
+  if (named.named) await reader.show(named.named);
+  else await reader.follow();
+  if (asked) find.search({ show: !named.named });
+}
+
 forgetSent();
-const place = namedPlace();
-begin(place ? () => startAt(place) : start);
+begin();

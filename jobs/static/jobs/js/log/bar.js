@@ -31,10 +31,12 @@ function bindToggle(button, box, relaid) {
   });
 }
 
-// `on` has rank(text), relaid() and follow().
+// `on` has rank(text), relaid(), follow(), find() and firstError().
 export function bindBar(panel, box, on) {
   for (const button of panel.querySelectorAll("[data-toggle]")) bindToggle(button, box, on.relaid);
   panel.querySelector("[data-follow]").addEventListener("click", on.follow);
+  panel.querySelector("[data-opens-find]").addEventListener("click", on.find);
+  panel.querySelector("[data-first-error]").addEventListener("click", on.firstError);
   const chips = [...panel.querySelectorAll("[data-rank]")];
   const others = panel.querySelector("[data-ranks]");
   const choose = (rank) => {

@@ -1,7 +1,9 @@
 // One line of the log as a list item. Plain text in the page: searching and copying just work.
 import { appendText } from "./ansi.js";
+import { anchorOf, placeOf } from "./places.js";
 
 const RANK_COLOURS = 6;
+const GROUP = "::group::";
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false,
 });
@@ -13,16 +15,25 @@ function span(className, text) {
   return element;
 }
 
-// The address of a line; attempts after the first carry their number.
-export function anchorOf(line) {
-  return line.attempt > 1 ? `L${line.attempt}-${line.line}` : `L${line.line}`;
+// What a program says about folding: the begin of a group, with its title, or its end.
+function addText(item, text, raw) {
+  if (raw.startsWith("::endgroup::")) item.dataset.fold = "end";
+  if (!raw.startsWith(GROUP)) return appendText(text, raw);
+  item.dataset.fold = "start";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "fold";
+  appendText(button, raw.slice(GROUP.length) || "group");
+  text.skipped = GROUP.length;
+  text.append(button);
 }
 
 export function lineElement(line, { rankColumn }) {
   const item = document.createElement("li");
   item.id = anchorOf(line);
   item.className = line.stream;
-  item.dataset.place = `${line.attempt}:${line.line}`;
+  item.dataset.place = placeOf(line);
+  item.dataset.source = `${line.attempt} ${line.rank} ${line.stream}`;
   const number = document.createElement("a");
   number.className = "n";
   number.href = `#${item.id}`;
@@ -31,7 +42,7 @@ export function lineElement(line, { rankColumn }) {
   item.append(number, span("at", clock.format(new Date(line.at))));
   if (rankColumn) item.append(span(`r rank-${line.rank % RANK_COLOURS}`, line.rank));
   const text = span("t", "");
-  appendText(text, line.text);
+  addText(item, text, line.text);
   item.append(text);
   return item;
 }

@@ -2,6 +2,18 @@
 // where it broke off.
 import { Stream } from "../stream.js";
 
+const TRIES = 5;
+const BUSY_MS = 2000;
+
+// What the portal says is wrong, in its own words.
+async function sentenceOf(response) {
+  try {
+    return (await response.json()).detail;
+  } catch {
+    return `The log answered ${response.status}`;
+  }
+}
+
 export class LogSource {
   // `on` has lines(list), job(), end(), state(name).
   constructor(base, attempt, on) {
@@ -28,6 +40,19 @@ export class LogSource {
     const response = await fetch(`${this.base}?${query}`, { headers: { Accept: "application/json" } });
     if (!response.ok) throw new Error(`The log answered ${response.status}`);
     return response.json();
+  }
+
+  // One stretch of a search. While the portal is busy with others it is asked again.
+  async search(wish, signal) {
+    for (let tries = 1; ; tries++) {
+      const response = await fetch(`${this.base}/search?${this.#query(wish)}`, {
+        headers: { Accept: "application/json" }, signal,
+      });
+      if (response.ok) return response.json();
+      if (response.status !== 503 || tries === TRIES) throw new Error(await sentenceOf(response));
+      await new Promise((resolve) => setTimeout(resolve, BUSY_MS));
+      signal?.throwIfAborted();
+    }
   }
 
   // Lines after `place` from now on; without a place those that are not written yet.

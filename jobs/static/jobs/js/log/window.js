@@ -1,20 +1,23 @@
 // The part of the log that is in the page: a run of lines, never more than some thousands.
 // It follows the newest lines while its reader is at the bottom, and stands still otherwise.
 import { lineElement } from "./line.js";
+import { hideOverdrawn } from "./overdrawn.js";
 
 const MOST = 4000;
 const TRIM = 500;
 const AT_BOTTOM_PX = 24;
 
 export class LogWindow {
-  // `changed` is called whenever following, pending or attached may have changed.
-  constructor(box, list, { rankColumn, changed }) {
-    Object.assign(this, { box, list, rankColumn, changed });
+  // `changed` is called whenever following, pending or attached may have changed; `drawn` with
+  // every line that came into the page, before the page is scrolled.
+  constructor(box, list, { rankColumn, changed, drawn }) {
+    Object.assign(this, { box, list, rankColumn, changed, drawn });
     this.following = true; // at the bottom, moving along
     this.attached = true; // the last line in the page is the newest there is
     this.pending = 0; // lines that came while the reader looked elsewhere
     this.reachesStart = false; // the first line in the page is the first there is
     this.queue = [];
+    this.open = new Map(); // lines at the end that go on, by their source
     box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     new ResizeObserver(() => this.#stick()).observe(list);
   }
@@ -48,7 +51,9 @@ export class LogWindow {
   prepend(lines, { reachesStart }) {
     this.reachesStart = reachesStart;
     const below = this.box.scrollHeight - this.box.scrollTop;
-    this.list.prepend(...this.#elements(lines));
+    const elements = this.#elements(lines, new Map());
+    this.list.prepend(...elements);
+    this.drawn(elements);
     const excess = this.list.childElementCount - 2 * MOST;
     this.box.scrollTop = this.box.scrollHeight - below;
     if (excess > 0) {
@@ -64,18 +69,22 @@ export class LogWindow {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
     this.queue = [];
-    this.list.replaceChildren(...this.#elements(lines));
+    this.open.clear();
+    const elements = this.#elements(lines);
+    this.list.replaceChildren(...elements);
+    this.drawn(elements);
     this.attached = this.following = attached;
     this.pending = 0;
-    this.#stick();
+    // What is shown beside the lines comes first: it takes room.
     this.changed();
+    this.#stick();
   }
 
   follow() {
     this.following = true;
     this.pending = 0;
-    this.#stick();
     this.changed();
+    this.#stick();
   }
 
   stopFollowing() {
@@ -85,18 +94,22 @@ export class LogWindow {
 
   #draw() {
     this.frame = undefined;
-    this.list.append(...this.#elements(this.queue.splice(0)));
+    const elements = this.#elements(this.queue.splice(0));
+    this.list.append(...elements);
     const excess = this.list.childElementCount - MOST;
     if (this.following && excess > TRIM) {
       this.#remove(excess, "firstElementChild");
       this.reachesStart = false;
     } else if (excess > MOST) this.attached = false;
-    this.#stick();
+    this.drawn(elements);
     this.changed();
+    this.#stick();
   }
 
-  #elements(lines) {
-    return lines.map((line) => lineElement(line, this));
+  #elements(lines, open = this.open) {
+    const elements = lines.map((line) => lineElement(line, this));
+    hideOverdrawn(lines, elements, open);
+    return elements;
   }
 
   #remove(count, which) {

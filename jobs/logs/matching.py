@@ -1,0 +1,205 @@
+"""Which lines of a piece of log match a question, and where in them.
+
+It runs in a process of its own (`jobs.logs.match_process`) and knows neither Django nor a database.
+Regular expressions are RE2's: the time they take grows with the text, never with its powers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import re2
+
+from jobs.logs.lines import CODE_OF_STREAM
+
+MOST_SPANS = 100
+# What the compiled pattern and its states may take.
+_MEMORY_BYTES = 16 * 1024 * 1024
+# Text of hits in one answer; one more line may go beyond it.
+_MOST_CHARS = 1024 * 1024
+# The same sequences that the page does not show (static/jobs/js/log/ansi.js).
+_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+# Means something else within a whole piece than within one line.
+_OF_ONE_LINE = re.compile(r"\^|\\[AzZ]|\(\?[a-zA-Z-]*m")
+_BEFORE_TEXT = "[0-9]+ [A-Za-z][0-9]+ "
+
+Find = Callable[[bytes, int], int]
+
+
+class BadPatternError(Exception):
+    """RE2 does not take the pattern. `position`: where in it, in characters from 0, if known."""
+
+    def __init__(self, message: str, position: int | None) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is looked for. Without `text` every line of the others' choice is a hit."""
+
+    text: str = ""
+    is_regex: bool = False
+    with_case: bool = False
+    rank: int | None = None
+    stream: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line as it is stored. `spans` count characters of its text without escape sequences."""
+
+    number: int
+    stored: str
+    spans: list[tuple[int, int]]
+
+
+class Matcher:
+    """Answers one question about any number of pieces. BadPatternError: it can't be asked."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._pattern = _compiled(question.text, question)
+        self._find = _finder(question) if question.text else None
+        self._code = CODE_OF_STREAM.get(question.stream or "")
+
+    def hits(
+        self, raw: bytes, first: int, *, begin: int = 0, limit: int = 1000
+    ) -> tuple[list[Hit], bool]:
+        """The first hits of a piece whose first line is number `first`, from line `begin` on;
+        and whether the lines behind the last one were left out.
+        """
+        text = _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
+        drawn = None if text is raw else raw.split(b"\n")
+        found: list[Hit] = []
+        chars = 0
+        for offset, line in self._candidates(text):
+            number = first + offset
+            if number < begin:
+                continue
+            spans = self._spans(line)
+            if spans is None:
+                continue
+            stored = (line if drawn is None else drawn[offset]).decode(errors="replace")
+            found.append(Hit(number, stored, spans))
+            chars += len(stored)
+            if len(found) >= limit or chars > _MOST_CHARS:
+                return found, True
+        return found, False
+
+    def _candidates(self, text: bytes) -> Iterator[tuple[int, bytes]]:
+        """(offset, line) of lines that may match; every one that does is among them."""
+        if self._find is None:
+            yield from enumerate(text.split(b"\n"))
+            return
+        offset = counted = 0
+        at = self._find(text, 0)
+        while at >= 0:
+            start = text.rfind(b"\n", 0, at) + 1
+            end = text.find(b"\n", at)
+            end = len(text) if end < 0 else end
+            offset += text.count(b"\n", counted, start)
+            counted = start
+            yield offset, text[start:end]
+            # From the next line on, not from the end of the match, which may lie lines below.
+            at = self._find(text, end + 1) if end < len(text) else -1
+
+    def _spans(self, line: bytes) -> list[tuple[int, int]] | None:
+        """Where the line matches; None when it does not."""
+        rank, stamp, text = line.split(b" ", 2)
+        if not self._is_chosen(int(rank), stamp.decode()):
+            return None
+        if not self._question.text:
+            return []
+        spans: list[tuple[int, int]] = []
+        matched = False
+        for match in self._pattern.finditer(text.decode(errors="replace")):
+            matched = True
+            if match.end() > match.start():
+                spans.append(match.span())
+            if len(spans) >= MOST_SPANS:
+                break
+        return spans if matched else None
+
+    def _is_chosen(self, rank: int, stamp: str) -> bool:
+        asked = self._question
+        if asked.rank is not None and rank != asked.rank:
+            return False
+        if self._code is not None and stamp[0].lower() != self._code:
+            return False
+        at_ms = int(stamp[1:])
+        if asked.since_ms is not None and at_ms < asked.since_ms:
+            return False
+        return asked.until_ms is None or at_ms < asked.until_ms
+
+
+def _compiled(pattern: str | bytes, question: Question) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY_BYTES
+    options.literal = not question.is_regex
+    options.case_sensitive = question.with_case
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise _bad_pattern(question.text, error) from None
+
+
+def _bad_pattern(text: str, error: Exception) -> BadPatternError:
+    """RE2 says what it stumbled over; the place is where that stands."""
+    said = error.args[0] if error.args else b""
+    message = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    kind, _, fragment = message.partition(": ")
+    if kind.startswith("missing )"):
+        return BadPatternError(message, _open_parenthesis(text))
+    place = text.find(fragment) if fragment else -1
+    return BadPatternError(message, place if place >= 0 else None)
+
+
+def _open_parenthesis(text: str) -> int | None:
+    """Where the group begins that is never closed."""
+    opened: list[int] = []
+    in_class = False
+    for place, sign in enumerate(re.sub(r"\\.", "..", text, flags=re.DOTALL)):
+        if sign in "[]":
+            in_class = sign == "["
+        elif sign == "(" and not in_class:
+            opened.append(place)
+        elif sign == ")" and not in_class and opened:
+            opened.pop()
+    return opened[-1] if opened else None
+
+
+def _finder(question: Question) -> Find | None:
+    """Finds, in a whole piece at once, what may be a match; None: every line must be looked at."""
+    text = question.text
+    if not question.is_regex and question.with_case:
+        wanted = text.encode(errors="replace")
+        return lambda piece, start: piece.find(wanted, start)
+    if question.is_regex:
+        begin = ""
+        if text.startswith("^") and "|" not in text:
+            # The begin of a line's text stands behind its rank and time.
+            text, begin = text[1:], "^" + _BEFORE_TEXT
+        if _OF_ONE_LINE.search(text):
+            return None
+        text = f"(?m:{begin}{text})"
+    try:
+        pattern = _compiled(text.encode(), question)
+    except (BadPatternError, UnicodeEncodeError):
+        return None
+
+    def find(piece: bytes, start: int) -> int:
+        match = pattern.search(piece, start)
+        return match.start() if match else -1
+
+    return find

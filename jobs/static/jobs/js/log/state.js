@@ -1,0 +1,13 @@
+// What the page says about the connection that the log comes over.
+import { report } from "../connection.js";
+
+const WORDS = { live: "Live", lost: "Connection lost, trying again", ended: "Log complete" };
+
+export function showConnection(element, page, state) {
+  element.dataset.state = state;
+  element.textContent = WORDS[state];
+  report("log", state === "lost");
+  // While the stream tells of changes, nobody needs to ask for them.
+  if (state === "lost") delete page.dataset.quiet;
+  else page.dataset.quiet = "";
+}

@@ -1,0 +1,135 @@
+"""mportal logs --grep: lines that match, found by the portal."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeVar
+
+import click
+
+from monarch_client.errors import RefusedError
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.models import Job, LogLine
+from monarch_client.spec.durations import seconds_in
+
+C = TypeVar("C", bound=Callable[..., Any])
+PAGE = 1000
+_NO_PATTERN = frozenset({"invalid_pattern", "search_too_slow"})
+
+
+class Moment(click.ParamType):
+    """A length of time before now, or a point in time; in the end an ISO time."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """The ISO time that `value` names."""
+        seconds = seconds_in(value)
+        if seconds is not None:
+            return (datetime.now(timezone.utc) - timedelta(seconds=seconds)).isoformat()
+        try:
+            at = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            self.fail(
+                f"{value!r} is neither a length such as 10m or 2h nor a time such as "
+                "2026-03-01T12:00:00Z.",
+                param,
+                ctx,
+            )
+        # A time without an offset is that of the clock on the wall.
+        return at.astimezone().isoformat()
+
+
+def search_options(command: C) -> C:
+    """What turns reading a log into searching it."""
+    for option in (
+        click.option("--since", type=Moment(), help="Lines since 10m ago, or since an ISO time."),
+        click.option("--ignore-case", "-i", is_flag=True, help="With --grep: a is A."),
+        click.option("--fixed", "-F", is_flag=True, help="With --grep: plain text, no pattern."),
+        click.option("--grep", "-g", metavar="PATTERN", help="Lines that match, by RE2."),
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class SearchWish:
+    """What of a search the command line asks for."""
+
+    grep: str | None
+    fixed: bool
+    ignore_case: bool
+    since: str | None
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> SearchWish:
+        """Take it out of all options."""
+        return cls(*(options.pop(name) for name in ("grep", "fixed", "ignore_case", "since")))
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the portal is to search, not just to read."""
+        return self.grep is not None or self.since is not None
+
+    def check(self, *, following: bool, job_id: int) -> None:
+        """Refuse what does not go together."""
+        if following and self.is_search:
+            raise click.UsageError(
+                "--grep and --since look at what is there already. To filter a log as it goes on: "
+                f"mportal logs -f {job_id} | grep PATTERN"
+            )
+        if self.grep is None and (self.fixed or self.ignore_case):
+            raise click.UsageError("-F and -i say how --grep compares; give --grep PATTERN too.")
+
+
+class Search:
+    """Searching the lines of `job` that `choice` (rank, stream, attempt) names."""
+
+    def __init__(
+        self, client: PortalClient, job: Job, choice: dict[str, Any], wish: SearchWish
+    ) -> None:
+        self._client = client
+        self._job = job
+        self._question = {
+            **choice,
+            "regex": None if wish.fixed or wish.grep is None else "true",
+            "case": None if wish.ignore_case else "true",
+            "since": wish.since,
+        }
+        self._words = wish.grep or ""
+
+    def pages(self, tail: int | None) -> Iterator[list[LogLine]]:
+        """All that match, as they are found; or the last `tail` of them, at the end."""
+        if tail is None:
+            yield from self._all()
+            return
+        last: deque[LogLine] = deque(maxlen=tail)
+        for lines in self._all():
+            last.extend(lines)
+        yield list(last)
+
+    def _all(self) -> Iterator[list[LogLine]]:
+        after: str | None = ""
+        while after is not None:
+            page = self._page(after)
+            # A piece of a very long line stands alone: what it goes on with may not match.
+            yield [replace(line, more=False) for line in page.results]
+            after = page.next
+
+    def _page(self, after: str) -> Any:
+        try:
+            return self._client.search_log(
+                self._job.project,
+                self._job.id,
+                self._words,
+                **self._question,
+                after=after,
+                limit=PAGE,
+            )
+        except RefusedError as error:
+            if error.portal_code in _NO_PATTERN:
+                raise click.BadParameter(error.message, param_hint="--grep") from error
+            raise
