@@ -76,6 +76,22 @@ def test_going_to_another_address_on_the_same_page_leads_there(page, job):
     assert targets(page) == ["1:3500", "1:3501"]
 
 
+def test_what_follows_an_address_is_read_on_page_by_page_up_to_new_lines(page, job):
+    runner = Runner(job)
+    for _ in range(3):
+        runner.write(1000)
+    page.goto(f"/rl/jobs/{job.pk}#L500")
+    expect(number(page, 500)).to_be_in_viewport()
+    later = page.get_by_role("button", name="Load later lines")
+    for last in (2300, 3000):
+        later.click()
+        number(page, last).wait_for(state="attached")
+    expect(later).to_be_hidden()
+    runner.write(5)
+    number(page, 3005).wait_for(state="attached")
+    assert numbers(page) == list(range(301, 3006))
+
+
 @pytest.mark.parametrize("end", ["#A1-L0", "#A9-L5", "#A1-L<b>", "#A1-L7-L3", "#A1-L99999"])
 def test_an_address_that_names_no_line_or_not_in_order_harms_nothing(page, job, end):
     Runner(job).write(9)

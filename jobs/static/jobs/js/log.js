@@ -6,6 +6,7 @@ import { Find } from "./log/find.js";
 import { firstError } from "./log/errors.js";
 import { Folds } from "./log/folds.js";
 import { bindKeys } from "./log/keys.js";
+import { bindPages } from "./log/pages.js";
 import { NamedLines } from "./log/places.js";
 import { Reader } from "./log/reader.js";
 import { LogSource } from "./log/source.js";
@@ -21,6 +22,7 @@ const parts = {
   empty: document.getElementById("log-empty"),
   state: document.getElementById("log-state"),
   earlier: panel.querySelector("[data-earlier]"),
+  later: panel.querySelector("[data-later]"),
   jump: panel.querySelector("[data-jump]"),
   follow: panel.querySelector("[data-follow]"),
 };
@@ -66,20 +68,11 @@ const find = new Find(panel, parts.list, source, {
 function showState() {
   parts.empty.hidden = !view.isEmpty;
   parts.earlier.hidden = view.reachesStart || view.isEmpty;
+  parts.later.hidden = view.attached || view.isEmpty;
   parts.follow.setAttribute("aria-pressed", String(view.following));
   parts.jump.hidden = view.following || view.isEmpty;
   const count = view.pending.toLocaleString();
   parts.jump.textContent = view.pending ? `Jump to newest · ${count} new` : "Jump to newest";
-}
-
-async function loadEarlier() {
-  if (parts.earlier.disabled) return;
-  parts.earlier.disabled = true;
-  try {
-    await reader.earlier();
-  } finally {
-    parts.earlier.disabled = false;
-  }
 }
 
 const jump = () => (view.attached ? view.follow() : reader.follow());
@@ -128,7 +121,7 @@ document.addEventListener("visibilitychange", () => {
   else if (!source.stream.isWanted) source.resume();
 });
 
-parts.earlier.addEventListener("click", loadEarlier);
+bindPages(panel, reader);
 parts.jump.addEventListener("click", jump);
 addEventListener("hashchange", () => {
   const lines = named.read();

@@ -33,6 +33,15 @@ export class Reader {
     this.view.prepend(results, { reachesStart: !previous });
   }
 
+  // When nothing comes after these, new lines do.
+  async later() {
+    const { results, next } = await this.source.page({ after: this.view.last, limit: PAGE });
+    this.view.extend(results, { attached: !next });
+    if (next) return;
+    this.source.close();
+    this.source.open(this.view.last);
+  }
+
   // The line at the top of what can be seen: {attempt, line}, or null.
   get top() {
     const edge = this.view.box.getBoundingClientRect().top;

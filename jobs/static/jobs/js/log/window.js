@@ -26,6 +26,10 @@ export class LogWindow {
     return this.list.firstElementChild?.dataset.place ?? null;
   }
 
+  get last() {
+    return this.list.lastElementChild?.dataset.place ?? null;
+  }
+
   get isEmpty() {
     return !this.list.firstElementChild && !this.queue.length;
   }
@@ -60,6 +64,21 @@ export class LogWindow {
       this.#remove(excess, "lastElementChild");
       this.attached = false;
     }
+    this.changed();
+  }
+
+  // Later lines at the end of a window that stands above the newest ones.
+  extend(lines, { attached }) {
+    const elements = this.#elements(lines);
+    this.list.append(...elements);
+    this.drawn(elements);
+    const excess = Math.max(0, this.list.childElementCount - 2 * MOST);
+    const below = this.box.scrollHeight - this.box.scrollTop;
+    this.#remove(excess, "firstElementChild");
+    this.box.scrollTop = this.box.scrollHeight - below;
+    this.reachesStart &&= !excess;
+    this.attached = attached;
+    if (attached) this.pending = 0;
     this.changed();
   }
 
