@@ -34,7 +34,8 @@ def store_samples(attempt: Attempt, samples: list[Frame]) -> None:
         unique_fields=["attempt", "rank"],
         update_fields=["at", "latest", "recent"],
     )
-    full = [row.rank for row in fresh if len(row.recent) >= MOST_RECENT]
+    # Not all hosts of a job at once.
+    full = [row.rank for row in fresh if len(row.recent) >= MOST_RECENT + row.rank % MOST_RECENT]
     if full:
         _fold(attempt, full)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
+import signal
 import socket
 import subprocess
 import sys
@@ -21,9 +23,11 @@ from django.conf import settings
 from jobs.errors import InvalidPatternError, PortalBusyError, SearchTooSlowError
 from jobs.logs.matching import Hit, Question
 
+log = logging.getLogger(__name__)
+
 # How long a search waits for a process, and how many may wait at once.
 WAIT_S = 3.0
-MOST_WAITING = 8
+MOST_WAITING = 3
 # The process ends itself long before this; only one that is stopped is waited for in vain.
 _ANSWER_S = 60.0
 
@@ -66,6 +70,11 @@ class MatchProcess:
         ]
         return found, answer["is_cut"], answer["bytes"]
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is gone, or says what nobody asked."""
+        return self._process.poll() is not None or self._connection.poll(0)
+
     def close(self) -> None:
         """End it, whatever it is doing."""
         self._connection.close()
@@ -73,7 +82,7 @@ class MatchProcess:
         self._process.wait()
 
     def _answer(self, *messages: bytes) -> dict[str, Any]:
-        """SearchTooSlowError: the process ended, or was ended, over it."""
+        """SearchTooSlowError: its time was up. PortalBusyError: it ended, and nobody knows why."""
         try:
             for message in messages:
                 self._connection.send_bytes(message)
@@ -81,7 +90,11 @@ class MatchProcess:
                 raise SearchTooSlowError
             answer: dict[str, Any] = json.loads(self._connection.recv_bytes())
         except (EOFError, ConnectionError):
-            raise SearchTooSlowError from None
+            code = self._process.wait()
+            if code == -signal.SIGPROF:
+                raise SearchTooSlowError from None
+            log.warning("a search's process ended", extra={"action": "search", "exit_code": code})
+            raise PortalBusyError from None
         return answer
 
 
@@ -102,7 +115,12 @@ class MatchPool:
         """
         process: MatchProcess | None = self._take()
         try:
-            process = _asked(process, question)
+            if process is not None and process.has_ended:
+                process.close()
+                process = None
+            if process is None:
+                process = MatchProcess()
+            process.begin(question)
             yield process
         except InvalidPatternError:
             raise
@@ -145,20 +163,6 @@ class MatchPool:
             if process is not None:
                 self._idle.append(process)
             self._changed.notify()
-
-
-def _asked(process: MatchProcess | None, question: Question) -> MatchProcess:
-    """`process`, or a fresh one where it died meanwhile, asked `question`."""
-    if process is not None:
-        try:
-            process.begin(question)
-        except SearchTooSlowError:
-            process.close()
-        else:
-            return process
-    process = MatchProcess()
-    process.begin(question)
-    return process
 
 
 def _invalid_pattern(said: str, position: int | None) -> InvalidPatternError:

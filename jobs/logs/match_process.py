@@ -27,7 +27,9 @@ _NICENESS = 5
 
 def main() -> None:
     """Answer until the portal closes the connection."""
+    # It ends with its portal's connection, which may have something to finish.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

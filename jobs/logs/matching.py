@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import re2
@@ -122,7 +123,9 @@ class Matcher:
             return []
         spans: list[tuple[int, int]] = []
         matched = False
-        for match in self._pattern.finditer(text.decode(errors="replace")):
+        matches = self._pattern.finditer(text.decode(errors="replace"))
+        # One that matches nothing does so at every character.
+        for match in islice(matches, 10 * MOST_SPANS):
             matched = True
             if match.end() > match.start():
                 spans.append(match.span())
@@ -187,7 +190,7 @@ def _finder(question: Question) -> Find | None:
         return lambda piece, start: piece.find(wanted, start)
     if question.is_regex:
         begin = ""
-        if text.startswith("^") and "|" not in text:
+        if re.match(r"\^(?![*+?{])", text) and "|" not in text:
             # The begin of a line's text stands behind its rank and time.
             text, begin = text[1:], "^" + _BEFORE_TEXT
         if _OF_ONE_LINE.search(text):

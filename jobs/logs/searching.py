@@ -55,7 +55,7 @@ class Budget:
         """Note what one part took."""
         self.hits -= len(found)
         self.bytes += raw_bytes
-        self._chars += sum(len(each.line.text) for each in found)
+        self._chars += sum(len(each.line.text) + 16 * len(each.spans) for each in found)
 
 
 def search_after(process: MatchProcess, attempt_id: int, after: int, budget: Budget) -> Stretch:

@@ -13,8 +13,8 @@ from jobs.permissions import Actor, job_for
 from jobs.policies.series import MOST_POINTS, MOST_RECENT, bounded, columns_of, percent
 
 # A host that says nothing for so long while its attempt goes on is not just late.
-SILENT_AFTER = timedelta(seconds=60)
-EVERYTHING = MOST_POINTS + MOST_RECENT
+SILENT_AFTER = timedelta(seconds=150)
+EVERYTHING = MOST_POINTS + 2 * MOST_RECENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,20 +27,19 @@ class Moment(click.ParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """The ISO time that `value` names."""
-        seconds = seconds_in(value)
-        if seconds is not None:
-            return (datetime.now(timezone.utc) - timedelta(seconds=seconds)).isoformat()
         try:
-            at = datetime.fromisoformat(value.replace("Z", "+00:00"))
-        except ValueError:
+            seconds = seconds_in(value)
+            if seconds is not None:
+                return (datetime.now(timezone.utc) - timedelta(seconds=seconds)).isoformat()
+            # A time without an offset is that of the clock on the wall.
+            return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone().isoformat()
+        except (ValueError, OverflowError):
             self.fail(
                 f"{value!r} is neither a length such as 10m or 2h nor a time such as "
                 "2026-03-01T12:00:00Z.",
                 param,
                 ctx,
             )
-        # A time without an offset is that of the clock on the wall.
-        return at.astimezone().isoformat()
 
 
 def search_options(command: C) -> C:

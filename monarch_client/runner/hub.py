@@ -98,7 +98,14 @@ class Hub:
                 message = await asyncio.wait_for(wire.receive(reader), self._silence_s)
                 self._heard_at[rank] = time.monotonic()
                 await self._answer(rank, message, writer)
-        except (wire.WireError, OSError, asyncio.TimeoutError, ValueError):
+        except (
+            wire.WireError,
+            OSError,
+            asyncio.TimeoutError,
+            ValueError,
+            LookupError,
+            TypeError,
+        ):
             # Silence, not a broken connection, makes a peer lost: it may come back.
             pass
         finally:
@@ -122,9 +129,12 @@ class Hub:
 
     async def _answer(self, rank: int, message: wire.Message, writer: asyncio.StreamWriter) -> None:
         self._store(rank, message.lines)
-        for sample in message.fields.get("samples") or ():
-            line = str(sample).partition("\n")[0] + "\n"
-            self._place.samples.put(rank, line.encode("ascii", "replace"))
+        samples = message.fields.get("samples")
+        for sample in samples if isinstance(samples, list) else ():
+            line = str(sample).partition("\n")[0].encode("ascii", "replace") + b"\n"
+            # What has a number is no sample: it would be taken for a part of the log.
+            if number_of(line) == (rank, 0):
+                self._place.samples.put(rank, line)
         if message.fields.get("state"):
             state = NodeState.from_dict(message.fields["state"])
             self._place.loop.post(lambda: self._attempt.node_changed(rank, state))

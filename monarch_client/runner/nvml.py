@@ -20,6 +20,7 @@ VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
 MOST_GPUS = 64
 _NAME_BYTES = 96
 _ON_THE_CHIP = 0
+_MOST_BYTES, _MOST_CELSIUS, _MOST_WATTS = 2**60, 10_000, 1_000_000
 
 
 class _Utilization(ctypes.Structure):
@@ -69,13 +70,16 @@ class Nvml:
         use, memory = _Utilization(), _Memory()
         if not self._ask("nvmlDeviceGetUtilizationRates", device, ctypes.byref(use)):
             found["utilization"] = min(100, use.gpu)
-        if not self._ask("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory)):
+        is_silent = self._ask("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory))
+        # All ones stand for what a GPU does not tell.
+        if not is_silent and memory.used <= memory.total < _MOST_BYTES:
             found["memory_used"], found["memory_total"] = memory.used, memory.total
         number, sensor = ctypes.c_uint(), ctypes.c_int(_ON_THE_CHIP)
         if not self._ask("nvmlDeviceGetTemperature", device, sensor, ctypes.byref(number)):
-            found["celsius"] = number.value
+            found["celsius"] = number.value if number.value < _MOST_CELSIUS else None
         if not self._ask("nvmlDeviceGetPowerUsage", device, ctypes.byref(number)):
-            found["watts"] = round(number.value / 1000, 1)
+            watts = round(number.value / 1000, 1)
+            found["watts"] = watts if watts < _MOST_WATTS else None
 
     def _ask(self, function: str, *arguments: Any) -> int:
         """NVML's answer: 0 when all is well."""
@@ -90,7 +94,7 @@ def visible(indices: range, chosen: str | None) -> list[int]:
     if chosen is None:
         return list(indices)
     words = [word.strip() for word in chosen.split(",") if word.strip()]
-    if not all(word.isdigit() and int(word) in indices for word in words):
+    if not all(word.isascii() and word.isdigit() and int(word) in indices for word in words):
         return list(indices)
     return sorted({int(word) for word in words})
 

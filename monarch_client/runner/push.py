@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from monarch_client.runner.frames import replacement_for, stored_prefix
-from monarch_client.runner.samples import Samples
+from monarch_client.runner.samples import MOST_PUSHED_BYTES, Samples
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -200,7 +200,7 @@ class PushCarrier:
     def _send_next(self) -> bool:
         # While it is being found out which frame is refused, none may travel with it.
         is_narrowing = self._max_bytes < MAX_BODY_BYTES
-        samples = [] if is_narrowing else self._samples.take()
+        samples = [] if is_narrowing else self._samples.take(MOST_PUSHED_BYTES)
         room = self._max_bytes - sum(len(each) for each in samples)
         return self._send(self._journal.peek(room), samples)
 
@@ -221,8 +221,10 @@ class PushCarrier:
             self._heed(answer)
             self._settle(lines, answer)
         elif answer.is_about_frames and samples:
-            # A portal that does not know them. The lines are sent again without.
-            self._samples.close()
+            # A portal that does not know them, or one that is not sound. Lines that came along are
+            # sent again; whether it was they will show.
+            if not lines:
+                self._samples.close()
         elif answer.is_about_frames and lines:
             self._narrow_down(lines, answer)
         else:

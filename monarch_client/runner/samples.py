@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import threading
 
-# Of the mebibyte that a post may have, so that lines are never kept waiting.
+# Of what is sent or printed at once, so that lines are never kept waiting.
 MOST_BYTES = 128 * 1024
+# Of one that is pushed, so that a thousand hosts with eight GPUs each have their turn in time.
+MOST_PUSHED_BYTES = 512 * 1024
 
 
 class Samples:
@@ -26,14 +28,14 @@ class Samples:
                 # A rank that has waited longer goes first.
                 self._latest[rank] = line
 
-    def take(self) -> list[bytes]:
-        """Samples for one post; they are not here any more."""
+    def take(self, most: int = MOST_BYTES) -> list[bytes]:
+        """Samples of at most `most` bytes for one post; they are not here any more."""
         taken: list[bytes] = []
         size = 0
         with self._lock:
             for rank, line in list(self._latest.items()):
                 size += len(line)
-                if size > MOST_BYTES:
+                if size > most:
                     break
                 taken.append(self._latest.pop(rank))
         return taken

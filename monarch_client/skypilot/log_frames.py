@@ -198,10 +198,10 @@ class _Reach:
     def covers(self, packet: Packet, given: Mapping[int, int]) -> bool:
         if not self._is_sure:
             rank, seq = number_of(packet.frames[0])
+            # What was printed before something known has been read before.
+            self._is_sure = packet.number == 1 or 0 < seq <= given.get(rank, 0)
             if not seq:
                 return True  # samples: they tell nothing of what was read before
-            # What was printed before something known has been read before.
-            self._is_sure = packet.number == 1 or seq <= given.get(rank, 0)
         return self._is_sure
 
 

@@ -39,17 +39,17 @@ DRIVER = "python3 -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'"
 NEEDS_DRIVER = ("gpu_driver_missing", DRIVER, "libcuda.so.1: cannot open shared object file")
 
 
-def attempt_of(portal: PortalProcess, spec: dict) -> dict:
+def attempt_of(portal: PortalProcess, spec: dict, timeout_s: int) -> dict:
     """The first attempt of a job that ran to its end."""
     with portal.client() as client:
         job = client.post(JOBS, json={"spec": spec}).raise_for_status().json()
-        waited = portal.mportal("wait", str(job["id"]), "--timeout", "60")
+        waited = portal.mportal("wait", str(job["id"]), "--timeout", str(timeout_s))
         assert waited.returncode not in {0, 124, 125}, waited.stderr
         return client.get(f"{JOBS}/{job['id']}/attempts").json()["results"][0]
 
 
-def check(portal: PortalProcess, code: str, spec: dict, line: str) -> None:
-    diagnosis = attempt_of(portal, spec)["diagnosis"]
+def check(portal: PortalProcess, code: str, spec: dict, line: str, timeout_s: int = 60) -> None:
+    diagnosis = attempt_of(portal, spec, timeout_s)["diagnosis"]
     assert diagnosis is not None
     assert diagnosis["code"] == code
     assert line in diagnosis["evidence"]
@@ -72,10 +72,11 @@ def test_a_missing_driver_is_named_with_its_line(portal):
     check(portal, code, {"run": command}, line)
 
 
+@pytest.mark.timeout(400)
 def test_a_worker_that_does_not_answer_is_named_with_what_monarch_said(portal):
     spec = {
         "run": STOPPED_WORKER,
         "envs": {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"},
         "portal": {"meshes": {"all": 1}},
     }
-    check(portal, "spawn_timeout", spec, "config push failed")
+    check(portal, "spawn_timeout", spec, "config push failed", timeout_s=100)

@@ -25,9 +25,9 @@ def portal() -> Iterator[PortalProcess]:
     process = PortalProcess(MPORTAL_METRICS_SECONDS="1")
     folder = process.root / "nvml"
     folder.mkdir(mode=0o755)
-    library = stand_in_nvml.build(folder, use_percent=88)
-    process.environment["MPORTAL_NVML_LIBRARY"] = str(library)
     try:
+        library = stand_in_nvml.build(folder, use_percent=88)
+        process.environment["MPORTAL_NVML_LIBRARY"] = str(library)
         process.start()
         yield process
     finally:
@@ -41,6 +41,7 @@ def metrics(portal: PortalProcess, job: dict[str, Any], **query: Any) -> dict[st
 
 
 @pytest.mark.feature("P4.1")
+@pytest.mark.timeout(400)
 def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_gone(
     portal, tmp_path
 ) -> None:
@@ -53,7 +54,7 @@ def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_g
         hosts = metrics(portal, job)["hosts"]
         return [[gpu["utilization"] for gpu in host["gpus"]] for host in hosts]
 
-    assert eventually(lambda: uses() == [[88, 88, None]] * 2, timeout_s=60)
+    assert eventually(lambda: uses() == [[88, 88, None]] * 2, timeout_s=120)
     shown = portal.mportal("top", str(job["id"]))
     assert shown.returncode == 0
     assert "88 88 -" in shown.stdout
@@ -61,7 +62,7 @@ def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_g
     def points() -> int:
         return len(metrics(portal, job, rank=1)["series"]["columns"]["t"])
 
-    assert eventually(lambda: points() >= 3, timeout_s=60)
+    assert eventually(lambda: points() >= 3, timeout_s=120)
     assert portal.mportal("cancel", str(job["id"])).returncode == 0
     assert eventually(lambda: newest(portal, "busy-hosts")["is_final"], timeout_s=60)
     assert eventually(lambda: attempts(portal, job)[0]["stages"][-1]["ended_at"], timeout_s=60)
@@ -70,7 +71,7 @@ def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_g
     assert (found["is_over"], found["attempt"]) == (True, 1)
     first, second = found["hosts"]
     assert 0 < first["memory_used"] < first["memory_total"]
-    assert 0 < second["disk_used"] <= second["disk_total"]
+    assert 0 <= second["disk_used"] <= second["disk_total"]
     assert set(found["series"]["columns"]["gpu"][0]) == {88}
     assert "as they last told" in portal.mportal("top", str(job["id"])).stdout
     page = signed_in_page(portal, f"/default/jobs/{job['id']}/hosts?rank=1")

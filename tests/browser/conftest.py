@@ -32,6 +32,12 @@ PASSWORD = "correct horse battery"
 REAL = Path(__file__).parent / "real"
 
 
+@pytest.fixture(autouse=True)
+def patient_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine, nobody is told to come back later."""
+    monkeypatch.setattr("jobs.logs.match_pool.WAIT_S", 60.0)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every test here needs a browser; most a database that other connections see as well."""
     here = Path(__file__).parent

@@ -53,6 +53,7 @@ def camera(request, visitors, address, faults, ada) -> Camera:
     return Camera(page, request.param)
 
 
+@pytest.mark.timeout(400)
 def test_hosts_are_fine_in_every_look_few_or_a_thousand(camera, project, ada) -> None:
     make_hosts(project, ada, FEW, 3, gpus=4, points=400)
     make_hosts(project, ada, MANY, 1000, gpus=8, points=3)

@@ -77,7 +77,7 @@ def test_an_address_and_a_match_open_the_group_they_are_in(page, job, say):
     expect(page.get_by_text("needle 1")).to_be_visible()
     expect(page.get_by_text("needle 2")).to_be_hidden()
     page.keyboard.press("/")
-    page.keyboard.type("needle 2")
+    page.keyboard.insert_text("needle 2")
     expect(page.locator("li.current .t")).to_have_text("needle 2")
     expect(page.get_by_text("needle 2")).to_be_visible()
 

@@ -55,6 +55,8 @@ def test_an_address_of_lines_of_one_attempt_holds_when_much_is_written_later(pag
     expect(number(page, 120, attempt=2)).to_be_in_viewport()
     assert targets(page) == [f"2:{line}" for line in range(120, 141)]
     expect(page.locator("[data-follow]")).to_have_attribute("aria-pressed", "false")
+    # The stream begins at the end that there is when it begins.
+    page.locator("#log-state[data-state=live]").wait_for()
     for _ in range(3):
         second.write(1000)
     page.get_by_role("button", name=re.compile("new$")).wait_for()

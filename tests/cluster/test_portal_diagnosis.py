@@ -47,6 +47,10 @@ of_full = pytest.mark.skipif(os.environ.get("FULL") != "1", reason="a launch eac
 QUICK = {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"}
 
 
+# The first of them waits for the portal's start as well, and the last one for its end.
+pytestmark = pytest.mark.timeout(900)
+
+
 @pytest.fixture(scope="module")
 def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
     """A cluster of one node for faults that do its machine no harm: others end it."""
@@ -60,7 +64,7 @@ def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
     name = portal.attempts(number)[0]["cluster_name"]
     yield name
     portal.take_down(name)
-    assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=120)
+    assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=300)
 
 
 def diagnosis_of(portal: PortalOnRig, run: str, **block: Any) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -26,17 +27,13 @@ EVERY = list(product(VICTIMS, STEPS))
 PAIRS = EVERY if os.environ.get("FULL") == "1" else random.Random(SEED).sample(EVERY, 1)
 CODE = 7
 LINES = 120
-SPEC = {
-    "name": "struck",
-    "num_nodes": 2,
-    "resources": {"infra": "slurm/rig"},
-    "setup": "echo setting up; sleep 4",
-    "run": f"""
-for i in $(seq {LINES}); do echo line $i of $SKYPILOT_NODE_RANK; sleep 0.1; done
-{AFTER_THE_OTHER_RANK}
-exit {CODE}
-""",
-}
+# One that is to be cancelled must not end before.
+ENDLESS = 6000
+RUN = """
+for i in $(seq {lines}); do echo line $i of $SKYPILOT_NODE_RANK; sleep 0.1; done
+{after}
+exit {code}
+"""
 # What the log shows when a job has got to a step, or is about to.
 MARKS = {
     "setup": "setting up",
@@ -53,7 +50,7 @@ def test_a_process_killed_at_a_step_does_no_harm(
     rig: Rig, portal: PortalOnRig, victim: str, step: str
 ) -> None:
     with no_cluster_twice(rig):
-        number = portal.submit(**SPEC)
+        number = portal.submit(**spec_for(step))
         get_to(rig, portal, number, step)
         portal.strike(victim)
         # The end may have come meanwhile.
@@ -69,6 +66,18 @@ def test_a_process_killed_at_a_step_does_no_harm(
     assert_each_line_once(portal.log(number), is_whole=step != "stopping")
 
 
+def spec_for(step: str) -> dict[str, Any]:
+    """The job that is struck at `step`."""
+    lines = ENDLESS if step == "stopping" else LINES
+    return {
+        "name": "struck",
+        "num_nodes": 2,
+        "resources": {"infra": "slurm/rig"},
+        "setup": "echo setting up; sleep 4",
+        "run": RUN.format(lines=lines, after=AFTER_THE_OTHER_RANK, code=CODE),
+    }
+
+
 @contextmanager
 def no_cluster_twice(rig: Rig) -> Iterator[None]:
     """For so long, Slurm never holds two allocations for one cluster."""
@@ -77,8 +86,10 @@ def no_cluster_twice(rig: Rig) -> Iterator[None]:
 
     def look() -> None:
         while not is_over.wait(0.5):
-            held = Counter(rig.allocations())
-            doubled.extend(name for name, count in held.items() if count > 1)
+            # A controller that is busy answers the next time.
+            with suppress(RuntimeError):
+                held = Counter(rig.allocations())
+                doubled.extend(name for name, count in held.items() if count > 1)
 
     thread = threading.Thread(target=look)
     thread.start()

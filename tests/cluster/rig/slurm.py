@@ -120,8 +120,8 @@ def jobs_of(cluster: str) -> list[str]:
 
 
 def job_names() -> list[str]:
-    """The names of all living jobs."""
-    return [name for _, name, _ in _living_jobs()]
+    """The names of all jobs that wait, start or run, and not of those that are just ending."""
+    return run("squeue", "-h", "-t", "PD,CF,R", "-o", "%j").splitlines()
 
 
 def nodes_of(cluster: str) -> tuple[str, ...]:

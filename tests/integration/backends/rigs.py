@@ -50,6 +50,7 @@ def make_request(spec: dict[str, Any], nodes: int = 1, portal_url: str = "") -> 
         num_nodes=nodes,
         portal_url=portal_url,
         token="secret-token",
+        metrics_s=0.0,  # samples come by the clock
     )
 
 

@@ -89,6 +89,7 @@ def test_a_thousand_hosts_cost_no_more_statements_than_one(attempt, post) -> Non
         {"cpu": -1},
         {"cpu": float("nan")},
         {"cpu": float("inf")},
+        {"cpu": 10**400},
         {"cpu": "9"},
         {"cpu": True},
         {"memory_used": 1.5},

@@ -84,8 +84,8 @@ def test_after_its_time_a_runner_waits_no_longer(make_rig: MakeRig) -> None:
 
 
 def test_an_idle_job_is_heard_of_every_few_seconds(make_rig: MakeRig) -> None:
-    rig = make_rig(run="echo up; sleep 30", metrics_s=0)
+    rig = make_rig(run="echo up; sleep 100", metrics_s=0)
     rig.start()
-    rig.ingest.wait_for(lambda: 0 in rig.ingest.requests, 6)
+    rig.ingest.wait_for(lambda: 0 in rig.ingest.requests, 60)
     rig.stop_rank(0)
     rig.wait()

@@ -23,7 +23,7 @@ def test_every_node_tells_of_itself_while_the_job_runs(make_rig, tmp_path: Path)
     )
     told = rig.ingest.samples[-1]
     assert 0 < told["memory_used"] < told["memory_total"]
-    assert 0 <= told["cpu"] <= 100
+    assert told["cpu"] is None or 0 <= told["cpu"] <= 100
     rig.write("done", "")
     assert rig.ingest.end["reason"] == "COMPLETED"
     # They are no frames of the log: its numbers have no holes.

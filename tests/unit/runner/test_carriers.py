@@ -22,7 +22,7 @@ from monarch_client.runner.place import Place
 from monarch_client.runner.plain_carrier import PlainCarrier
 from monarch_client.runner.print_carrier import PrintCarrier
 from monarch_client.runner.push import Callbacks, PushCarrier
-from monarch_client.runner.samples import Samples
+from monarch_client.runner.samples import MOST_BYTES, Samples
 from monarch_client.skypilot.log_frames import PacketFinder
 from tests.fake_ingest import FakeIngest
 from tests.unit.runner.test_config import MINIMAL
@@ -117,7 +117,7 @@ def test_an_attempt_that_ends_during_the_probe_is_printed_whole(
     recorder.write_lines("stdout", [Piece("hi")])
     carrier.finish()
     begins.set()
-    assert drained.wait(10)
+    assert drained.wait(60)
     os.close(fd)
     packets = PacketFinder(17).feed(out.read_bytes())
     assert b'"text":"hi"' in b"".join(frame for packet in packets for frame in packet.frames)
@@ -135,7 +135,7 @@ def test_a_log_that_nobody_holds_any_more_ends_the_printing_and_not_the_runner(
     carrier.start()
     Recorder(journal, 0).write_lines("stdout", [Piece("hi")])
     carrier.finish()
-    assert drained.wait(10)
+    assert drained.wait(60)
     os.close(writing)
 
 
@@ -143,7 +143,7 @@ def test_where_frames_are_printed_samples_are_printed_too_but_for_people_they_ar
     make_place: MakePlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("monarch_client.runner.print_carrier._FIRST_SAMPLES_S", 0.0)
-    monkeypatch.setattr("monarch_client.runner.print_carrier._SAMPLES_S", 0.0)
+    monkeypatch.setattr("monarch_client.runner.print_carrier._SAMPLES_S", 60.0)
     printed = {}
     for kind in (PrintCarrier, PlainCarrier):
         place = make_place()
@@ -167,8 +167,8 @@ class Board(Samples):
         super().__init__()
         self.gone = threading.Event()
 
-    def take(self) -> list[bytes]:
-        taken = super().take()
+    def take(self, most: int = MOST_BYTES) -> list[bytes]:
+        taken = super().take(most)
         if taken:
             self.gone.set()
         return taken
@@ -182,9 +182,9 @@ def printed_by(kind: Any, journal: Journal, samples: Board) -> bytes:
     carrier = kind(*arguments, writing)
     carrier.samples = samples
     carrier.start()
-    assert kind is PlainCarrier or samples.gone.wait(20)
+    assert kind is PlainCarrier or samples.gone.wait(60)
     carrier.finish()
-    assert drained.wait(10)
+    assert drained.wait(60)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         return pipe.read()
@@ -205,7 +205,7 @@ def test_a_log_that_is_slow_to_take_it_gets_everything(make_place: MakePlace) ->
         target=lambda: printed.extend(iter(lambda: os.read(reading, 5000), b""))
     )
     reader.start()
-    assert drained.wait(10)
+    assert drained.wait(60)
     os.close(writing)
     reader.join(10)
     os.close(reading)

@@ -6,6 +6,7 @@ const PACE_MS = 5000;
 
 const panel = document.getElementById("panel-hosts");
 let asked = null;
+let isGone = false;
 
 function isSeen() {
   return !panel.hidden && !document.hidden;
@@ -23,6 +24,7 @@ async function refresh() {
     const response = await fetch(address, { signal: question.signal, redirect: "manual" });
     // What is wrong with the connection, the page tells by its other parts.
     if (response.ok) morphParts(await response.text());
+    isGone ||= response.status === 404;
   } catch {
     // The next time comes soon.
   } finally {
@@ -42,4 +44,4 @@ panel.addEventListener("click", (event) => {
 new MutationObserver(() => isSeen() && refresh()).observe(panel, { attributeFilter: ["hidden"] });
 document.addEventListener("visibilitychange", () => isSeen() && !isFinal() && refresh());
 // A portal that takes longer than that is not asked again before it has answered.
-setInterval(() => isSeen() && !isFinal() && !asked && refresh(), PACE_MS);
+setInterval(() => isSeen() && !isFinal() && !isGone && !asked && refresh(), PACE_MS);

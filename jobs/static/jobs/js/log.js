@@ -93,8 +93,9 @@ bindBar(panel, parts.box, {
 // The first line that looks like an error, named in the address, so that it can be sent.
 async function showFirstError() {
   const button = panel.querySelector("[data-first-error]");
-  const found = await firstError(source).catch(() => null);
-  button.textContent = found ? "First error" : "No error found";
+  const found = await firstError(source).catch(() => undefined);
+  const failed = found === undefined;
+  button.textContent = found ? "First error" : failed ? "First error: try again" : "No error found";
   if (found) reader.show(named.name(found));
 }
 

@@ -89,7 +89,8 @@ export class Find {
     if (!this.finder.query || this.going) return;
     this.going = setTimeout(() => {
       this.going = 0;
-      this.finder.goOn();
+      if (this.finder.isBusy) this.grown();
+      else this.finder.goOn();
     }, NEW_LINES_MS);
   }
 

@@ -80,6 +80,8 @@ export class Finder {
   }
 
   async step(by) {
+    // The next one is being looked for.
+    if (by > 0 && this.isBusy && this.current === this.hits.length - 1) return this.hit;
     if (by > 0 && this.current === this.hits.length - 1 && !this.isComplete) await this.more();
     const count = this.hits.length;
     if (count) this.current = (this.current + by + count) % count;

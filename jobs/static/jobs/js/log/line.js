@@ -25,6 +25,7 @@ function addText(item, text, raw) {
   button.className = "fold";
   appendText(button, raw.slice(GROUP.length) || "group");
   text.skipped = GROUP.length;
+  text.sources = button.sources?.map((place) => (place < 0 ? place : place + GROUP.length));
   text.append(button);
 }
 

@@ -16,26 +16,32 @@ export class Reader {
 
   // The newest lines, then whatever comes.
   follow() {
-    return this.#begin(() => this.#newest());
+    return this.#begin((isPast) => this.#newest(isPast));
   }
 
   // The line at `place` in the middle of the box; what is around it is loaded when need be.
   async show(place) {
     this.view.stopFollowing();
-    if (!elementAt(place)) await this.#begin(() => this.#around(place));
+    const isThere = elementAt(place);
+    const isPast = await this.#begin((isPast) => isThere || this.#around(place, isPast));
+    if (isPast) return;
     const element = elementAt(place);
     this.on.reveal(element);
     element?.scrollIntoView({ block: "center" });
   }
 
   async earlier() {
-    const { results, previous } = await this.source.page({ before: this.view.first, limit: PAGE });
+    const { first } = this.view;
+    const { results, previous } = await this.source.page({ before: first, limit: PAGE });
+    if (first !== this.view.first) return;
     this.view.prepend(results, { reachesStart: !previous });
   }
 
   // When nothing comes after these, new lines do.
   async later() {
-    const { results, next } = await this.source.page({ after: this.view.last, limit: PAGE });
+    const { last } = this.view;
+    const { results, next } = await this.source.page({ after: last, limit: PAGE });
+    if (last !== this.view.last) return;
     this.view.extend(results, { attached: !next });
     if (next) return;
     this.source.close();
@@ -49,7 +55,10 @@ export class Reader {
     let [low, high] = [0, lines.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (lines[middle].getBoundingClientRect().bottom > edge) high = middle;
+      // What is not shown has no place: the line before it tells.
+      let shown = middle;
+      while (shown > low && !lines[shown].offsetHeight) shown--;
+      if (lines[shown].getBoundingClientRect().bottom > edge) high = shown;
       else low = middle + 1;
     }
     if (low === lines.length) return null;
@@ -57,33 +66,43 @@ export class Reader {
     return { attempt, line };
   }
 
-  async #newest() {
+  async #newest(isPast) {
     this.source.close();
     const { results, previous } = await this.source.page({ before: "end", limit: PAGE });
+    if (isPast()) return;
     this.view.replace(results, { attached: true, reachesStart: !previous });
     this.source.open(results.length ? placeOf(results.at(-1)) : START);
   }
 
-  async #around({ attempt, line }) {
+  async #around({ attempt, line }, isPast) {
     const after = `${attempt}:${Math.max(0, line - CONTEXT)}`;
-    const { results, next } = await this.source.page({ after, limit: PAGE });
-    if (!results.length) return this.#newest();
+    let { results, next } = await this.source.page({ after, limit: PAGE });
+    const end = results.at(-1);
+    // Where lines are long, a page may end before it is there.
+    if (next && end?.attempt === attempt && end.line < line)
+      ({ results, next } = await this.source.page({ after: `${attempt}:${line - 1}`, limit: PAGE }));
+    if (isPast()) return;
+    if (!results.length) return this.#newest(isPast);
     const reachesStart = line <= CONTEXT && attempt === 1;
     this.view.replace(results, { attached: !next, reachesStart });
     this.view.stopFollowing();
     this.source.open(next ? null : placeOf(results.at(-1)));
   }
 
-  // A page that can't be had is told, and tried again until the reader wants another one.
+  // A page that can't be had is told, and tried again until the reader wants another one. Whether
+  // the reader does.
   async #begin(how) {
     const turn = ++this.turn;
-    while (turn === this.turn) {
+    const isPast = () => turn !== this.turn;
+    while (!isPast()) {
       try {
-        return await how();
+        await how(isPast);
+        return isPast();
       } catch {
         this.on.lost();
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }
+    return true;
   }
 }
