@@ -141,7 +141,8 @@ def _make_folders(target: Path, relative: str) -> None:
     for part in filter(None, relative.split("/")):
         path /= part
         if path.is_symlink() or not path.is_dir():
-            if path.is_symlink() or path.exists():
+            # Another node may have made it by now: it is only what is no folder that has to go.
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
                 path.unlink()
             path.mkdir(mode=0o755, exist_ok=True)
 

@@ -114,6 +114,23 @@ def test_nodes_that_share_a_disk_may_unpack_at_the_same_time(tmp_path: Path) -> 
     assert len(tree(tmp_path / "in")) == 202
 
 
+def test_a_folder_that_another_node_makes_at_the_same_moment_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = written(tmp_path / "x.tar.gz", tar_gz(folder("a"), member("a/b", b"x")).getvalue())
+    (tmp_path / "in").mkdir()
+    is_dir = Path.is_dir
+
+    def made_meanwhile(path: Path) -> bool:
+        was_there = is_dir(path)
+        path.mkdir(exist_ok=True)
+        return was_there
+
+    monkeypatch.setattr(Path, "is_dir", made_meanwhile)
+    unpack(archive, tmp_path / "in")
+    assert (tmp_path / "in" / "a" / "b").read_bytes() == b"x"
+
+
 @pytest.mark.parametrize("target", ["data", "~/../x", "/a/../../b", "~other/x", ""])
 def test_a_place_that_is_not_what_it_says_is_refused(tmp_path: Path, target: str) -> None:
     with pytest.raises(UploadError):
