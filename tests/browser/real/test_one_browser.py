@@ -75,7 +75,7 @@ def test_without_javascript_one_signs_in_filters_submits_and_cancels(people, fau
     editor.fill("name: no-script\nnum_nodes: 1\nrun: sleep 300\n")
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))
-    expect(page.get_by_role("link", name="Download")).to_be_visible()
+    expect(page.get_by_role("link", name="Download", exact=True)).to_be_visible()
     page.get_by_role("link", name="Events").click()
     expect(page.get_by_text("Submitted").first).to_be_visible()
     page.goto("/rl/jobs")
