@@ -75,9 +75,11 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
     run("touch", "/run/rig/looked-at")
     job = portal.wait_for(number)
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=90)
-    # The cluster is gone: SkyPilot's own figure stays. The portal's last bill may be on its way.
-    billed = portal.billed(portal.attempts(number)[-1]["cluster_name"])
-    eventually(lambda: usd_of(portal.attempts(number)[-1]) == billed, timeout_s=90)
+    # What a cluster has cost grows until SkyPilot has forgotten it as well, which is a little later.
+    name = portal.attempts(number)[-1]["cluster_name"]
+    assert eventually(lambda: name not in portal.clusters(), timeout_s=90), portal.clusters()
+    eventually(lambda: usd_of(portal.attempts(number)[-1]) == portal.billed(name), timeout_s=90)
+    billed = portal.billed(name)
     yield Launched(plan, job, portal.attempts(number), portal.log(number), refusal, billed)
 
 
