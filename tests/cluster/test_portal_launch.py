@@ -75,7 +75,7 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
     run("touch", "/run/rig/looked-at")
     job = portal.wait_for(number)
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=90)
-    # What a cluster has cost grows until SkyPilot has forgotten it as well, which is a little later.
+    # What a cluster has cost grows until SkyPilot has forgotten it as well, a little later.
     name = portal.attempts(number)[-1]["cluster_name"]
     assert eventually(lambda: name not in portal.clusters(), timeout_s=90), portal.clusters()
     eventually(lambda: usd_of(portal.attempts(number)[-1]) == portal.billed(name), timeout_s=90)
