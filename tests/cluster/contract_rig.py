@@ -15,8 +15,7 @@ from tests.runner_harness import wait_until
 from tests.sky_stub import processes
 from tests.waiting import eventually
 
-# A whole node each: else Slurm gives a node to several clusters. Any partition: for one that is
-# named SkyPilot waits a day, else two minutes.
+# A whole node each: else Slurm gives a node to several clusters.
 WHOLE_NODES = {"infra": "slurm/rig", "accelerators": "H100:8"}
 # Slurm as it is here ends only what it has started itself; a runner takes its time to end the rest.
 ENDED_S = 60.0
