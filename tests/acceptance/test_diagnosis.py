@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from tests.planted_faults import CRASH, NO_DRIVER, SOON, STOPPED_WORKER
 from tests.portal_process import PortalProcess
 
 JOBS = "/api/v1/projects/default/jobs"
@@ -14,29 +15,12 @@ REFUSED = 'import socket; socket.create_connection(("127.0.0.1", 1))'
 NO_NAME = 'import socket; socket.getaddrinfo("no.such.invalid", 1)'
 FAULTS = [
     ("module_not_found", "python3 -c 'import no_such_thing'", "No module named 'no_such_thing'"),
-    ("worker_crash", "python3 -c 'import ctypes; ctypes.string_at(0)'", "SIGSEGV"),
+    ("worker_crash", CRASH, "SIGSEGV"),
     ("connection_refused", f"python3 -c '{REFUSED}'", "Connection refused"),
     ("name_resolution", f"python3 -c '{NO_NAME}'", "gaierror: [Errno -"),
     ("pip_failed", None, "No matching distribution found"),
 ]
-# The node's worker stands still when the driver asks for its mesh.
-STOPPED_WORKER = """
-python3 - <<'END'
-import os, pathlib, signal
-worker = pathlib.Path(os.environ["MPORTAL_RUNTIME_FILE"]).with_name("worker.py")
-for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-    try:
-        words = entry.read_bytes().split(bytes(1))
-    except OSError:
-        continue
-    if os.fsencode(worker) in words[1:2]:
-        os.kill(int(entry.parent.name), signal.SIGSTOP)
-from mportal_runtime import meshes
-meshes.all.spawn_procs(per_host={"gpus": 1})
-END
-"""
-DRIVER = "python3 -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'"
-NEEDS_DRIVER = ("gpu_driver_missing", DRIVER, "libcuda.so.1: cannot open shared object file")
+NEEDS_DRIVER = ("gpu_driver_missing", NO_DRIVER, "libcuda.so.1: cannot open shared object file")
 
 
 def attempt_of(portal: PortalProcess, spec: dict, timeout_s: int) -> dict:
@@ -76,7 +60,7 @@ def test_a_missing_driver_is_named_with_its_line(portal):
 def test_a_worker_that_does_not_answer_is_named_with_what_monarch_said(portal):
     spec = {
         "run": STOPPED_WORKER,
-        "envs": {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"},
+        "envs": SOON,
         "portal": {"meshes": {"all": 1}},
     }
     check(portal, "spawn_timeout", spec, "config push failed", timeout_s=100)

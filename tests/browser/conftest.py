@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from jobs.models import Project, User
 from jobs.statuses import Role
-from tests.browser.visits import PATIENCE_MS, Complaints, Visitors
+from tests.browser.visits import PASSWORD, PATIENCE_MS, Complaints, Visitors, sign_in
 from tests.factories import make_member, make_project
 
 ARGUMENTS = [
@@ -27,7 +27,6 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PASSWORD = "correct horse battery"
 # Those that drive a portal of their own processes need no database of the session's.
 REAL = Path(__file__).parent / "real"
 
@@ -115,9 +114,5 @@ def visitor(visitors: Visitors, address: str) -> Page:
 @pytest.fixture
 def page(visitor: Page, ada: User) -> Page:
     """A page of somebody who has signed in."""
-    visitor.goto("/sign-in")
-    visitor.get_by_label("Username").fill("ada")
-    visitor.get_by_label("Password").fill(PASSWORD)
-    visitor.get_by_role("button", name="Sign in").click()
-    visitor.wait_for_url("**/rl/jobs")
+    sign_in(visitor)
     return visitor

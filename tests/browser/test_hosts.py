@@ -11,6 +11,7 @@ from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt, HostMetrics, Worker
 from jobs.statuses import JobStatus, WorkerStatus
 from tests.browser.test_pictures import LOOKS, Camera
+from tests.browser.visits import sign_in
 from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body
 from tests.sample_frames import gpu, sample, tell_of_hosts
@@ -45,11 +46,7 @@ def tell(attempt: Attempt, at: float, **fields: Any) -> None:
 @pytest.fixture(params=LOOKS)
 def camera(request, visitors, address, faults, ada) -> Camera:
     page = visitors.open(address, **LOOKS[request.param])
-    page.goto("/sign-in")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill("correct horse battery")
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/rl/jobs")
+    sign_in(page)
     return Camera(page, request.param)
 
 

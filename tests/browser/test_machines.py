@@ -17,6 +17,7 @@ from jobs.models import Cluster, StrayCluster, Worker
 from jobs.reconcilers import infra
 from jobs.statuses import ClusterStatus, JobStatus
 from tests.browser.test_pictures import LOOKS, Camera
+from tests.browser.visits import sign_in
 from tests.factories import make_attempt, make_job
 
 CLOUDS = [
@@ -52,11 +53,7 @@ def camera(request, visitors, address, faults, ada) -> Camera:
     ada.is_superuser = True
     ada.save()
     page = visitors.open(address, **LOOKS[request.param])
-    page.goto("/sign-in")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill("correct horse battery")
-    page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/rl/jobs")
+    sign_in(page)
     return Camera(page, request.param)
 
 

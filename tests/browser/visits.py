@@ -12,6 +12,7 @@ PHONE = ViewportSize(width=390, height=844)
 UNREACHABLE = "net::ERR_"
 # A wait for something that a loaded machine takes its time for.
 PATIENCE_MS = 20_000
+PASSWORD = "correct horse battery"
 
 
 class Complaints(list[str]):
@@ -70,3 +71,12 @@ class Visitors:
     def _answered(self, response: Response) -> None:
         if response.status >= 500:
             self._complaints.append(f"{response.status} from {response.url}")
+
+
+def sign_in(page: Page, username: str = "ada") -> None:
+    """Sign somebody with PASSWORD in, and wait for the jobs of project `rl`."""
+    page.goto("/sign-in")
+    page.get_by_label("Username").fill(username)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/rl/jobs")

@@ -1,6 +1,6 @@
 """The contract of all backends, kept by SkyPilot's on a real cluster.
 
-By default the parts that need a real server most; with FULL=1 in the environment all of it.
+By default the part that needs a real server most; with FULL=1 in the environment all of it.
 """
 
 from __future__ import annotations

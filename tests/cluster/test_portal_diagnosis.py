@@ -16,6 +16,7 @@ import pytest
 
 from tests.cluster.portal import PortalOnRig
 from tests.cluster.rig.machine import Rig
+from tests.planted_faults import CRASH, NO_DRIVER, SOON, STOPPED_WORKER
 from tests.waiting import eventually
 
 INFRA = {"infra": "slurm/rig/main"}
@@ -23,28 +24,9 @@ HERE = sys.version_info[:2]
 # Other minor versions beside this one; the machine's disk is the nodes' as well.
 BESIDE = Path(os.path.realpath(sys.executable)).parents[2].glob("*/bin/python3.1?")
 OTHERS = [path for path in sorted(BESIDE) if path.name != "python{}.{}".format(*HERE)]
-SEGMENT = "python3 -c 'import ctypes; ctypes.string_at(0)'"
-CUDA = "python3 -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'"
 CONNECT = "python3 -c 'import socket; socket.create_connection((\"%s\", 22222), 30)'"
-# The worker of this node stands still when the driver asks for its mesh.
-STOPPED_WORKER = """
-python3 - <<'END'
-import os, pathlib, signal
-worker = pathlib.Path(os.environ["MPORTAL_RUNTIME_FILE"]).with_name("worker.py")
-for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-    try:
-        words = entry.read_bytes().split(bytes(1))
-    except OSError:
-        continue
-    if os.fsencode(worker) in words[1:2]:
-        os.kill(int(entry.parent.name), signal.SIGSTOP)
-from mportal_runtime import meshes
-meshes.all.spawn_procs(per_host={"gpus": 1})
-END
-"""
 MESH = {"meshes": {"all": 1}}
 of_full = pytest.mark.skipif(os.environ.get("FULL") != "1", reason="a launch each: FULL=1")
-QUICK = {"HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT": "5s"}
 
 
 # The first of them waits for the portal's start as well, and the last one for its end.
@@ -72,7 +54,7 @@ def diagnosis_of(portal: PortalOnRig, run: str, **block: Any) -> dict[str, Any]:
     number = portal.submit(
         name="faulty",
         resources=INFRA,
-        envs=QUICK,
+        envs=SOON,
         run=run,
         portal=block,
     )
@@ -114,7 +96,7 @@ def test_a_node_that_is_off_is_named(rig: Rig, portal: PortalOnRig, cluster: str
 
 @pytest.mark.feature("S0.7")
 def test_a_program_that_crashes_is_named(portal: PortalOnRig, cluster: str) -> None:
-    found = diagnosis_of(portal, SEGMENT, cluster=cluster)
+    found = diagnosis_of(portal, CRASH, cluster=cluster)
     assert found["code"] == "worker_crash"
     assert "SIGSEGV" in found["evidence"]
 
@@ -122,7 +104,7 @@ def test_a_program_that_crashes_is_named(portal: PortalOnRig, cluster: str) -> N
 @pytest.mark.feature("S0.7")
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="this machine has the driver")
 def test_a_node_without_the_driver_is_named(portal: PortalOnRig, cluster: str) -> None:
-    found = diagnosis_of(portal, CUDA, cluster=cluster)
+    found = diagnosis_of(portal, NO_DRIVER, cluster=cluster)
     assert found["code"] == "gpu_driver_missing"
     assert "libcuda.so.1" in found["evidence"]
 

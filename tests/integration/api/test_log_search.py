@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from jobs.actions.ingest_frames import ingest_frames
-from jobs.attempt_tokens import attempt_token
 from jobs.logs import match_pool, sealing, searching
 from jobs.logs.match_pool import POOL, MatchProcess
 from jobs.logs.matching import Question
-from jobs.models import Attempt, Job
-from tests.factories import make_attempt, make_job, make_member, make_project, make_token
-from tests.frame_bytes import body, frame, lines
+from jobs.models import Job
+from tests.factories import make_member, make_token
+from tests.frame_bytes import frame
+from tests.integration.api.logged_job import ingest, make_logged_job, places
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +28,7 @@ def blob_store(settings, tmp_path, monkeypatch):
 
 @pytest.fixture
 def job(db: None) -> Job:
-    """A job with two nodes and two attempts: five lines, then three."""
-    job = make_job(make_project("vision"), status="RUNNING", num_nodes=2)
-    first = make_attempt(job, ended_at="2026-01-01T00:00:00Z")
-    ingest(first, *lines(1, 3), *lines(1, 2, rank=1, stream="stderr"))
-    ingest(make_attempt(job), *lines(1, 3))
-    return job
+    return make_logged_job()
 
 
 @pytest.fixture
@@ -50,14 +44,6 @@ def search(client, job):
         )
 
     return call
-
-
-def ingest(attempt: Attempt, *frames) -> None:
-    ingest_frames(attempt.pk, attempt_token(attempt.job_id, attempt.number), body(*frames))
-
-
-def places(answer) -> list[str]:
-    return [f"{row['attempt']}:{row['line']}" for row in answer.json()["results"]]
 
 
 def all_places(search, *args, **query) -> list[str]:

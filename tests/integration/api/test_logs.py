@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.ingest_frames import ingest_frames
-from jobs.attempt_tokens import attempt_token
-from jobs.models import Attempt, Job
-from tests.factories import make_attempt, make_job, make_member, make_project, make_token
-from tests.frame_bytes import body, frame, lines
+from jobs.models import Job
+from tests.factories import make_member, make_token
+from tests.frame_bytes import frame
+from tests.integration.api.logged_job import ingest, make_logged_job, places
 
 
 @pytest.fixture
 def job(db: None) -> Job:
-    """A running job with two nodes and two attempts: five lines, then three."""
-    job = make_job(make_project("vision"), status="RUNNING", num_nodes=2)
-    first = make_attempt(job, ended_at="2026-01-01T00:00:00Z")
-    ingest(first, *lines(1, 3), *lines(1, 2, rank=1, stream="stderr"))
-    ingest(make_attempt(job), *lines(1, 3))
-    return job
+    return make_logged_job()
 
 
 @pytest.fixture
@@ -32,14 +26,6 @@ def get(client, job):
         return client.get(base + path, query, headers=headers)
 
     return call
-
-
-def ingest(attempt: Attempt, *frames) -> None:
-    ingest_frames(attempt.pk, attempt_token(attempt.job_id, attempt.number), body(*frames))
-
-
-def places(answer) -> list[str]:
-    return [f"{row['attempt']}:{row['line']}" for row in answer.json()["results"]]
 
 
 ALL = ["1:1", "1:2", "1:3", "1:4", "1:5", "2:1", "2:2", "2:3"]
