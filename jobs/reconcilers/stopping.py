@@ -68,8 +68,12 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
         return _take_away(job, attempt, backend)
     if phase is ClusterPhase.UP:
         reach("stop.asking")
-        backend.stop(attempt.cluster.name, GRACE_S, attempt_id=attempt.pk)
-        reach("stop.asked")
+        try:
+            backend.stop(attempt.cluster.name, GRACE_S, attempt_id=attempt.pk)
+        finally:
+            # Also where the answer is late: then it may have been asked all the same, and be over
+            # before anybody comes here again.
+            reach("stop.asked")
         return False
     ingest_leftovers(attempt, backend)
     close_attempt(attempt, StopReason(job.stop_reason), job.message)
