@@ -17,11 +17,12 @@ from jobs.logs.frames import Frame
 from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable
 from jobs.models import Attempt, AttemptStage
-from jobs.statuses import EVIDENCE, StageName, StopReason
+from jobs.statuses import EVIDENCE, JobStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
 
 _DETAIL_CHARS = 500
 _MESSAGE_CHARS = 4000
+_FROM_OUTSIDE = "The runner was told to stop from outside the portal."
 # The others are begun and ended by the portal.
 _RUNNERS_STAGES = (StageName.SETUP, StageName.WORKERS, StageName.RUN)
 
@@ -45,6 +46,9 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     excerpt = redaction_of(attempt).excerpt
     reason, at = StopReason(report["reason"]), reported_at(attempt, report)
     message = storable(excerpt(report.get("message") or ""), _MESSAGE_CHARS)
+    if reason == StopReason.CANCELLED_BY_USER and attempt.job.status != JobStatus.STOPPING:
+        # Nobody here asked for it: the machine was told to stop by somebody else.
+        reason, message = StopReason.WORKER_LOST, _FROM_OUTSIDE
     given = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
         ended_at=at,
         stop_reason=reason,

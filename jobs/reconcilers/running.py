@@ -66,17 +66,6 @@ def _follow(job: Job) -> None:
         move(job, JobStatus.RUNNING, attempt=attempt)
     if attempt.ended_at is not None:
         reach("verdict.known")
-        _take_verdict(job, attempt)
+        finish_attempt(job, attempt)
     else:
         watch_time(job, attempt)
-
-
-def _take_verdict(job: Job, attempt: Attempt) -> None:
-    if attempt.stop_reason == StopReason.CANCELLED_BY_USER:
-        # Nobody here asked for it: the machine was told to stop by somebody else.
-        Attempt.objects.filter(pk=attempt.pk).update(
-            stop_reason=StopReason.WORKER_LOST,
-            message="The runner was told to stop from outside the portal.",
-        )
-        attempt.refresh_from_db()
-    finish_attempt(job, attempt)

@@ -6,8 +6,8 @@ import pytest
 
 from jobs.actions.end_attempt import close_attempt
 from jobs.logs.reading import read_lines
-from jobs.models import Attempt
-from jobs.statuses import StopReason
+from jobs.models import Attempt, Job
+from jobs.statuses import JobStatus, StopReason
 from tests.frame_bytes import frame, lines
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +59,17 @@ def test_a_first_rank_that_died_and_told_the_end_after_its_restart_may_have_lost
 def test_a_lost_rank_is_told_of_whatever_the_attempt_ended_of(attempt, post):
     post(exited(1), lost(2, rank=1), end(3, "USER_CODE"))
     assert remarks(attempt) == [told(1, 0)]
+
+
+def test_a_runner_stopped_from_outside_has_lost_the_ranks_that_never_spoke(attempt, post):
+    post(*lines(1, 3), exited(4), end(5, "CANCELLED_BY_USER"))
+    assert remarks(attempt) == [told(1, 0)]
+
+
+def test_a_runner_that_the_portal_has_stopped_tells_of_no_losses(attempt, post):
+    Job.objects.filter(pk=attempt.job_id).update(status=JobStatus.STOPPING)
+    post(*lines(1, 3), exited(4), end(5, "CANCELLED_BY_USER"))
+    assert remarks(attempt) == []
 
 
 def test_a_log_that_is_whole_says_nothing_of_losses(attempt, post):

@@ -7,13 +7,16 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from jobs.actions.ingest_frames import ingest_frames
+from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import Leftovers
 from jobs.backends.fake import FakeBackend, FakePlan
 from jobs.lifecycle import move
-from jobs.models import Attempt, AttemptStage, Cluster, Job
+from jobs.models import Attempt, AttemptStage, Cluster, Job, LogHead
 from jobs.reconcilers import provisioning, queue, running
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
 from tests.factories import make_attempt, make_job, make_spec
+from tests.frame_bytes import body, frame
 from tests.integration.reconcilers.steps import push, status_of
 
 pytestmark = pytest.mark.django_db
@@ -220,9 +223,15 @@ def test_a_runner_stopped_from_outside_counts_as_lost_not_as_cancelled(fake, sub
     provisioning.step(submitted.pk)
     push(fake, submitted)
     running.step(submitted.pk)
-    Attempt.objects.update(ended_at=timezone.now(), stop_reason=StopReason.CANCELLED_BY_USER)
+    attempt = submitted.attempts.get()
+    acked = LogHead.objects.get(pk=attempt.pk).acked["0"]
+    last = frame(acked + 1, "end", reason="CANCELLED_BY_USER", exit_code=None)
+    ingest_frames(attempt.pk, attempt_token(submitted.pk, 1), body(last))
     running.step(submitted.pk)
     assert status_of(submitted) == JobStatus.RECOVERING
+    attempt.refresh_from_db()
+    assert attempt.stop_reason == StopReason.WORKER_LOST
+    assert "from outside the portal" in attempt.message
 
 
 def test_an_attempt_is_open_once_at_a_time(fake):
