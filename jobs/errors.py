@@ -23,6 +23,7 @@ PortalError
 ├── TooManyTriesError             429 too_many_tries
 ├── PortalBusyError               503 portal_busy
 ├── DatabaseUnavailableError      503 database_unavailable
+├── LogStoreAwayError             503 log_store_away
 ├── InvalidCloudError             422 invalid_cloud
 ├── InvalidSecretError            422 invalid_secret
 ├── SecretsUnavailableError       503 secrets_unavailable
@@ -226,6 +227,14 @@ class DatabaseUnavailableError(PortalError):
     code = "database_unavailable"
     http_status = 503
     retry_after = 2
+
+
+class LogStoreAwayError(PortalError):
+    """The store with the older parts of this log does not answer now. Try again in a moment."""
+
+    code = "log_store_away"
+    http_status = 503
+    retry_after = 10
 
 
 class InvalidCloudError(PortalError):

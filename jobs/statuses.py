@@ -116,6 +116,13 @@ class Carrier(TextChoices):
     PULL = "pull", "Fetched by the portal"
 
 
+class LogStore(TextChoices):
+    """Where a sealed chunk of a log lies."""
+
+    FILES = "files", "Files of the portal's machine"
+    S3 = "s3", "A bucket of S3"
+
+
 class StageName(TextChoices):
     """The stages of one attempt, in the order in which they happen."""
 

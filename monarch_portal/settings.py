@@ -20,6 +20,7 @@ from monarch_portal.env import (
     env_secret,
     env_str,
 )
+from monarch_portal.log_store_settings import log_days, log_store, s3_storage
 from monarch_portal.logging_config import logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -140,12 +141,16 @@ _static_storage = (
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": _static_storage},
+    **s3_storage(),
 }
 WHITENOISE_USE_FINDERS = not _collected
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-# Sealed logs and other blobs, through Django's default storage: files unless STORAGES says else.
+# Uploads lie in files here, and sealed logs unless they go to S3.
 MEDIA_ROOT = MPORTAL_HOME / "blobs"
+MPORTAL_LOG_STORE = log_store(STORAGES)
+# How long the log of an attempt is kept after its end. 0: for ever.
+MPORTAL_LOG_DAYS = log_days()
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 MPORTAL_UPLOAD_MAX_BYTES = env_int("MPORTAL_UPLOAD_MAX_BYTES", 512 * 1024 * 1024)
 # Live streams that one web process serves, in all and to one user.

@@ -6,11 +6,15 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import redis
 
 from tests.embedded_servers import SERVERS
+
+if TYPE_CHECKING:
+    from tests.s3_server import S3Server
 
 # Records what the tests marked with a feature show (`make features`).
 pytest_plugins = ["tests.feature_report"]
@@ -62,6 +66,19 @@ def the_tests_own_keys() -> None:
 def django_db_modify_db_settings() -> None:
     """pytest-django's hook before the test database is made: there must be a server."""
     SERVERS.start_postgres()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A server of S3 for the session."""
+    from tests.s3_server import S3Server
+
+    server = S3Server()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
-"""Whose the blob store is: a mark in it names the installation, so that no other sweeps it.
+"""Whose a blob store is, so that no other portal sweeps it up.
 
-A database that is empty, older or another's knows nothing of what lies there, and may not judge it.
+A mark among the files names the installation; in S3 every name begins with its key. A database that
+is empty, older or another's knows nothing of what lies there, and may not judge it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from django.db import connection
 
 from jobs.logs import blobs
 from jobs.models import Attempt, Installation, LogChunk, Upload
+from jobs.statuses import LogStore
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +33,16 @@ _PAST = (
 )
 
 
-def claim_blobs() -> bool:
+def claim_blobs(store: str = LogStore.FILES) -> bool:
     """Whether what lies in the store without a row is this installation's, to be swept up.
 
-    A store without a mark is taken when it is empty, or holds something that the database knows.
+    Files without a mark are taken when there are none, or some that the database knows.
     """
+    is_ours = store != LogStore.FILES or _is_marked()
+    return is_ours and not _comes_from_the_future(store)
+
+
+def _is_marked() -> bool:
     key = Installation.current().key
     if not _marks() and _is_known_here():
         _mark(key)
@@ -44,7 +51,7 @@ def claim_blobs() -> bool:
         marks = ", ".join(sorted(_marks())) or "nothing"
         log.warning(_STRANGE, marks, key, f"{_FOLDER}/{key}", extra={"action": "claim_blobs"})
         return False
-    return not _comes_from_the_future()
+    return True
 
 
 def _marks() -> list[str]:
@@ -57,7 +64,7 @@ def _mark(key: str) -> None:
 
 def _is_known_here() -> bool:
     if blobs.attempts_with_blobs():
-        chunks = LogChunk.objects.order_by("-pk")[:_LOOKED_FOR]
+        chunks = LogChunk.objects.filter(store=LogStore.FILES).order_by("-pk")[:_LOOKED_FOR]
         known = [chunk.blob_name for chunk in chunks]
     elif any(not blobs.is_draft(name) for name in blobs.names_in("uploads")):
         known = [upload.blob_name for upload in Upload.objects.order_by("-pk")[:_LOOKED_FOR]]
@@ -66,9 +73,9 @@ def _is_known_here() -> bool:
     return any(default_storage.exists(name) for name in known)
 
 
-def _comes_from_the_future() -> bool:
+def _comes_from_the_future(store: str) -> bool:
     """Whether the store has logs of attempts that this database is yet to make."""
-    newest, last = max(blobs.attempts_with_blobs(), default=0), _last_attempt()
+    newest, last = max(blobs.attempts_with_blobs(store), default=0), _last_attempt()
     if newest > last:
         log.warning(_PAST, newest, last, extra={"action": "claim_blobs"})
     return newest > last

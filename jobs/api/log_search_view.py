@@ -15,6 +15,7 @@ from jobs.api.log_views import LogLineSerializer, line_row
 from jobs.api.schema import problems
 from jobs.logs.cursor import START
 from jobs.readers.log_search import JobLogHit, search_log
+from jobs.readers.removed_logs import removed_logs
 
 
 class LogHitSerializer(LogLineSerializer):
@@ -32,6 +33,7 @@ _HITS = inline_serializer(
         "next": serializers.CharField(allow_null=True),
         "previous": serializers.CharField(allow_null=True),
         "last": serializers.CharField(),
+        "removed": serializers.CharField(),
         "scanned_bytes": serializers.IntegerField(),
     },
 )
@@ -52,10 +54,12 @@ class LogSearchView(PortalView):
 
         A request looks at a bounded stretch: no results and a `next` mean that there was none in
         it. `last` is how far it looked; lines that are written later are found from there on.
+        `removed` as for pages of the log.
         """
         query = checked(SearchQuery, request.query_params)
+        job = self.job()
         found = search_log(
-            self.job().pk,
+            job.pk,
             question_of(query),
             after=query["after"] or START,
             limit=query["limit"],
@@ -67,6 +71,7 @@ class LogSearchView(PortalView):
                 "next": str(found.last) if found.is_cut else None,
                 "previous": None,
                 "last": str(found.last),
+                "removed": removed_logs(job.pk, query["attempt"]),
                 "scanned_bytes": found.scanned_bytes,
             }
         )

@@ -22,8 +22,10 @@ from jobs.api.log_text import LogText
 from jobs.api.schema import page_of, problems
 from jobs.live.looking import in_thread
 from jobs.logs.cursor import START, Cursor
+from jobs.models import Job
 from jobs.permissions import job_for
-from jobs.readers.job_log import JobLogLine, JobLogPage, LogChoice, log_after, log_before
+from jobs.readers.job_log import JobLogLine, JobLogPage, log_after, log_before
+from jobs.readers.removed_logs import removed_logs
 
 # Lines read at once for a download; what they weigh is bounded by the reader.
 _DOWNLOAD_LINES = 5000
@@ -60,6 +62,9 @@ class LogLineSerializer(serializers.Serializer[Any]):
     more = serializers.BooleanField()
 
 
+_LINES = page_of(LogLineSerializer, removed=serializers.CharField())
+
+
 class LogView(PortalView):
     """`/projects/{slug}/jobs/{id}/logs`."""
 
@@ -68,10 +73,13 @@ class LogView(PortalView):
     @extend_schema(
         operation_id="log_list",
         parameters=[LogQuery],
-        responses={200: page_of(LogLineSerializer), **problems(400, 401, 404)},
+        responses={200: _LINES, **problems(400, 401, 404, 503)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """Lines in order. `next` goes into `after`, `previous` into `before`."""
+        """Lines in order. `next` goes into `after`, `previous` into `before`.
+
+        `removed` says of which attempts the log was removed for its age; empty where of none.
+        """
         query = checked(LogQuery, request.query_params)
         job = self.job()
         limit, choice = query["limit"], choice_of(query)
@@ -85,7 +93,10 @@ class LogView(PortalView):
             following = str(page.last) if page.is_cut else None
             previous = _before(page)
         rows = [line_row(line) for line in page.lines]
-        return Response({"results": rows, "next": following, "previous": previous})
+        removed = removed_logs(job.pk, choice.attempt)
+        return Response(
+            {"results": rows, "next": following, "previous": previous, "removed": removed}
+        )
 
 
 def line_row(line: JobLogLine) -> dict[str, Any]:
@@ -99,6 +110,31 @@ def _before(page: JobLogPage) -> str | None:
     return str(first) if first > Cursor(1, 1) else None
 
 
+class Download:
+    """One reader's way through a log, piece by piece."""
+
+    def __init__(self, job: Job, query: dict[str, Any]) -> None:
+        has_ranks = job.num_nodes > 1 and query["rank"] is None
+        self._text = LogText(ranks=has_ranks, times=query["times"])
+        self._job_id = job.pk
+        self._choice = choice_of(query)
+        self._after = START
+        self.is_file = query["format"] == "gzip"
+        self.is_over = False
+
+    def first_piece(self) -> bytes:
+        """The begin: what was removed, if anything, and the first lines."""
+        removed = removed_logs(self._job_id, self._choice.attempt)
+        return (f"[portal] {removed}\n".encode() if removed else b"") + self.piece()
+
+    def piece(self) -> bytes:
+        """The next lines."""
+        page = log_after(self._job_id, self._after, _DOWNLOAD_LINES, self._choice)
+        self._after, self.is_over = page.last, not page.is_cut
+        text = self._text.of(page.lines)
+        return (text + self._text.end() if self.is_over else text).encode()
+
+
 @require_safe
 async def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """`/projects/{slug}/jobs/{id}/logs/download`: all of it as plain text, as it is by now.
@@ -106,29 +142,28 @@ async def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResp
     As a gzip file when asked for one; else compressed on its way to whoever takes that.
     """
     try:
-        text, choice, is_file = await in_thread(_opened, request, slug, job_id)
+        download, begin = await in_thread(_opened, request, slug, job_id)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
     name, kind = f"job-{job_id}.log", "text/plain; charset=utf-8"
     headers = {}
-    if is_file:
+    if download.is_file:
         name, kind = f"{name}.gz", "application/gzip"
     else:
         headers["Vary"] = "Accept-Encoding"
-    is_packed = is_file or _takes_gzip(request)
-    if is_packed and not is_file:
+    is_packed = download.is_file or _takes_gzip(request)
+    if is_packed and not download.is_file:
         headers["Content-Encoding"] = "gzip"
     headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    body = _download(job_id, text, choice, gzip_packer() if is_packed else None)
+    body = _body(download, begin, gzip_packer() if is_packed else None)
     return StreamingHttpResponse(body, content_type=kind, headers=headers)  # type: ignore[return-value]
 
 
-def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[LogText, LogChoice, bool]:
+def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[Download, bytes]:
+    """The download and its begin: what cannot be read at all is answered as a problem."""
     job = job_for(authenticate(request), slug, job_id)
-    query = checked(DownloadQuery, request.GET)
-    has_ranks = job.num_nodes > 1 and query["rank"] is None
-    text = LogText(ranks=has_ranks, times=query["times"])
-    return text, choice_of(query), query["format"] == "gzip"
+    download = Download(job, checked(DownloadQuery, request.GET))
+    return download, download.first_piece()
 
 
 def _takes_gzip(request: HttpRequest) -> bool:
@@ -140,20 +175,16 @@ def _takes_gzip(request: HttpRequest) -> bool:
     return False
 
 
-async def _download(
-    job_id: int, text: LogText, choice: LogChoice, packer: Packer | None
-) -> AsyncIterator[bytes]:
-    def piece(after: Cursor) -> tuple[bytes, Cursor, bool]:
-        page = log_after(job_id, after, _DOWNLOAD_LINES, choice)
-        raw = text.of(page.lines).encode()
-        if not page.is_cut:
-            raw += text.end().encode()
-        return packer.compress(raw) if packer else raw, page.last, page.is_cut
+async def _body(download: Download, begin: bytes, packer: Packer | None) -> AsyncIterator[bytes]:
+    def packed(piece: bytes) -> bytes:
+        return packer.compress(piece) if packer else piece
 
-    after, is_cut = START, True
-    while is_cut:
-        packed, after, is_cut = await in_thread(piece, after)
-        if packed:
-            yield packed
+    ready = await in_thread(packed, begin)
+    while True:
+        if ready:
+            yield ready
+        if download.is_over:
+            break
+        ready = await in_thread(lambda: packed(download.piece()))
     if packer:
         yield packer.flush()

@@ -39,13 +39,19 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         return build_bearer_security_scheme_object("Authorization", "Bearer", "mpt_...")
 
 
-def page_of(serializer: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
-    """The envelope of every list: `next` and `previous` are opaque, null at the ends."""
+def page_of(
+    serializer: type[serializers.Serializer[Any]], **further: Any
+) -> serializers.Serializer[Any]:
+    """The envelope of every list: `next` and `previous` are opaque, null at the ends.
+
+    `further`: fields that one list has beside them.
+    """
     name = serializer.__name__.removesuffix("Serializer") + "Page"
     fields: dict[str, Any] = {
         "results": serializer(many=True),
         "next": serializers.CharField(allow_null=True),
         "previous": serializers.CharField(allow_null=True),
+        **further,
     }
     return inline_serializer(name, fields)
 

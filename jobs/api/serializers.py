@@ -143,6 +143,9 @@ class AttemptSerializer(serializers.Serializer[Any]):
     usd_per_hour = MoneyField(help_text="Of all nodes together.")
     usd = MoneyField(help_text="Its share of what its cluster has cost.")
     diagnosis = DiagnosisSerializer(allow_null=True)
+    log_removed_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its log was removed for its age."
+    )
     stages = StageSerializer(many=True)
     workers = WorkerSerializer(many=True)
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.core.files.storage import default_storage
 from django.db import connection
 
+from jobs.errors import NotFoundError
+from jobs.logs import stores
 from jobs.logs.lines import decompressed
+from jobs.logs.stores import Blob
+from jobs.models import LogChunk
+from jobs.statuses import LogStore
 
 # One statement sees one state of the database: a line that moves from the tail into a chunk
 # meanwhile is found in exactly one of the two.
 _PARTS = """(
-    SELECT first_line, line_count, payload, NULL AS blob_name
+    SELECT first_line, line_count, payload, NULL AS store, NULL AS blob_name
     FROM jobs_logblock WHERE attempt_id = %(attempt)s
     UNION ALL
-    SELECT first_line, line_count, NULL, blob_name
+    SELECT first_line, line_count, NULL, store, blob_name
     FROM jobs_logchunk WHERE attempt_id = %(attempt)s
 ) AS parts"""
 _FORWARD = f"""SELECT * FROM {_PARTS}
@@ -33,12 +37,18 @@ _FIRST_WAVE, _LAST_WAVE = 4, 32
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines `first_line` to `end - 1`, still compressed or still in the blob store."""
+    """Lines `first_line` to `end - 1`, still compressed or still in a blob store."""
 
+    attempt_id: int
     first_line: int
     end: int
     payload: bytes | None
-    blob_name: str | None
+    blob: Blob | None
+
+    @property
+    def is_far(self) -> bool:
+        """Whether reading it means asking another machine."""
+        return self.blob is not None and self.blob.store != LogStore.FILES
 
     def stored_lines(self) -> list[str]:
         """The lines as they are stored, in order."""
@@ -46,11 +56,21 @@ class Part:
 
     def stored(self) -> bytes:
         """The lines as they lie there, compressed."""
-        if self.blob_name is None:
+        if self.blob is None:
             return bytes(self.payload or b"")
-        with default_storage.open(self.blob_name) as blob:
-            payload: bytes = blob.read()
-        return payload
+        try:
+            return stores.read(self.blob)
+        except FileNotFoundError:
+            # It was moved to another store, or removed, since its row was read.
+            return stores.read(self._other_blob())
+
+    def _other_blob(self) -> Blob:
+        """Where the chunk lies now. NotFoundError: nowhere."""
+        chunks = LogChunk.objects.filter(attempt_id=self.attempt_id, first_line=self.first_line)
+        place = chunks.values_list("store", "blob_name").first()
+        if place is None:
+            raise NotFoundError("This part of the log was removed while it was read.")
+        return Blob(*place)
 
 
 def forward(attempt_id: int, line: int) -> Iterator[Part]:
@@ -81,6 +101,6 @@ def _fetch(query: str, attempt_id: int, line: int, wave: int) -> list[Part]:
     with connection.cursor() as cursor:
         cursor.execute(query, {"attempt": attempt_id, "line": line, "wave": wave})
         return [
-            Part(first_line, first_line + line_count, payload, blob_name)
-            for first_line, line_count, payload, blob_name in cursor.fetchall()
+            Part(attempt_id, begin, begin + count, payload, Blob(store, name) if name else None)
+            for begin, count, payload, store, name in cursor.fetchall()
         ]

@@ -75,9 +75,18 @@ def read_lines(
     return lines if before is None else [line for line in lines if line.number < before]
 
 
-def latest(attempt_id: int, limit: int = 1000) -> list[LogLine]:
-    """The last `limit` lines, in order."""
-    return read_before(attempt_id, None, limit).lines
+def latest(attempt_id: int, limit: int) -> list[LogLine]:
+    """The last `limit` lines, in order; fewer where older ones lie in a store far away.
+
+    For whoever has a transaction open, which must not wait for it.
+    """
+    newest_first: list[LogLine] = []
+    for part in parts.backward(attempt_id, _BEYOND):
+        if part.is_far or len(newest_first) >= limit:
+            break
+        lines = _matching_backwards(part.stored_lines(), part.first_line, EVERYTHING)
+        newest_first += islice(lines, limit - len(newest_first))
+    return newest_first[::-1]
 
 
 def read_after(

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 
 from jobs import clock
-from jobs.logs import blobs
+from jobs.logs import blobs, stores
 from jobs.logs.lines import compressed, decompressed, moment_of
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
 from monarch_client.runner.crash_points import reach
@@ -54,13 +54,14 @@ def due() -> list[int]:
 def seal(attempt_id: int) -> int:
     """Seal what is due of one attempt; how many chunks were made. Safe to repeat.
 
+    LogStoreAwayError: what was not sealed stays in the tail, where everybody reads it.
     Two at once do no harm: each line gets into one chunk, and the loser removes its blob.
     """
     chunks = 0
     while (run := _due_run(attempt_id)) and _seal_run(attempt_id, run):
         chunks += 1
     if chunks and _has_ended(attempt_id):
-        blobs.sweep(attempt_id)
+        blobs.sweep(attempt_id, stores.for_new_chunks())
     return chunks
 
 
@@ -87,11 +88,13 @@ def _seal_run(attempt_id: int, run: list[LogBlock]) -> bool:
     raw = b"\n".join(decompressed(bytes(block.payload)) for block in run)
     payload = compressed(raw, level=_COMPRESSION_LEVEL)
     # No transaction is open here: a blob store may be far away.
+    blob = blobs.write(attempt_id, run[0].first_line, payload)
     chunk = LogChunk(
         attempt_id=attempt_id,
         first_line=run[0].first_line,
         line_count=sum(block.line_count for block in run),
-        blob_name=blobs.write(attempt_id, run[0].first_line, payload),
+        store=blob.store,
+        blob_name=blob.name,
         raw_bytes=len(raw) + 1,
         stored_bytes=len(payload),
     )
@@ -99,7 +102,7 @@ def _seal_run(attempt_id: int, run: list[LogBlock]) -> bool:
     reach("seal.written")
     if _commit(chunk):
         return True
-    blobs.delete(chunk.blob_name)
+    blobs.delete(blob)
     return False
 
 

@@ -4,6 +4,7 @@ from django.db import models
 
 from jobs import clock
 from jobs.models.attempt import Attempt
+from jobs.statuses import LogStore
 
 
 class LogChunk(models.Model):
@@ -14,6 +15,10 @@ class LogChunk(models.Model):
     line_count = models.PositiveIntegerField()
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
+    # The column has its default in the database too: processes of an older release know no store.
+    store = models.CharField(
+        max_length=8, choices=LogStore, default=LogStore.FILES, db_default=LogStore.FILES
+    )
     blob_name = models.CharField(max_length=200)
     raw_bytes = models.PositiveIntegerField()
     stored_bytes = models.PositiveIntegerField()

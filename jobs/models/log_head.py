@@ -20,6 +20,8 @@ class LogHead(models.Model):
     # Bytes of text so far, and how many of them are still in the tail.
     raw_bytes = models.BigIntegerField(default=0)
     tail_bytes = models.BigIntegerField(default=0)
+    # When its age made the portal remove the log. From then on nobody is shown any of it.
+    removed_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return f"log of {self.attempt}"

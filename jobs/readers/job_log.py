@@ -47,8 +47,8 @@ class LogChoice:
     wanted: Wanted = EVERYTHING
 
     def attempts(self, job_id: int) -> list[tuple[int, int]]:
-        """(number, id) of the attempts to read, oldest first."""
-        rows = Attempt.objects.filter(job_id=job_id)
+        """(number, id) of the attempts to read, oldest first; none whose log was removed."""
+        rows = Attempt.objects.filter(job_id=job_id, log_head__removed_at=None)
         if self.attempt is not None:
             rows = rows.filter(number=self.attempt)
         return list(rows.order_by("number").values_list("number", "pk"))

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from jobs import clock
-from jobs.models import Attempt, AttemptStage, Cluster, Job, Worker
+from jobs.models import Attempt, AttemptStage, Cluster, Job, LogHead, Worker
 from jobs.permissions import Actor, job_for
 from jobs.policies.diagnosis import Diagnosis
 from jobs.policies.limits import should_warn, shown_s
@@ -70,6 +70,7 @@ class AttemptView:
     usd_per_hour: Decimal | None
     usd: Decimal | None
     diagnosis: Diagnosis | None
+    log_removed_at: datetime | None
     stages: list[StageView]
     workers: list[WorkerView]
 
@@ -112,7 +113,8 @@ def _time_left(job: JobRow) -> str:
 
 def attempts_of(job: Job) -> list[AttemptView]:
     """The job's attempts, newest first, in four queries whatever their number."""
-    attempts = job.attempts.select_related("cluster").prefetch_related("stages", "workers")
+    attempts = job.attempts.select_related("cluster", "log_head")
+    attempts = attempts.prefetch_related("stages", "workers")
     return [_attempt_view(attempt) for attempt in attempts.order_by("-number")]
 
 
@@ -120,6 +122,8 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
     rows = {stage.name: stage for stage in attempt.stages.all()}
     workers = sorted(attempt.workers.all(), key=lambda worker: worker.rank)
     cluster = attempt.cluster
+    # An attempt that nobody has heard of has none.
+    head: LogHead | None = getattr(attempt, "log_head", None)
     return AttemptView(
         id=attempt.pk,
         number=attempt.number,
@@ -136,6 +140,7 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         usd_per_hour=cluster.usd_per_hour if cluster else None,
         usd=attempt.usd,
         diagnosis=Diagnosis.of(attempt.diagnosis),
+        log_removed_at=head.removed_at if head else None,
         stages=[_stage_view(name, rows.get(name), attempt) for name in StageName],
         workers=[_worker_view(worker, cluster) for worker in workers],
     )

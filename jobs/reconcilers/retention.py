@@ -1,6 +1,6 @@
-"""Forgets what has expired: used sign-in links, idempotency keys, sessions.
+"""Forgets what has expired: used sign-in links, idempotency keys, sessions, logs of a certain age.
 
-And what a crash has left in the blob store between a file and its row.
+And what a crash has left in the blob stores between a blob and its row.
 """
 
 from __future__ import annotations
@@ -8,19 +8,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from time import monotonic
 
+from django.conf import settings
 from django.contrib.sessions.models import Session
 
 from jobs import clock
 from jobs.actions.claim_blobs import claim_blobs
 from jobs.actions.submit import IDEMPOTENCY_WINDOW
 from jobs.actions.sweep_uploads import sweep_uploads
-from jobs.logs import blobs
+from jobs.errors import LogStoreAwayError
+from jobs.logs import blobs, removal, stores
 from jobs.models import IdempotencyKey, SignInLink
+from jobs.statuses import LogStore
 
 log = logging.getLogger(__name__)
 
 _LINKS_KEPT = timedelta(days=7)
+# What one sweep removes at most; the next one goes on.
+LOGS_A_SWEEP, CHUNKS_A_SWEEP, SWEEP_S = 500, 2000, 60.0
 
 
 def step() -> None:
@@ -29,18 +36,38 @@ def step() -> None:
     IdempotencyKey.objects.filter(created_at__lt=now - IDEMPOTENCY_WINDOW).delete()
     SignInLink.objects.filter(expires_at__lt=now - _LINKS_KEPT).delete()
     Session.objects.filter(expire_date__lt=now).delete()
-    _go_on_after(_sweep_store)
+    _go_on_after(_remove_old_logs)
+    for store in stores.configured():
+        _go_on_after(partial(_sweep_store, store))
 
 
-def _sweep_store() -> None:
-    if claim_blobs():
-        _go_on_after(sweep_uploads)
-        _go_on_after(blobs.sweep_deleted)
+def _remove_old_logs() -> None:
+    """The logs of attempts that ended more than MPORTAL_LOG_DAYS ago; 0 keeps them for ever."""
+    if days := settings.MPORTAL_LOG_DAYS:
+        for attempt_id in removal.too_old(clock.now() - timedelta(days=days), LOGS_A_SWEEP):
+            removal.begin(attempt_id)
+            log.info("log removed", extra={"action": "log_removed", "attempt": attempt_id})
+    left, until = CHUNKS_A_SWEEP, monotonic() + SWEEP_S
+    for attempt_id in removal.begun():
+        if left <= 0 or monotonic() > until:
+            return
+        try:
+            left -= removal.remove_some(attempt_id, left)
+        except LogStoreAwayError as error:
+            # It keeps what lies in the other store from going only for as long as asking takes.
+            log.warning("not removed: %s", error, extra={"action": "log_removed"})
+
+
+def _sweep_store(store: str) -> None:
+    if claim_blobs(store):
+        if store == LogStore.FILES:
+            _go_on_after(sweep_uploads)
+        _go_on_after(partial(blobs.sweep_deleted, store))
 
 
 def _go_on_after(sweep: Callable[[], object]) -> None:
-    """What is wrong with one folder keeps no other from being swept."""
+    """What is wrong with one folder, or one store, keeps no other from being swept."""
     try:
         sweep()
-    except OSError as error:
+    except (OSError, LogStoreAwayError) as error:
         log.warning("not swept up: %s", error, extra={"action": "retention"})

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from jobs.permissions import Actor, project_for
 from jobs.readers.job_history import EventView, job_history
 from jobs.readers.job_page import AttemptView, JobPage, job_page
+from jobs.readers.removed_logs import removed_logs
 from jobs.statuses import EVIDENCE
 from jobs.web.access import signed_in
 from jobs.web.forms import EXTENSIONS
@@ -83,11 +84,13 @@ def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str
     shown = _attempt_of(found, attempt)
     events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
     ranks = range(found.job.num_nodes)
+    is_newest = shown is None or shown == found.attempts[0]
     return {
         "page": found,
         "job": found.job,
         "attempt": shown,
-        "is_newest": shown is None or shown == found.attempts[0],
+        "is_newest": is_newest,
+        "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
         "extensions": EXTENSIONS,
         "extension_key": secrets.token_hex(8),
         "evidence": Evidence(_evidence(shown, events)),

@@ -99,6 +99,8 @@ class Search:
             "since": wish.since,
         }
         self._words = wish.grep or ""
+        # Of which attempts the log was removed, once something was looked through.
+        self.removed = ""
 
     def pages(self, tail: int | None) -> Iterator[list[LogLine]]:
         """All that match, as they are found; or the last `tail` of them, at the end."""
@@ -114,6 +116,7 @@ class Search:
         after: str | None = ""
         while after is not None:
             page = self._page(after)
+            self.removed = page.removed
             # A piece of a very long line stands alone: what it goes on with may not match.
             yield [replace(line, more=False) for line in page.results]
             after = page.next

@@ -13,7 +13,7 @@ from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.log_search import Search, SearchWish, search_options
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.terminal import tell
+from monarch_client.cli.terminal import one_line, tell
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.models import Job, LogLine, Page
 
@@ -42,17 +42,26 @@ def logs(session: Session, /, job_id: int, project: str | None, **options: Any) 
         click.get_current_context().exit(code)
     printer = LogPrinter(many_ranks=job.num_nodes > 1)
     if wish.is_search:
-        for lines in Search(session.client, job, options, wish).pages(tail):
+        search = Search(session.client, job, options, wish)
+        for lines in search.pages(tail):
             printer.show(lines)
+        _tell_removed(search.removed)
         click.get_current_context().exit(0 if printer.count else NOTHING_FOUND)
     reading = _Reading(session.client, job, options)
     for lines in reading.pages() if tail is None else [reading.tail(tail)]:
         printer.show(lines)
     printer.finish()
+    _tell_removed(reading.removed)
     if not printer.count and tail != 0:
-        tell(_nothing(session.client, job, options))
+        if not reading.removed:
+            tell(_nothing(session.client, job, options))
         narrowed = any(value is not None for value in options.values())
         click.get_current_context().exit(NOTHING_FOUND if narrowed else 0)
+
+
+def _tell_removed(removed: str) -> None:
+    if removed:
+        tell(one_line(removed))
 
 
 def _check(client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
@@ -94,6 +103,8 @@ class _Reading:
         self._client = client
         self._job = job
         self._choice = choice
+        # Of which attempts the log was removed, once something was read.
+        self.removed = ""
 
     def pages(self) -> Iterator[list[LogLine]]:
         """From the first line to the last, page by page."""
@@ -114,4 +125,6 @@ class _Reading:
         return lines
 
     def _page(self, **bounds: Any) -> Page[LogLine]:
-        return self._client.logs(self._job.project, self._job.id, **bounds, **self._choice)
+        page = self._client.logs(self._job.project, self._job.id, **bounds, **self._choice)
+        self.removed = page.removed
+        return page

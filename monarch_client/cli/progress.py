@@ -36,6 +36,10 @@ class Progress:
                 self._once(("attempt", attempt.number), f"Attempt {attempt.number}")
             for stage in attempt.stages:
                 self._stage(attempt.number, stage)
+            if attempt.log_removed_at:
+                day = f"{attempt.log_removed_at:%Y-%m-%d}"
+                said = f"The log of attempt {attempt.number} was removed on {day}."
+                self._once(("removed", attempt.number), said)
             if attempt is not in_order[-1] or job.status == "RECOVERING":
                 self._gave_way(attempt)
 

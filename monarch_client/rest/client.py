@@ -14,7 +14,7 @@ import httpx
 from monarch_client.errors import MissingError
 from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
-from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.rest.decoding import decode, decode_log, decode_page
 from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.models import (
     Attempt,
@@ -23,6 +23,7 @@ from monarch_client.rest.models import (
     Event,
     Job,
     LogLine,
+    LogPage,
     Me,
     Page,
     Project,
@@ -147,16 +148,16 @@ class PortalClient(MachineCalls):
         path, params = _job(project, job_id) + "/events", {"after": after, "limit": limit}
         return decode_page(Event, self.connection.request("GET", path, params=params))
 
-    def logs(self, project: str, job_id: int, **options: Any) -> Page[LogLine]:
+    def logs(self, project: str, job_id: int, **options: Any) -> LogPage[LogLine]:
         """Lines of the log. `options`: attempt, rank, stream, after, before, limit.
 
         `before="end"` gives the last lines; `next` goes into `after`, `previous` into `before`.
         """
         path = _job(project, job_id) + "/logs"
         answer = self.connection.request("GET", path, params=given(options))
-        return decode_page(LogLine, answer)
+        return decode_log(LogLine, answer)
 
-    def search_log(self, project: str, job_id: int, q: str, **options: Any) -> Page[LogLine]:
+    def search_log(self, project: str, job_id: int, q: str, **options: Any) -> LogPage[LogLine]:
         """Lines of the log that match `q`. `options`: regex, case, attempt, rank, stream, since,
         until (ISO times), after, limit.
 
@@ -164,7 +165,7 @@ class PortalClient(MachineCalls):
         """
         path = _job(project, job_id) + "/logs/search"
         answer = self.connection.request("GET", path, params=given({"q": q, **options}))
-        return decode_page(LogLine, answer)
+        return decode_log(LogLine, answer)
 
     def download_log(self, project: str, job_id: int, **options: Any) -> Iterator[bytes]:
         """The whole log as text, piece by piece."""

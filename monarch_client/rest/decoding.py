@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from monarch_client.errors import UnexpectedAnswerError
-from monarch_client.rest.models import Page
+from monarch_client.rest.models import LogPage, Page
 
 T = TypeVar("T")
 
@@ -34,6 +34,12 @@ def decode_page(kind: type[T], data: Any) -> Page[T]:
         raise UnexpectedAnswerError(f"The portal sent no list of {kind.__name__}.")
     rows = [decode(kind, row) for row in data["results"]]
     return Page(rows, data.get("next"), data.get("previous"))
+
+
+def decode_log(kind: type[T], data: Any) -> LogPage[T]:
+    """Part of a log, with rows of `kind`."""
+    page = decode_page(kind, data)
+    return LogPage(page.results, page.next, page.previous, data.get("removed") or "")
 
 
 @cache

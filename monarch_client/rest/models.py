@@ -21,6 +21,13 @@ class Page(Generic[T]):
 
 
 @dataclass(frozen=True)
+class LogPage(Page[T]):
+    """Part of a log. `removed` says, in a sentence, of which attempts it was removed."""
+
+    removed: str = ""
+
+
+@dataclass(frozen=True)
 class Project:
     """A project, with one's own role in it."""
 
@@ -146,6 +153,7 @@ class Attempt:
     usd_per_hour: str | None = None
     usd: str | None = None
     diagnosis: Diagnosis | None = None
+    log_removed_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ POINTS = {
     "teardown.begun": "the cluster is marked as going down; the backend has not been asked",
     "teardown.asked": "the machines are gone; that is not stored",
     "seal.written": "a chunk of the log is in the blob store; the rows still say it is not",
+    "move.copied": "a chunk of the log is in both stores; its row names the old one",
+    "move.switched": "the row of a chunk names the new store; the old one still has it",
     "runner.started": "the runner holds its lock; it has done nothing yet",
     "runner.setup": "setup is about to begin",
     "runner.workers": "the workers are about to be started",

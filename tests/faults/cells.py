@@ -54,10 +54,12 @@ PHASES = {
 }
 # Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches. An
 # answer that tells to stop is lost as one at "ingest.committed" is. The others: where clusters
-# outlive their jobs, see tests/faults/test_kept_clusters.py.
+# outlive their jobs, see tests/faults/test_kept_clusters.py; and where an administrator moves logs,
+# see tests/integration/logs/test_moving.py.
 OF_KEPT_CLUSTERS = ("cluster.taken", "cluster.kept", "autostop.begun", "autostop.asked")
+OF_MOVES = ("move.copied", "move.switched")
 ELSEWHERE = frozenset(
-    {"follow.read", "launch.staged", "launch.sent", "stop.answering", *OF_KEPT_CLUSTERS}
+    {"follow.read", "launch.staged", "launch.sent", "stop.answering", *OF_KEPT_CLUSTERS, *OF_MOVES}
 )
 # Who else must stand still, so that what is to be struck is not ended first: the tick finds a
 # cancelled job without a hint, and its runner is told with the answer to its next push.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from datetime import timedelta
 
 import httpx
 import pytest
+from django.utils import timezone
 
 from jobs.logs import sealing
-from tests.factories import make_job
+from jobs.models import Attempt, LogChunk
+from jobs.reconcilers import retention
+from tests.factories import make_attempt, make_job
 from tests.frame_bytes import frame, lines
 
 
@@ -51,6 +55,31 @@ def test_the_pieces_of_a_long_line_are_one_line_again(download, post) -> None:
     )
     assert download(rank=0).text == "abc\ncut\n"
     assert download().text == "[0] ab\n[1] r1 s1\n[0] c\n[0] cut\n"
+
+
+def test_the_log_of_an_attempt_that_was_removed_is_told_before_the_rest(
+    download, post, attempt, job, settings
+) -> None:
+    post(*lines(1, 2))
+    ended = timezone.now() - timedelta(days=31)
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=ended)
+    make_attempt(job)
+    settings.MPORTAL_LOG_DAYS = 30
+    retention.step()
+    said = f"The log of attempt 1 was removed on {timezone.now():%Y-%m-%d} after 31 days."
+    assert download().text == f"[portal] {said}\n"
+    assert download(attempt=2).text == ""
+
+
+def test_a_log_whose_store_is_not_named_is_refused_rather_than_cut_short(
+    download, post, attempt
+) -> None:
+    post(*lines(1, 2))
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=timezone.now())
+    sealing.seal(attempt.pk)
+    LogChunk.objects.update(store="s3")
+    answer = download()
+    assert (answer.status_code, answer.json()["code"]) == (503, "log_store_away")
 
 
 def test_an_empty_log_is_an_empty_text(download, attempt) -> None:

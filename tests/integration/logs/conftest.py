@@ -13,6 +13,7 @@ from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt
 from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body
+from tests.s3_server import Bucket, closed_port
 
 Post = Callable[..., dict[str, int]]
 
@@ -35,3 +36,31 @@ def post(attempt: Attempt) -> Post:
     """Post frames as the attempt's runner does."""
     token = attempt_token(attempt.job_id, attempt.number)
     return lambda *frames: ingest_frames(attempt.pk, token, body(*frames))
+
+
+@pytest.fixture
+def bucket(s3_server, settings: Any) -> Bucket:
+    """A bucket that the portal knows; new chunks go to files still."""
+    made: Bucket = s3_server.bucket()
+    settings.STORAGES = {**settings.STORAGES, "s3": made.storage}
+    return made
+
+
+@pytest.fixture
+def s3(bucket: Bucket, settings: Any) -> Bucket:
+    """A bucket that new chunks go to."""
+    settings.MPORTAL_LOG_STORE = "s3"
+    return bucket
+
+
+@pytest.fixture
+def nobody_answers(settings: Any) -> Callable[[], None]:
+    """Have the server of S3 away from now on."""
+
+    def go() -> None:
+        entry = settings.STORAGES["s3"]
+        endpoint = f"http://127.0.0.1:{closed_port()}"
+        away = {**entry, "OPTIONS": {**entry["OPTIONS"], "endpoint": endpoint}}
+        settings.STORAGES = {**settings.STORAGES, "s3": away}
+
+    return go

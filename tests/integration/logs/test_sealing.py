@@ -12,27 +12,15 @@ from django.utils import timezone
 
 from jobs.logs import blobs, sealing
 from jobs.logs.deletion import delete_log
-from jobs.logs.reading import read_after, read_lines
+from jobs.logs.reading import read_lines
+from jobs.logs.stores import Blob
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
 from tests.frame_bytes import frame, lines
-
-
-def texts(attempt: Attempt) -> list[str]:
-    found: list[str] = []
-    page = read_after(attempt.pk, 0)
-    found += [line.text for line in page.lines]
-    while page.is_cut:
-        page = read_after(attempt.pk, page.last)
-        found += [line.text for line in page.lines]
-    return found
+from tests.integration.logs.log_texts import end, texts
 
 
 def files(store: Path) -> list[str]:
     return sorted(path.name for path in store.rglob("*.zst"))
-
-
-def end(attempt: Attempt) -> None:
-    Attempt.objects.filter(pk=attempt.pk).update(ended_at=timezone.now(), stop_reason="COMPLETED")
 
 
 @pytest.fixture
@@ -132,7 +120,7 @@ def test_whoever_seals_second_changes_nothing_and_removes_its_blob(
     write = blobs.write
     rivals = iter([True])
 
-    def write_after_a_rival(attempt_id: int, first_line: int, payload: bytes) -> str:
+    def write_after_a_rival(attempt_id: int, first_line: int, payload: bytes) -> Blob:
         name = write(attempt_id, first_line, payload)
         if next(rivals, False):
             assert sealing.seal(full.pk) == 1
@@ -155,7 +143,7 @@ def test_lines_that_come_while_a_chunk_is_written_stay_in_the_tail(full, post, m
         finally:
             connection.close()
 
-    def write_while_lines_come(attempt_id: int, first_line: int, payload: bytes) -> str:
+    def write_while_lines_come(attempt_id: int, first_line: int, payload: bytes) -> Blob:
         seq = LogHead.objects.get(pk=attempt_id).acked["0"] + 1
         poster = threading.Thread(target=post_one, args=(seq,))
         poster.start()

@@ -54,7 +54,7 @@ def test_drafts_and_contents_without_an_owner_go_after_a_day(store):
 
 
 def write_log(store: Path, attempt_id: int, *, days_ago: float = 0.0) -> Path:
-    return put(store / blobs.write(attempt_id, 1, b"content"), days_ago=days_ago)
+    return put(store / blobs.write(attempt_id, 1, b"content").name, days_ago=days_ago)
 
 
 def deleted_attempt() -> int:

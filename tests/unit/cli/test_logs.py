@@ -7,7 +7,9 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from monarch_client.cli.log_printer import LogPrinter
-from monarch_client.rest.models import LogLine
+from monarch_client.cli.progress import Progress
+from monarch_client.rest.decoding import decode
+from monarch_client.rest.models import Attempt, Job, LogLine
 from tests.unit.rest.fake_portal import (
     attempt_json,
     ended_job,
@@ -61,6 +63,29 @@ def test_a_job_that_printed_nothing_says_so(mportal, portal):
     assert (result.exit_code, result.stderr) == (0, "Job 42 printed nothing so far.\n")
     assert mportal("logs", "42", "-r", "0").exit_code == 1
     assert mportal("logs", "42", "-n", "0").stderr == ""
+
+
+REMOVED = "The log was removed on 2026-03-01 after 30 days."
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n", "5"), ("--grep", "x")])
+def test_a_log_that_was_removed_says_so_rather_than_that_nothing_was_printed(
+    mportal, portal, arguments
+):
+    portal.on(JOB, ok(ended_job()))
+    empty = ok({"results": [], "next": None, "previous": None, "removed": REMOVED})
+    portal.on(LOGS, empty)
+    portal.on(SEARCH, empty)
+    result = mportal("logs", "42", *arguments)
+    assert (result.stdout, result.stderr) == ("", f"{REMOVED}\n")
+
+
+def test_following_a_job_whose_log_was_removed_says_so(capsys):
+    attempt = decode(Attempt, attempt_json(2, log_removed_at="2026-03-01T10:00:00Z"))
+    progress = Progress()
+    for _ in range(2):
+        progress.show(decode(Job, ended_job()), [attempt])
+    assert capsys.readouterr().err.count("The log of attempt 2 was removed on 2026-03-01.") == 1
 
 
 def test_a_progress_bar_in_a_pipe_is_a_line_for_each_of_its_states(mportal, portal):

@@ -48,14 +48,20 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
   state: tell,
   end() {
     tell("ended");
-    parts.empty.textContent = "No lines were written.";
+    // Where a log was removed, the page says that instead.
+    const isRemoved = document.getElementById("log-removed");
+    parts.empty.textContent = isRemoved ? "" : "No lines were written.";
     refreshSoon();
   },
 });
 
 const folds = new Folds(parts.list);
 const reader = new Reader(view, source, {
-  lost: () => tell("lost"),
+  lost(sentence) {
+    tell("lost");
+    if (sentence) parts.empty.textContent = sentence;
+    showState();
+  },
   reveal: (element) => folds.reveal(element),
 });
 const named = new NamedLines(parts.list);

@@ -7,8 +7,8 @@ const START = "0:0";
 const AGAIN_MS = 3000;
 
 export class Reader {
-  // `on` has lost(): the portal could not be asked and is asked again; and reveal(element): let
-  // that line be seen.
+  // `on` has lost(sentence): the portal could not be asked, or said why not, and is asked again; and
+  // reveal(element): let that line be seen.
   constructor(view, source, on) {
     Object.assign(this, { view, source, on });
     this.turn = 0;
@@ -98,8 +98,8 @@ export class Reader {
       try {
         await how(isPast);
         return isPast();
-      } catch {
-        this.on.lost();
+      } catch (error) {
+        this.on.lost(error.sentence);
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     }

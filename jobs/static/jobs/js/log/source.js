@@ -38,7 +38,7 @@ export class LogSource {
   async page({ before, after, limit = 1000 } = {}) {
     const query = this.#query({ before, after, limit });
     const response = await fetch(`${this.base}?${query}`, { headers: { Accept: "application/json" } });
-    if (!response.ok) throw new Error(`The log answered ${response.status}`);
+    if (!response.ok) throw Object.assign(new Error(), { sentence: await sentenceOf(response) });
     return response.json();
   }
 

@@ -1,0 +1,76 @@
+"""Where sealed chunks lie: in files, and in S3 where one is named. A chunk's row says in which.
+
+New chunks go to settings.MPORTAL_LOG_STORE. What lies in the other store is read there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from django.conf import settings
+from django.core.files.storage import Storage, storages
+
+from jobs.errors import LogStoreAwayError
+from jobs.statuses import LogStore
+
+log = logging.getLogger(__name__)
+
+# Django's names of the storages. Uploads lie in files as well, whatever the logs do.
+_ALIASES = {LogStore.FILES: "default", LogStore.S3: "s3"}
+_NOT_NAMED = (
+    "A part of this log lies in S3, and this portal is not told where: its administrator sets "
+    "MPORTAL_S3."
+)
+_AWAY = (
+    "The store with the older parts of this log does not answer as it should ({why}). Nothing is "
+    "lost: try again in a moment. If it stays like this, the portal's administrator looks at "
+    "MPORTAL_S3 and at that server."
+)
+
+
+class Blob(NamedTuple):
+    """One blob: in which store, and its name there."""
+
+    store: str
+    name: str
+
+
+def for_new_chunks() -> str:
+    """The store that the next chunk goes to."""
+    return str(settings.MPORTAL_LOG_STORE)
+
+
+def configured() -> list[str]:
+    """The stores that this portal can reach."""
+    return [store for store, alias in _ALIASES.items() if alias in settings.STORAGES]
+
+
+@contextmanager
+def asking(store: str) -> Iterator[Storage]:
+    """The store itself. LogStoreAwayError: it is not named, or does not answer as it should."""
+    if store not in configured():
+        raise LogStoreAwayError(_NOT_NAMED)
+    storage = storages[_ALIASES[LogStore(store)]]
+    try:
+        yield storage
+    except getattr(storage, "failures", ()) as error:
+        log.warning("%s: %s", store, error, extra={"action": "log_store_away"})
+        raise LogStoreAwayError(_AWAY.format(why=_short(error))) from error
+
+
+def read(blob: Blob) -> bytes:
+    """The whole content. FileNotFoundError: there is no such blob; LogStoreAwayError."""
+    with asking(blob.store) as storage, storage.open(blob.name) as file:
+        content: bytes = file.read()
+    return content
+
+
+def _short(error: BaseException) -> str:
+    """What a server calls the error, else what kind it is: a whole message may name hosts."""
+    answer = getattr(error, "response", None)
+    if isinstance(answer, dict) and (code := answer.get("Error", {}).get("Code")):
+        return str(code)[:60]
+    return type(error).__name__
