@@ -72,7 +72,7 @@ def test_hits_are_lines_with_their_numbers_and_where_they_match(search) -> None:
     }
     rest = {key: value for key, value in answer.json().items() if key != "results"}
     assert rest.pop("scanned_bytes") > 0
-    assert rest == {"next": None, "previous": None, "last": "2:3"}
+    assert rest == {"next": None, "previous": None, "last": "2:3", "removed": ""}
 
 
 def test_a_search_is_narrowed_by_case_attempt_rank_stream_and_time(search) -> None:
