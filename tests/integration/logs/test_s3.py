@@ -130,6 +130,22 @@ def test_blobs_of_jobs_that_are_gone_go_from_s3_unless_the_database_is_an_older_
     assert s3.names() == []
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_is_deleted_while_s3_is_away_leaves_nothing_there_in_the_end(
+    sealed, s3, nobody_answers, settings, monkeypatch
+) -> None:
+    working = settings.STORAGES
+    nobody_answers()
+    delete_log(sealed)
+    sealed.job.delete()
+    settings.STORAGES = working
+    retention.step()
+    assert len(s3.names()) == 1
+    monkeypatch.setattr(blobs, "UNTOUCHED_FOR", -blobs.UNTOUCHED_FOR)
+    retention.step()
+    assert s3.names() == []
+
+
 def test_while_s3_is_away_sealing_waits_and_lines_stay_readable(
     attempt, post, s3, nobody_answers, settings
 ) -> None:
