@@ -39,13 +39,21 @@ class OwnPortal:
 
 
 @contextmanager
-def running() -> Iterator[OwnPortal]:
-    """Start a portal, and stop and forget it at the end."""
+def running(core: int | None = None, **environment: str) -> Iterator[OwnPortal]:
+    """Start a portal, and stop and forget it at the end.
+
+    `core`: all of its processes share this one. `environment` is added to what they get; `{home}`
+    in it is the portal's directory.
+    """
     with tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder:
         # Servers and jobs of a portal that root starts run as other users, and must get through.
         Path(folder).chmod(0o711)
         home = Home(Path(folder) / "home")
-        process = _start(home, Path(folder) / "start.log")
+        added = {key: value.format(home=home.path) for key, value in environment.items()}
+        process = _start(home, Path(folder) / "start.log", added)
+        if core is not None:
+            # Nothing else of it is started yet: all that will be inherits this.
+            os.sched_setaffinity(process.pid, {core})
         try:
             url, token = _wait_for(home, process)
             with PortalClient(url, token) as client:
@@ -57,14 +65,14 @@ def running() -> Iterator[OwnPortal]:
             process.wait(STOP_LIMIT_S)
 
 
-def _start(home: Home, log: Path) -> subprocess.Popen[bytes]:
+def _start(home: Home, log: Path, added: dict[str, str]) -> subprocess.Popen[bytes]:
     ours = ("MPORTAL_", "DATABASE_URL", "REDIS_URL", "SECRET_KEY", "DJANGO_")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     with log.open("wb") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "monarch_portal.embedded", "run"],
             cwd=CHECKOUT,
-            env={**environment, "MPORTAL_HOME": str(home.path)},
+            env={**environment, **added, "MPORTAL_HOME": str(home.path)},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

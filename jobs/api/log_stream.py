@@ -7,6 +7,7 @@ again), `end` (the job is over and every line is out; nothing follows).
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -21,16 +22,17 @@ from jobs.errors import NotFoundError
 from jobs.live import sse
 from jobs.live.access import Access
 from jobs.live.channel import job_topic, log_topic
-from jobs.live.looking import Look, events_of, in_thread
+from jobs.live.looking import Look, News, Watch, events_of, in_thread
 from jobs.live.places import PLACES, Place
+from jobs.live.shared_reads import Common
 from jobs.logs.cursor import START, Cursor, parse
 from jobs.models import Job
 from jobs.permissions import job_for
-from jobs.readers.job_log import JobLogPage, LogChoice, log_after, log_before
+from jobs.readers.job_log import LogChoice, log_after, log_before
 from jobs.statuses import JobStatus
 
 # Lines in one event. Further ones follow as soon as the reader has taken these.
-LINES_AN_EVENT = 500
+LINES_AN_EVENT = 2000
 
 
 @require_safe
@@ -71,7 +73,7 @@ def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
     return Cursor(first.attempt, first.line - 1)
 
 
-class LogWatch:
+class LogWatch(Watch):
     """Where one reader of a job stands."""
 
     def __init__(self, access: Access, job: Job, after: Cursor, choice: LogChoice) -> None:
@@ -81,6 +83,7 @@ class LogWatch:
         self._after = after
         self._choice = choice
         self._told: str | None = None  # the status that the reader knows
+        self._is_behind = False  # there are lines that nobody will hint at again
 
     def topics(self) -> set[str]:
         """The job's, and those of its attempts' logs."""
@@ -95,16 +98,29 @@ class LogWatch:
         if status is None or not hinted or job_topic(self._job_id) in hinted:
             status = self._status()
             if hinted or status != self._told:
-                news = [self._event("job", {"id": self._job_id, "status": status})]
-        page = log_after(self._job_id, self._after, LINES_AN_EVENT, self._choice)
-        self._after, self._told = max(self._after, page.last), status
-        lines = self._lines(page)
-        if page.is_cut:
-            return Look(lines + news, is_behind=True)
+                news = [_event("job", {"id": self._job_id, "status": status})]
+        self._told = status
+        found = _read(self._job_id, self._choice, self._after)
+        self.take(found, is_behind=found.is_cut)
+        if found.is_cut:
+            return Look(found.events + news, is_behind=True)
         is_over = JobStatus(status).is_final
         if is_over:
-            news.append(self._event("end", {"id": self._job_id, "status": status}))
-        return Look(lines + news, is_over=is_over)
+            news.append(_event("end", {"id": self._job_id, "status": status}))
+        return Look(found.events + news, is_over=is_over)
+
+    def common(self, hinted: set[str]) -> Common[News] | None:
+        """The next lines, where only lines can be new."""
+        if self._told is None or job_topic(self._job_id) in hinted or self._access.is_due:
+            return None
+        if not hinted and not self._is_behind:
+            return None
+        where = (self._job_id, self._choice, self._after)
+        return Common(where, partial(_read, *where))
+
+    def take(self, news: News, *, is_behind: bool) -> None:
+        """Go on behind these lines."""
+        self._after, self._is_behind = max(self._after, news.place), is_behind
 
     def _status(self) -> str:
         job = Job.objects.filter(pk=self._job_id).first()
@@ -113,12 +129,16 @@ class LogWatch:
         self._topics |= {log_topic(pk) for _, pk in self._choice.attempts(self._job_id)}
         return job.status
 
-    def _lines(self, page: JobLogPage) -> list[bytes]:
-        if not page.lines:
-            return []
-        rows = [line_row(line) for line in page.lines]
-        return [self._event("line", rows, str(page.lines[-1].cursor))]
 
-    @staticmethod
-    def _event(name: str, data: Any, event_id: str = "") -> bytes:
-        return sse.event(name, json.dumps(data, separators=(",", ":")), event_id)
+def _read(job_id: int, choice: LogChoice, after: Cursor) -> News:
+    """The lines after `after`, as the one event that tells of them."""
+    page = log_after(job_id, after, LINES_AN_EVENT, choice)
+    events = []
+    if page.lines:
+        rows = [line_row(line) for line in page.lines]
+        events = [_event("line", rows, str(page.lines[-1].cursor))]
+    return News(events, page.last, page.is_cut)
+
+
+def _event(name: str, data: Any, event_id: str = "") -> bytes:
+    return sse.event(name, json.dumps(data, separators=(",", ":")), event_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -101,7 +100,15 @@ class LogView(PortalView):
 
 def line_row(line: JobLogLine) -> dict[str, Any]:
     """The line as JSON; the same in pages and in the stream."""
-    return {**asdict(line), "at": line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+    return {
+        "attempt": line.attempt,
+        "line": line.line,
+        "rank": line.rank,
+        "stream": line.stream,
+        "at": line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "text": line.text,
+        "more": line.more,
+    }
 
 
 def _before(page: JobLogPage) -> str | None:

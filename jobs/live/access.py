@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 
@@ -17,11 +18,17 @@ class Access:
 
     def __init__(self, check: Callable[[], object]) -> None:
         self._check = check
-        self._checked_at = time.monotonic()
+        # Streams that were opened together are not checked together.
+        self._checked_at = time.monotonic() - random.uniform(0, CHECKED_EVERY_S / 2)  # noqa: S311
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to check."""
+        return time.monotonic() - self._checked_at > CHECKED_EVERY_S
 
     def confirm(self) -> None:
         """Check, unless that was done a moment ago."""
-        if time.monotonic() - self._checked_at > CHECKED_EVERY_S:
+        if self.is_due:
             self._check()
             self._checked_at = time.monotonic()
 

@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 # How long a stream goes without looking although no hint came: with the feed, and without it.
 LOOK_S, LOOK_WITHOUT_FEED_S = 5.0, 1.0
+# With many streams hints about one thing are told together, at most this long after the first: what
+# is sent costs by the piece. One stream is told at once.
+MOST_TOGETHER_S, TOGETHER_A_STREAM_S = 0.2, 0.0002
 # Always subscribed, so that the connection lives however few streams there are.
 _OWN_TOPIC = "mportal:feed"
 _PING_S = 10.0
@@ -38,6 +41,7 @@ class Hints:
         self._topics: set[str] = set()
         self._hinted: set[str] = set()
         self._event = asyncio.Event()
+        self.number = 0  # of the last hint that came here
 
     @property
     def topics(self) -> frozenset[str]:
@@ -50,9 +54,10 @@ class Hints:
         self._topics |= new
         await self._feed.add(self, new)
 
-    def note(self, topic: str) -> None:
-        """`topic` was hinted at."""
+    def note(self, topic: str, number: int) -> None:
+        """`topic` was hinted at. Numbers rise, over all streams of the feed."""
         self._hinted.add(topic)
+        self.number = number
         self._event.set()
 
     async def wait(self, at_most_s: float = LOOK_S) -> set[str]:
@@ -80,6 +85,10 @@ class Feed:
     def __init__(self, url: str) -> None:
         self._url = url
         self._watchers: dict[str, set[Hints]] = {}
+        self._streams = 0
+        self._told_at: dict[str, float] = {}
+        self._later: dict[str, asyncio.TimerHandle] = {}
+        self.number = 0  # of the last hint that was told to anybody
         self._wanted = asyncio.Event()
         self._pubsub: PubSub | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -89,6 +98,7 @@ class Feed:
     async def subscribe(self, *topics: str) -> AsyncIterator[Hints]:
         """Watch `topics` for the length of the block."""
         hints = Hints(self)
+        self._streams += 1
         if self._listener is None:
             self._listener = asyncio.create_task(self._listen(), name="live-feed")
         self._wanted.set()
@@ -96,6 +106,7 @@ class Feed:
             await hints.watch(*topics)
             yield hints
         finally:
+            self._streams -= 1
             await self._remove(hints)
 
     async def add(self, hints: Hints, topics: set[str]) -> None:
@@ -112,6 +123,9 @@ class Feed:
             watchers.discard(hints)
             if not watchers:
                 self._watchers.pop(topic, None)
+                self._told_at.pop(topic, None)
+                if waiting := self._later.pop(topic, None):
+                    waiting.cancel()
                 unwatched.add(topic)
         await self._tell("unsubscribe", unwatched)
 
@@ -135,7 +149,7 @@ class Feed:
                 return
             # Hints may be lost from now on: let everybody look.
             for topic in list(self._watchers):
-                self._note(topic)
+                self._tell_all(topic)
             if not self._watchers:
                 # Nobody would miss it until somebody comes.
                 self._wanted.clear()
@@ -172,8 +186,24 @@ class Feed:
         return topic if message["type"] in {"message", "subscribe"} else None
 
     def _note(self, topic: str) -> None:
+        """Tell whoever watches `topic`, now or together with what comes in a moment."""
+        if topic in self._later or topic not in self._watchers:
+            return
+        loop = asyncio.get_running_loop()
+        together_s = min(MOST_TOGETHER_S, self._streams * TOGETHER_A_STREAM_S)
+        rest_s = self._told_at.get(topic, 0.0) + together_s - loop.time()
+        if rest_s > 0:
+            self._later[topic] = loop.call_later(rest_s, self._tell_all, topic)
+        else:
+            self._tell_all(topic)
+
+    def _tell_all(self, topic: str) -> None:
+        if waiting := self._later.pop(topic, None):
+            waiting.cancel()
+        self._told_at[topic] = asyncio.get_running_loop().time()
+        self.number += 1
         for hints in self._watchers.get(topic, ()):
-            hints.note(topic)
+            hints.note(topic, self.number)
 
 
 def _is_cancelled() -> bool:

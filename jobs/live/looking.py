@@ -11,14 +11,16 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.db import connections
 
 from jobs.errors import PortalError
 from jobs.live import sse
-from jobs.live.feed import LOOK_S, feed
+from jobs.live.feed import LOOK_S, Hints, feed
 from jobs.live.places import Place
+from jobs.live.shared_reads import Common, SharedReads
 from jobs.outages import is_database_away
 
 T = TypeVar("T")
@@ -37,14 +39,34 @@ class Look:
     is_over: bool = False
 
 
-class Watch(Protocol):
+@dataclass(frozen=True, slots=True)
+class News:
+    """What comes after a place in a log, for any reader who stands there; `place` is behind it."""
+
+    events: list[bytes]
+    place: Any
+    is_cut: bool
+
+
+class Watch:
     """One stream's state between two looks."""
 
     def topics(self) -> set[str]:
         """What to watch. Asked again after every look."""
+        raise NotImplementedError
 
     def look(self, hinted: set[str]) -> Look:
         """Read what is new. Runs in a thread."""
+        raise NotImplementedError
+
+    def common(self, hinted: set[str]) -> Common[News] | None:
+        """In place of a look: what others read as well, if it can be that alone."""
+        del hinted
+        return None
+
+    def take(self, news: News, *, is_behind: bool) -> None:
+        """Stand behind what `common` has found; there may be more already."""
+        raise NotImplementedError
 
 
 async def in_thread(read: Callable[..., T], *arguments: object) -> T:
@@ -60,10 +82,31 @@ def _and_let_go(read: Callable[..., T], arguments: tuple[object, ...]) -> T:
         connections.close_all()
 
 
-def _look(watch: Watch, hinted: set[str]) -> Look:
+def _weight(news: News) -> int:
+    return sum(map(len, news.events))
+
+
+_reads: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReads[News]] = WeakKeyDictionary()
+
+
+def _shared_reads() -> SharedReads[News]:
+    """Those of the running event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _reads:
+        _reads[loop] = SharedReads(in_thread, _weight)
+    return _reads[loop]
+
+
+async def _look(watch: Watch, hinted: set[str], hints: Hints) -> Look:
     """One look. Where it fails the stream ends, and its reader comes back where it was."""
     try:
-        return watch.look(hinted)
+        common = watch.common(hinted)
+        if common is None:
+            return await in_thread(watch.look, hinted)
+        news, is_newest = await _shared_reads().get(common, hints.number, feed().number)
+        is_behind = news.is_cut or not is_newest
+        watch.take(news, is_behind=is_behind)
+        return Look(news.events, is_behind=is_behind)
     except PortalError:
         # The thing is gone, or no longer this reader's to see.
         return Look([], is_over=True)
@@ -86,7 +129,7 @@ async def events_of(watch: Watch, place: Place) -> AsyncIterator[bytes]:
         async with feed().subscribe(*watch.topics()) as hints:
             hinted: set[str] = set()
             while True:
-                found = await in_thread(_look, watch, hinted)
+                found = await _look(watch, hinted, hints)
                 for each in found.events:
                     yield each
                     sent_at = now()

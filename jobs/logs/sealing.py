@@ -6,22 +6,25 @@ tail. A blob written before a crash has no row, so nobody reads it; it is swept 
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
 from jobs import clock
 from jobs.logs import blobs, stores
-from jobs.logs.lines import compressed, decompressed, moment_of
+from jobs.logs.lines import compressed_for_good, decompressed, moment_of
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
 from monarch_client.runner.crash_points import reach
 
 CHUNK_BYTES = 1024 * 1024
 # A slow log is sealed all the same, so that the days of the tail empty themselves.
 OLDEST_TAIL = timedelta(hours=12)
-_COMPRESSION_LEVEL = 12
 # Blocks of one line each would fill memory before they fill a chunk.
 _MOST_BLOCKS = 20_000
+
+# The time of each stored line (see `jobs.logs.lines`).
+_STAMP = re.compile(rb"(?m)^\d+ [a-zA-Z](\d+) ")
 
 # Attempts with a tail, found with one look into the index for each, however long the tails are.
 _DUE = """
@@ -86,7 +89,7 @@ def _due_run(attempt_id: int) -> list[LogBlock]:
 def _seal_run(attempt_id: int, run: list[LogBlock]) -> bool:
     """Make one chunk of `run`; False when somebody else was first."""
     raw = b"\n".join(decompressed(bytes(block.payload)) for block in run)
-    payload = compressed(raw, level=_COMPRESSION_LEVEL)
+    payload = compressed_for_good(raw)
     # No transaction is open here: a blob store may be far away.
     blob = blobs.write(attempt_id, run[0].first_line, payload)
     chunk = LogChunk(
@@ -126,7 +129,8 @@ def _commit(chunk: LogChunk) -> bool:
 
 def _times(raw: bytes) -> tuple[datetime, datetime]:
     """The earliest and the latest time among stored lines: clocks of ranks differ."""
-    stamps = [int(line.split(b" ", 2)[1][1:]) for line in raw.split(b"\n")]
+    # Lines that came together mostly have one time.
+    stamps = [int(stamp) for stamp in set(_STAMP.findall(raw))]
     return moment_of(min(stamps)), moment_of(max(stamps))
 
 

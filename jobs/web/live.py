@@ -14,14 +14,14 @@ from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import sse
 from jobs.live.access import Access, read_session_again
 from jobs.live.channel import project_topic
-from jobs.live.looking import Look, events_of, in_thread
+from jobs.live.looking import Look, Watch, events_of, in_thread
 from jobs.live.places import PLACES
 from jobs.models import Project
 from jobs.permissions import project_for
 from jobs.web.access import actor_of
 
 
-class ChangesWatch:
+class ChangesWatch(Watch):
     """Sends `changed` whenever one of `topics` was hinted at, many hints at once as one."""
 
     def __init__(self, access: Access, *topics: str) -> None:

@@ -142,6 +142,50 @@ def test_many_hints_are_one_flag_for_a_stream_that_is_slow(own_redis) -> None:
     asyncio.run(scenario())
 
 
+def test_hints_that_come_together_are_told_together_and_the_last_one_is_told(
+    own_redis, monkeypatch
+) -> None:
+    monkeypatch.setattr("jobs.live.feed.MOST_TOGETHER_S", 0.5)
+    monkeypatch.setattr("jobs.live.feed.TOGETHER_A_STREAM_S", 0.5)
+
+    async def scenario() -> None:
+        feed = Feed(own_redis.url)
+        async with feed.subscribe("t:1") as hints:
+            await until(hints, "t:1")
+            before = hints.number
+            for _ in range(1000):
+                own_redis.publish("t:1")
+            await until(hints, "t:1")
+            # Whatever a slow machine makes of it: far fewer than there were.
+            assert before < hints.number < before + 200
+            told = hints.number
+            own_redis.publish("t:1")
+            await until(hints, "t:1")
+            assert hints.number > told
+
+    asyncio.run(scenario())
+
+
+def test_a_hint_that_waits_for_others_is_let_go_with_the_last_watcher(
+    own_redis, monkeypatch
+) -> None:
+    monkeypatch.setattr("jobs.live.feed.MOST_TOGETHER_S", 1000.0)
+    monkeypatch.setattr("jobs.live.feed.TOGETHER_A_STREAM_S", 1000.0)
+
+    async def scenario() -> None:
+        feed = Feed(own_redis.url)
+        async with feed.subscribe("t:1") as hints:
+            await until(hints, "t:1")
+            own_redis.publish("t:1")
+            async with asyncio.timeout(LONG_S):
+                while not feed._later:
+                    await asyncio.sleep(0.01)
+        assert not feed._later
+        assert not feed._told_at
+
+    asyncio.run(scenario())
+
+
 def test_the_feed_outlives_a_restart_of_redis_and_everybody_looks_again(own_redis) -> None:
     async def scenario() -> None:
         feed = Feed(own_redis.url)

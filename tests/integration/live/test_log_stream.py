@@ -11,12 +11,15 @@ import httpx
 import pytest
 
 from jobs.actions.ingest_frames import ingest_frames
+from jobs.api import log_stream
 from jobs.attempt_tokens import attempt_token
 from jobs.lifecycle import move
-from jobs.live import looking, sse
+from jobs.live import access, looking, sse
 from jobs.live.channel import publish_on_commit
+from jobs.logs.cursor import Cursor
 from jobs.models import Membership
 from jobs.statuses import JobStatus, StopReason
+from monarch_client.rest.server_sent import read_events
 from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body, frame, lines
 from tests.integration.live.conftest import next_of, texts_of
@@ -181,6 +184,44 @@ def test_twenty_readers_see_the_same_lines(web, client, job, post) -> None:
         assert len(texts) == 30
         assert each.count(b'"text"') == 30
     assert len(bodies) == 20
+
+
+def test_readers_who_stand_at_one_line_have_the_next_one_read_once(
+    web, client, job, post, monkeypatch
+) -> None:
+    monkeypatch.setattr(looking, "LOOK_S", 600.0)
+    monkeypatch.setattr(access, "CHECKED_EVERY_S", 600.0)
+    reads: list[tuple[Any, int]] = []
+    read = log_stream.log_after
+
+    def counted(*arguments: Any) -> Any:
+        page = read(*arguments)
+        reads.append((arguments[1], len(page.lines)))
+        return page
+
+    monkeypatch.setattr(log_stream, "log_after", counted)
+    path = f"{web}/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/stream"
+    post(frame(1))
+    standing, seen = threading.Semaphore(0), threading.Semaphore(0)
+
+    def follow_one() -> None:
+        with httpx.stream("GET", path, headers=client.headers, timeout=60) as response:
+            events = read_events(response.iter_bytes())
+            assert texts_of(next_of(events, "line")) == ["r0 s1"]
+            standing.release()
+            assert texts_of(next_of(events, "line")) == ["r0 s2"]
+            seen.release()
+
+    readers = [threading.Thread(target=follow_one) for _ in range(10)]
+    for reader in readers:
+        reader.start()
+    assert all(standing.acquire(timeout=60) for _ in readers)
+    post(frame(2))
+    assert all(seen.acquire(timeout=60) for _ in readers)
+    for reader in readers:
+        reader.join(60)
+    with_the_line = [count for place, count in reads if place == Cursor(1, 1) and count]
+    assert len(with_the_line) < len(readers) / 2
 
 
 def test_a_member_who_is_removed_loses_the_stream(follow, post, job, monkeypatch) -> None:

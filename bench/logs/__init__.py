@@ -1,0 +1,1 @@
+"""What logs cost: taking lines in, following, reading, searching and keeping them."""

@@ -1,0 +1,62 @@
+"""Ten jobs that print without end, each line with the moment at which it was written."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bench.logs.ground import LogGround, Talker
+from bench.logs.lines import Runner
+from bench.logs.posting import Connection
+
+# What a runner waits between two posts (`monarch_client.runner.push`).
+BATCH_PAUSE_S = 0.1
+_REST = "step 00001200 | loss 2.1234 | grad_norm 0.812 | lr 3.0e-04 | 181234 tokens/s | mem 61.2"
+
+
+def stamped(at: float) -> str:
+    """A line of a hundred characters that was written at `at`."""
+    return f"at={at:.6f} {_REST[:76]}"
+
+
+class _Talking(threading.Thread):
+    """One job, and its runner's way of posting: whatever was written since the last time."""
+
+    def __init__(self, place: LogGround, talker: Talker, lines_per_s: float) -> None:
+        super().__init__(daemon=True)
+        self._connection, self._talker = Connection(place), talker
+        self._every_s = 1 / lines_per_s
+        self.stop = threading.Event()
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Until it is stopped."""
+        runner, written_to = Runner(), time.time()
+        try:
+            while not self.stop.wait(BATCH_PAUSE_S):
+                count = int((time.time() - written_to) / self._every_s)
+                lines = [stamped(written_to + step * self._every_s) for step in range(count)]
+                written_to += count * self._every_s
+                self._connection.post(self._talker, runner.body(lines))
+        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+            self.failure = error
+
+
+@contextmanager
+def talking(place: LogGround, talkers: list[Talker], lines_per_s: float) -> Iterator[None]:
+    """For the length of the block: so many lines a second in all."""
+    threads = [_Talking(place, each, lines_per_s / len(talkers)) for each in talkers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.stop.set()
+        for thread in threads:
+            thread.join()
+        for thread in threads:
+            if thread.failure is not None:
+                raise thread.failure

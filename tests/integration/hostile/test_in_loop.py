@@ -1,0 +1,48 @@
+"""Django's middleware does in the event loop what it does in a thread."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from django.test import Client
+
+from tests.factories import make_user
+
+PASSWORD = "correct horse battery"
+OF_MIDDLEWARE = (
+    "Content-Security-Policy",
+    "X-Frame-Options",
+    "X-Content-Type-Options",
+    "Referrer-Policy",
+    "Cross-Origin-Opener-Policy",
+    "Content-Length",
+)
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/livez", "/api/v1/nothing", "/no/such/page"])
+def test_an_answer_has_the_same_headers_as_without_an_event_loop(web, path):
+    live, plain = httpx.get(f"{web}{path}"), Client().get(path)
+    assert live.status_code == plain.status_code
+    for name in OF_MIDDLEWARE:
+        if name == "Content-Security-Policy":
+            # It has a number that is used once.
+            assert (name in live.headers) == (name in plain.headers)
+        elif name == "Content-Length":
+            assert (name in live.headers) == (name in plain.headers)
+        else:
+            assert live.headers.get(name) == plain.headers.get(name), name
+
+
+def test_a_form_without_its_token_is_refused_and_with_it_the_session_is_kept(web):
+    make_user("ada", password=PASSWORD)
+    with httpx.Client(base_url=web, headers={"Referer": f"{web}/sign-in"}) as visitor:
+        form = {"username": "ada", "password": PASSWORD}
+        assert visitor.post("/sign-in", data=form).status_code == 403
+        visitor.get("/sign-in")
+        token = next(value for name, value in visitor.cookies.items() if "csrf" in name)
+        form["csrfmiddlewaretoken"] = token
+        assert visitor.post("/sign-in", data=form).status_code == 302
+        assert any("session" in name for name in visitor.cookies)
+        assert visitor.get("/settings/tokens").status_code == 200
+    with httpx.Client(base_url=web) as stranger:
+        assert stranger.get("/settings/tokens").status_code == 302
