@@ -36,6 +36,8 @@ class FakeIngest:
         self.frames: list[Frame] = []
         # Of hosts: they have no numbers.
         self.samples: list[Frame] = []
+        # Of meshes: neither.
+        self.trees: list[Frame] = []
         self.faults: list[int] = []
         self.refusals: list[str] = []
         # What an answer says of ending the attempt.
@@ -119,6 +121,9 @@ class FakeIngest:
     def _store(self, frame: Frame) -> None:
         if frame["kind"] == "metrics":
             self.samples.append(frame)
+            return
+        if frame["kind"] == "mesh":
+            self.trees.append(frame)
             return
         rank, seq = frame["rank"], frame["seq"]
         expected = self._highest.get(rank, 0) + 1

@@ -10,9 +10,11 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.actions.apply_reports import apply_reports
+from jobs.actions.store_mesh import store_mesh
 from jobs.actions.store_samples import store_samples
 from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
+from jobs.logs import mesh_frames
 from jobs.logs.frames import Frame, parse
 from jobs.logs.handed import LineMask
 from jobs.logs.lines import encoded
@@ -50,15 +52,24 @@ def ingest_frames(
     if sent_at is not None:
         put_right(frames, sent_at=sent_at, received_at=clock.now().timestamp() - took_s)
     # They have no numbers: there is nothing to acknowledge, and nothing to wait for.
-    samples = [frame for frame in frames if "seq" not in frame]
-    if samples:
+    states = [frame for frame in frames if "seq" not in frame]
+    if states:
         frames = [frame for frame in frames if "seq" in frame]
     with transaction.atomic():
         acked = _take_in(attempt, frames) if frames else _acknowledged(attempt_id)
-        if samples:
-            store_samples(attempt, samples)
+        if states:
+            _store_states(attempt, states)
         _note_contact(attempt)
     return acked
+
+
+def _store_states(attempt: Attempt, states: list[Frame]) -> None:
+    trees = [frame for frame in states if frame["kind"] == mesh_frames.KIND]
+    samples = [frame for frame in states if frame["kind"] != mesh_frames.KIND]
+    if samples:
+        store_samples(attempt, samples)
+    if trees:
+        store_mesh(attempt, trees)
 
 
 def _attempt(attempt_id: int, token: str) -> Attempt:

@@ -12,6 +12,7 @@ from jobs.api import (
     infra_views,
     job_views,
     log_views,
+    mesh_view,
     metric_views,
     plan_views,
     project_views,
@@ -49,6 +50,7 @@ urlpatterns = [
     path(f"{_JOB}/logs/stream", log_stream, name="log_stream"),
     path(f"{_JOB}/logs/download", log_views.log_download, name="log_download"),
     path(f"{_JOB}/metrics", metric_views.MetricsView.as_view(), name="metrics"),
+    path(f"{_JOB}/mesh", mesh_view.MeshView.as_view(), name="mesh"),
     path("attempts/<int:attempt_id>/frames", ingest_view, name="frames"),
     path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),
     path(

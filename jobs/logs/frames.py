@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from jobs.errors import InvalidFrameError
+from jobs.logs import mesh_frames, samples
 from jobs.logs.lines import STREAMS
-from jobs.logs.samples import KIND, what_is_wrong_with_sample
 from jobs.statuses import StageName, StopReason, WorkerStatus
 
 Frame = dict[str, Any]
@@ -97,6 +97,8 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
         },
     ),
 }
+# Frames of these kinds tell how things stand: the next takes the place of one that is lost.
+UNNUMBERED = (samples.KIND, mesh_frames.KIND)
 # These speak for the whole attempt.
 _FROM_RANK_0 = frozenset({"stage", "end"})
 
@@ -157,12 +159,18 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
     at: Any = frame.get("t")
     if type(rank) is not int or not 0 <= rank < num_ranks:
         return f"its rank is not one of the job's {num_ranks}."
-    is_sample = "seq" not in frame and frame.get("kind") == KIND
-    if not is_sample and (type(seq) is not int or not 0 < seq <= _MAX_SEQ):
+    is_numbered = "seq" in frame or frame.get("kind") not in UNNUMBERED
+    if is_numbered and (type(seq) is not int or not 0 < seq <= _MAX_SEQ):
         return "its seq is not a number from 1."
     if type(at) not in (float, int) or not 0 <= at < LATEST_TIME:
         return "its t is not a time in seconds."
-    return what_is_wrong_with_sample(frame) if is_sample else _wrong_content(frame, num_ranks)
+    return _wrong_content(frame, num_ranks) if is_numbered else _wrong_state(frame, num_ranks)
+
+
+def _wrong_state(frame: Frame, num_ranks: int) -> str:
+    if frame["kind"] == mesh_frames.KIND:
+        return mesh_frames.what_is_wrong_with_tree(frame, num_ranks)
+    return samples.what_is_wrong_with_sample(frame)
 
 
 def _wrong_content(frame: Frame, num_ranks: int) -> str:

@@ -12,6 +12,8 @@ from jobs.logs.lines import CODE_OF_STREAM, LogLine, line_of
 MAX_LIMIT = 5000
 # A filter that matches next to nothing must not read a whole log in one call.
 _MOST_SCANNED = 200_000
+# Whoever only wants to see what came just before something looks no further back.
+_NEAR = 20_000
 # Nor must long lines: what is found in one call fits into memory many times over.
 _MOST_CHARS = 1024 * 1024
 _BEYOND = 2**62
@@ -130,6 +132,20 @@ def read_before(
         if last - first >= _MOST_SCANNED or _is_much(newest_first):
             break
     return LogPage(newest_first[::-1], first, last, is_cut=first > 1)
+
+
+def last_lines(attempt_id: int, before: int, limit: int, rank: int) -> list[LogLine]:
+    """The last lines of a rank before line `before`, in order, as far as they lie near it."""
+    newest_first: list[LogLine] = []
+    wanted, bound = Wanted(rank), before
+    for part in parts.backward(attempt_id, before):
+        stored = part.stored_lines()[: min(bound, part.end) - part.first_line]
+        numbered = _matching_backwards(stored, part.first_line, wanted)
+        newest_first += islice(numbered, limit - len(newest_first))
+        bound = part.first_line
+        if len(newest_first) >= limit or before - bound >= _NEAR:
+            break
+    return newest_first[::-1]
 
 
 def _is_much(lines: list[LogLine]) -> bool:

@@ -15,6 +15,7 @@ from jobs.models.log_block import LogBlock
 from jobs.models.log_chunk import LogChunk
 from jobs.models.log_head import LogHead
 from jobs.models.membership import Membership
+from jobs.models.mesh_tree import MeshTree
 from jobs.models.project import Project
 from jobs.models.project_secret import ProjectSecret
 from jobs.models.sign_in_link import SignInLink
@@ -39,6 +40,7 @@ __all__ = [
     "LogChunk",
     "LogHead",
     "Membership",
+    "MeshTree",
     "Project",
     "ProjectSecret",
     "SignInLink",

@@ -1,12 +1,15 @@
-"""Numbers of machines in words: per cent, bytes, bytes a second, spans of time. Pure."""
+"""What machines tell, in words: per cent, bytes, bytes a second, spans of time, names. Pure."""
 
 from __future__ import annotations
+
+import re
 
 _UNIT = 1024
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _TENTHS_BELOW = 10
 _SPANS = ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))
 _DAY_S = 86_400
+_NODE_ID = re.compile("([^<]*)<([^>]*)>")
 
 
 def percent(value: float | None) -> str:
@@ -45,3 +48,9 @@ def round_top(highest: float) -> float:
         unit *= _UNIT
     steps = (1, 2, 4, 8, 10, 20, 40, 80, 100, 200, 400, 800, _UNIT)
     return unit * next(step for step in steps if step >= highest / unit)
+
+
+def short_name(node_id: str) -> str:
+    """What people call a node: its label, without what makes it unique."""
+    match = _NODE_ID.match(node_id)
+    return (match[1] or match[2]) if match else node_id

@@ -42,7 +42,7 @@ def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 
 def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
     """All that the tab's templates read; `query` may choose attempt, rank, and what colours."""
-    attempt, rank = _number(query, "attempt"), _number(query, "rank")
+    attempt, rank = number_in(query, "attempt"), number_in(query, "rank")
     choice = HostChoice(attempt, rank or 0, CHART_POINTS)
     found = host_metrics(actor, slug, job_id, choice)
     is_grid = len(found.hosts) > MOST_TILES
@@ -63,7 +63,8 @@ def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
     }
 
 
-def _number(query: Mapping[str, str], name: str) -> int | None:
+def number_in(query: Mapping[str, str], name: str) -> int | None:
+    """The number of that name in an address; None if there is none, Http404 if it cannot be."""
     text = query.get(name, "")
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""The job page: header, ending, stages, and tabs for log, events, workers, hosts and spec."""
+"""The job page: header, ending, stages, and tabs for log, events, workers, hosts, mesh and spec."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from jobs.web.access import signed_in
 from jobs.web.forms import EXTENSIONS
 from jobs.web.frame import render_page
 from jobs.web.hosts_tab import hosts_context
+from jobs.web.mesh_tab import mesh_context
 
 TABS = (
     ("log", "Log"),
     ("events", "Events"),
     ("workers", "Workers"),
     ("hosts", "Hosts"),
+    ("mesh", "Mesh"),
     ("spec", "Spec"),
 )
+# Of tabs that are asked for when somebody looks at them.
+_CONTEXTS = {"hosts": hosts_context, "mesh": mesh_context}
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
 MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
@@ -64,8 +68,8 @@ def page(
         raise Http404("A job has no such page.")
     context = page_context(actor, slug, job_id, request.GET.get("attempt", ""))
     project = project_for(actor, slug)
-    if tab == "hosts":
-        context |= hosts_context(actor, slug, job_id, request.GET)
+    if tab in _CONTEXTS:
+        context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
     context |= {"tab": tab, "tabs": TABS, "project": project, "nav": "jobs"}
     return render_page(request, actor, "jobs/page.html", context, project=project)
 

@@ -50,6 +50,7 @@ def bar(percent: float | None) -> SafeString:
 
 
 register.filter("percent", figures.percent)
+register.filter("short_name", figures.short_name)
 register.filter("amount", figures.amount)
 register.filter("rate", figures.rate)
 

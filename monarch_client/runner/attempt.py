@@ -91,6 +91,10 @@ class Attempt:
         else:
             self.end(verdicts.worker_lost(judgement.where(self._place.config, rank), what, ""))
 
+    def has_worker_ended(self, rank: int) -> bool:
+        """Whether the driver has shut a worker down. From any thread."""
+        return self._states.get(rank, NodeState()).worker == node_state.EXITED
+
     def end(self, verdict: Verdict) -> None:
         """Stop everything everywhere. The first verdict stands."""
         if self._verdict is not None:

@@ -180,6 +180,11 @@ class NodeFolder(NamedTuple):
         return self.state / "report.json"
 
     @property
+    def admins(self) -> Path:
+        """From the driver: where its mesh admins listen."""
+        return self.state / "admins.json"
+
+    @property
     def venv(self) -> Path:
         """Names the environment that workers and driver run in, if it is not the node's own."""
         return self.state / "venv"

@@ -78,6 +78,8 @@ def driver_environment(place: Place) -> dict[str, str]:
     env = monarch_environment(place)
     env["MPORTAL_RUNTIME_FILE"] = str(place.folder.meshes)
     env["MPORTAL_REPORT_FILE"] = str(place.folder.report)
+    if place.config.metrics_s > 0:
+        env["MPORTAL_ADMINS_FILE"] = str(place.folder.admins)
     return env
 
 

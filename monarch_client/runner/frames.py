@@ -76,8 +76,13 @@ class Recorder:
 
 
 def sample_line(rank: int, content: dict[str, Any]) -> bytes:
-    """A sample of a host as an encoded frame. It has no number: nobody waits for it."""
-    frame = {"rank": rank, "t": round(time.time(), 3), "kind": "metrics", **content}
+    """A sample of a host as an encoded frame."""
+    return state_line(rank, "metrics", content)
+
+
+def state_line(rank: int, kind: str, content: dict[str, Any]) -> bytes:
+    """How something stands, as an encoded frame. It has no number: nobody waits for it."""
+    frame = {"rank": rank, "t": round(time.time(), 3), "kind": kind, **content}
     return _encode(frame).encode("ascii") + b"\n"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state
+from monarch_client.runner.admin_lines import WithoutAdminLines
 from monarch_client.runner.crash_points import reach
 from monarch_client.runner.memory_pressure import oom_kills
 from monarch_client.runner.node_state import GOALS, NodeState
@@ -125,7 +126,7 @@ class Node:
         else:
             env = environment.run_environment(self._place)
         reach("runner.run")
-        write_lines = self._place.recorder.write_lines
+        write_lines = WithoutAdminLines(self._place.recorder.write_lines)
         self._command = start_shell(self._place, config.run, env, write_lines, self._run_ended)
         self._report("RUNNING")
 

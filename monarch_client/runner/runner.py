@@ -15,6 +15,7 @@ from monarch_client.runner.first_signals import TOLD_BY, take_signals
 from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.loop import MainLoop
+from monarch_client.runner.mesh_watch import MeshWatch
 from monarch_client.runner.node import Node
 from monarch_client.runner.place import Place
 from monarch_client.runner.process_tree import marked_processes, signal_all
@@ -44,6 +45,7 @@ class Runner:
         recorder = Recorder(self._journal, rank)
         self._place = Place(config, rank, folder, self._loop, self._children, recorder, Samples())
         self._sampler = Sampler(self._place)
+        self._mesh_watch = MeshWatch(self._place)
         self._node = Node(self._place)
         self._attempt: Attempt | None = None
         self._is_lingering = False
@@ -111,12 +113,15 @@ class Runner:
         if is_after_crash:
             attempt.end_after_crash()
         else:
+            self._mesh_watch.has_ended = attempt.has_worker_ended
+            self._mesh_watch.start()
             attempt.begin()
 
     def _linger(self, carrier: Carrier) -> None:
         """The end frame is written: stay until it is acknowledged, or nobody can want it."""
         self._is_lingering = True
         self._sampler.stop()
+        self._mesh_watch.stop()
         carrier.finish()
         self._loop.call_later(self._config.linger_s, self._loop.stop)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from monarch_client.runner.config import NodeFolder
 
 _PACKAGE = "monarch_client.runner"
-_RUNTIME = ("__init__.py", "attaching.py", "reporting.py")
+_RUNTIME = ("__init__.py", "admin.py", "attaching.py", "reporting.py")
 
 
 def extract(folder: NodeFolder) -> None:

@@ -1,4 +1,4 @@
-"""Samples of the hosts on their way to the portal: the latest of each rank, and no more.
+"""Samples of the hosts on their way to the portal: the latest of each rank and kind, and no more.
 
 They bear no numbers and lie in no journal: one that is not delivered gives way to the next.
 """
@@ -18,26 +18,26 @@ class Samples:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._latest: dict[int, bytes] = {}
+        self._latest: dict[tuple[int, str], bytes] = {}
         self._is_closed = False
 
-    def put(self, rank: int, line: bytes) -> None:
-        """Keep a sample, an encoded frame, in the place of the rank's last one."""
+    def put(self, rank: int, line: bytes, kind: str = "metrics") -> None:
+        """Keep a sample, an encoded frame, in the place of the rank's last one of its kind."""
         with self._lock:
             if not self._is_closed and len(line) <= MOST_BYTES:
                 # A rank that has waited longer goes first.
-                self._latest[rank] = line
+                self._latest[rank, kind] = line
 
     def take(self, most: int = MOST_BYTES) -> list[bytes]:
         """Samples of at most `most` bytes for one post; they are not here any more."""
         taken: list[bytes] = []
         size = 0
         with self._lock:
-            for rank, line in list(self._latest.items()):
+            for key, line in list(self._latest.items()):
                 size += len(line)
                 if size > most:
                     break
-                taken.append(self._latest.pop(rank))
+                taken.append(self._latest.pop(key))
         return taken
 
     def close(self) -> None:

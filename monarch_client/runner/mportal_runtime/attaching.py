@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .admin import Admin
 from .reporting import end, has_fault, note_fault
 
 if TYPE_CHECKING:
@@ -60,11 +62,13 @@ class PythonMismatchError(MeshesError):
 class Meshes:
     """The job's meshes by name: `meshes.trainers` or `meshes["trainers"]`, a `HostMesh` each.
 
-    A mesh is attached when it is first asked for; asking again gives the same one.
+    A mesh is attached when it is first asked for, or soon after another was; asking again gives
+    the same one.
     """
 
     def __init__(self) -> None:
         self._attached: dict[str, Any] = {}
+        self._admin = Admin()
         # Two threads may ask at once; Monarch's client is one for the process.
         self._lock = threading.RLock()
 
@@ -74,10 +78,12 @@ class Meshes:
         return self[name]
 
     def __getitem__(self, name: str) -> Any:
-        with self._lock:
-            if name not in self._attached:
-                self._attached[name] = self._attach(name)
-            return self._attached[name]
+        if name not in self._attached:
+            with self._lock:
+                if name not in self._attached:
+                    self._attached[name] = self._attach(name)
+            self._admin.start(self._all)
+        return self._attached[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(_plan()["meshes"])
@@ -87,6 +93,13 @@ class Meshes:
 
     def __dir__(self) -> list[str]:
         return list(self)
+
+    def _all(self) -> dict[str, Any]:
+        """Every mesh that can be had, by its name in Python: the admin knows those of its start."""
+        for name in self:
+            with contextlib.suppress(Exception):  # whoever asks for that one hears why
+                self[name]
+        return {name.replace("-", "_"): mesh for name, mesh in self._attached.items()}
 
     def _attach(self, name: str) -> Any:
         plan = _plan()
@@ -129,6 +142,7 @@ class Meshes:
         if pid != os.getpid():
             return  # a forked child is not the driver
         end()
+        self._admin.end()
         if has_fault():
             return  # where a worker is dead, this would hang
         deadline = time.monotonic() + _STOP_TIMEOUT_S

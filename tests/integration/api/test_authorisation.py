@@ -50,6 +50,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "log_stream"): "viewer",
     ("get", "log_download"): "viewer",
     ("get", "metrics"): "viewer",
+    ("get", "mesh"): "viewer",
     ("post", "uploads"): "member",
     ("get", "upload"): "viewer",
     ("get", "secrets"): "member",

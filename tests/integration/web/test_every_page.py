@@ -23,6 +23,7 @@ PROJECT_PAGES = [
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
     "/rl/jobs/{job}/hosts",
+    "/rl/jobs/{job}/mesh",
 ]
 PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", "/rl/jobs/999999"]
 

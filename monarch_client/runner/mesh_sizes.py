@@ -1,0 +1,70 @@
+"""Makes a tree fit into one frame: what is well is counted instead of listed, details go first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    Tree = dict[str, Any]
+
+# Beside samples of hosts, which travel in the same posts.
+MOST_BYTES = 96 * 1024
+_SHORT_WHY = 200
+_WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
+
+
+def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES) -> bytes:
+    """`tree` as `encode` gives it, with less of it told where that would be more than `most`."""
+    line = encode(tree)
+    for smaller in (_without_actors, _without_procs, _with_short_texts, _without_hosts):
+        if len(line) <= most:
+            return line
+        tree = smaller(tree)
+        line = encode(tree)
+    while len(line) > most and tree["hosts"]:
+        half = len(tree["hosts"]) // 2
+        left_out = tree["left_out"] + len(tree["hosts"]) - half
+        tree = {**tree, "hosts": tree["hosts"][:half], "left_out": left_out}
+        line = encode(tree)
+    return line
+
+
+def _without(node: Tree, name: str) -> Tree:
+    """`node` without those of its children that are well."""
+    kept = [child for child in node[name] if not _is_well(child)]
+    return {**node, name: kept, "left_out": node["left_out"] + len(node[name]) - len(kept)}
+
+
+def _is_well(node: Tree) -> bool:
+    below = [*node.get("procs", ()), *node.get("actors", ())]
+    return node["state"] in _WELL and all(_is_well(child) for child in below)
+
+
+def _without_actors(tree: Tree) -> Tree:
+    return _with_procs(tree, lambda proc: _without(proc, "actors"))
+
+
+def _without_procs(tree: Tree) -> Tree:
+    return {**tree, "hosts": [_without(host, "procs") for host in tree["hosts"]]}
+
+
+def _with_short_texts(tree: Tree) -> Tree:
+    def shorter(node: Tree) -> Tree:
+        return {**node, "why": node["why"][:_SHORT_WHY]}
+
+    def shorter_proc(proc: Tree) -> Tree:
+        return {**shorter(proc), "actors": [shorter(actor) for actor in proc["actors"]]}
+
+    hosts = [shorter(host) for host in tree["hosts"]]
+    return _with_procs({**tree, "hosts": hosts}, shorter_proc)
+
+
+def _without_hosts(tree: Tree) -> Tree:
+    return _without(tree, "hosts")
+
+
+def _with_procs(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    hosts = [{**host, "procs": [change(proc) for proc in host["procs"]]} for host in tree["hosts"]]
+    return {**tree, "hosts": hosts}

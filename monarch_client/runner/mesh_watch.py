@@ -1,0 +1,183 @@
+"""Rank 0 looks at the meshes now and then, on a thread of its own, and tells what it finds.
+
+It asks the admin that `mportal_runtime` has started in the driver. No trouble here is the job's.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.frames import state_line
+from monarch_client.runner.mesh_admin import MeshAdmin
+from monarch_client.runner.mesh_sizes import fitting
+from monarch_client.runner.mesh_walk import Walk
+
+if TYPE_CHECKING:
+    import ssl
+    from typing import Any, Callable
+
+    from monarch_client.runner.place import Place
+
+    Tree = dict[str, Any]
+
+KIND = "mesh"
+PACE_S = 3.0
+# Something did not answer: look again before anybody is told.
+_SECOND_LOOK_S = 1.0
+_STEP_S = 0.25
+# Of the time, at most this part is spent looking: large meshes are looked at less often.
+_PART = 0.2
+_LONGEST_PAUSE_S = 60.0
+# A tree that stays as it is is told again, so that nobody takes us for silent.
+TELL_AGAIN_S = 15.0
+_MOST_REMARKS = 40
+_LOST = frozenset({"dead", "unreachable"})
+
+
+class MeshWatch:
+    """Watches from `start` to `stop`, on rank 0 of a Monarch job that tells of its hosts."""
+
+    def __init__(self, place: Place) -> None:
+        # Whether the driver has shut down the worker of a rank.
+        self.has_ended: Callable[[int], bool] = lambda _rank: False
+        self._place = place
+        self._stopping = threading.Event()
+        self._urls: tuple[str, ...] = ()
+        self._admins: list[MeshAdmin] = []
+        self._walk = Walk(self._rank_of)
+        self._told: Tree | None = None
+        self._told_at = 0.0
+        self._remarked: set[str] = set()
+
+    def start(self) -> None:
+        """Begin, where there is something to watch."""
+        config = self._place.config
+        if config.is_monarch and config.metrics_s > 0 and config.carrier != "none":
+            threading.Thread(target=self._watch, daemon=True, name="mesh-watch").start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        pause_s = PACE_S
+        while self._rest(pause_s):
+            began_at = time.monotonic()
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 - whatever the driver's admin answers
+                self._tell({"answers": False, "why": repr(error)[:500], "left_out": 0, "hosts": []})
+            took_s = time.monotonic() - began_at
+            pace_s = _SECOND_LOOK_S if self._walk.misses.is_uncertain else PACE_S
+            pause_s = min(_LONGEST_PAUSE_S, max(pace_s, took_s / _PART))
+
+    def _rest(self, seconds: float) -> bool:
+        """Wait for the next look; False: there is none.
+
+        A driver that reports a loss is about to end: it is asked at once, and believed.
+        """
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self._stopping.wait(_STEP_S):
+                return False
+            if not self._walk.misses.are_certain and self._place.folder.report.exists():
+                self._walk.misses.are_certain = True
+                break
+        return True
+
+    def _look(self) -> None:
+        if not self._find_admins():
+            return
+        tree = self._walk.look(self._admins)
+        # While all is being ended, one after the other does not answer.
+        is_ending = _urls_in(self._place) != self._urls or self._is_ending()
+        if tree is not None and not is_ending:
+            hosts = [self._host_as_it_is(host) for host in tree["hosts"]]
+            self._tell({**tree, "hosts": hosts})
+
+    def _host_as_it_is(self, host: Tree) -> Tree:
+        """Who was shut down does not answer, and is no loss."""
+        if host["state"] == "up" or host["rank"] is None or not self.has_ended(host["rank"]):
+            return host
+        why = "The driver has shut this host down."
+        return {**host, "state": "ended", "why": why, "procs": [], "left_out": 0}
+
+    def _is_ending(self) -> bool:
+        try:
+            return self._place.folder.goal.read_text() == "end"
+        except OSError:
+            return False
+
+    def _find_admins(self) -> bool:
+        """Whether there is an admin to ask."""
+        urls = _urls_in(self._place)
+        if urls != self._urls:
+            for admin in self._admins:
+                admin.close()
+            context = _context_of(self._place)
+            self._urls, self._admins = urls, [MeshAdmin(url, context) for url in urls]
+        return bool(urls)
+
+    def _tell(self, tree: Tree) -> None:
+        now = time.monotonic()
+        is_due = self._told is None or now - self._told_at >= TELL_AGAIN_S
+        if not is_due and _shape_of(tree) == _shape_of(self._told):
+            return
+        self._told, self._told_at = tree, now
+        self._remark_losses(tree)
+        rank = self._place.rank
+        line = fitting(tree, lambda each: state_line(rank, KIND, each))
+        self._place.samples.put(rank, line, KIND)
+
+    def _remark_losses(self, tree: Tree) -> None:
+        """Have the log say it, too; which also brings the tree on its way at once."""
+        for host in tree["hosts"]:
+            for what, node in [("host", host), *(("proc", proc) for proc in host["procs"])]:
+                is_new = node["state"] in _LOST and node["id"] not in self._remarked
+                if is_new and len(self._remarked) < _MOST_REMARKS:
+                    self._remarked.add(node["id"])
+                    where = "" if host["rank"] is None else f" of rank {host['rank']}"
+                    self._place.recorder.remark(
+                        f"The {what} {node['id']}{where} is {node['state']}. {node['why']}"
+                    )
+
+    def _rank_of(self, address: str) -> int | None:
+        for rank in self._place.config.ranks:
+            config = self._place.config
+            if f"{config.address_of(rank)}:{config.port}" in address:
+                return rank
+        return None
+
+
+def _urls_in(place: Place) -> tuple[str, ...]:
+    try:
+        urls = json.loads(place.folder.admins.read_text(encoding="utf-8"))["urls"]
+        return tuple(str(url) for url in urls)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
+def _context_of(place: Place) -> ssl.SSLContext | None:
+    """Where workers speak TLS, so does the admin."""
+    if place.config.tls is None:
+        return None
+    # Only those who need it pay for importing ssl.
+    from monarch_client.runner import wire  # noqa: PLC0415
+
+    return wire.client_context(place.folder.certificates)
+
+
+def _shape_of(tree: Tree | None) -> Any:
+    """What of a tree is told at once when it changes; counts of messages may wait."""
+    return tree and (
+        tree["answers"],
+        [_states_of(host) for host in tree["hosts"]],
+    )
+
+
+def _states_of(node: Tree) -> Any:
+    below = [*node.get("procs", ()), *node.get("actors", ())]
+    return (node["id"], node["state"], [_states_of(child) for child in below])
