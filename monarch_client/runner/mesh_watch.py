@@ -127,10 +127,10 @@ class MeshWatch:
         if not is_due and _shape_of(tree) == _shape_of(self._told):
             return
         self._told, self._told_at = tree, now
-        self._remark_losses(tree)
         rank = self._place.rank
         line = fitting(tree, lambda each: state_line(rank, KIND, each))
         self._place.samples.put(rank, line, KIND)
+        self._remark_losses(tree)
 
     def _remark_losses(self, tree: Tree) -> None:
         """Have the log say it, too; which also brings the tree on its way at once."""

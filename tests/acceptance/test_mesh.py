@@ -45,12 +45,9 @@ def mesh(portal: PortalProcess, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def trainers(portal: PortalProcess, job: dict[str, Any]) -> dict[int, str]:
-    """The state of the proc with the actor, by rank."""
+    """The state of the one proc of each rank."""
     return {
-        host["rank"]: proc["state"]
-        for host in mesh(portal, job)["hosts"]
-        for proc in host["procs"]
-        if any(actor["id"].startswith("trainer") for actor in proc["actors"])
+        host["rank"]: proc["state"] for host in mesh(portal, job)["hosts"] for proc in host["procs"]
     }
 
 

@@ -43,9 +43,9 @@ wait("done")
 
 
 def states(tree: dict[str, Any]) -> dict[int, list[str]]:
-    """The states of a job's procs by rank, of the users' own ones."""
+    """The states of a job's procs by rank."""
     return {
-        host["rank"]: sorted(proc["state"] for proc in host["procs"] if proc["actors"])
+        host["rank"]: sorted(proc["state"] for proc in host["procs"])
         for host in tree["hosts"]
         if host["rank"] is not None
     }
@@ -88,3 +88,45 @@ def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
     # Ending the meshes has made nobody take them for lost.
     assert [text for text in rig.ingest.texts("portal") if "unreachable" in text] == []
     rig.wait()
+
+
+@pytest.mark.feature("P4.2")
+def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_rig) -> None:
+    rig = make_rig(run="python train.py", meshes={"trainers": 1})
+    # As most drivers are: a fault that Monarch can hand to nobody interrupts it.
+    rig.write("train.py", DRIVER + IDLE.replace("monarch.actor.unhandled_fault_hook", "hook"))
+    rig.start()
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"] * 2}, 180)
+    os.kill(pids_of(rig)["trainers"][0], signal.SIGKILL)
+    assert rig.ingest.end["reason"] == "WORKER_LOST"
+    rig.wait()
+    assert states(latest(rig)) == {0: ["alive", "dead"]}
+    assert latest(rig)["answers"]
+
+
+def test_hosts_that_the_driver_has_shut_down_are_no_loss(make_rig) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
+    waiting = 'meshes.others.shutdown().get(timeout=60)\nopen("shut", "w").close()\nwait("done")\n'
+    rig.write("train.py", DRIVER + IDLE.replace('wait("done")', 'wait("go")') + waiting)
+    rig.start()
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"] * 2, 1: ["alive"] * 2}, 180)
+    rig.write("go", "")
+
+    def hosts() -> dict[int, str]:
+        return {host["rank"]: host["state"] for host in latest(rig)["hosts"]}
+
+    rig.ingest.wait_for(lambda: hosts() == {0: "up", 1: "ended"}, 120)
+    rig.write("done", "")
+    assert rig.ingest.end["reason"] == "COMPLETED"
+    rig.wait()
+    assert [text for text in rig.ingest.texts("portal") if "is unreachable" in text] == []
+
+
+def test_no_admin_is_started_for_a_driver_that_wants_none(make_rig) -> None:
+    rig = make_rig(run="MPORTAL_MESH_ADMIN=0 python train.py", meshes={"trainers": 1})
+    rig.write(
+        "train.py", DRIVER + IDLE + 'assert not os.path.exists(os.environ["MPORTAL_ADMINS_FILE"])'
+    )
+    rig.write("done", "")
+    assert rig.run(120)["reason"] == "COMPLETED"
+    assert rig.ingest.trees == []
