@@ -18,11 +18,12 @@ from jobs.logs import handed
 from jobs.logs.handed import masked_errors, redaction_of
 from jobs.logs.reading import read_lines
 from jobs.logs.redaction import RedactionCache
-from jobs.models import Attempt, HandedSecrets, JobEvent, LogBlock
+from jobs.models import Attempt, HandedSecrets, JobEvent, LogBlock, MeshTree
 from jobs.seals import new_key
 from jobs.statuses import Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
 from tests.frame_bytes import body, frame, lines
+from tests.mesh_frames import host, proc, tree
 
 pytestmark = pytest.mark.django_db
 VALUE = "hunter2-hunter2!"
@@ -75,6 +76,13 @@ def test_frames_sent_twice_do_not_spoil_where_a_line_was_cut(attempt, post):
     post(first)
     post(first, frame(2, text=VALUE[7:]))
     assert texts(attempt) == ["***", "***"]
+
+
+def test_trees_of_meshes_are_stored_without_it(attempt, post):
+    post(tree(0, host(0, procs=[proc(state="poisoned", why=f"no {VALUE}")]), why=VALUE))
+    row = MeshTree.objects.get()
+    assert VALUE not in json.dumps([row.latest, row.changes])
+    assert row.changes[0]["why"] == "no ***"
 
 
 def test_reports_are_stored_without_it(attempt, post):
