@@ -85,5 +85,5 @@ def test_a_loss_shows_by_itself_and_what_is_open_stays_open(page, project, ada) 
     tell(attempt, frame(2, rank=1, text="the last words"), host(0), host(1, procs=[dead()]))
     # Within the next look, a few seconds on.
     page.get_by_role("heading", name="1 failure").wait_for()
-    page.get_by_text("the last words").wait_for()
+    page.locator(".mesh-changes").get_by_text("the last words").wait_for()
     assert page.locator("#mesh-0-0").get_attribute("open") is not None
