@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from jobs.models import Cluster, Job, Project
+from jobs.policies.gpu_idle import GpuRule, below_of
 from jobs.policies.idle import BACKSTOP_MARGIN_MINUTES, IdlePolicy, backstop_minutes
 from jobs.policies.limits import Limit, smaller, walltime_s
 
@@ -23,6 +24,14 @@ def walltime_of(job: Job) -> int | None:
     """Seconds that an attempt of `job` may run, as things stand; None: as long as it likes."""
     asked_s = job.spec.get("portal", {}).get("max_duration")
     return walltime_s(asked_s, job.extended_s, duration_limit(job.project))
+
+
+def gpu_rule_of(job: Job) -> GpuRule | None:
+    """When the idleness of its GPUs ends `job`, as things stand; None: never."""
+    below = below_of(job.spec)
+    if below is None:
+        return None
+    return GpuRule(below, job.spec["portal"]["idle"]["minutes"], idle_limit(job.project))
 
 
 def backstop_of(cluster: Cluster) -> int:

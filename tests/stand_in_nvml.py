@@ -1,4 +1,4 @@
-"""A library in NVML's place: three GPUs that tell what a file says, one of them nearly nothing."""
+"""A library in NVML's place: GPUs that tell what a file says; the third tells nearly nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ static unsigned int use(void) {
 }
 
 int nvmlInit_v2(void) { return INIT_ANSWER; }
-int nvmlDeviceGetCount_v2(unsigned int *count) { *count = 3; return 0; }
+int nvmlDeviceGetCount_v2(unsigned int *count) { *count = GPUS; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device) {
     *device = (void *)(size_t)(index + 1);
     return 0;
@@ -61,7 +61,7 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts) {
 """
 
 
-def build(folder: Path, use_percent: int = 97, init_answer: int = 0) -> Path:
+def build(folder: Path, use_percent: int = 97, init_answer: int = 0, gpus: int = 3) -> Path:
     """Compile it into `folder`; `set_use` says later how busy its GPUs are."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
@@ -69,7 +69,8 @@ def build(folder: Path, use_percent: int = 97, init_answer: int = 0) -> Path:
     source, library = folder / "nvml.c", folder / "libnvidia-ml-stand-in.so"
     source.write_text(_SOURCE)
     set_use(library, use_percent)
-    defines = [f'-DUSE_FILE="{_use_file(library)}"', f"-DINIT_ANSWER={init_answer}"]
+    numbers = [f"-DINIT_ANSWER={init_answer}", f"-DGPUS={gpus}"]
+    defines = [f'-DUSE_FILE="{_use_file(library)}"', *numbers]
     command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), *defines]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return library

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.conf import settings
+
 from jobs.actions.kept_clusters import joinable
 from jobs.backends import registry
 from jobs.backends.base import is_keeping
@@ -18,7 +20,7 @@ Problem = tuple[str, SpecCode, str]
 
 def policy_problems(project: Project, spec: JobSpec) -> list[Problem]:
     """(path, code, sentence) of each; empty when all is well."""
-    return [*_over_limits(project, spec), *_about_clusters(project, spec)]
+    return [*_over_limits(project, spec), *_not_seen(spec), *_about_clusters(project, spec)]
 
 
 def backend_of(project: Project, spec: JobSpec) -> str:
@@ -54,6 +56,14 @@ def _over_limits(project: Project, spec: JobSpec) -> Iterator[Problem]:
     if idle is not None and longest is not None and idle.minutes > longest.value:
         message = f"At most {longest.value} minutes: the limit of {longest.set_by}."
         yield "portal.idle.minutes", SpecCode.OVER_LIMIT, f"portal.idle.minutes: {message}"
+
+
+def _not_seen(spec: JobSpec) -> Iterator[Problem]:
+    idle = spec.portal.idle
+    if idle is not None and idle.gpu_below is not None and not settings.MPORTAL_METRICS_SECONDS:
+        path = "portal.idle.gpu_below"
+        message = f"{path}: This portal does not look at GPUs: MPORTAL_METRICS_SECONDS is 0."
+        yield path, SpecCode.NOT_ENFORCED, message
 
 
 def _about_clusters(project: Project, spec: JobSpec) -> Iterator[Problem]:

@@ -14,6 +14,8 @@ class HostMetrics(models.Model):
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="host_metrics")
     rank = models.PositiveIntegerField()
     at = models.DateTimeField()
+    # Of a job that is to end when its GPUs are idle (`jobs.policies.gpu_idle`).
+    gpus_idle_since = models.DateTimeField(null=True, blank=True)
     latest = models.JSONField()
     recent = models.JSONField(default=list)
     history = models.JSONField(default=list)

@@ -7,12 +7,16 @@ and two lists with a value for each GPU: its use and the use of its memory. A va
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from itertools import groupby, zip_longest
 from typing import Any
 
 MOST_POINTS = 720
 # Points that are kept apart from the history until there are so many.
 MOST_RECENT = 30
+# A host that says nothing for so long, or for so many of its samples, is not just late.
+_LATE_S = 150
+_LATE_SAMPLES = 3
 # Of `latest` and of the series alike: per cent, and bytes a second.
 COLUMNS = ("cpu", "memory", "disk", "net_in", "net_out")
 _AT, _COUNT, _VALUES = 0, 1, 2
@@ -20,6 +24,11 @@ _GPU_USE = _VALUES + len(COLUMNS)
 _GPU_MEMORY = _GPU_USE + 1
 
 Point = list[Any]
+
+
+def late_after(pace_s: float) -> timedelta:
+    """When a host that tells of itself every `pace_s` seconds is silent."""
+    return timedelta(seconds=max(_LATE_S, _LATE_SAMPLES * pace_s))
 
 
 def percent(used: float | None, total: float | None) -> float | None:

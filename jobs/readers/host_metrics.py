@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
+
+from django.conf import settings
 
 from jobs import clock
 from jobs.errors import NotFoundError
 from jobs.models import Attempt, HostMetrics, Job, Worker
 from jobs.permissions import Actor, job_for
-from jobs.policies.series import MOST_POINTS, MOST_RECENT, bounded, columns_of, percent
+from jobs.policies.series import (
+    MOST_POINTS,
+    MOST_RECENT,
+    bounded,
+    columns_of,
+    late_after,
+    percent,
+)
 
-# A host that says nothing for so long while its attempt goes on is not just late.
-SILENT_AFTER = timedelta(seconds=150)
 EVERYTHING = MOST_POINTS + 2 * MOST_RECENT
 
 
@@ -135,7 +142,8 @@ def _hosts(attempt: Attempt) -> list[HostView]:
     workers = {worker.rank: worker for worker in attempt.workers.all()}
     rows = attempt.host_metrics.only("attempt", "rank", "at", "latest")
     told = {row.rank: row for row in rows}
-    silent_before = None if attempt.ended_at else clock.now() - SILENT_AFTER
+    late = late_after(settings.MPORTAL_METRICS_SECONDS)
+    silent_before = None if attempt.ended_at else clock.now() - late
     return [
         _host(rank, workers.get(rank), told.get(rank), silent_before)
         for rank in sorted({*workers, *told})

@@ -11,6 +11,7 @@ from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
 from jobs.reconcilers.walltime import watch_time
@@ -21,7 +22,7 @@ FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 
 
 def due() -> list[int]:
-    """Jobs whose attempt has ended, has begun to run, runs or starts for long, or is silent."""
+    """Jobs whose attempt has ended, has begun to run, runs or starts for long, is silent or idle."""
     silent_since = clock.now() - SILENT_AFTER
     attempts = Attempt.objects.filter(job__status__in=FOLLOWED)
     changed = Q(ended_at__isnull=False) | Q(
@@ -35,7 +36,7 @@ def due() -> list[int]:
     if settings.MPORTAL_MAX_DURATION_S:
         # Not an empty Q: in an OR that stands for nothing, and not for all.
         timed = Q(run_started_at__isnull=False)
-    newest = attempts.filter(changed | silent | starting | timed)
+    newest = attempts.filter(changed | silent | starting | timed | Q(may_be_idle()))
     return sorted(set(newest.values_list("job_id", flat=True)))
 
 
@@ -69,3 +70,4 @@ def _follow(job: Job) -> None:
         finish_attempt(job, attempt)
     else:
         watch_time(job, attempt)
+        watch_gpus(job, attempt)

@@ -18,16 +18,21 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What becomes of a kept cluster. `down_after`: minutes from being switched off, or never."""
+    """What becomes of a kept cluster, and of a job whose GPUs are idle.
+
+    `down_after`: minutes from being switched off, or never. `gpu_below`: per cent, or no matter.
+    """
 
     minutes: int
     then: str = "down"
     down_after: int | None = None
+    gpu_below: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """With `down_after` only where it was given."""
-        content: dict[str, Any] = {"minutes": self.minutes, "then": self.then}
-        return content if self.down_after is None else {**content, "down_after": self.down_after}
+        """With `down_after` and `gpu_below` only where they were given."""
+        optional = {"down_after": self.down_after, "gpu_below": self.gpu_below}
+        given = {key: value for key, value in optional.items() if value is not None}
+        return {"minutes": self.minutes, "then": self.then, **given}
 
 
 @dataclass(frozen=True, slots=True)

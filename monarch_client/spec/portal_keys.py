@@ -61,7 +61,8 @@ def _later(name: str, about: str, example: Any) -> Key:
 _IDLE_KEYS = (
     Key(
         "minutes",
-        "How long the cluster waits for a next job. What a job takes to set up is not idleness.",
+        "How long the cluster waits for a next job; with `gpu_below`, how long the job may leave "
+        "its GPUs idle as well. What a job takes to set up is not idleness.",
         Whole(1, MOST_IDLE_MINUTES),
         10,
         required=True,
@@ -80,7 +81,13 @@ _IDLE_KEYS = (
         Whole(1, MOST_IDLE_MINUTES),
         60,
     ),
-    _later("gpu_below", "The use of the GPUs, in percent, that counts as idle.", 5),
+    Key(
+        "gpu_below",
+        "Stops the job, although its program lives, once every GPU of every node was used less "
+        "than so many per cent for `minutes` on end. Where that is not known, nothing is stopped.",
+        Whole(1, 100),
+        5,
+    ),
 )
 
 
@@ -148,9 +155,10 @@ PORTAL_KEYS = (
     ),
     Key(
         "idle",
-        "What becomes of a cluster that `reuse` keeps, once no job is on it.",
-        Table(_IDLE_KEYS, words="a mapping with minutes, then and down_after"),
-        {"minutes": 10, "then": "stop", "down_after": 60},
+        "What becomes of a cluster that `reuse` keeps, once no job is on it; and of a job that "
+        "leaves its GPUs idle.",
+        Table(_IDLE_KEYS, words="a mapping with minutes, then, down_after and gpu_below"),
+        {"minutes": 10, "gpu_below": 5, "then": "stop", "down_after": 60},
     ),
     Key(
         "cluster",
@@ -177,14 +185,17 @@ def _order_names_meshes(values: dict[str, Any], path: str, findings: Findings) -
         values["meshes"] = {name: meshes[name] for name in order}
 
 
-def _idle_is_of_kept_clusters(values: dict[str, Any], path: str, findings: Findings) -> None:
+def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -> None:
     idle = values.get("idle")
     if not isinstance(idle, dict):
         return
     where = join(path, "idle")
-    if not values.get("reuse"):
-        message = f"{where} is about clusters that are kept: it takes {join(path, 'reuse')}: true."
-        findings.add(where, SpecCode.CONFLICT, message)
+    takes_reuse = f"is about clusters that are kept: it takes {join(path, 'reuse')}: true"
+    if not values.get("reuse") and idle.get("gpu_below") is None:
+        findings.add(where, SpecCode.CONFLICT, f"{where} {takes_reuse}, or gpu_below.")
+    elif not values.get("reuse") and idle.get("then") == "stop":
+        inner = join(where, "then")
+        findings.add(inner, SpecCode.CONFLICT, f"{inner}: stop {takes_reuse}.")
     if idle.get("down_after") is not None and idle.get("then") == "down":
         inner = join(where, "down_after")
         message = f"{inner} counts from the moment of `then: stop`; with `down` nothing is left."
@@ -193,6 +204,6 @@ def _idle_is_of_kept_clusters(values: dict[str, Any], path: str, findings: Findi
 
 PORTAL = Table(
     PORTAL_KEYS,
-    rules=(_order_names_meshes, _idle_is_of_kept_clusters),
+    rules=(_order_names_meshes, _idle_goes_together),
     words="a mapping of the portal's own keys",
 )

@@ -74,6 +74,17 @@ def test_more_idle_minutes_than_are_allowed_are_refused_at_their_line(refused, s
     assert found == [("portal.idle.minutes", 6, "over_limit", message)]
 
 
+def test_idleness_of_gpus_is_refused_where_nobody_looks_at_them(refused, submit, settings):
+    text = "portal:\n  idle:\n    minutes: 5\n    gpu_below: 5\n"
+    assert submit(text).pk
+    settings.MPORTAL_METRICS_SECONDS = 0
+    found = refused(text)
+    assert [(path, line, code) for path, line, code, _ in found] == [
+        ("portal.idle.gpu_below", 6, "not_enforced")
+    ]
+    assert found[0][3].endswith("MPORTAL_METRICS_SECONDS is 0.")
+
+
 @pytest.mark.feature("P6.3")
 def test_switching_off_is_refused_where_machines_cannot_be_with_the_reason(refused, submit, fake):
     text = REUSE + "  idle: {minutes: 5, then: stop}\n"

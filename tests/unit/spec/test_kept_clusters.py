@@ -34,9 +34,23 @@ def test_down_after_is_refused_where_nothing_is_stopped_before():
     assert errors_of(reuse=True, idle=idle) == [("portal.idle.down_after", "conflict")]
 
 
-def test_idleness_by_gpu_use_is_not_promised_yet():
-    idle = {"minutes": 5, "gpu_below": 5}
-    assert errors_of(reuse=True, idle=idle) == [("portal.idle.gpu_below", "not_enforced")]
+@pytest.mark.parametrize("portal", [{}, {"reuse": True}])
+def test_a_job_may_end_by_the_idleness_of_its_gpus_whether_its_cluster_is_kept_or_not(portal):
+    spec = parse(idle={"minutes": 5, "gpu_below": 10}, **portal)
+    assert spec.portal.idle == Idle(5, "down", gpu_below=10)
+    assert spec.to_dict()["portal"]["idle"] == {"minutes": 5, "then": "down", "gpu_below": 10}
+    assert JobSpec.from_dict(spec.to_dict()) == spec
+
+
+@pytest.mark.parametrize("wrong", [0, 101, 2.5, "5 %"])
+def test_gpu_below_is_a_whole_number_of_per_cent(wrong):
+    found = errors_of(idle={"minutes": 5, "gpu_below": wrong})
+    assert [path for path, _ in found] == ["portal.idle.gpu_below"]
+
+
+def test_machines_that_go_with_their_job_are_not_switched_off_first():
+    idle = {"minutes": 5, "gpu_below": 5, "then": "stop"}
+    assert errors_of(idle=idle) == [("portal.idle.then", "conflict")]
 
 
 def test_the_normal_form_names_them_only_where_they_were_given():

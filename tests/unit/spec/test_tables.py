@@ -28,6 +28,7 @@ COMPANIONS = {
     "portal.idle": ("portal", {"reuse": True}),
     "portal.idle.minutes": ("portal", {"reuse": True}),
     "portal.idle.then": ("portal", {"reuse": True, "idle": {"minutes": 10, "then": "stop"}}),
+    "portal.idle.gpu_below": ("portal", {"idle": {"minutes": 10, "gpu_below": 5}}),
     "portal.idle.down_after": (
         "portal",
         {"reuse": True, "idle": {"minutes": 10, "then": "stop", "down_after": 60}},
