@@ -60,6 +60,7 @@ class StopReason(TextChoices):
     PREEMPTED = "PREEMPTED", "Preempted"
     DEPENDENCY = "DEPENDENCY", "A dependency failed"
     BACKEND = "BACKEND", "The backend failed"
+    LOG_POLICY = "LOG_POLICY", "A line of its log ended it"
 
     @property
     def final_status(self) -> JobStatus:
@@ -149,6 +150,15 @@ class JobKind(TextChoices):
     PLAIN = "plain", "Plain job"
 
 
+class LogAction(TextChoices):
+    """What a log policy does when a line fits its pattern."""
+
+    ANNOTATE = "annotate", "Note the line in the job's history"
+    FAIL = "fail", "End the job as failed"
+    NO_RETRY = "no_retry", "Do not try the job again after this attempt"
+    EXCLUDE_NODE = "exclude_node", "Avoid the node in further attempts"
+
+
 class EventKind(TextChoices):
     """What sort of thing a line of a job's history tells."""
 
@@ -157,5 +167,7 @@ class EventKind(TextChoices):
     NOTE = "note", "Note"
 
 
+# The verb of the note that a log policy makes of a line.
+LOG_POLICY = "log_policy"
 # The verb of the note that holds what a runner left as evidence of a failure.
 EVIDENCE = "evidence"

@@ -16,6 +16,7 @@ from jobs.reconcilers import (
     autostop,
     billing,
     infra,
+    log_policies,
     orphans,
     provisioning,
     queue,
@@ -100,6 +101,12 @@ def run_teardown(cluster_id: int | None = None) -> None:
 def run_autostop(cluster_id: int | None = None) -> None:
     """One kept cluster, or all that wait for a job."""
     _run(autostop, cluster_id)
+
+
+@shared_task(name="jobs.log_policies")
+def run_log_policies(attempt_id: int | None = None) -> None:
+    """One attempt's new lines, or all that nobody has looked at."""
+    _run(log_policies, attempt_id)
 
 
 @shared_task(name="jobs.sealing")

@@ -19,6 +19,7 @@ BEAT_INTERVALS_S = {
     "jobs.stopping": 3,
     "jobs.teardown": 3,
     "jobs.autostop": 5,
+    "jobs.log_policies": 3,
     "jobs.sealing": 10,
     "jobs.billing": 10,
     "jobs.infra": 10,

@@ -12,7 +12,7 @@ from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, Worker
 from jobs.statuses import WorkerStatus
 
-_CHARS = {"mesh": 60, "address": 200, "python": 20, "detail": 500}
+_CHARS = {"mesh": 60, "host": 100, "address": 200, "python": 20, "detail": 500}
 _LISTENING = frozenset({WorkerStatus.READY, WorkerStatus.RUNNING})
 _OVER = frozenset({WorkerStatus.EXITED, WorkerStatus.LOST})
 _CHANGEABLE = [*_CHARS, "status", "pid", "exit_code", "ready_at", "ended_at"]

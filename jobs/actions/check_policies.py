@@ -11,8 +11,10 @@ from jobs.backends import registry
 from jobs.backends.base import is_keeping
 from jobs.errors import BackendUnavailableError
 from jobs.limits import duration_limit, idle_limit
+from jobs.logs.matching import BadPatternError, compiled_part
 from jobs.models import Project
 from jobs.policies.limits import shown_s
+from jobs.policies.log_rules import KNOWN_RULES
 from monarch_client.spec import JobSpec, SpecCode
 
 Problem = tuple[str, SpecCode, str]
@@ -20,7 +22,12 @@ Problem = tuple[str, SpecCode, str]
 
 def policy_problems(project: Project, spec: JobSpec) -> list[Problem]:
     """(path, code, sentence) of each; empty when all is well."""
-    return [*_over_limits(project, spec), *_not_seen(spec), *_about_clusters(project, spec)]
+    return [
+        *_over_limits(project, spec),
+        *_not_seen(spec),
+        *_about_clusters(project, spec),
+        *_bad_patterns(spec),
+    ]
 
 
 def backend_of(project: Project, spec: JobSpec) -> str:
@@ -64,6 +71,23 @@ def _not_seen(spec: JobSpec) -> Iterator[Problem]:
         path = "portal.idle.gpu_below"
         message = f"{path}: This portal does not look at GPUs: MPORTAL_METRICS_SECONDS is 0."
         yield path, SpecCode.NOT_ENFORCED, message
+
+
+def _bad_patterns(spec: JobSpec) -> Iterator[Problem]:
+    for number, policy in enumerate(spec.portal.log_policies):
+        path = f"portal.log_policies[{number}].pattern"
+        if policy.pattern is None:
+            if policy.name not in KNOWN_RULES:
+                known = ", ".join(KNOWN_RULES)
+                message = f"{path} is missing: only {known} have one without it."
+                yield path, SpecCode.MISSING, message
+            continue
+        try:
+            compiled_part(policy.pattern)
+        except BadPatternError as error:
+            place = "" if error.position is None else f" at character {error.position + 1}"
+            message = f"{path} is no regular expression that the portal takes: {error}{place}."
+            yield path, SpecCode.BAD_VALUE, message
 
 
 def _about_clusters(project: Project, spec: JobSpec) -> Iterator[Problem]:

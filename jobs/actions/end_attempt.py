@@ -13,7 +13,7 @@ from jobs.actions.tell_losses import tell_losses
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.logs.handed import redaction_of
-from jobs.models import Attempt, Cluster, Job, LogHead, Worker
+from jobs.models import Attempt, Cluster, Job, LogHead, LogWatch, Worker
 from jobs.policies.endings import Next, RetryPolicy, after, retry_delay_s
 from jobs.statuses import JobStatus, StopReason, WorkerStatus
 from jobs.wakeups import wake_on_commit
@@ -64,7 +64,7 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
         reason,
         failures=job.failure_count,
         recoveries=job.recovery_count,
-        policy=_retry_policy(job),
+        policy=_retry_policy(job, attempt),
     )
     if follow_up is Next.FINISH:
         move(
@@ -129,10 +129,13 @@ def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:
     wake_on_commit("recovering", job.pk)
 
 
-def _retry_policy(job: Job) -> RetryPolicy:
+def _retry_policy(job: Job, attempt: Attempt) -> RetryPolicy:
     retry = job.spec.get("portal", {}).get("retry", {})
     default = RetryPolicy()
+    # A line may have said that the same would happen again; a lost machine is another matter.
+    is_hopeless = LogWatch.objects.filter(attempt=attempt).exclude(no_retry_by="").exists()
+    max_attempts = retry.get("max_attempts", default.max_attempts)
     return RetryPolicy(
-        max_attempts=retry.get("max_attempts", default.max_attempts),
+        max_attempts=1 if is_hopeless else max_attempts,
         max_recoveries=retry.get("max_recoveries", default.max_recoveries),
     )

@@ -22,11 +22,21 @@ def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
     publish_on_commit(job)
 
 
-def record_note(job: Job, message: str, attempt: Attempt | None = None, *, verb: str = "") -> None:
-    """Note something the portal saw or did by itself. `verb`: by what a reader finds it again."""
+def record_note(
+    job: Job,
+    message: str,
+    attempt: Attempt | None = None,
+    *,
+    verb: str = "",
+    line: int | None = None,
+) -> None:
+    """Note something the portal saw or did by itself. `verb`: by what a reader finds it again.
+
+    `line`: the line of the attempt's log that it tells of.
+    """
     if attempt is not None:
         message = redaction_of(attempt).excerpt(message)
     JobEvent.objects.create(
-        job=job, attempt=attempt, kind=EventKind.NOTE, verb=verb, message=message
+        job=job, attempt=attempt, kind=EventKind.NOTE, verb=verb, message=message, line=line
     )
     publish_on_commit(job)

@@ -51,9 +51,7 @@ def _known(attempt: Attempt, ranks: Iterable[int]) -> dict[int, HostMetrics]:
     return {row.rank: row for row in rows.only("rank", "at", "recent", "gpus_idle_since")}
 
 
-def _row(
-    attempt: Attempt, known: HostMetrics | None, samples: list[Frame]
-) -> HostMetrics | None:
+def _row(attempt: Attempt, known: HostMetrics | None, samples: list[Frame]) -> HostMetrics | None:
     newest = samples[-1]
     at = _moment(newest)
     if known is not None and at - known.at < LEAST_PAUSE:

@@ -164,6 +164,7 @@ class EventSerializer(serializers.Serializer[Any]):
     actor = serializers.CharField()
     source = serializers.CharField()  # type: ignore[assignment]
     attempt = serializers.IntegerField(allow_null=True)
+    line = serializers.IntegerField(allow_null=True, help_text="Of the attempt's log.")
 
 
 class SpecErrorSerializer(serializers.Serializer[Any]):

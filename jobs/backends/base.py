@@ -36,6 +36,14 @@ class UploadSource:
 
 
 @dataclass(frozen=True, slots=True)
+class AvoidedNode:
+    """A node on which an earlier attempt met a fault: its own name, and where it is."""
+
+    host: str
+    infra: str
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchRequest:
     """All that a backend needs to bring up one attempt."""
 
@@ -54,6 +62,7 @@ class LaunchRequest:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     metrics_s: float = 10.0  # how often nodes tell of their processor, memory and GPUs; 0: never
     autostop_minutes: int | None = None  # the backend's own, as a backstop; None: none
+    avoid: tuple[AvoidedNode, ...] = ()  # nodes not to take, where it can be told which to take
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +175,9 @@ class ComputeBackend(Protocol):
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
         """What this backend cannot do of `spec`, as (path, sentence); empty when it can all."""
+
+    def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
+        """Why a launch of `spec` can't be told not to take `node`; "" where it can."""
 
     def capacity_nodes(self) -> int | None:
         """How many nodes fit at once, over all jobs; None when only quotas limit it."""

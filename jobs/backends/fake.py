@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
+from jobs.backends.base import (
+    AvoidedNode,
+    ClusterPhase,
+    ClusterView,
+    LaunchRequest,
+    Leftovers,
+    NodeView,
+)
 from jobs.backends.fake_frames import Story, frames_of
 from jobs.backends.fake_keeper import FakeKeeper
 from jobs.backends.fake_state import FakeCluster, FakePlan, FakeRun
@@ -75,6 +82,14 @@ class FakeBackend(FakeKeeper):
             problems.append(("portal.idle.then", why))
         return problems
 
+    def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
+        """It can always be told."""
+        return ""
+
+    def avoided(self, cluster_name: str) -> list[str]:
+        """The nodes that its last launch was told to avoid."""
+        return list(self._cluster(cluster_name).avoid)
+
     def capacity_nodes(self) -> int:
         """As set; 16 by default."""
         return int(self._setting("capacity", DEFAULT_NODES))
@@ -92,6 +107,7 @@ class FakeBackend(FakeKeeper):
                 cluster = self._new(request, plan, now)
             else:
                 cluster = self._with_run(name, cluster, request, plan)
+            cluster = replace(cluster, avoid=tuple(node.host for node in request.avoid))
             if request.autostop_minutes is not None:
                 cluster = replace(cluster, autostop_minutes=request.autostop_minutes)
             self._store(name, cluster)

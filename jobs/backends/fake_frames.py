@@ -57,6 +57,7 @@ def _events(story: Story) -> Iterator[tuple[float, int, str, dict[str, Any]]]:
 def _worker(status: str, exit_code: int | None = None) -> dict[str, Any]:
     return {
         "status": status,
+        "host": "fake-node",
         "address": "",
         "mesh": "",
         "pid": 1,

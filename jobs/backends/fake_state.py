@@ -70,6 +70,7 @@ class FakeCluster:
     off_at: float | None = None  # when they are switched off, if somebody asked for that
     gone_asked_at: float | None = None
     autostop_minutes: int | None = None
+    avoid: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> FakeCluster:

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jobs.backends.attempt_file import ports_of
-from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
+from jobs.backends.base import (
+    AvoidedNode,
+    ClusterPhase,
+    ClusterView,
+    LaunchRequest,
+    Leftovers,
+    NodeView,
+)
 from jobs.backends.local_ended import EndedNames
 from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
 from jobs.backends.local_gpus import choose_gpus, nvml_directories
@@ -69,6 +76,10 @@ class LocalBackend:
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
         """What this machine cannot do of `spec`, as (path, sentence)."""
         return find_obstacles(spec, self._options.nodes)
+
+    def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
+        """There is no other machine."""
+        return "On the local backend all nodes are this one machine."
 
     def capacity_nodes(self) -> int:
         """How many nodes this machine may run at once."""

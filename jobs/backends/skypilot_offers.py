@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from jobs.backends.base import Candidate, CloudState, GpuState, Plan
+from jobs.backends.base import AvoidedNode, Candidate, CloudState, GpuState, Plan
+from jobs.backends.skypilot_avoiding import why_not_avoided
 from jobs.backends.skypilot_calls import SkyPilotCalls
 from jobs.backends.skypilot_task import described
 from jobs.backends.skypilot_views import Row
@@ -59,6 +60,10 @@ class Offers:
         except BackendError as error:
             return [("resources", error.message)]
         return []
+
+    def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
+        """Slurm takes names of nodes; of a cloud's machines nobody knows which comes next."""
+        return why_not_avoided(spec, node)
 
     def capacity_nodes(self) -> None:
         """Quotas alone limit it; a cloud says itself when it is full."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.backends.base import LaunchRequest
+from jobs.backends.skypilot_avoiding import config_avoiding
 from jobs.errors import BackendError
 from monarch_client.runner.boot import boot_script
 from monarch_client.spec.places import SourceKind, kind_of_source
@@ -28,6 +29,8 @@ def job_name_of(attempt_id: int) -> str:
 def task_for(request: LaunchRequest, workdir: str) -> dict[str, Any]:
     """The task of one attempt; `workdir` is the staged folder that travels to every node."""
     task = described(request.spec)
+    if config := config_avoiding(request.spec, request.avoid):
+        task["config"] = config
     task.update(
         name=job_name_of(request.attempt_id),
         workdir=workdir,

@@ -78,6 +78,7 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
         {"status": _one_of(_STATUSES)},
         {
             "about": _natural,
+            "host": _maybe(_text),
             "address": _maybe(_text),
             "mesh": _maybe(_text),
             "pid": _maybe(_natural),

@@ -65,8 +65,8 @@ class MatchProcess:
         header = json.dumps({"first": first, "begin": begin, "limit": limit}).encode()
         answer = self._answer(header, payload)
         found = [
-            Hit(number, stored, [(start, end) for start, end in spans])
-            for number, stored, spans in answer["hits"]
+            Hit(number, stored, [(start, end) for start, end in spans], parts)
+            for number, stored, spans, parts in answer["hits"]
         ]
         return found, answer["is_cut"], answer["bytes"]
 

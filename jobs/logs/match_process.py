@@ -63,7 +63,7 @@ def _looked(matcher: Matcher, asked: dict[str, Any], payload: bytes) -> dict[str
     raw = decompressed(payload)
     hits, is_cut = matcher.hits(raw, asked["first"], begin=asked["begin"], limit=asked["limit"])
     signal.setitimer(signal.ITIMER_PROF, 0)
-    found = [(hit.number, hit.stored, hit.spans) for hit in hits]
+    found = [(hit.number, hit.stored, hit.spans, hit.parts) for hit in hits]
     return {"hits": found, "is_cut": is_cut, "bytes": len(raw)}
 
 

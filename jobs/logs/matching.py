@@ -19,6 +19,8 @@ from jobs.logs.lines import CODE_OF_STREAM
 MOST_SPANS = 100
 # What the compiled pattern and its states may take.
 _MEMORY_BYTES = 16 * 1024 * 1024
+# Of one of several patterns that are looked for together: they all fit into the above.
+_PART_BYTES = 384 * 1024
 # Text of hits in one answer; one more line may go beyond it.
 _MOST_CHARS = 1024 * 1024
 # The same sequences that the page does not show (static/jobs/js/log/ansi.js).
@@ -40,7 +42,10 @@ class BadPatternError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for. Without `text` every line of the others' choice is a hit."""
+    """What is looked for. Without `text` every line of the others' choice is a hit.
+
+    `parts`: patterns of which `text` fits any; a hit then says which of them it fits.
+    """
 
     text: str = ""
     is_regex: bool = False
@@ -49,6 +54,7 @@ class Question:
     stream: str | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    parts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON takes it."""
@@ -57,11 +63,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A line as it is stored. `spans` count characters of its text without escape sequences."""
+    """A line as it is stored. `spans` count characters of its text without escape sequences.
+
+    `parts`: which of the question's parts it fits, by their place.
+    """
 
     number: int
     stored: str
     spans: list[tuple[int, int]]
+    parts: list[int]
 
 
 class Matcher:
@@ -71,6 +81,7 @@ class Matcher:
         self._question = question
         self._pattern = _compiled(question.text, question)
         self._find = _finder(question) if question.text else None
+        self._parts = [compiled_part(part) for part in question.parts]
         self._code = CODE_OF_STREAM.get(question.stream or "")
 
     def hits(
@@ -91,7 +102,7 @@ class Matcher:
             if spans is None:
                 continue
             stored = (line if drawn is None else drawn[offset]).decode(errors="replace")
-            found.append(Hit(number, stored, spans))
+            found.append(Hit(number, stored, spans, self._parts_in(line)))
             chars += len(stored)
             if len(found) >= limit or chars > _MOST_CHARS:
                 return found, True
@@ -133,6 +144,13 @@ class Matcher:
                 break
         return spans if matched else None
 
+    def _parts_in(self, line: bytes) -> list[int]:
+        """Which of the question's parts the line fits."""
+        if not self._parts:
+            return []
+        text = line.split(b" ", 2)[2].decode(errors="replace")
+        return [place for place, part in enumerate(self._parts) if part.search(text)]
+
     def _is_chosen(self, rank: int, stamp: str) -> bool:
         asked = self._question
         if asked.rank is not None and rank != asked.rank:
@@ -143,6 +161,19 @@ class Matcher:
         if asked.since_ms is not None and at_ms < asked.since_ms:
             return False
         return asked.until_ms is None or at_ms < asked.until_ms
+
+
+def compiled_part(pattern: str) -> Any:
+    """One of a question's parts. BadPatternError: RE2 does not take it, or it is too large."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PART_BYTES
+    try:
+        re2.compile(pattern, options)
+        # As it stands among the others: one that would swallow what follows it is no pattern.
+        return re2.compile(f"(?:{pattern})", options)
+    except re2.error as error:
+        raise _bad_pattern(pattern, error) from None
 
 
 def _compiled(pattern: str | bytes, question: Question) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
+from typing import Protocol
 
 from jobs.logs import parts
-from jobs.logs.lines import LogLine, line_of
-from jobs.logs.match_pool import MatchProcess
+from jobs.logs.lines import LogLine, decompressed, line_of
+from jobs.logs.matching import Hit, Matcher, Question
 
 # One request goes no further than this, so that it holds neither a thread nor a process for long.
 MOST_BYTES = 256 * 1024 * 1024
@@ -17,10 +18,11 @@ _MOST_CHARS = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A line that matches; `spans` count characters of its text without escape sequences."""
+    """A line that matches; `spans` and `parts` are those of `jobs.logs.matching.Hit`."""
 
     line: LogLine
     spans: list[tuple[int, int]]
+    parts: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,32 @@ class Stretch:
     found: list[FoundLine]
     last: int
     is_cut: bool
+
+
+class Looker(Protocol):
+    """Whoever knows what is looked for: a `jobs.logs.match_pool.MatchProcess`, as a rule."""
+
+    def hits(
+        self, payload: bytes, first: int, begin: int, limit: int
+    ) -> tuple[list[Hit], bool, int]:
+        """The first hits of a compressed piece from line `begin` on, whether lines behind the last
+        one were left out, and how many bytes the piece has.
+        """
+
+
+class OwnLooker:
+    """Looks in this very process: for patterns of our own, never for a stranger's."""
+
+    def __init__(self, question: Question) -> None:
+        self._matcher = Matcher(question)
+
+    def hits(
+        self, payload: bytes, first: int, begin: int, limit: int
+    ) -> tuple[list[Hit], bool, int]:
+        """See `Looker`."""
+        raw = decompressed(payload)
+        found, is_cut = self._matcher.hits(raw, first, begin=begin, limit=limit)
+        return found, is_cut, len(raw)
 
 
 class Budget:
@@ -58,14 +86,14 @@ class Budget:
         self._chars += sum(len(each.line.text) + 16 * len(each.spans) for each in found)
 
 
-def search_after(process: MatchProcess, attempt_id: int, after: int, budget: Budget) -> Stretch:
-    """The lines after line `after` that match what `process` was asked."""
+def search_after(looker: Looker, attempt_id: int, after: int, budget: Budget) -> Stretch:
+    """The lines after line `after` that match what `looker` was asked."""
     found: list[FoundLine] = []
     last = after
     for part in parts.forward(attempt_id, after + 1):
         begin = max(last + 1, part.first_line)
-        hits, is_cut, raw_bytes = process.hits(part.stored(), part.first_line, begin, budget.hits)
-        new = [FoundLine(line_of(hit.number, hit.stored), hit.spans) for hit in hits]
+        hits, is_cut, raw_bytes = looker.hits(part.stored(), part.first_line, begin, budget.hits)
+        new = [FoundLine(line_of(hit.number, hit.stored), hit.spans, hit.parts) for hit in hits]
         found += new
         budget.spend(new, raw_bytes)
         # The part may hold further hits behind the last one.

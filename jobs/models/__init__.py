@@ -14,6 +14,7 @@ from jobs.models.job_event import JobEvent
 from jobs.models.log_block import LogBlock
 from jobs.models.log_chunk import LogChunk
 from jobs.models.log_head import LogHead
+from jobs.models.log_watch import LogWatch
 from jobs.models.membership import Membership
 from jobs.models.mesh_tree import MeshTree
 from jobs.models.project import Project
@@ -39,6 +40,7 @@ __all__ = [
     "LogBlock",
     "LogChunk",
     "LogHead",
+    "LogWatch",
     "Membership",
     "MeshTree",
     "Project",

@@ -20,6 +20,8 @@ class JobEvent(models.Model):
     new_status = models.CharField(max_length=14, choices=JobStatus, blank=True)
     reason = models.CharField(max_length=20, blank=True)
     message = models.TextField(blank=True)
+    # The line of the attempt's log that it tells of.
+    line = models.BigIntegerField(null=True, blank=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )

@@ -12,6 +12,8 @@ class Worker(models.Model):
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="workers")
     rank = models.PositiveIntegerField()
     mesh = models.CharField(max_length=60, blank=True)
+    # What the node calls itself; on Slurm that is the name by which it can be avoided.
+    host = models.CharField(max_length=100, blank=True)
     address = models.CharField(max_length=200, blank=True)
     status = models.CharField(max_length=12, choices=WorkerStatus, default=WorkerStatus.PENDING)
     python = models.CharField(max_length=20, blank=True)

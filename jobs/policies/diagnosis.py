@@ -22,6 +22,7 @@ _PLAIN = PURPOSES | {
     StopReason.TIMEOUT,
     StopReason.BUDGET,
     StopReason.DEPENDENCY,
+    StopReason.LOG_POLICY,
 }
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -55,7 +56,7 @@ def diagnose(
     if reason in _PLAIN:
         return None
     told = chain(lines, evidence.splitlines(), message.splitlines())
-    said = [_ANSI.sub("", _ends_of(line)) for line in told]
+    said = [readable(line) for line in told]
     for failure in FAILURES:
         if failure.reasons and reason not in failure.reasons:
             continue
@@ -64,6 +65,11 @@ def diagnose(
             shown = line.strip()
             return Diagnosis(failure.code, failure.title, shown, failure.fix)
     return None
+
+
+def readable(line: str) -> str:
+    """A line as people are shown it: without colours, and shortened in its middle."""
+    return _ANSI.sub("", _ends_of(line))
 
 
 def _ends_of(line: str) -> str:

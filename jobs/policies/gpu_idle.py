@@ -31,7 +31,9 @@ class GpuRule:
     @property
     def minutes(self) -> int:
         """The minutes that count."""
-        return self.asked_minutes if self.limit is None else min(self.asked_minutes, self.limit.value)
+        return (
+            self.asked_minutes if self.limit is None else min(self.asked_minutes, self.limit.value)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,15 @@ def _failure(code: str, title: str, pattern: str, fix: str, *reasons: StopReason
 
 FAILURES: tuple[Failure, ...] = (
     _failure(
+        "gpu_hardware",
+        "A GPU reports a fault of its own",
+        # Of Xid's numbers those that speak of the machine, not of the program.
+        r"uncorrectable (?:ECC|NVLink) error|double.bit ECC error|GPU has fallen off the bus"
+        r"|NVRM: Xid \([\w:.]{1,40}\): (?:48|62|64|74|79|94|95|119|120|140)\b",
+        "Further attempts avoid this node where the place lets them. Tell whoever looks after it: "
+        "`nvidia-smi -q -d ECC,ROW_REMAPPER` and `dmesg` there say more.",
+    ),
+    _failure(
         "cuda_oom",
         "The GPU ran out of memory",
         r"CUDA out of memory|OutOfMemoryError: CUDA|CUBLAS_STATUS_ALLOC_FAILED"

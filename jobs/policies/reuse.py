@@ -20,6 +20,8 @@ _HEALTHY = frozenset(
         StopReason.BUDGET,
         StopReason.IDLE,
         StopReason.PREEMPTED,
+        # One that speaks of the machines says so by another action.
+        StopReason.LOG_POLICY,
     }
 )
 

@@ -10,7 +10,10 @@ from jobs.permissions import Actor, job_for
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """One thing that happened. `actor` is empty when it was the portal itself."""
+    """One thing that happened. `actor` is empty when it was the portal itself.
+
+    `line`: the number of the line in the attempt's log that it tells of.
+    """
 
     id: int
     at: datetime
@@ -23,6 +26,7 @@ class EventView:
     actor: str
     source: str
     attempt: int | None
+    line: int | None
 
 
 def job_history(
@@ -44,6 +48,7 @@ def job_history(
             actor=event.actor.get_username() if event.actor else "",
             source=event.source,
             attempt=event.attempt.number if event.attempt else None,
+            line=event.line,
         )
         for event in events[: max(1, min(1000, limit))]
     ]

@@ -21,9 +21,7 @@ from jobs.wakeups import wake_on_commit
 def may_be_idle() -> Exists:
     """A condition on attempts: some host's GPUs have been idle for as long as counts at all."""
     since = clock.now() - LEAST
-    return Exists(
-        HostMetrics.objects.filter(attempt=OuterRef("pk"), gpus_idle_since__lte=since)
-    )
+    return Exists(HostMetrics.objects.filter(attempt=OuterRef("pk"), gpus_idle_since__lte=since))
 
 
 def watch_gpus(job: Job, attempt: Attempt) -> None:

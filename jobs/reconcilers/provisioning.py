@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from jobs import clock
+from jobs.actions.apply_log_policies import avoided_nodes
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.actions.hand_secrets import hand_secrets
 from jobs.actions.note_seen import note_seen
@@ -149,6 +150,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         secrets=hand_secrets(job, attempt),
         metrics_s=settings.MPORTAL_METRICS_SECONDS,
         autostop_minutes=backstop_of(cluster),
+        avoid=avoided_nodes(job),
     )
 
 

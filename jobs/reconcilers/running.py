@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db.models import Q
 
 from jobs import clock
 from jobs.actions.end_attempt import finish_attempt
-from jobs.errors import StaleJobError
+from jobs.errors import PortalBusyError, StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
+from jobs.reconcilers.log_policies import catch_up
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
 from jobs.reconcilers.walltime import watch_time
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.runner.crash_points import reach
 
+# How long a verdict waits for a look through the last lines that can't be had.
+LONGEST_LOOK = timedelta(seconds=60)
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 
 
 def due() -> list[int]:
-    """Jobs whose attempt has ended, has begun to run, runs or starts for long, is silent or idle."""
+    """Jobs whose attempt ended, has begun to run, runs or starts for long, is silent or idle."""
     silent_since = clock.now() - SILENT_AFTER
     attempts = Attempt.objects.filter(job__status__in=FOLLOWED)
     changed = Q(ended_at__isnull=False) | Q(
@@ -67,7 +72,23 @@ def _follow(job: Job) -> None:
         move(job, JobStatus.RUNNING, attempt=attempt)
     if attempt.ended_at is not None:
         reach("verdict.known")
-        finish_attempt(job, attempt)
+        if _is_looked_through(job, attempt):
+            finish_attempt(job, attempt)
     else:
         watch_time(job, attempt)
         watch_gpus(job, attempt)
+
+
+def _is_looked_through(job: Job, attempt: Attempt) -> bool:
+    """Whether log policies know every line, and none has ended the job: then the verdict counts.
+
+    What they say must not hang on who was faster, a program that ended or a look at its log.
+    """
+    try:
+        catch_up(attempt.pk)
+    except PortalBusyError:
+        come_back("running", job.pk, delay_s=0.2)
+        # Without a process to look in nobody waits for ever.
+        return clock.now() - (attempt.ended_at or clock.now()) > LONGEST_LOOK
+    job.refresh_from_db(fields=["status"])
+    return job.status in FOLLOWED

@@ -171,6 +171,7 @@ class Event:
     actor: str
     source: str
     attempt: int | None
+    line: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ All methods run on the main loop's thread.
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state
@@ -162,6 +163,7 @@ class Node:
         self._place.recorder.write(
             "worker",
             status=status,
+            host=socket.gethostname(),
             address=f"{address}:{config.port}" if config.is_monarch else address,
             mesh=config.mesh_of(rank),
             pid=command.pid if command else None,

@@ -36,6 +36,25 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
+class LogPolicy:
+    """What a line of the log brings about. Without `pattern`: that of the policy of this name."""
+
+    name: str
+    actions: tuple[str, ...]
+    pattern: str | None = None
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> LogPolicy:
+        """The inverse of `to_dict`."""
+        return cls(content["name"], tuple(content["actions"]), content.get("pattern"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """With `pattern` only where it was given."""
+        content: dict[str, Any] = {"name": self.name, "actions": list(self.actions)}
+        return content if self.pattern is None else {**content, "pattern": self.pattern}
+
+
+@dataclass(frozen=True, slots=True)
 class PortalBlock:
     """What the portal itself does for a job. `meshes` is in rank order, empty for a plain job."""
 
@@ -50,6 +69,7 @@ class PortalBlock:
     reuse: bool = False
     idle: Idle | None = None
     cluster: str | None = None
+    log_policies: tuple[LogPolicy, ...] = ()
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> PortalBlock:
@@ -63,6 +83,7 @@ class PortalBlock:
             max_duration_s=content.get("max_duration"),
             retry=Retry(**content.get("retry", {})),
             idle=Idle(**content["idle"]) if content.get("idle") else None,
+            log_policies=tuple(map(LogPolicy.from_dict, content.get("log_policies", ()))),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,6 +95,7 @@ class PortalBlock:
             "reuse": self.reuse or None,
             "idle": self.idle.to_dict() if self.idle else None,
             "cluster": self.cluster,
+            "log_policies": [each.to_dict() for each in self.log_policies] or None,
             # PostgreSQL's jsonb keeps no order of keys, so the order of meshes goes beside them.
             "mesh_order": list(self.meshes) if len(self.meshes) > 1 else None,
         }
@@ -90,4 +112,4 @@ class PortalBlock:
         }
 
 
-_SPECIAL = ("meshes", "max_duration", "max_duration_s", "retry", "idle")
+_SPECIAL = ("meshes", "max_duration", "max_duration_s", "retry", "idle", "log_policies")

@@ -7,6 +7,7 @@ from typing import Any
 
 from monarch_client.spec.durations import Duration
 from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.log_policy_keys import LOG_POLICIES_KEY, names_are_used_once
 from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, OneOf, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
 
@@ -167,6 +168,7 @@ PORTAL_KEYS = (
         Text("a cluster's name, as the page of clusters shows it", CLUSTER_NAME),
         "mp3f9a-1b2c3d-42-1",
     ),
+    LOG_POLICIES_KEY,
     _later("depends_on", "Jobs that must have succeeded before.", ["prepare-data"]),
     _later("array", "One job for each combination of values.", {"lr": [1e-4, 3e-4]}),
     _later("budget_usd", "What the job may cost.", 400),
@@ -191,7 +193,7 @@ def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -
         return
     where = join(path, "idle")
     takes_reuse = f"is about clusters that are kept: it takes {join(path, 'reuse')}: true"
-    if not values.get("reuse") and idle.get("gpu_below") is None:
+    if not values.get("reuse") and "gpu_below" not in idle:
         findings.add(where, SpecCode.CONFLICT, f"{where} {takes_reuse}, or gpu_below.")
     elif not values.get("reuse") and idle.get("then") == "stop":
         inner = join(where, "then")
@@ -204,6 +206,6 @@ def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -
 
 PORTAL = Table(
     PORTAL_KEYS,
-    rules=(_order_names_meshes, _idle_goes_together),
+    rules=(_order_names_meshes, _idle_goes_together, names_are_used_once),
     words="a mapping of the portal's own keys",
 )

@@ -85,6 +85,34 @@ def test_idleness_of_gpus_is_refused_where_nobody_looks_at_them(refused, submit,
     assert found[0][3].endswith("MPORTAL_METRICS_SECONDS is 0.")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("loss is (nan", "at character 9."),
+        ("(?<=a)b", "invalid perl operator"),
+        (r"(a)\1", "invalid escape sequence"),
+        (r"\Qswallows what follows", "missing )"),
+        ("(?:a{1000}){1000}", "invalid repetition size"),
+        (r"\pL{1000}", "too large"),
+    ],
+)
+@pytest.mark.feature("P3.4")
+def test_a_pattern_that_the_portal_does_not_take_is_refused_at_its_place(refused, pattern, said):
+    policy = "    - {name: good, pattern: ok, actions: [fail]}\n    - name: bad\n"
+    text = f"portal:\n  log_policies:\n{policy}      pattern: '{pattern}'\n      actions: [fail]\n"
+    ((path, line, code, message),) = refused(text)
+    assert (path, line, code) == ("portal.log_policies[1].pattern", 7, "bad_value")
+    assert said in message
+
+
+def test_only_a_policy_that_every_job_has_goes_without_a_pattern(refused, submit):
+    text = "portal:\n  log_policies:\n    - {name: NAME, actions: [annotate]}\n"
+    assert submit(text.replace("NAME", "cuda_oom")).pk
+    ((path, line, code, message),) = refused(text.replace("NAME", "mine"))
+    assert (path, line, code) == ("portal.log_policies[0].pattern", 4, "missing")
+    assert "gpu_hardware" in message
+
+
 @pytest.mark.feature("P6.3")
 def test_switching_off_is_refused_where_machines_cannot_be_with_the_reason(refused, submit, fake):
     text = REUSE + "  idle: {minutes: 5, then: stop}\n"

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.actions.history import record_note
 from jobs.models import AttemptStage, Job, JobEvent, Worker
-from jobs.statuses import EVIDENCE, EventKind, JobStatus, WorkerStatus
+from jobs.statuses import EVIDENCE, LOG_POLICY, EventKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
 from tests.integration.web.conftest import SOURCE, text_of
 
@@ -53,6 +53,15 @@ def test_a_hint_shows_code_as_code_and_nothing_else_as_markup(viewer, failed):
     Job.objects.filter(pk=failed.pk).update(hint="Correct `setup` of <b>, `a<i>b`, run again.")
     page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
     assert "Correct <code>setup</code> of &lt;b&gt;, <code>a&lt;i&gt;b</code>, run again." in page
+
+
+@pytest.mark.feature("P3.4")
+def test_what_a_line_brought_about_leads_to_the_line(viewer, failed):
+    first = failed.attempts.get(number=1)
+    record_note(failed, "A disk is full (rank 0): <ENOSPC>", first, verb=LOG_POLICY, line=417)
+    page = viewer.get(f"/rl/jobs/{failed.pk}/events").content.decode()
+    assert "A disk is full (rank 0): &lt;ENOSPC&gt;" in page
+    assert f'href="/rl/jobs/{failed.pk}?attempt=1#A1-L417"' in page
 
 
 def test_a_diagnosis_shows_the_line_and_what_helps(viewer, failed):

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.logs.lines import encoded
-from jobs.logs.matching import MOST_SPANS, BadPatternError, Hit, Matcher, Question
+from jobs.logs.matching import (
+    MOST_SPANS,
+    BadPatternError,
+    Hit,
+    Matcher,
+    Question,
+    compiled_part,
+)
 
 TEXTS = ["Step 1 ok", "step 2 failed", "", "\x1b[31mError\x1b[0m: step 3", "naïve → 💥 step"]
 
@@ -116,6 +123,19 @@ def test_a_bad_pattern_is_refused_with_its_place(pattern: str, position: int) ->
 def test_patterns_that_hang_other_engines_take_no_longer_than_others(pattern: str) -> None:
     raw = piece("a" * 60_000 + "!")
     assert numbers(raw, pattern, is_regex=True) == []
+
+
+def test_of_several_patterns_a_hit_says_which_it_fits() -> None:
+    parts = ("(?i:error)", r"^step \d", "nothing")
+    question = Question("|".join(parts), is_regex=True, with_case=True, parts=parts)
+    raw = piece("all is well", "step 3: ERROR", "an \x1b[31merr\x1b[0mor", "step 4")
+    found = Matcher(question).hits(raw, 1)[0]
+    assert [(hit.number, hit.parts) for hit in found] == [(2, [0, 1]), (3, [0]), (4, [1])]
+
+
+def test_a_part_that_would_swallow_what_follows_it_is_refused() -> None:
+    with pytest.raises(BadPatternError):
+        compiled_part(r"\Qabc")
 
 
 def test_hostile_text_is_searched_like_any_other() -> None:

@@ -17,6 +17,8 @@ FAILED = "The program on rank 0 (10.0.0.1) returned exit code 1."
 
 # Lines as the real programs print them.
 REAL = [
+    ("gpu_hardware", "RuntimeError: CUDA error: uncorrectable ECC error encountered"),
+    ("gpu_hardware", "NVRM: Xid (PCI:0000:3b:00): 79, pid=912, GPU has fallen off the bus."),
     ("cuda_oom", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0"),
     ("cuda_oom", "RuntimeError: CUDA error: out of memory"),
     ("torch_without_cuda", "AssertionError: Torch not compiled with CUDA enabled"),

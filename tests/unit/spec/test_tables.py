@@ -29,6 +29,18 @@ COMPANIONS = {
     "portal.idle.minutes": ("portal", {"reuse": True}),
     "portal.idle.then": ("portal", {"reuse": True, "idle": {"minutes": 10, "then": "stop"}}),
     "portal.idle.gpu_below": ("portal", {"idle": {"minutes": 10, "gpu_below": 5}}),
+    "portal.log_policies[].name": (
+        "portal.log_policies",
+        {"pattern": "loss is nan", "actions": ["fail"]},
+    ),
+    "portal.log_policies[].pattern": (
+        "portal.log_policies",
+        {"name": "loss_is_nan", "actions": ["fail"]},
+    ),
+    "portal.log_policies[].actions": (
+        "portal.log_policies",
+        {"name": "loss_is_nan", "pattern": "loss is nan"},
+    ),
     "portal.idle.down_after": (
         "portal",
         {"reuse": True, "idle": {"minutes": 10, "then": "stop", "down_after": 60}},

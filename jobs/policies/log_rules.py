@@ -1,0 +1,85 @@
+"""Log policies: what a line that fits a pattern brings about while its job runs. Pure.
+
+A job has those of the failures that everybody knows (`jobs.policies.known_failures`), and its own
+from `portal.log_policies`; one of its own under a known name takes that one's place. Patterns are
+RE2's; who looks for them is `jobs.reconcilers.log_policies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.policies.known_failures import FAILURES
+from jobs.statuses import LogAction
+
+# What a line that shows a known failure brings about; their patterns are RE2's as well as Python's.
+_ACTIONS_OF_KNOWN = {
+    "gpu_hardware": {LogAction.ANNOTATE, LogAction.EXCLUDE_NODE},
+    "cuda_oom": {LogAction.ANNOTATE, LogAction.NO_RETRY},
+    "nccl_timeout": {LogAction.ANNOTATE},
+    "disk_full": {LogAction.ANNOTATE},
+}
+# Lines of one rule that are told in one attempt; then it is looked for no more.
+MOST_TOLD = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LogRule:
+    """A pattern and what follows; `about` says in words what was found."""
+
+    name: str
+    pattern: str
+    actions: frozenset[LogAction]
+    about: str = ""
+
+    @property
+    def title(self) -> str:
+        """How it is told."""
+        return self.about or self.name
+
+
+def _known() -> dict[str, LogRule]:
+    return {
+        failure.code: LogRule(
+            name=failure.code,
+            # As the table of known failures reads them: capital letters do not matter.
+            pattern=f"(?i:{failure.pattern.pattern})",
+            actions=frozenset(_ACTIONS_OF_KNOWN[failure.code]),
+            about=failure.title,
+        )
+        for failure in FAILURES
+        if failure.code in _ACTIONS_OF_KNOWN and failure.pattern is not None
+    }
+
+
+KNOWN_RULES = _known()
+
+
+def rules_of(spec: Mapping[str, Any]) -> list[LogRule]:
+    """The rules of the job of this specification, those without an action left out."""
+    own = (spec.get("portal") or {}).get("log_policies") or ()
+    rules = {**KNOWN_RULES, **{each["name"]: _rule(each) for each in own}}
+    return [rule for rule in rules.values() if rule.actions]
+
+
+def still_open(rules: Iterable[LogRule], told: Mapping[str, int]) -> list[LogRule]:
+    """Those that are still looked for, when so many lines of each were told."""
+    return [rule for rule in rules if told.get(rule.name, 0) < MOST_TOLD]
+
+
+def any_of(patterns: Sequence[str]) -> str:
+    """One pattern that fits what any of `patterns` fits."""
+    return "|".join(f"(?:{pattern})" for pattern in patterns)
+
+
+def _rule(content: Mapping[str, Any]) -> LogRule:
+    known = KNOWN_RULES.get(content["name"])
+    pattern = content.get("pattern")
+    return LogRule(
+        name=content["name"],
+        pattern=known.pattern if pattern is None and known else str(pattern),
+        actions=frozenset(LogAction(action) for action in content["actions"]),
+        about=known.about if known else "",
+    )

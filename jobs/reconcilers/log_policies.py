@@ -1,0 +1,102 @@
+"""Looks through new lines of logs for what log policies ask for.
+
+Storing lines knows nothing of it and is not slowed down. Where a look begins is stored with what
+came of the last one, so that each line counts once, whoever dies in between. Patterns of a job's
+own are looked for in a process apart, as those of searches are.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from django.db.models import F, Q, QuerySet
+
+from jobs.actions.apply_log_policies import apply_log_policies, give_up
+from jobs.errors import InvalidPatternError, PortalBusyError, SearchTooSlowError
+from jobs.logs.match_pool import POOL
+from jobs.logs.matching import Question
+from jobs.logs.searching import Budget, OwnLooker, Stretch, search_after
+from jobs.models import Attempt, LogHead, LogWatch
+from jobs.policies.log_rules import KNOWN_RULES, LogRule, any_of, rules_of, still_open
+from jobs.statuses import ACTIVE_STATUSES
+
+log = logging.getLogger(__name__)
+
+OUR_PATTERNS = frozenset(rule.pattern for rule in KNOWN_RULES.values())
+# Lines that one look takes up; the next one goes on behind them.
+_MOST_FOUND = 200
+
+
+def due() -> list[int]:
+    """Attempts of active jobs that have lines nobody has looked at."""
+    never = Q(log_watch=None, log_head__next_line__gt=1)
+    behind = Q(log_head__next_line__gt=F("log_watch__next_line"))
+    attempts = Attempt.objects.filter(never | behind, job__status__in=ACTIVE_STATUSES)
+    return list(attempts.values_list("pk", flat=True))
+
+
+def step(attempt_id: int) -> None:
+    """Look through one attempt's new lines, a bounded stretch of them. Safe to repeat."""
+    attempt = _attempts().filter(pk=attempt_id).first()
+    if attempt is None:
+        return
+    try:
+        _look(attempt)
+    except PortalBusyError:
+        # The next tick finds a process, or a new one.
+        log.info("log policies wait", extra={"action": "log_policies", "attempt": attempt_id})
+
+
+def catch_up(attempt_id: int) -> None:
+    """Look through all lines that there are, before it is decided what follows the attempt's end.
+
+    PortalBusyError: not just now.
+    """
+    attempt = _attempts().filter(pk=attempt_id).get()
+    while _look(attempt):
+        pass
+
+
+def _attempts() -> QuerySet[Attempt]:
+    return Attempt.objects.select_related("job__project", "cluster")
+
+
+def _look(attempt: Attempt) -> bool:
+    """Look at the next stretch; whether there are lines behind it."""
+    watch, _ = LogWatch.objects.get_or_create(attempt=attempt)
+    rules = [] if watch.is_given_up else still_open(rules_of(attempt.job.spec), watch.told)
+    stretch = _searched(attempt, watch.next_line, rules) if rules else _passed_over(attempt)
+    if stretch is None or stretch.last < watch.next_line:
+        return False
+    apply_log_policies(attempt, watch.next_line, stretch, rules)
+    return stretch.is_cut
+
+
+def _passed_over(attempt: Attempt) -> Stretch:
+    """All lines there are, with nothing in them that is looked for."""
+    next_line = LogHead.objects.values_list("next_line", flat=True).get(pk=attempt.pk)
+    return Stretch([], next_line - 1, is_cut=False)
+
+
+def _searched(attempt: Attempt, begin: int, rules: list[LogRule]) -> Stretch | None:
+    """What the next lines hold of `rules`; None: it can't be found out."""
+    patterns = tuple(rule.pattern for rule in rules)
+    budget = Budget(_MOST_FOUND)
+    if OUR_PATTERNS.issuperset(patterns):
+        return search_after(_looker_for(patterns), attempt.pk, begin - 1, budget)
+    try:
+        with POOL.lend(_question_of(patterns)) as process:
+            return search_after(process, attempt.pk, begin - 1, budget)
+    except (SearchTooSlowError, InvalidPatternError) as error:
+        give_up(attempt, error.message)
+        return None
+
+
+@cache
+def _looker_for(patterns: tuple[str, ...]) -> OwnLooker:
+    return OwnLooker(_question_of(patterns))
+
+
+def _question_of(patterns: tuple[str, ...]) -> Question:
+    return Question(text=any_of(patterns), is_regex=True, with_case=True, parts=patterns)

@@ -1,0 +1,61 @@
+"""The keys of `portal.log_policies`: what lines of a job's log bring about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.shapes import Listing, OneOf, Text
+from monarch_client.spec.tables import Key, Table
+
+MOST_POLICIES = 20
+LOG_ACTIONS = ("annotate", "fail", "no_retry", "exclude_node")
+
+_KEYS = (
+    Key(
+        "name",
+        "What the policy is called. One that has the name of a policy that every job has takes "
+        "its place.",
+        Text("a short name, such as loss_is_nan", r"[a-z][a-z0-9_-]{0,39}"),
+        "loss_is_nan",
+        required=True,
+    ),
+    Key(
+        "pattern",
+        "A regular expression of RE2, looked for in each line; it may be left out where a policy "
+        "that every job has is only to act in another way.",
+        Text("a regular expression", r"[\s\S]+", most_bytes=500),
+        "loss is (nan|inf)",
+    ),
+    Key(
+        "actions",
+        "`annotate` notes the line in the job's history; `fail` ends the job as failed; "
+        "`no_retry` keeps it from being tried again after this attempt failed; `exclude_node` has "
+        "further attempts avoid the node, where the place lets them. Without any it is off.",
+        Listing(OneOf(LOG_ACTIONS), most=len(LOG_ACTIONS)),
+        ["annotate", "fail"],
+        required=True,
+    ),
+)
+LOG_POLICIES = Listing(
+    Table(_KEYS, words="a mapping with name, pattern and actions"), most=MOST_POLICIES
+)
+LOG_POLICIES_KEY = Key(
+    "log_policies",
+    "What lines of the job's log bring about, beside the policies that every job has.",
+    LOG_POLICIES,
+    [{"name": "loss_is_nan", "pattern": "loss is (nan|inf)", "actions": ["annotate", "fail"]}],
+)
+
+
+def names_are_used_once(values: dict[str, Any], path: str, findings: Findings) -> None:
+    """A rule of `portal`: of two policies under one name nobody could tell which counts."""
+    policies = values.get("log_policies")
+    seen: set[str] = set()
+    for number, policy in enumerate(policies if isinstance(policies, list) else ()):
+        name = policy.get("name") if isinstance(policy, dict) else None
+        if isinstance(name, str) and name in seen:
+            where = join(f"{join(path, 'log_policies')}[{number}]", "name")
+            findings.add(where, SpecCode.CONFLICT, f"{where}: there is a policy {name!r} already.")
+        elif isinstance(name, str):
+            seen.add(name)
