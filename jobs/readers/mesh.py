@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobs import clock
-from jobs.errors import NotFoundError
+from jobs.errors import LogStoreAwayError, NotFoundError
 from jobs.logs.lines import LogLine, moment_of
 from jobs.logs.reading import last_lines
 from jobs.models import Attempt, Job, MeshTree
@@ -197,4 +197,8 @@ _CHANGE_FIELDS = ("rank", "host", "proc", "actor", "state", "was", "why")
 
 
 def _lines(row: MeshTree, change: dict[str, Any]) -> list[LogLine]:
-    return last_lines(row.pk, change["line"], LINES_OF_A_LOSS, change["rank"])
+    try:
+        return last_lines(row.pk, change["line"], LINES_OF_A_LOSS, change["rank"])
+    except LogStoreAwayError:
+        # All else of the mesh is in the database.
+        return []

@@ -13,7 +13,12 @@ from functools import cache
 from django.db.models import F, Q, QuerySet
 
 from jobs.actions.apply_log_policies import apply_log_policies, give_up
-from jobs.errors import InvalidPatternError, PortalBusyError, SearchTooSlowError
+from jobs.errors import (
+    InvalidPatternError,
+    LogStoreAwayError,
+    PortalBusyError,
+    SearchTooSlowError,
+)
 from jobs.logs.match_pool import POOL
 from jobs.logs.matching import Question
 from jobs.logs.searching import Budget, OwnLooker, Stretch, search_after
@@ -24,6 +29,7 @@ from jobs.statuses import ACTIVE_STATUSES
 log = logging.getLogger(__name__)
 
 OUR_PATTERNS = frozenset(rule.pattern for rule in KNOWN_RULES.values())
+CANNOT_LOOK = (PortalBusyError, LogStoreAwayError)
 # Lines that one look takes up; the next one goes on behind them.
 _MOST_FOUND = 200
 
@@ -43,15 +49,15 @@ def step(attempt_id: int) -> None:
         return
     try:
         _look(attempt)
-    except PortalBusyError:
-        # The next tick finds a process, or a new one.
+    except CANNOT_LOOK:
+        # The next tick finds a process, or a new one, or the store of sealed logs is back.
         log.info("log policies wait", extra={"action": "log_policies", "attempt": attempt_id})
 
 
 def catch_up(attempt_id: int) -> None:
     """Look through all lines that there are, before it is decided what follows the attempt's end.
 
-    PortalBusyError: not just now.
+    One of CANNOT_LOOK: not just now.
     """
     attempt = _attempts().filter(pk=attempt_id).get()
     while _look(attempt):

@@ -9,12 +9,12 @@ from django.db.models import Q
 
 from jobs import clock
 from jobs.actions.end_attempt import finish_attempt
-from jobs.errors import PortalBusyError, StaleJobError
+from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
-from jobs.reconcilers.log_policies import catch_up
+from jobs.reconcilers.log_policies import CANNOT_LOOK, catch_up
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
 from jobs.reconcilers.walltime import watch_time
@@ -86,9 +86,9 @@ def _is_looked_through(job: Job, attempt: Attempt) -> bool:
     """
     try:
         catch_up(attempt.pk)
-    except PortalBusyError:
+    except CANNOT_LOOK:
         come_back("running", job.pk, delay_s=0.2)
-        # Without a process to look in nobody waits for ever.
+        # Without a process to look in, or the lines, nobody waits for ever.
         return clock.now() - (attempt.ended_at or clock.now()) > LONGEST_LOOK
     job.refresh_from_db(fields=["status"])
     return job.status in FOLLOWED

@@ -9,6 +9,7 @@ import pytest
 from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
+from jobs.errors import LogStoreAwayError
 from jobs.models import Attempt, MeshTree, Worker
 from jobs.readers.mesh import LINES_OF_A_LOSS, SILENT_AFTER
 from jobs.statuses import JobKind, JobStatus, WorkerStatus
@@ -73,6 +74,19 @@ def test_a_loss_comes_with_evidence_and_the_last_lines_of_its_rank(viewer, attem
     # Those that came before anybody knew, not what others of the host wrote afterwards.
     texts = [line["text"] for line in change["lines"]]
     assert texts == [f"r1 s{number}" for number in range(23 - LINES_OF_A_LOSS, 23)]
+
+
+def test_a_loss_is_told_without_its_lines_while_the_store_of_logs_is_away(
+    viewer, attempt, monkeypatch
+) -> None:
+    def away(*_: object) -> None:
+        raise LogStoreAwayError
+
+    monkeypatch.setattr("jobs.readers.mesh.last_lines", away)
+    told(attempt, {**tree(0), **now()}, *lines(1, 3, rank=1))
+    told(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()})
+    (change,) = mesh(viewer, attempt)["changes"]
+    assert (change["state"], change["lines"]) == ("dead", [])
 
 
 def test_a_carrier_that_falls_silent_makes_all_states_unknown(viewer, attempt) -> None:

@@ -8,12 +8,14 @@ from jobs.actions.apply_log_policies import apply_log_policies
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.fake import FakePlan
+from jobs.errors import LogStoreAwayError, PortalBusyError
 from jobs.logs.lines import LogLine, moment_of
 from jobs.logs.searching import FoundLine, Stretch
 from jobs.models import Attempt, Cluster, Job, JobEvent, LogWatch
 from jobs.policies.log_rules import MOST_TOLD, rules_of
 from jobs.reconcilers import log_policies
-from jobs.statuses import JobStatus, StopReason
+from jobs.reconcilers.running import LONGEST_LOOK
+from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason
 from tests.factories import make_job, make_spec
 from tests.frame_bytes import body, frame
 from tests.integration.reconcilers.steps import later, push, status_of
@@ -203,3 +205,20 @@ def test_a_pattern_that_nobody_takes_any_more_keeps_no_job_from_its_end(begin, t
     assert status_of(job) == JobStatus.SUCCEEDED
     (note,) = notes(job)
     assert note.message.startswith("Log policies are not looked for any more")
+
+
+@pytest.mark.parametrize("error", [PortalBusyError(), LogStoreAwayError()])
+def test_where_nobody_can_look_a_verdict_waits_for_a_while_and_not_for_ever(
+    begin, tick, monkeypatch, time_machine, error
+):
+    def refuse(*_: object) -> Stretch:
+        raise error
+
+    monkeypatch.setattr(log_policies, "search_after", refuse)
+    job = begin("step 1", exit_code=0)
+    look()
+    tick()
+    assert status_of(job) not in FINAL_STATUSES
+    later(time_machine, seconds=LONGEST_LOOK.total_seconds() + 1)
+    tick()
+    assert status_of(job) == JobStatus.SUCCEEDED

@@ -7,7 +7,7 @@ STOP_REASONS = [('COMPLETED', 'Completed'), ('USER_CODE', 'The program failed'),
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0008_gpus_idle_since'),
+        ('jobs', '0010_gpus_idle_since'),
     ]
 
     operations = [
