@@ -51,12 +51,25 @@ class CertificateError(Exception):
     """No certificate could be made; the text says why."""
 
 
+class _KilledError(CertificateError):
+    """The command did not fail: a signal ended it."""
+
+
 def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str) -> None:
     """Write leaf.crt, leaf.key and ca.crt into `folder`, for a server and client called `names`.
 
     Uses the openssl command; without it, the `cryptography` package of interpreter `python` or
     of SkyPilot's.
     """
+    try:
+        _mint(authority, names, folder, python)
+    except _KilledError:
+        # Who ends an attempt from outside ends all of its processes, and may begin with our child.
+        # That is no trouble with certificates; mostly we do not live to see the second try end.
+        _mint(authority, names, folder, python)
+
+
+def _mint(authority: Authority, names: list[str], folder: Path, python: str) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
         work = Path(scratch)
@@ -127,9 +140,11 @@ def _call(argv: list[str], cwd: Path) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CertificateError(f"{argv[0]} could not run: {error}") from error
+    text = result.stdout.decode("utf-8", "replace").strip()[-500:]
+    if result.returncode < 0:
+        raise _KilledError(f"{argv[0]} was killed by signal {-result.returncode}: {text}")
     if result.returncode:
-        text = result.stdout.decode("utf-8", "replace").strip()
-        raise CertificateError(f"{argv[0]} failed: {text[-500:]}")
+        raise CertificateError(f"{argv[0]} failed: {text}")
 
 
 def _is_ip(name: str) -> bool:

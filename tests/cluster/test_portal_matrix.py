@@ -44,6 +44,7 @@ MARKS = {
 STEP_S = 200.0
 
 
+@pytest.mark.feature("S2.2")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("victim", "step"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
 def test_a_process_killed_at_a_step_does_no_harm(

@@ -11,6 +11,7 @@ from tests.faults.sky.play import SkyPlay
 CARRIER = "push"
 
 
+@pytest.mark.feature("S2.2")
 @pytest.mark.parametrize("cell", cells_of(CARRIER), ids=str)
 def test_the_job_ends_right_once_on_one_cluster_at_a_time_when_struck_at(
     cell: SkyCell, sky_ground: SkyGround

@@ -11,7 +11,7 @@ from tests.sky_stub.process import StubProcess
 from tests.waiting import eventually
 
 # Some minutes of programs that are killed: `make sky-faults`.
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.feature("S2.2")]
 CAUGHT = {signal.SIGINT: {-2, 130}, signal.SIGTERM: {143}, signal.SIGHUP: {129}}
 JOB = """
 job = SkyPilotJob({"hosts": 2}, cluster_name="brief", **options)

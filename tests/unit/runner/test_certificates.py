@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -90,3 +91,28 @@ def test_skypilots_own_interpreter_mints_where_the_nodes_cannot(
 def test_an_authority_that_is_none_is_told_with_openssls_words(tmp_path: Path) -> None:
     with pytest.raises(CertificateError):
         mint_leaf(Authority("no", "key"), NAMES, tmp_path / "tls", sys.executable)
+
+
+@pytest.mark.parametrize(("deaths", "is_minted"), [(1, True), (9, False)])
+def test_a_command_that_a_signal_ends_is_run_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaths: int, is_minted: bool
+) -> None:
+    real = shutil.which("openssl")
+    if real is None:
+        pytest.skip("there is no openssl here")
+    # It dies when its work is done, before it can say so.
+    own = tmp_path / "bin" / "openssl"
+    own.parent.mkdir()
+    own.write_text(
+        f'#!/bin/sh\n"{real}" "$@" || exit\n'
+        f'[ "$1" = req ] && exit\necho death >> "{tmp_path}/deaths"\n'
+        f'[ "$(wc -l < "{tmp_path}/deaths")" -gt {deaths} ] || kill -KILL $$\n'
+    )
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(own.parent), prepend=os.pathsep)
+    if is_minted:
+        mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", sys.executable)
+    else:
+        with pytest.raises(CertificateError, match="killed by signal 9"):
+            mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", sys.executable)
+    assert (tmp_path / "tls" / "leaf.crt").exists() is is_minted
