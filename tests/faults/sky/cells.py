@@ -150,11 +150,9 @@ class SkyCell(Cell):
     @property
     def _verdict_stands(self) -> bool:
         """Whether the death of a part of a node comes too late to change the attempt's verdict."""
-        if self.point != "runner.ending":
-            return False
-        # Of a cluster that lacks a node SkyPilot shows no log: a verdict that is only printed there
-        # is not heard any more.
-        return self.victim == "runner1" or (self.victim == "node1" and self.carrier == "push")
+        # Not the death of a whole node: SkyPilot calls its cluster broken before rank 0, which waits
+        # for the other rank's end, has told its verdict.
+        return self.point == "runner.ending" and self.victim == "runner1"
 
 
 def holder_of(point: str) -> str:
