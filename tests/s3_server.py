@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from typing import Any
+from uuid import uuid4
 
 import boto3
 import httpx
@@ -46,7 +47,7 @@ class S3Server:
                 env={"PATH": os.environ["PATH"]},
             )
             eventually(lambda: self._answers() or self._has_ended(), timeout_s=90)
-            if self._answers():
+            if self._answers() and not self._has_ended():
                 return
             self.close()
         raise AssertionError("the S3 server does not start")
@@ -60,7 +61,7 @@ class S3Server:
 
     def bucket(self) -> Bucket:
         """A new bucket."""
-        return Bucket(self, f"logs-{next(_numbers)}")
+        return Bucket(self, f"logs-{next(_numbers)}-{uuid4().hex[:8]}")
 
     def _answers(self) -> bool:
         try:

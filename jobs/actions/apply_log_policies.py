@@ -13,7 +13,7 @@ from jobs.backends.base import AvoidedNode
 from jobs.errors import BackendUnavailableError
 from jobs.lifecycle import can_move, move
 from jobs.logs.handed import redaction_of
-from jobs.logs.lines import LogLine
+from jobs.logs.lines import LogLine, storable
 from jobs.logs.searching import Stretch
 from jobs.models import Attempt, Job, LogWatch
 from jobs.policies.diagnosis import readable
@@ -96,18 +96,21 @@ def _apply(found: _Findings, rule: LogRule, line: LogLine) -> None:
 
 
 def _told(rule: LogRule, line: LogLine) -> str:
-    return f"{rule.title} (rank {line.rank}): {readable(line.text).strip()}"
+    text = readable(line.text).strip()
+    return f"{rule.title} (rank {line.rank}): {storable(text, len(text))}"
 
 
 def _avoid(found: _Findings, rank: int) -> list[str]:
     """Have further attempts avoid the node of `rank`, once; what is to be said of it."""
     attempt, watch = found.attempt, found.watch
-    if any(each["rank"] == rank for each in watch.avoided):
+    if any(each["rank"] == rank and each["host"] for each in watch.avoided):
         return []
     worker = attempt.workers.filter(rank=rank).first()
     host = worker.host if worker else ""
     infra = attempt.cluster.infra if attempt.cluster else ""
-    watch.avoided.append({"rank": rank, "host": host, "infra": infra})
+    # A name that was not known at first may be by now.
+    others = [each for each in watch.avoided if each["rank"] != rank]
+    watch.avoided = [*others, {"rank": rank, "host": host, "infra": infra}]
     if attempt.cluster_id is not None:
         # Kept for a next job it would bring the same node again.
         let_nobody_in(attempt.cluster_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.logs.lines import storable
 from jobs.logs.reading import latest
 from jobs.models import Attempt
 from jobs.policies.diagnosis import diagnose
@@ -17,7 +18,9 @@ def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
     """
     attempts = Attempt.objects.filter(pk=attempt_id)
     reason, message = attempts.values_list("stop_reason", "message").get()
-    lines = [line.text for line in latest(attempt_id, _LINES_LOOKED_AT)]
+    # One of them is stored with the diagnosis, in a column that does not take all characters.
+    lines = [storable(each.text, len(each.text)) for each in latest(attempt_id, _LINES_LOOKED_AT)]
+    evidence = storable(evidence, len(evidence))
     found = diagnose(StopReason(reason), message, lines, evidence)
     if found is not None:
         attempts.update(diagnosis=found.to_dict())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -99,7 +100,7 @@ class Feed:
         """Watch `topics` for the length of the block."""
         hints = Hints(self)
         self._streams += 1
-        if self._listener is None:
+        if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen(), name="live-feed")
         self._wanted.set()
         try:
@@ -191,7 +192,7 @@ class Feed:
             return
         loop = asyncio.get_running_loop()
         together_s = min(MOST_TOGETHER_S, self._streams * TOGETHER_A_STREAM_S)
-        rest_s = self._told_at.get(topic, 0.0) + together_s - loop.time()
+        rest_s = self._told_at.get(topic, -math.inf) + together_s - loop.time()
         if rest_s > 0:
             self._later[topic] = loop.call_later(rest_s, self._tell_all, topic)
         else:

@@ -133,8 +133,10 @@ def _delete_folder(store: str, attempt_id: int) -> None:
     delete_many(store, names_in(folder, store))
     with stores.asking(store) as storage:
         # Object stores have no folders to remove.
-        if (path := _local_path(storage, folder)) and path.is_dir():
-            path.rmdir()
+        path = _local_path(storage, folder)
+        # Somebody else may have put something there: then the folder stays.
+        with suppress(OSError):
+            path.rmdir() if path and path.is_dir() else None
 
 
 def _root(store: str) -> str:

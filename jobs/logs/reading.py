@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from zstandard import ZstdError
+
+from jobs.errors import NotFoundError
 from jobs.logs import parts
 from jobs.logs.lines import CODE_OF_STREAM, LogLine, line_of
+
+log = logging.getLogger(__name__)
 
 MAX_LIMIT = 5000
 # A filter that matches next to nothing must not read a whole log in one call.
@@ -80,13 +86,18 @@ def read_lines(
 def latest(attempt_id: int, limit: int) -> list[LogLine]:
     """The last `limit` lines, in order; fewer where older ones lie in a store far away.
 
-    For whoever has a transaction open, which must not wait for it.
+    For whoever has a transaction open, which must neither wait for it nor fail for a damaged file.
     """
     newest_first: list[LogLine] = []
     for part in parts.backward(attempt_id, _BEYOND):
         if part.is_far or len(newest_first) >= limit:
             break
-        lines = _matching_backwards(part.stored_lines(), part.first_line, EVERYTHING)
+        try:
+            stored = part.stored_lines()
+        except (OSError, ZstdError, NotFoundError) as error:
+            log.warning("not read: %s", error, extra={"action": "log_read", "attempt": attempt_id})
+            break
+        lines = _matching_backwards(stored, part.first_line, EVERYTHING)
         newest_first += islice(lines, limit - len(newest_first))
     return newest_first[::-1]
 

@@ -7,11 +7,13 @@ tail. A blob written before a crash has no row, so nobody reads it; it is swept 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
 from jobs import clock
+from jobs.errors import LogStoreAwayError
 from jobs.logs import blobs, stores
 from jobs.logs.lines import compressed_for_good, decompressed, moment_of
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
@@ -64,7 +66,9 @@ def seal(attempt_id: int) -> int:
     while (run := _due_run(attempt_id)) and _seal_run(attempt_id, run):
         chunks += 1
     if chunks and _has_ended(attempt_id):
-        blobs.sweep(attempt_id, stores.for_new_chunks())
+        # All is sealed: what it could not sweep up now goes with the log itself.
+        with suppress(LogStoreAwayError):
+            blobs.sweep(attempt_id, stores.for_new_chunks())
     return chunks
 
 

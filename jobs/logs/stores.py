@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from django.core.files.storage import Storage, storages
@@ -17,6 +19,11 @@ from jobs.errors import LogStoreAwayError
 from jobs.statuses import LogStore
 
 log = logging.getLogger(__name__)
+
+# For so long nobody waits for a store that has just let somebody wait in vain: what waits are
+# threads that others need.
+SILENT_S = 5.0
+_silent_until: WeakKeyDictionary[Storage, float] = WeakKeyDictionary()
 
 # Django's names of the storages. Uploads lie in files as well, whatever the logs do.
 _ALIASES = {LogStore.FILES: "default", LogStore.S3: "s3"}
@@ -54,9 +61,13 @@ def asking(store: str) -> Iterator[Storage]:
     if store not in configured():
         raise LogStoreAwayError(_NOT_NAMED)
     storage = storages[_ALIASES[LogStore(store)]]
+    if monotonic() < _silent_until.get(storage, 0.0):
+        raise LogStoreAwayError(_AWAY.format(why="it did not answer a moment ago"))
     try:
         yield storage
     except getattr(storage, "failures", ()) as error:
+        if not hasattr(error, "response"):
+            _silent_until[storage] = monotonic() + SILENT_S
         log.warning("%s: %s", store, error, extra={"action": "log_store_away"})
         raise LogStoreAwayError(_AWAY.format(why=_short(error))) from error
 

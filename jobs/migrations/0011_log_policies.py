@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='worker',
             name='host',
-            field=models.CharField(blank=True, max_length=100),
+            field=models.CharField(blank=True, db_default='', default='', max_length=100),
         ),
         migrations.CreateModel(
             name='LogWatch',

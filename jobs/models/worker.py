@@ -13,7 +13,7 @@ class Worker(models.Model):
     rank = models.PositiveIntegerField()
     mesh = models.CharField(max_length=60, blank=True)
     # What the node calls itself; on Slurm that is the name by which it can be avoided.
-    host = models.CharField(max_length=100, blank=True)
+    host = models.CharField(max_length=100, blank=True, default="", db_default="")
     address = models.CharField(max_length=200, blank=True)
     status = models.CharField(max_length=12, choices=WorkerStatus, default=WorkerStatus.PENDING)
     python = models.CharField(max_length=20, blank=True)

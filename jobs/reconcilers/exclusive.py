@@ -19,6 +19,7 @@ class LockSpace(IntEnum):
     ORPHANS = 71011
     BILLING = 71012
     INFRA = 71013
+    LOG_POLICIES = 71014
 
 
 @contextmanager

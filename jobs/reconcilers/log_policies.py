@@ -24,6 +24,7 @@ from jobs.logs.matching import Question
 from jobs.logs.searching import Budget, OwnLooker, Stretch, search_after
 from jobs.models import Attempt, LogHead, LogWatch
 from jobs.policies.log_rules import KNOWN_RULES, LogRule, any_of, rules_of, still_open
+from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import ACTIVE_STATUSES
 
 log = logging.getLogger(__name__)
@@ -44,14 +45,19 @@ def due() -> list[int]:
 
 def step(attempt_id: int) -> None:
     """Look through one attempt's new lines, a bounded stretch of them. Safe to repeat."""
-    attempt = _attempts().filter(pk=attempt_id).first()
-    if attempt is None:
-        return
+    # A look may wait for a store that is far away: no second one begins meanwhile.
+    with exclusive(LockSpace.LOG_POLICIES, attempt_id) as alone:
+        attempt = _attempts().filter(pk=attempt_id).first()
+        if alone and attempt is not None:
+            _look_if_possible(attempt)
+
+
+def _look_if_possible(attempt: Attempt) -> None:
     try:
         _look(attempt)
     except CANNOT_LOOK:
         # The next tick finds a process, or a new one, or the store of sealed logs is back.
-        log.info("log policies wait", extra={"action": "log_policies", "attempt": attempt_id})
+        log.info("log policies wait", extra={"action": "log_policies", "attempt": attempt.pk})
 
 
 def catch_up(attempt_id: int) -> None:

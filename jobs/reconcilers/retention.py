@@ -53,8 +53,8 @@ def _remove_old_logs() -> None:
             return
         try:
             left -= removal.remove_some(attempt_id, left)
-        except LogStoreAwayError as error:
-            # It keeps what lies in the other store from going only for as long as asking takes.
+        except (OSError, LogStoreAwayError) as error:
+            # What is wrong with one keeps no other from going.
             log.warning("not removed: %s", error, extra={"action": "log_removed"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 
 from django.conf import settings
@@ -12,9 +13,10 @@ from jobs.actions.end_attempt import finish_attempt
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
+from jobs.outages import is_database_away
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
-from jobs.reconcilers.log_policies import CANNOT_LOOK, catch_up
+from jobs.reconcilers.log_policies import catch_up
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
 from jobs.reconcilers.walltime import watch_time
@@ -22,6 +24,8 @@ from jobs.statuses import JobStatus, StopReason
 from monarch_client.runner.crash_points import reach
 
 # How long a verdict waits for a look through the last lines that can't be had.
+log = logging.getLogger(__name__)
+
 LONGEST_LOOK = timedelta(seconds=60)
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 
@@ -86,7 +90,11 @@ def _is_looked_through(job: Job, attempt: Attempt) -> bool:
     """
     try:
         catch_up(attempt.pk)
-    except CANNOT_LOOK:
+    except Exception as error:
+        if isinstance(error, StaleJobError) or is_database_away(error):
+            raise
+        # A file that is damaged, say. Whatever it is, it must not keep machines for ever.
+        log.warning("not looked through: %s", error, extra={"action": "log_policies"})
         come_back("running", job.pk, delay_s=0.2)
         # Without a process to look in, or the lines, nobody waits for ever.
         return clock.now() - (attempt.ended_at or clock.now()) > LONGEST_LOOK

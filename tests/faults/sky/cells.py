@@ -150,8 +150,8 @@ class SkyCell(Cell):
     @property
     def _verdict_stands(self) -> bool:
         """Whether the death of a part of a node comes too late to change the attempt's verdict."""
-        # Not the death of a whole node: SkyPilot calls its cluster broken before rank 0, which waits
-        # for the other rank's end, has told its verdict.
+        # Not the death of a whole node: SkyPilot calls its cluster broken before rank 0, which
+        # waits for the other rank's end, has told its verdict.
         return self.point == "runner.ending" and self.victim == "runner1"
 
 

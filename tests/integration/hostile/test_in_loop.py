@@ -21,7 +21,7 @@ OF_MIDDLEWARE = (
 
 @pytest.mark.parametrize("path", ["/sign-in", "/livez", "/api/v1/nothing", "/no/such/page"])
 def test_an_answer_has_the_same_headers_as_without_an_event_loop(web, path):
-    live, plain = httpx.get(f"{web}{path}"), Client().get(path)
+    live, plain = httpx.get(f"{web}{path}", timeout=60), Client().get(path)
     assert live.status_code == plain.status_code
     for name in OF_MIDDLEWARE:
         if name == "Content-Security-Policy":
@@ -35,7 +35,7 @@ def test_an_answer_has_the_same_headers_as_without_an_event_loop(web, path):
 
 def test_a_form_without_its_token_is_refused_and_with_it_the_session_is_kept(web):
     make_user("ada", password=PASSWORD)
-    with httpx.Client(base_url=web, headers={"Referer": f"{web}/sign-in"}) as visitor:
+    with httpx.Client(base_url=web, headers={"Referer": f"{web}/sign-in"}, timeout=60) as visitor:
         form = {"username": "ada", "password": PASSWORD}
         assert visitor.post("/sign-in", data=form).status_code == 403
         visitor.get("/sign-in")
@@ -44,5 +44,5 @@ def test_a_form_without_its_token_is_refused_and_with_it_the_session_is_kept(web
         assert visitor.post("/sign-in", data=form).status_code == 302
         assert any("session" in name for name in visitor.cookies)
         assert visitor.get("/settings/tokens").status_code == 200
-    with httpx.Client(base_url=web) as stranger:
+    with httpx.Client(base_url=web, timeout=60) as stranger:
         assert stranger.get("/settings/tokens").status_code == 302

@@ -206,6 +206,7 @@ def mover(blob_store, bucket, points, redis_url) -> Iterator[subprocess.Popen[by
     process.wait()
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.feature("P3.3")
 @pytest.mark.parametrize("point", ["move.copied", "move.switched"])

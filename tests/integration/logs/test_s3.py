@@ -43,6 +43,7 @@ def sealed(attempt: Attempt, post, s3) -> Attempt:
 
 @pytest.fixture(autouse=True)
 def no_rest_from_other_tests():
+    reconciler.REST.end()
     yield
     reconciler.REST.end()
 
@@ -241,6 +242,7 @@ def test_a_planted_secret_is_in_no_row_and_no_object(s3) -> None:
             assert VALUE not in str(cursor.fetchone()[0])
 
 
+@pytest.mark.timeout(300)
 def test_without_s3_its_library_is_not_loaded(mportal_home) -> None:
     program = (
         "import sys, django; django.setup(); import jobs.api.urls, jobs.tasks; "

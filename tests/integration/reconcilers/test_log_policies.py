@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from zstandard import ZstdError
 
 from jobs.actions.apply_log_policies import apply_log_policies
 from jobs.actions.ingest_frames import ingest_frames
@@ -207,7 +208,10 @@ def test_a_pattern_that_nobody_takes_any_more_keeps_no_job_from_its_end(begin, t
     assert note.message.startswith("Log policies are not looked for any more")
 
 
-@pytest.mark.parametrize("error", [PortalBusyError(), LogStoreAwayError()])
+@pytest.mark.parametrize(
+    "error",
+    [PortalBusyError(), LogStoreAwayError(), FileNotFoundError("a chunk"), ZstdError("damaged")],
+)
 def test_where_nobody_can_look_a_verdict_waits_for_a_while_and_not_for_ever(
     begin, tick, monkeypatch, time_machine, error
 ):
@@ -216,9 +220,19 @@ def test_where_nobody_can_look_a_verdict_waits_for_a_while_and_not_for_ever(
 
     monkeypatch.setattr(log_policies, "search_after", refuse)
     job = begin("step 1", exit_code=0)
-    look()
     tick()
     assert status_of(job) not in FINAL_STATUSES
     later(time_machine, seconds=LONGEST_LOOK.total_seconds() + 1)
     tick()
     assert status_of(job) == JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+def test_a_line_with_what_the_database_does_not_take_is_noted_and_the_job_ends(
+    begin, tick, exit_code
+):
+    job = begin(f"{OOM} \0 \ud800", exit_code=exit_code)
+    tick()
+    assert status_of(job) == (JobStatus.FAILED if exit_code else JobStatus.SUCCEEDED)
+    (note,) = notes(job)
+    assert "Tried to allocate 20.00 GiB \N{REPLACEMENT CHARACTER}" in note.message
