@@ -18,8 +18,11 @@ from jobs.logs.searching import Stretch
 from jobs.models import Attempt, Job, LogWatch
 from jobs.policies.diagnosis import readable
 from jobs.policies.log_rules import MOST_TOLD, LogRule
-from jobs.statuses import LOG_POLICY, JobStatus, LogAction, StopReason
+from jobs.statuses import LOG_POLICY, JobKind, JobStatus, LogAction, StopReason
 from jobs.wakeups import wake_on_commit
+
+# The driver runs on the first host.
+DRIVERS_RANK = 0
 
 
 @dataclass
@@ -103,6 +106,8 @@ def _told(rule: LogRule, line: LogLine) -> str:
 def _avoid(found: _Findings, rank: int) -> list[str]:
     """Have further attempts avoid the node of `rank`, once; what is to be said of it."""
     attempt, watch = found.attempt, found.watch
+    if rank == DRIVERS_RANK and _repeats_others(attempt.job):
+        return ["No node is avoided for it: the driver repeats what fails on any of them."]
     if any(each["rank"] == rank and each["host"] for each in watch.avoided):
         return []
     worker = attempt.workers.filter(rank=rank).first()
@@ -118,6 +123,11 @@ def _avoid(found: _Findings, rank: int) -> list[str]:
     if why_not:
         return [f"The node {host or rank} is not avoided by further attempts: {why_not}"]
     return [f"Further attempts avoid the node {host}."]
+
+
+def _repeats_others(job: Job) -> bool:
+    """Whether lines of the driver's rank may be about another node: errors of actors reach it."""
+    return job.kind == JobKind.MONARCH and job.num_nodes > 1
 
 
 def _why_not_avoided(job: Job, node: AvoidedNode) -> str:

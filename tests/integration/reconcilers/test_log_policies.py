@@ -16,7 +16,7 @@ from jobs.models import Attempt, Cluster, Job, JobEvent, LogWatch
 from jobs.policies.log_rules import MOST_TOLD, rules_of
 from jobs.reconcilers import log_policies
 from jobs.reconcilers.running import LONGEST_LOOK
-from jobs.statuses import FINAL_STATUSES, JobStatus, StopReason
+from jobs.statuses import FINAL_STATUSES, JobKind, JobStatus, StopReason
 from tests.factories import make_job, make_spec
 from tests.frame_bytes import body, frame
 from tests.integration.reconcilers.steps import later, push, status_of
@@ -236,3 +236,13 @@ def test_a_line_with_what_the_database_does_not_take_is_noted_and_the_job_ends(
     assert status_of(job) == (JobStatus.FAILED if exit_code else JobStatus.SUCCEEDED)
     (note,) = notes(job)
     assert "Tried to allocate 20.00 GiB \N{REPLACEMENT CHARACTER}" in note.message
+
+
+def test_a_driver_that_repeats_an_actors_error_has_no_node_avoided(begin, tick):
+    job = begin("step 1")
+    Job.objects.filter(pk=job.pk).update(kind=JobKind.MONARCH, num_nodes=2)
+    say(job, ECC)
+    look()
+    (note,) = notes(job)
+    assert "No node is avoided for it" in note.message
+    assert LogWatch.objects.get(attempt=newest(job)).avoided == []
