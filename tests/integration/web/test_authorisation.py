@@ -68,6 +68,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_live"): "viewer",
     ("get", "job_tab"): "viewer",
     ("get", "job_hosts_live"): "viewer",
+    ("get", "job_mesh_live"): "viewer",
     ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
     ("post", "hold"): "maintainer",  # as above
     ("post", "release"): "maintainer",  # as above
