@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
@@ -21,15 +23,24 @@ class StandInAdmin:
         self.at_once = 0
         self.most_at_once = 0
         self._lock = threading.Lock()
+        self._connections: set[socket.socket] = set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def close(self) -> None:
-        """Refuse connections."""
+        """Refuse connections, and close those that there are."""
         self._server.shutdown()
         self._server.server_close()
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connections that there are."""
+        with self._lock:
+            for each in self._connections:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
 
     def node(self, reference: str, kind: str, children: list[str], **properties: Any) -> None:
         """Have a node answer."""
@@ -53,6 +64,20 @@ class StandInAdmin:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                super().setup()
+                with admin._lock:
+                    admin._connections.add(self.connection)
+
+            def handle(self) -> None:
+                with suppress(ConnectionError):
+                    super().handle()
+
+            def finish(self) -> None:
+                with admin._lock:
+                    admin._connections.discard(self.connection)
+                super().finish()
 
             def do_GET(self) -> None:
                 with admin._lock:

@@ -64,10 +64,10 @@ class MeshAdmin:
 
     def ask(self, reference: str) -> Answer:
         """One node: "root", or a reference that another node named."""
-        path = "/v1/" + quote(reference, safe="")
         began_at = time.monotonic()
         try:
-            answer = self._get(path)
+            # A reference may hold what no path can: that is a ValueError, too.
+            answer = self._get("/v1/" + quote(reference, safe=""))
         except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
             took_s = time.monotonic() - began_at
             return Answer(0, {}, "", f"no answer in {took_s:.1f} s ({error!r:.200})")
@@ -117,9 +117,14 @@ class MeshAdmin:
 
     def _get(self, path: str) -> Answer:
         try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._connect()
+            return self._get_over(self._idle.pop(), path)
+        except TimeoutError:
+            raise
+        except (IndexError, OSError, http.client.BadStatusLine):
+            # None is kept, or the other side has closed it meanwhile: not yet a failure.
+            return self._get_over(self._connect(), path)
+
+    def _get_over(self, connection: http.client.HTTPConnection, path: str) -> Answer:
         try:
             connection.request("GET", path)
             response = connection.getresponse()

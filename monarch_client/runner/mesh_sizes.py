@@ -1,4 +1,7 @@
-"""Makes a tree fit into one frame: what is well is counted instead of listed, details go first."""
+"""Makes a tree fit into one frame: what is well is counted instead of listed, details go first.
+
+What was lost stays longest. What is only counted may be unknown as well as well.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,13 @@ if TYPE_CHECKING:
 MOST_BYTES = 96 * 1024
 _SHORT_WHY = 200
 _WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
+_NOT_LOST = _WELL | {"unknown"}
 
 
 def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES) -> bytes:
     """`tree` as `encode` gives it, with less of it told where that would be more than `most`."""
     line = encode(tree)
-    for smaller in (_without_actors, _without_procs, _with_short_texts, _without_hosts):
+    for smaller in _STEPS:
         if len(line) <= most:
             return line
         tree = smaller(tree)
@@ -31,15 +35,15 @@ def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES)
     return line
 
 
-def _without(node: Tree, name: str) -> Tree:
-    """`node` without those of its children that are well."""
-    kept = [child for child in node[name] if not _is_well(child)]
+def _without(node: Tree, name: str, states: frozenset[str] = _WELL) -> Tree:
+    """`node` without those of its children that are, with all below them, in such `states`."""
+    kept = [child for child in node[name] if not _are_all_in(states, child)]
     return {**node, name: kept, "left_out": node["left_out"] + len(node[name]) - len(kept)}
 
 
-def _is_well(node: Tree) -> bool:
+def _are_all_in(states: frozenset[str], node: Tree) -> bool:
     below = [*node.get("procs", ()), *node.get("actors", ())]
-    return node["state"] in _WELL and all(_is_well(child) for child in below)
+    return node["state"] in states and all(_are_all_in(states, child) for child in below)
 
 
 def _without_actors(tree: Tree) -> Tree:
@@ -65,6 +69,16 @@ def _without_hosts(tree: Tree) -> Tree:
     return _without(tree, "hosts")
 
 
+def _without_unknown(tree: Tree) -> Tree:
+    """What is below a host that does not answer, or in a dead proc, says nothing more than that."""
+    tree = _with_procs(tree, lambda proc: _without(proc, "actors", _NOT_LOST))
+    hosts = [_without(host, "procs", _NOT_LOST) for host in tree["hosts"]]
+    return _without({**tree, "hosts": hosts}, "hosts", _NOT_LOST)
+
+
 def _with_procs(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
     hosts = [{**host, "procs": [change(proc) for proc in host["procs"]]} for host in tree["hosts"]]
     return {**tree, "hosts": hosts}
+
+
+_STEPS = (_without_actors, _without_procs, _with_short_texts, _without_hosts, _without_unknown)

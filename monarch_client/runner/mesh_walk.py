@@ -9,6 +9,13 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.mesh_misses import (
+    ENOUGH_OF_HOST,
+    ENOUGH_OF_PROC,
+    ENOUGH_OF_ROOT,
+    Misses,
+)
+
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
 
@@ -23,63 +30,34 @@ MOST_S = 12.0
 _MOST_WHY = 2000
 _MOST_NAME = 300
 _ROOT = "root"
+# A level leaves so much of the questions and of the time to those below it: hosts that do not
+# answer, three seconds each, must not keep the procs of the others from being asked.
+_PART_OF_HOSTS, _PART_OF_PROCS = 0.5, 0.75
+_LOOKS_REMEMBERED = 500
+# As much as the portal takes.
+_MOST_COUNT = 2**53
 # `probe<x>` in `probe<x>.procs-0<y>@...`
 _ACTOR_NAME = re.compile(r"[^.<@]*(?:<[^>]*>)?")
-# How often in a row makes certain. A driver that has ended is heard of soon, and differently. A
-# host has three seconds for its answer, a proc a fifth of one: not much on a busy machine.
-_ENOUGH_OF_ROOT, _ENOUGH_OF_HOST, _ENOUGH_OF_PROC = 3, 2, 3
 _NO_TURN = "It has not been asked yet: there are too many."
 _NOT_FOUND = "not_found"
 _ACTOR_STATES = {"failed": "failed", "stopped": "stopped", "unknown": "unknown"}
 
 
-class Misses:
-    """How often in a row a node did not answer, and with what."""
-
-    def __init__(self) -> None:
-        # Somebody who knows has said that something is lost: no second question is needed.
-        self.are_certain = False
-        self._counts: dict[str, int] = {}
-        self._evidence: dict[str, str] = {}
-        self._seen: set[str] = set()
-        self.is_uncertain = False
-
-    def begin(self) -> None:
-        """A new look begins: what it does not miss is forgotten at its end."""
-        self._seen, self.is_uncertain = set(), False
-
-    def note(self, reference: str, enough: int) -> bool:
-        """A node was missed once more; whether that is often enough by now."""
-        self._seen.add(reference)
-        count = self._counts[reference] = self._counts.get(reference, 0) + 1
-        is_certain = self.are_certain or count >= enough
-        self.is_uncertain |= not is_certain
-        return is_certain
-
-    def evidence(self, reference: str, words: str) -> str:
-        """What showed it, as it stood when it became certain."""
-        if reference not in self._evidence:
-            at = time.strftime("%H:%M:%S", time.gmtime())
-            self._evidence[reference] = f"GET /v1/{reference} at {at} UTC, once more: {words}"
-        return self._evidence[reference][:_MOST_WHY]
-
-    def end(self) -> None:
-        """The look is over."""
-        self._counts = {each: self._counts[each] for each in self._seen}
-        known = self._evidence.items()
-        self._evidence = {each: words for each, words in known if each in self._seen}
-
-
 class Walk:
     """Looks again and again at what the same driver has."""
 
-    def __init__(self, rank_of: Callable[[str], int | None]) -> None:
+    def __init__(
+        self, rank_of: Callable[[str], int | None], now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._rank_of = rank_of
-        self.misses = Misses()
+        self.misses = Misses(now)
         # Of each host what it had when it last answered.
         self._known: dict[str, Node] = {}
+        self._procs_of: dict[str, list[str]] = {}
         self._have_answered: set[str] = set()
-        self._questions = self._turn = 0
+        # Of each level in which look a node was last asked: who waits longest goes first.
+        self._asked_in: dict[tuple[MeshAdmin, str], dict[str, int]] = {}
+        self._looks = self._questions = 0
         self._until = 0.0
 
     def look(self, admins: Iterable[MeshAdmin]) -> Node | None:
@@ -88,19 +66,20 @@ class Walk:
         None: one did not, but may be about to end with its driver.
         """
         self._questions, self._until = MOST_QUESTIONS, time.monotonic() + MOST_S
-        self.misses.begin()
+        self._looks += 1
         self._have_answered.clear()
         hosts: dict[str, Node] = {}
         for admin in admins:
             root = admin.ask_root()
             if not root.is_ok:
-                is_certain = self.misses.note(_ROOT, _ENOUGH_OF_ROOT)
+                is_certain = self.misses.note(_ROOT, ENOUGH_OF_ROOT)
                 why = f"GET /v1/root of the driver's mesh admin: {root.words}"
                 silent = {"answers": False, "why": why, "left_out": 0, "hosts": []}
-                return silent if is_certain and not self.misses.are_certain else None
+                return silent if is_certain and not self.misses.is_believed else None
             references = [each for each in root.references("children") if each not in hosts]
             hosts.update(self._hosts(admin, references))
-        self.misses.end()
+        self._procs_of = {each: self._procs_of.get(each, []) for each in hosts}
+        self.misses.keep({*hosts, *(each for procs in self._procs_of.values() for each in procs)})
         for reference, host in hosts.items():
             if reference in self._known:
                 self._fill(host, self._known[reference])
@@ -110,18 +89,39 @@ class Walk:
         ordered = sorted(shown, key=_place_of)
         return {"answers": True, "why": "", "left_out": 0, "hosts": ordered}
 
-    def _ask(self, admin: MeshAdmin, references: list[str]) -> list[Answer | None]:
-        """None for those that had no turn in this look: they have one in a later look."""
-        count = min(len(references), self._questions)
-        self._questions -= count
-        start = self._turn % len(references) if count < len(references) else 0
-        self._turn += count
-        asked = (references[start:] + references[:start])[:count]
-        answers = dict(zip(asked, admin.ask_all(asked, self._until)))
+    def _ask(
+        self, admin: MeshAdmin, level: str, references: list[str], part: float = 1.0
+    ) -> list[Answer | None]:
+        """None for those that had no turn in this look: they have one in a later look.
+
+        `part`: how much of what is left of the questions, and of the look's time, may be used.
+        """
+        oldest = self._looks - _LOOKS_REMEMBERED
+        before = self._asked_in.get((admin, level), {})
+        asked_in = {each: look for each, look in before.items() if look >= oldest}
+        self._asked_in[admin, level] = asked_in
+        # Those that may be lost first: the sooner that is known, the better.
+        suspect = self.misses.is_suspect
+        waiting = sorted(references, key=lambda each: (not suspect(each), asked_in.get(each, 0)))
+        now = time.monotonic()
+        until = now + (self._until - now) * part
+        asked = waiting[: int(self._questions * part)]
+        answers = dict(zip(asked, admin.ask_all(asked, until)))
+        if self.misses.is_believed:
+            # The driver is about to end: there may be no second look.
+            again = [each for each in asked if (one := answers[each]) is not None and not one.is_ok]
+            found = zip(again, admin.ask_all(again, until))
+            answers.update({each: answer for each, answer in found if answer is not None})
+        for reference, answer in answers.items():
+            if answer is not None:
+                self._questions -= 1
+                asked_in[reference] = self._looks
+                if answer.is_ok:
+                    self.misses.forget(reference)
         return [answers.get(each) for each in references]
 
     def _hosts(self, admin: MeshAdmin, references: list[str]) -> dict[str, Node]:
-        answers = self._ask(admin, references)
+        answers = self._ask(admin, "hosts", references, _PART_OF_HOSTS)
         hosts: dict[str, Node] = {}
         procs: list[tuple[Node, str]] = []
         for reference, answer in zip(references, answers):
@@ -129,7 +129,12 @@ class Walk:
             if answer is not None and answer.is_ok:
                 self._have_answered.add(host["id"])
                 children = answer.references("children")
-                procs += [(host, each) for each in children if not _is_monarchs_own(each)]
+                self._procs_of[reference] = [e for e in children if not _is_monarchs_own(e)]
+            known = self._procs_of.get(reference, [])
+            if host["state"] == "unreachable":
+                self.misses.forget_suspects(known)
+            elif answer is None or answer.is_ok:
+                procs += [(host, each) for each in known]
         self._add_procs(admin, procs)
         return hosts
 
@@ -144,10 +149,13 @@ class Walk:
             "procs": [],
         }
         if answer is None:
+            before = self._known.get(reference)
+            if before is not None:
+                return {**before, "procs": []}
             return {**host, "state": "unknown", "why": _NO_TURN}
         if answer.is_ok:
             return {**host, "state": "up"}
-        if self.misses.note(reference, _ENOUGH_OF_HOST):
+        if self.misses.note(reference, ENOUGH_OF_HOST):
             return {
                 **host,
                 "state": "unreachable",
@@ -156,7 +164,7 @@ class Walk:
         return {**host, "state": "up"}
 
     def _add_procs(self, admin: MeshAdmin, procs: list[tuple[Node, str]]) -> None:
-        answers = self._ask(admin, [reference for _, reference in procs])
+        answers = self._ask(admin, "procs", [each for _, each in procs], _PART_OF_PROCS)
         actors: list[tuple[Node, str]] = []
         for (host, reference), answer in zip(procs, answers):
             proc = self._proc(reference, answer)
@@ -172,18 +180,18 @@ class Walk:
             return {**proc, "state": "unknown", "why": _NO_TURN}
         if answer.is_ok:
             found = answer.of("Proc")
-            failed = found.get("failed_actor_count")
+            failed = _count(found.get("failed_actor_count"))
             if not (found.get("is_poisoned") or failed):
                 return {**proc, "state": "alive"}
-            why = f"{failed} of its actors failed: it takes no new ones."
+            why = f"{failed or 'Some'} of its actors failed: it takes no new ones."
             return {**proc, "state": "poisoned", "why": why}
-        if not self.misses.note(reference, _ENOUGH_OF_PROC):
+        if not self.misses.note(reference, ENOUGH_OF_PROC):
             return {**proc, "state": "alive"}
         state = "dead" if answer.code == _NOT_FOUND else "unknown"
         return {**proc, "state": state, "why": self.misses.evidence(reference, answer.words)}
 
     def _add_actors(self, admin: MeshAdmin, actors: list[tuple[Node, str]]) -> None:
-        answers = self._ask(admin, [reference for _, reference in actors])
+        answers = self._ask(admin, "actors", [reference for _, reference in actors])
         for (proc, reference), answer in zip(actors, answers):
             if answer is None:
                 proc["left_out"] += 1
@@ -192,12 +200,9 @@ class Walk:
 
     def _fill(self, host: Node, before: Node) -> None:
         """Give what did not answer the procs and actors that it had."""
-        if host["why"] == _NO_TURN:
-            host.update(before)
-            return
         if host["id"] not in self._have_answered:
             host["rank"] = before["rank"]
-            host["procs"] = before["procs"]
+            host["procs"] = host["procs"] or before["procs"]
         known = {proc["id"]: proc for proc in before["procs"]}
         host["procs"] = [self._filled(host, proc, known.get(proc["id"])) for proc in host["procs"]]
 
@@ -234,15 +239,18 @@ def _actor(reference: str, found: Node) -> Node:
     state = _ACTOR_STATES.get(word.strip().lower(), "running")
     info = found.get("failure_info")
     failure = str(info.get("error_message", "")) if isinstance(info, dict) else ""
-    messages = found.get("messages_processed")
     return {
         "id": (_ACTOR_NAME.findall(reference)[0] or reference)[:_MOST_NAME],
         "kind": str(found.get("actor_type", "")).rpartition("::")[2][:_MOST_NAME],
         "state": state,
         "doing": word.strip()[:_MOST_NAME],
-        "messages": messages if isinstance(messages, int) and messages >= 0 else 0,
+        "messages": _count(found.get("messages_processed")),
         "why": _failure_text(failure or rest) if state == "failed" else "",
     }
+
+
+def _count(value: object) -> int:
+    return min(value, _MOST_COUNT) if type(value) is int and value > 0 else 0
 
 
 def _failure_text(text: str) -> str:

@@ -6,6 +6,7 @@ It asks the admin that `mportal_runtime` has started in the driver. No trouble h
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from monarch_client.runner.mesh_walk import Walk
 
 if TYPE_CHECKING:
     import ssl
+    from pathlib import Path
     from typing import Any, Callable
 
     from monarch_client.runner.place import Place
@@ -30,10 +32,14 @@ _SECOND_LOOK_S = 1.0
 _STEP_S = 0.25
 # Of the time, at most this part is spent looking: large meshes are looked at less often.
 _PART = 0.2
-_LONGEST_PAUSE_S = 60.0
+_LONGEST_PAUSE_S = 20.0
+# So many looks in a row follow each other by a second only, however long they take.
+_MOST_SECOND_LOOKS = 6
 # A tree that stays as it is is told again, so that nobody takes us for silent.
 TELL_AGAIN_S = 15.0
 _MOST_REMARKS = 40
+# A driver's report of this kind says that Monarch has lost something.
+_LOSS_REPORTED = "monarch"
 _LOST = frozenset({"dead", "unreachable"})
 
 
@@ -50,7 +56,11 @@ class MeshWatch:
         self._walk = Walk(self._rank_of)
         self._told: Tree | None = None
         self._told_at = 0.0
-        self._remarked: set[str] = set()
+        self._second_looks = 0
+        self._has_report = False
+        # Hosts and procs by (host, proc): those that the log tells of, and the latest losses.
+        self._remarked: set[tuple[str, str]] = set()
+        self._lost: set[tuple[str, str]] = set()
 
     def start(self) -> None:
         """Begin, where there is something to watch."""
@@ -70,22 +80,30 @@ class MeshWatch:
                 self._look()
             except Exception as error:  # noqa: BLE001 - whatever the driver's admin answers
                 self._tell({"answers": False, "why": repr(error)[:500], "left_out": 0, "hosts": []})
-            took_s = time.monotonic() - began_at
-            pace_s = _SECOND_LOOK_S if self._walk.misses.is_uncertain else PACE_S
-            pause_s = min(_LONGEST_PAUSE_S, max(pace_s, took_s / _PART))
+            pause_s = self._pause_after(time.monotonic() - began_at)
+
+    def _pause_after(self, took_s: float) -> float:
+        """How long to wait after a look that took so long."""
+        if self._walk.misses.is_uncertain and self._second_looks < _MOST_SECOND_LOOKS:
+            self._second_looks += 1
+            return _SECOND_LOOK_S
+        self._second_looks = 0
+        return min(_LONGEST_PAUSE_S, max(PACE_S, took_s / _PART))
 
     def _rest(self, seconds: float) -> bool:
         """Wait for the next look; False: there is none.
 
-        A driver that reports a loss is about to end: it is asked at once, and believed.
+        When a driver reports a loss it is about to end: it is asked at once, and believed.
         """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self._stopping.wait(_STEP_S):
                 return False
-            if not self._walk.misses.are_certain and self._place.folder.report.exists():
-                self._walk.misses.are_certain = True
-                break
+            if not self._has_report and self._place.folder.report.exists():
+                self._has_report = True
+                if _kind_in(self._place.folder.report) == _LOSS_REPORTED:
+                    self._walk.misses.believe()
+                    break
         return True
 
     def _look(self) -> None:
@@ -97,6 +115,7 @@ class MeshWatch:
         if tree is not None and not is_ending:
             hosts = [self._host_as_it_is(host) for host in tree["hosts"]]
             self._tell({**tree, "hosts": hosts})
+            self._remark_losses(hosts)
 
     def _host_as_it_is(self, host: Tree) -> Tree:
         """Who was shut down does not answer, and is no loss."""
@@ -130,26 +149,44 @@ class MeshWatch:
         rank = self._place.rank
         line = fitting(tree, lambda each: state_line(rank, KIND, each))
         self._place.samples.put(rank, line, KIND)
-        self._remark_losses(tree)
 
-    def _remark_losses(self, tree: Tree) -> None:
+    def _remark_losses(self, hosts: list[Tree]) -> None:
         """Have the log say it, too; which also brings the tree on its way at once."""
-        for host in tree["hosts"]:
+        before, self._lost = self._lost, set()
+        for host in hosts:
             for what, node in [("host", host), *(("proc", proc) for proc in host["procs"])]:
-                is_new = node["state"] in _LOST and node["id"] not in self._remarked
-                if is_new and len(self._remarked) < _MOST_REMARKS:
-                    self._remarked.add(node["id"])
+                key = (host["id"], "" if node is host else node["id"])
+                if node["state"] not in _LOST:
+                    continue
+                self._lost.add(key)
+                # What stands in the log stays there: a host may just be ending of its own accord.
+                is_due = what == "proc" or key in before
+                if is_due and key not in self._remarked and len(self._remarked) < _MOST_REMARKS:
+                    self._remarked.add(key)
                     where = "" if host["rank"] is None else f" of rank {host['rank']}"
                     self._place.recorder.remark(
                         f"The {what} {node['id']}{where} is {node['state']}. {node['why']}"
                     )
 
     def _rank_of(self, address: str) -> int | None:
-        for rank in self._place.config.ranks:
-            config = self._place.config
-            if f"{config.address_of(rank)}:{config.port}" in address:
+        config = self._place.config
+        for rank in config.ranks:
+            if _is_of(f"{config.address_of(rank)}:{config.port}", address):
                 return rank
         return None
+
+
+def _is_of(ours: str, address: str) -> bool:
+    """Whether `address`, which may bear a scheme, names `ours` and not one that contains it."""
+    whole = rf"(?<![\w.-]){re.escape(ours)}(?!\d)"
+    return ours in address and re.search(whole, address) is not None
+
+
+def _kind_in(report: Path) -> str:
+    try:
+        return str(json.loads(report.read_text(encoding="utf-8"))["kind"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _urls_in(place: Place) -> tuple[str, ...]:
