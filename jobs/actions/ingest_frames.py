@@ -10,7 +10,7 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.actions.apply_reports import apply_reports
-from jobs.actions.store_mesh import store_mesh
+from jobs.actions.store_mesh import masked_tree, store_mesh
 from jobs.actions.store_samples import store_samples
 from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
@@ -55,21 +55,17 @@ def ingest_frames(
     states = [frame for frame in frames if "seq" not in frame]
     if states:
         frames = [frame for frame in frames if "seq" in frame]
+    trees = [frame for frame in states if frame["kind"] == mesh_frames.KIND]
+    tree = masked_tree(attempt, trees) if trees else None
+    samples = [frame for frame in states if frame["kind"] != mesh_frames.KIND]
     with transaction.atomic():
         acked = _take_in(attempt, frames) if frames else _acknowledged(attempt_id)
-        if states:
-            _store_states(attempt, states)
+        if samples:
+            store_samples(attempt, samples)
+        if tree is not None:
+            store_mesh(attempt, tree)
         _note_contact(attempt)
     return acked
-
-
-def _store_states(attempt: Attempt, states: list[Frame]) -> None:
-    trees = [frame for frame in states if frame["kind"] == mesh_frames.KIND]
-    samples = [frame for frame in states if frame["kind"] != mesh_frames.KIND]
-    if samples:
-        store_samples(attempt, samples)
-    if trees:
-        store_mesh(attempt, trees)
 
 
 def _attempt(attempt_id: int, token: str) -> Attempt:

@@ -6,11 +6,11 @@ A tree is what `jobs.logs.mesh_frames` keeps. A change is `{"at", "rank", "host"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 FAILING = frozenset({"unreachable", "dead", "poisoned", "failed", "silent"})
-WELL = "well"
+WELL, UNKNOWN = "well", "unknown"
 # Of one attempt: the first ones, which mostly say how it began, and the latest.
 MOST_FIRST, MOST_LAST = 50, 150
 MOST_WHY_CHARS = 1000
@@ -20,21 +20,27 @@ Change = dict[str, Any]
 _Key = tuple[str, str, str]
 
 
-def changes_between(before: Tree | None, after: Tree) -> list[Change]:
+def changes_between(
+    before: Tree | None, after: Tree, history: Iterable[Change] = ()
+) -> list[Change]:
     """What began to fail from one tree to the next, and what fails no longer. Neither: nothing.
 
-    What is gone from the tree, a mesh that was stopped, has not failed.
+    What is gone from the tree, a mesh that was stopped, has not failed. What was unknown meanwhile
+    is compared with what `history`, the earlier changes, told of it last.
     """
     if not after["answers"]:
         was_silent = before is not None and not before["answers"]
         return [] if was_silent else [_change(("", "", ""), WELL, after, None, state="silent")]
     known = {key: node["state"] for key, node, _ in _nodes_of(before)} if before else {}
+    last = {(each["host"], each["proc"], each["actor"]): each["state"] for each in history}
     found = []
     if before is not None and not before["answers"]:
         found.append(_change(("", "", ""), "silent", after, None, state=WELL))
     for key, node, rank in _nodes_of(after):
         was, state = known.get(key, WELL), node["state"]
-        if state != was and (state in FAILING or (was in FAILING and state != "unknown")):
+        if was == UNKNOWN:
+            was = last.get(key, UNKNOWN)
+        if state != was and (state in FAILING or (was in FAILING and state != UNKNOWN)):
             found.append(_change(key, was, node, rank, state=state))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,22 +12,49 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor
+from jobs.policies.mesh_changes import FAILING
 from jobs.readers.mesh import ActorNode, HostNode, MeshView, ProcNode, job_mesh
 from jobs.web.access import signed_in
 from jobs.web.hosts_tab import number_in
 
-# Beyond so many procs the tree holds those that are not well, and the first of the others.
+# Beyond so many procs the tree holds those that failed, and the first of the others.
 MOST_PROCS_IN_TREE = 100
+# No page grows without end: of those that failed, of the actors of one proc, and of all.
+MOST_FAILED_IN_TREE, MOST_ACTORS_OF_PROC, MOST_ACTORS_IN_TREE = 300, 50, 500
 _WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
+_UNWELL = ("unreachable", "dead", "poisoned", "failed", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An actor of the tree. `key`: its place in the page, the same as long as it is there."""
+
+    key: str
+    actor: ActorNode
+
+
+@dataclass(frozen=True, slots=True)
+class Twig:
+    """A proc of the tree, with those of its actors that are shown, and how many there are."""
+
+    key: str
+    proc: ProcNode
+    leaves: list[Leaf]
+    actors: int
+
+    @property
+    def hidden(self) -> int:
+        """How many of its actors are not shown."""
+        return self.actors - len(self.leaves)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A host of the tree, with those of its procs that are shown."""
 
+    key: str
     host: HostNode
-    number: int
-    procs: list[tuple[str, ProcNode]]
+    twigs: list[Twig]
     hidden: int
 
 
@@ -53,24 +81,40 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
 
 
 def _branches(found: MeshView) -> list[Branch]:
-    room = MOST_PROCS_IN_TREE - sum(not _is_well(p) for host in found.hosts for p in host.procs)
+    failed = sum(_has_failed(proc) for host in found.hosts for proc in host.procs)
+    room = {True: MOST_FAILED_IN_TREE, False: MOST_PROCS_IN_TREE - failed}
+    actors_room = MOST_ACTORS_IN_TREE
     branches = []
-    for number, host in enumerate(found.hosts):
+    for host in found.hosts:
         shown = []
-        for place, proc in enumerate(host.procs):
-            if _is_well(proc) and room <= 0:
+        for proc in host.procs:
+            if room[_has_failed(proc)] <= 0:
                 continue
-            room -= _is_well(proc)
-            shown.append((f"{number}-{place}", proc))
+            room[_has_failed(proc)] -= 1
+            twig = _twig(host, proc, min(actors_room, MOST_ACTORS_OF_PROC))
+            actors_room -= len(twig.leaves)
+            shown.append(twig)
         hidden = len(host.procs) - len(shown) + host.left_out
         # Where there are many, the grid tells of those that are well.
         if shown or not hidden or host.told not in _WELL:
-            branches.append(Branch(host, number, shown, hidden))
+            branches.append(Branch(_key(host.id), host, shown, hidden))
     return branches
 
 
-def _is_well(proc: ProcNode) -> bool:
-    return proc.told in _WELL and all(actor.told in _WELL for actor in proc.actors)
+def _has_failed(proc: ProcNode) -> bool:
+    return any(node.told in FAILING for node in (proc, *proc.actors))
+
+
+def _twig(host: HostNode, proc: ProcNode, most: int) -> Twig:
+    # Those that failed first; the others stay in their order.
+    actors = sorted(proc.actors, key=lambda actor: actor.told not in FAILING)[:most]
+    leaves = [Leaf(_key(host.id, proc.id, actor.id), actor) for actor in actors]
+    return Twig(_key(host.id, proc.id), proc, leaves, len(proc.actors) + proc.left_out)
+
+
+def _key(*names: str) -> str:
+    """Names an element by what it shows: its place among others changes when one of them goes."""
+    return hashlib.blake2s("\n".join(names).encode(), digest_size=8).hexdigest()
 
 
 def _summary(found: MeshView) -> str:
@@ -85,6 +129,8 @@ def _summary(found: MeshView) -> str:
     parts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts]
     nodes: list[HostNode | ProcNode | ActorNode] = [*found.hosts, *procs, *actors]
     states = [node.told for node in nodes]
-    bad = [state for state in ("unreachable", "dead", "poisoned", "failed") if state in states]
-    trouble = ", ".join(f"{states.count(state)} {state}" for state in bad)
-    return f"{', '.join(parts)}: {trouble or 'all well'}"
+    trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNWELL if bad in states)
+    # What was too much to be told one by one is mostly well, but nobody has said so.
+    is_all = sum(count for _, count in counts) == len(nodes)
+    well = "all well" if is_all else "all well that are listed"
+    return f"{', '.join(parts)}: {trouble or well}"

@@ -1,6 +1,6 @@
 """Makes a tree fit into one frame: what is well is counted instead of listed, details go first.
 
-What was lost stays longest. What is only counted may be unknown as well as well.
+What was lost stays longest; what is only counted is well, or nobody knows of it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,12 @@ from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt, Job, MeshTree
 from jobs.statuses import JobKind, JobStatus
-from jobs.web.mesh_tab import MOST_PROCS_IN_TREE
+from jobs.web.mesh_tab import (
+    MOST_ACTORS_OF_PROC,
+    MOST_FAILED_IN_TREE,
+    MOST_PROCS_IN_TREE,
+    _key,
+)
 from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body, frame
 from tests.integration.web.conftest import SOURCE
@@ -40,6 +45,13 @@ def tell(attempt: Attempt, *hosts, **fields) -> None:
     ingest_frames(attempt.pk, token, body(told))
 
 
+def opening_of(html: str, *names: str) -> str:
+    """The opening tag of the tree's part that shows a node."""
+    tag = re.search(rf'<details id="mesh-{_key(*names)}"[^>]*>', html)
+    assert tag, names
+    return tag[0]
+
+
 def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) -> None:
     token = attempt_token(attempt.job_id, attempt.number)
     ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the last words")))
@@ -51,8 +63,8 @@ def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) 
     assert "the last words" in page
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
     # In the tree it is open.
-    assert re.search(r'<details id="mesh-1-1"\s+open>', html)
-    assert not re.search(r'<details id="mesh-1-0"\s+open>', html)
+    assert opening_of(html, "host<h1>", "trainers<p1>").endswith("open>")
+    assert not opening_of(html, "host<h1>", "other<p2>").endswith("open>")
 
 
 def test_the_failure_of_an_actor_is_shown_as_text(viewer, attempt) -> None:
@@ -77,11 +89,42 @@ def test_many_procs_are_a_grid_and_a_tree_of_those_that_matter(viewer, attempt) 
     html = response.content.decode()
     assert len(response.content) < LARGEST_PAGE
     assert html.count('class="m-alive"') == 199 * 8
-    assert len(re.findall(r'<details id="mesh-\d+-\d+"', html)) == MOST_PROCS_IN_TREE
-    assert 'id="mesh-199-0"' in html
-    assert "more procs, all alive" in html
-    assert 'id="mesh-150"' not in html
-    assert "And 186 more hosts, all well." in html
+    shown = [key for key in keys(hosts) if f'id="mesh-{key}"' in html]
+    assert len(shown) == MOST_PROCS_IN_TREE - 1
+    assert opening_of(html, "host<h199>", "trainers<p1>")
+    assert "more procs, not listed here" in html
+    assert f'id="mesh-{_key("host<h150>")}"' not in html
+    assert "And 186 more hosts, not listed here." in html
+
+
+def keys(hosts) -> list[str]:
+    return [_key(each["id"], proc["id"]) for each in hosts for proc in each["procs"]]
+
+
+def test_what_failed_and_its_actors_are_not_listed_without_end(viewer, attempt) -> None:
+    failed = actor("last<a>", state="failed")
+    crowded = proc("full<p>", actors=[*(actor(f"a<{n}>") for n in range(400)), failed])
+    lost = [dead(f"p<{n}>") for n in range(MOST_FAILED_IN_TREE + 50)]
+    tell(attempt, host(0, procs=[crowded, *lost]))
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live").content.decode()
+    assert opening_of(html, "host<h0>", "full<p>", "last<a>")
+    assert f"And {401 - MOST_ACTORS_OF_PROC} more, not listed here." in html
+    assert "And 51 more procs, not listed here." in html
+    assert "401 actors" in html
+
+
+def test_what_nobody_has_asked_yet_is_not_called_well(viewer, attempt) -> None:
+    tell(attempt, host(0, procs=[proc(), proc("p<2>", state="unknown", actors=[])]))
+    path = f"/rl/jobs/{attempt.job_id}/mesh"
+    assert "1 host, 2 procs, 1 actor: 1 unknown" in viewer.text(path)
+
+
+def test_what_is_only_counted_is_not_called_well(viewer, attempt) -> None:
+    tell(attempt, host(0, left_out=7), left_out=3)
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    assert "4 hosts, 8 procs, 1 actor: all well that are listed" in page
+    assert "and 7 more, not listed" in page
+    assert "And 3 more hosts, not listed." in page
 
 
 def test_silence_is_told_as_unknown(viewer, attempt) -> None:

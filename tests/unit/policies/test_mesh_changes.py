@@ -68,6 +68,19 @@ def test_nobody_knows_is_neither_failure_nor_recovery() -> None:
     assert told(lost, unknown) == told(WELL, unknown) == []
 
 
+def test_a_loss_that_nobody_could_see_for_a_while_is_no_second_one() -> None:
+    lost = tree(0, host(0, procs=[dead()]))
+    unknown = tree(5, host(0, procs=[proc(state="unknown")]))
+    history = changes_between(WELL, lost)
+    assert changes_between(lost, unknown, history) == []
+    assert changes_between(unknown, lost, history) == []
+    (change,) = changes_between(unknown, WELL, history)
+    assert (change["was"], change["state"]) == ("dead", "alive")
+    # What is well again may fail once more.
+    (change,) = changes_between(unknown, lost, [*history, change])
+    assert change["state"] == "dead"
+
+
 def test_a_driver_that_falls_silent_and_answers_again_is_told() -> None:
     silent = tree(5, answers=False, why="no answer in 6.0 s")
     assert told(WELL, silent) == [("", "", "", "well", "silent")]

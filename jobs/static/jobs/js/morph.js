@@ -15,11 +15,12 @@ export function morph(old, fresh) {
 }
 
 function morphAttributes(old, fresh) {
+  // Whether a <details> is open is the reader's choice once the page stands.
+  const isReaders = (name) => name === "open";
   for (const { name, value } of [...fresh.attributes])
-    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (!isReaders(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
   for (const { name } of [...old.attributes])
-    // Whether a <details> is open is the reader's choice once the page stands.
-    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+    if (!isReaders(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
 }
 
 function morphChildren(old, fresh) {
