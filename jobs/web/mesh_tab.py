@@ -102,7 +102,7 @@ def _branches(found: MeshView) -> list[Branch]:
 
 
 def _has_failed(proc: ProcNode) -> bool:
-    return any(node.told in FAILING for node in (proc, *proc.actors))
+    return proc.told in FAILING or any(actor.told in FAILING for actor in proc.actors)
 
 
 def _twig(host: HostNode, proc: ProcNode, most: int) -> Twig:
