@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from monarch_client.runner import mesh_watch
+from monarch_client.runner.mesh_walk import Walk
 from monarch_client.runner.mesh_watch import MeshWatch
 from tests.stand_in_admin import GONE, LATE, StandInAdmin
 
@@ -82,6 +83,25 @@ def test_what_may_be_lost_is_asked_again_soon_however_long_a_look_takes(watch, s
     pauses = [watch._pause_after(3.0) for _ in range(8)]
     # Not for ever: what stays uncertain must not take all of the admin's time.
     assert pauses == [1.0] * 6 + [15.0] + [1.0]
+
+
+@pytest.mark.parametrize(
+    ("lost", "answer", "look_s", "most_s"),
+    [("trainers<p0>@y", GONE, 0.5, 15), (SECOND, LATE, 3.5, 20)],
+)
+def test_a_loss_is_told_as_soon_as_is_promised(watch, stand_in, lost, answer, look_s, most_s):
+    now = [0.0]
+    watch._walk = Walk(watch._rank_of, lambda: now[0])
+    watch._look()
+    stand_in.answers[lost] = answer
+    pause_s = mesh_watch.PACE_S
+    while not any(state in json.dumps(watch._told) for state in ("unreachable", "dead")):
+        now[0] += pause_s
+        watch._look()
+        now[0] += look_s
+        pause_s = watch._pause_after(look_s)
+        # The carrier has the rest of the time.
+        assert now[0] < most_s - 4
 
 
 def test_no_pause_is_so_long_that_readers_take_us_for_silent(watch) -> None:
