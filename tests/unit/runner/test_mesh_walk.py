@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +10,8 @@ import pytest
 
 from jobs.logs.mesh_frames import what_is_wrong_with_tree
 from monarch_client.runner import mesh_walk
-from monarch_client.runner.frames import state_line
 from monarch_client.runner.mesh_admin import AT_ONCE, Answer, MeshAdmin
-from monarch_client.runner.mesh_sizes import fitting
 from monarch_client.runner.mesh_walk import Walk
-from tests.mesh_frames import dead, host, proc, tree
 from tests.stand_in_admin import GONE, LATE, StandInAdmin
 
 HOSTS = {
@@ -308,40 +304,3 @@ def test_a_large_mesh_is_asked_a_few_questions_at_once_and_not_more_than_the_lim
     assert len(stand_in.asked) == 151
     assert sum(proc["left_out"] for proc in found["procs"]) == 51
     assert stand_in.most_at_once <= AT_ONCE
-
-
-def encode(content: dict[str, Any]) -> bytes:
-    return state_line(0, "mesh", content)
-
-
-def test_what_does_not_fit_is_counted_and_losses_stay() -> None:
-    hosts = [host(rank, procs=[proc(f"p<{n}>") for n in range(8)]) for rank in range(300)]
-    hosts[7]["procs"].append(dead())
-    whole = {"answers": True, "why": "", "left_out": 0, "hosts": hosts}
-    for most in (200_000, 50_000, 5_000):
-        line = fitting(whole, encode, most)
-        assert len(line) <= most
-        told = json.loads(line)
-        procs = [each for told_host in told["hosts"] for each in told_host["procs"]]
-        assert [each["state"] for each in procs].count("dead") == 1
-        left_out = sum(told_host["left_out"] for told_host in told["hosts"])
-        if not told["left_out"]:
-            assert len(procs) + left_out == 300 * 8 + 1
-        assert len(told["hosts"]) + told["left_out"] == 300
-
-
-def test_of_what_does_not_fit_the_unknown_gives_way_to_the_losses() -> None:
-    lost = host(3, state="unreachable", procs=[proc(f"p<{n}>", state="unknown") for n in range(99)])
-    many = [host(rank, procs=[proc(state="unknown"), dead()]) for rank in range(4, 9)]
-    told = json.loads(
-        fitting({"answers": True, "why": "", "left_out": 0, "hosts": [lost, *many]}, encode, 5000)
-    )
-    assert told["left_out"] == 0
-    assert [each["state"] for each in told["hosts"]] == ["unreachable", *["up"] * 5]
-    assert told["hosts"][0]["left_out"] == 99
-    assert [each["procs"][0]["state"] for each in told["hosts"][1:]] == ["dead"] * 5
-
-
-def test_nothing_is_left_out_of_what_fits() -> None:
-    whole = {"answers": True, "why": "", "left_out": 0, "hosts": tree(0)["hosts"]}
-    assert json.loads(fitting(whole, encode))["hosts"] == whole["hosts"]
