@@ -35,6 +35,11 @@ class ActorNode:
     messages: int
     why: str
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it was told so."""
+        return self.told in FAILING
+
 
 @dataclass(frozen=True, slots=True)
 class ProcNode:
@@ -46,6 +51,11 @@ class ProcNode:
     why: str
     left_out: int
     actors: list[ActorNode]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it, or one of its actors, was told so."""
+        return self.told in FAILING or any(actor.has_failed for actor in self.actors)
 
 
 @dataclass(frozen=True, slots=True)

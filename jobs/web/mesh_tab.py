@@ -12,7 +12,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor
-from jobs.policies.mesh_changes import FAILING
 from jobs.readers.mesh import ActorNode, HostNode, MeshView, ProcNode, job_mesh
 from jobs.web.access import signed_in
 from jobs.web.hosts_tab import number_in
@@ -81,16 +80,16 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
 
 
 def _branches(found: MeshView) -> list[Branch]:
-    failed = sum(_has_failed(proc) for host in found.hosts for proc in host.procs)
+    failed = sum(proc.has_failed for host in found.hosts for proc in host.procs)
     room = {True: MOST_FAILED_IN_TREE, False: MOST_PROCS_IN_TREE - failed}
     actors_room = MOST_ACTORS_IN_TREE
     branches = []
     for host in found.hosts:
         shown = []
         for proc in host.procs:
-            if room[_has_failed(proc)] <= 0:
+            if room[proc.has_failed] <= 0:
                 continue
-            room[_has_failed(proc)] -= 1
+            room[proc.has_failed] -= 1
             twig = _twig(host, proc, min(actors_room, MOST_ACTORS_OF_PROC))
             actors_room -= len(twig.leaves)
             shown.append(twig)
@@ -101,13 +100,9 @@ def _branches(found: MeshView) -> list[Branch]:
     return branches
 
 
-def _has_failed(proc: ProcNode) -> bool:
-    return proc.told in FAILING or any(actor.told in FAILING for actor in proc.actors)
-
-
 def _twig(host: HostNode, proc: ProcNode, most: int) -> Twig:
     # Those that failed first; the others stay in their order.
-    actors = sorted(proc.actors, key=lambda actor: actor.told not in FAILING)[:most]
+    actors = sorted(proc.actors, key=lambda actor: not actor.has_failed)[:most]
     leaves = [Leaf(_key(host.id, proc.id, actor.id), actor) for actor in actors]
     return Twig(_key(host.id, proc.id), proc, leaves, len(proc.actors) + proc.left_out)
 
