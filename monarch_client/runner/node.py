@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     from monarch_client.runner.place import Place
-    from monarch_client.runner.processes import Command
+    from monarch_client.runner.processes import Command, OnPieces
 
 _SIGKILL_CODE = 137
 _FRAME_STATUS = {
@@ -119,15 +119,17 @@ class Node:
 
     def _run(self) -> None:
         config = self._place.config
+        write_lines: OnPieces = self._place.recorder.write_lines
         if config.is_monarch and self._place.rank != 0:
             self._report("RUNNING")
             return
         if config.is_monarch:
             env = environment.driver_environment(self._place)
+            # `mportal_runtime` makes the file before it starts an admin.
+            write_lines = WithoutAdminLines(write_lines, self._place.folder.admins.exists)
         else:
             env = environment.run_environment(self._place)
         reach("runner.run")
-        write_lines = WithoutAdminLines(self._place.recorder.write_lines)
         self._command = start_shell(self._place, config.run, env, write_lines, self._run_ended)
         self._report("RUNNING")
 

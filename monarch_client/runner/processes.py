@@ -13,6 +13,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from monarch_client.runner.admin_lines import is_admin_line
 from monarch_client.runner.lines import LineReader
 from monarch_client.runner.process_tree import descendants, signal_all
 
@@ -32,7 +33,8 @@ _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.2
 _KILLS = 50
 _EVIDENCE_LINES = 20
-# Monarch greets every process with this; as evidence it only stands in the way.
+# Monarch greets every process with this; as evidence it only stands in the way, and so do the
+# lines of its admin.
 _NOISE = "Monarch internal logs are being written"
 _EVIDENCE_LINE_LENGTH = 400
 
@@ -46,6 +48,10 @@ def signal_of(exit_code: int) -> int | None:
     """The signal that an exit code stands for, also when a shell in between reported it."""
     number = exit_code - 128
     return number if 0 < number < signal.SIGRTMIN else None
+
+
+def _is_noise(text: str) -> bool:
+    return text.startswith(_NOISE) or is_admin_line(text)
 
 
 class Command:
@@ -95,7 +101,7 @@ class Command:
 
     def _take(self, stream: str, pieces: list[Piece]) -> None:
         for piece in pieces[-_EVIDENCE_LINES:]:
-            if piece.text.strip() and not piece.text.startswith(_NOISE):
+            if piece.text.strip() and not _is_noise(piece.text):
                 self.last_lines.append(piece.text[:_EVIDENCE_LINE_LENGTH])
         self._on_pieces(stream, pieces)
 

@@ -5,11 +5,13 @@ It listens on 127.0.0.1 only. Nothing that goes wrong here may harm the driver, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,46 +22,96 @@ FILE_VARIABLE = "MPORTAL_ADMINS_FILE"
 # "0": no admin is started. For the user to set, in front of the driver's command.
 SWITCH_VARIABLE = "MPORTAL_MESH_ADMIN"
 _ADDRESS = "127.0.0.1:0"
-# A driver that ends at once waits so long for an admin that is about to be there.
-_LAST_WAIT_S = 5.0
+# Monarch's admin knows the meshes of its start, and a process can have no second one: it begins
+# when the driver has all of its meshes, or has asked for no other one for so long.
+_SETTLE_S = 20.0
+_STEP_S = 0.25
+# A driver that ends at once waits so long, at most, for an admin that is about to be there.
+LAST_WAIT_S = 2.0
 
 
 class Admin:
     """The admin of this driver: Monarch takes one in a process, for all of its meshes."""
 
     def __init__(self) -> None:
+        self._file = Path()
+        self._is_begun = False
         self._thread: threading.Thread | None = None
         # It lives as long as somebody holds what it was started with.
         self._held: Any = None
-        self._is_ended = False
+        self._ending = threading.Event()
         self._lock = threading.Lock()
 
-    def start(self, meshes: Callable[[], dict[str, Any]]) -> None:
-        """Start it, once, on a thread of its own, for what `meshes` gives there."""
-        is_wanted = os.environ.get(FILE_VARIABLE) and os.environ.get(SWITCH_VARIABLE) != "0"
-        if is_wanted and self._thread is None:
-            self._thread = threading.Thread(target=self._start, args=(meshes,), daemon=True)
-            self._thread.start()
+    def start(self, meshes: Callable[[], dict[str, Any]], most: Callable[[], int]) -> None:
+        """Start it, once, on a thread of its own: for what `meshes` gives, when it settles.
 
-    def end(self) -> None:
-        """The meshes are about to be ended: what does not answer from now on is no loss."""
+        That is when there are `most`, or when they have become no more for a while.
+        """
         with self._lock:
-            self._is_ended = True
-            if self._held is not None:
-                _write([])
-        if self._thread is not None:
-            self._thread.join(_LAST_WAIT_S)
-
-    def _start(self, meshes: Callable[[], dict[str, Any]]) -> None:
+            if self._is_begun:
+                return
+            self._is_begun = True
         try:
+            self._begin(meshes, most)
+        except (KeyboardInterrupt, SystemExit):
+            raise  # meant for the driver
+        except BaseException as error:  # noqa: BLE001 - Monarch's panics are no Exceptions
+            _complain(error)
+
+    def end(self, wait_s: float) -> None:
+        """What does not answer from now on is no loss. Waits so long for a start under way."""
+        self._ending.set()
+        with contextlib.suppress(Exception):
+            if self._thread is not None:
+                self._thread.join(wait_s)
+        with contextlib.suppress(Exception), self._lock:
+            if self._held is not None:
+                _write(self._file, [])
+
+    def _begin(self, meshes: Callable[[], dict[str, Any]], most: Callable[[], int]) -> None:
+        file = os.environ.get(FILE_VARIABLE)
+        if not file or os.environ.get(SWITCH_VARIABLE) == "0":
+            return
+        # Not on the thread: two that import at once may see each other's modules half made.
+        import monarch.job  # noqa: F401, PLC0415
+
+        self._file = Path(file)
+        wanted = most()
+        self._thread = threading.Thread(
+            target=self._start, args=(meshes, wanted), daemon=True, name="mportal-admin"
+        )
+        self._thread.start()
+
+    def _start(self, meshes: Callable[[], dict[str, Any]], wanted: int) -> None:
+        try:
+            self._settle(meshes, wanted)
+            if self._ending.is_set():
+                return
+            # It tells the runner, too, that what Monarch is about to print is ours.
+            _write(self._file, [])
             url, job = _start_admin(meshes())
             with self._lock:
                 self._held = job
-                _write([] if self._is_ended else [url])
-        except Exception as error:  # noqa: BLE001 - a driver works as well without
+                _write(self._file, [] if self._ending.is_set() else [url])
+        except BaseException as error:  # noqa: BLE001 - a driver works as well without
             # The driver may have been quicker with what it had to do.
-            if not self._is_ended and "shut down" not in str(error):
-                sys.stderr.write(f"mportal: the meshes are not watched: {error!r:.300}\n")
+            if not self._ending.is_set() and "shut down" not in str(error):
+                _complain(error)
+
+    def _settle(self, meshes: Callable[[], dict[str, Any]], wanted: int) -> None:
+        known, until = 0, 0.0
+        while not self._ending.is_set() and len(meshes()) < wanted:
+            if len(meshes()) > known:
+                known, until = len(meshes()), time.monotonic() + _SETTLE_S
+            elif time.monotonic() >= until:
+                return
+            self._ending.wait(_STEP_S)
+
+
+def _complain(error: BaseException) -> None:
+    # A program may have closed its stderr, or have none.
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"mportal: the meshes are not watched: {error!r:.300}\n")
 
 
 def _start_admin(meshes: dict[str, Any]) -> tuple[str, Any]:
@@ -97,8 +149,7 @@ def _start_admin(meshes: dict[str, Any]) -> tuple[str, Any]:
             os.environ["MONARCH_ADMIN_URL"] = told_programs
 
 
-def _write(urls: list[str]) -> None:
-    path = Path(os.environ[FILE_VARIABLE])
+def _write(path: Path, urls: list[str]) -> None:
     new = path.with_name(path.name + ".new")
     new.write_text(json.dumps({"urls": urls}), encoding="utf-8")
     new.replace(path)

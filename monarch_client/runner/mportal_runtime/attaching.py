@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .admin import Admin
+from .admin import LAST_WAIT_S, Admin
 from .reporting import end, has_fault, note_fault
 
 if TYPE_CHECKING:
@@ -62,8 +61,7 @@ class PythonMismatchError(MeshesError):
 class Meshes:
     """The job's meshes by name: `meshes.trainers` or `meshes["trainers"]`, a `HostMesh` each.
 
-    A mesh is attached when it is first asked for, or soon after another was; asking again gives
-    the same one.
+    A mesh is attached when it is first asked for; asking again gives the same one.
     """
 
     def __init__(self) -> None:
@@ -82,7 +80,7 @@ class Meshes:
             with self._lock:
                 if name not in self._attached:
                     self._attached[name] = self._attach(name)
-            self._admin.start(self._all)
+            self._admin.start(self._all, self.__len__)
         return self._attached[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -95,11 +93,8 @@ class Meshes:
         return list(self)
 
     def _all(self) -> dict[str, Any]:
-        """Every mesh that can be had, by its name in Python: the admin knows those of its start."""
-        for name in self:
-            with contextlib.suppress(Exception):  # whoever asks for that one hears why
-                self[name]
-        return {name.replace("-", "_"): mesh for name, mesh in self._attached.items()}
+        """Every mesh that the driver has asked for by now, by its name in Python."""
+        return {name.replace("-", "_"): mesh for name, mesh in list(self._attached.items())}
 
     def _attach(self, name: str) -> Any:
         plan = _plan()
@@ -132,6 +127,8 @@ class Meshes:
         if default_hook.__module__.startswith("monarch."):
             actor.unhandled_fault_hook = report_fault
         actor.enable_transport(transport)
+        # After Monarch's own end: a driver that ends for a loss is watched for as long as it is.
+        atexit.register(self._leave, os.getpid())
         # Monarch registers the end of its client when the client is made, which is before any
         # mesh can be used. What is registered later runs earlier: we need the client.
         actor.context()
@@ -142,12 +139,18 @@ class Meshes:
         if pid != os.getpid():
             return  # a forked child is not the driver
         end()
-        self._admin.end()
         if has_fault():
             return  # where a worker is dead, this would hang
         deadline = time.monotonic() + _STOP_TIMEOUT_S
-        for stop in [_shut_down(mesh) for mesh in self._attached.values()]:
+        # The meshes are about to be ended.
+        self._admin.end(LAST_WAIT_S)
+        for stop in [_shut_down(mesh) for mesh in list(self._attached.values())]:
             stop(max(0.1, deadline - time.monotonic()))
+
+    def _leave(self, pid: int) -> None:
+        """The driver is gone in a moment, and is no loss when it answers no more."""
+        if pid == os.getpid():
+            self._admin.end(0.0)
 
 
 def _shut_down(mesh: Any) -> Callable[[float], None]:

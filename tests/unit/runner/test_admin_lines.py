@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monarch_client.runner.admin_lines import WithoutAdminLines
+from monarch_client.runner.admin_lines import WithoutAdminLines, is_admin_line
 from monarch_client.runner.lines import Piece
 
 NOTICE = [
@@ -15,9 +15,11 @@ NOTICE = [
 ]
 
 
-def written(*batches: list[str]) -> list[str]:
+def written(*batches: list[str], are_ours: bool = True) -> list[str]:
     kept: list[str] = []
-    write = WithoutAdminLines(lambda _stream, pieces: kept.extend(each.text for each in pieces))
+    write = WithoutAdminLines(
+        lambda _stream, pieces: kept.extend(each.text for each in pieces), lambda: are_ours
+    )
     for batch in batches:
         write("stdout", [Piece(text) for text in batch])
     return kept
@@ -34,3 +36,12 @@ def test_what_only_looks_like_it_stays() -> None:
     alike = [*NOTICE[1:], "I said: " + NOTICE[0]]
     assert written(alike) == alike
     assert written(NOTICE, NOTICE[1:], ["  - loss: 3"]) == [*NOTICE[1:], "  - loss: 3"]
+
+
+def test_the_notice_of_an_admin_of_the_users_own_stays() -> None:
+    assert written(NOTICE, are_ours=False) == NOTICE
+
+
+def test_no_line_of_the_notice_is_evidence() -> None:
+    assert [line for line in NOTICE if not is_admin_line(line)] == []
+    assert not is_admin_line("  - loss: 3")
