@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import sys
@@ -163,7 +164,8 @@ def _shut_down(mesh: Any) -> Callable[[float], None]:
         except RuntimeError:
             return  # the driver has shut it down itself
         except Exception as error:  # noqa: BLE001 - whatever it is, the exit goes on
-            sys.stderr.write(f"mportal: a mesh did not stop in time: {error!r}\n")
+            with contextlib.suppress(Exception):  # a program may have closed its stderr
+                sys.stderr.write(f"mportal: a mesh did not stop in time: {error!r}\n")
 
     return wait
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from monarch_client.runner import mesh_walk
-from monarch_client.runner.mesh_admin import AT_ONCE, Answer
+from monarch_client.runner.mesh_admin import AT_ONCE, Answer, MeshAdmin
 from monarch_client.runner.mesh_walk import Walk
 from tests.unit.runner.test_mesh_walk import Clock
 
 
-class SlowAdmin:
+class SlowAdmin(MeshAdmin):
     """Hosts that take three seconds to be late, in a time of their own; two at once."""
 
     def __init__(self, clock: Clock, late: list[str], procs: dict[str, str]) -> None:
