@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 FILE_VARIABLE = "MPORTAL_ADMINS_FILE"
-# "0": no admin is started. For the user to set, in front of the driver's command.
+# "1": an admin is started. For the user to set, in front of the driver's command. Not by itself: a
+# driver that ends while Monarch starts one may be ended by SIGABRT instead.
 SWITCH_VARIABLE = "MPORTAL_MESH_ADMIN"
 _ADDRESS = "127.0.0.1:0"
 # Monarch's admin knows the meshes of its start, and a process can have no second one: it begins
@@ -70,7 +71,7 @@ class Admin:
 
     def _begin(self, meshes: Callable[[], dict[str, Any]], most: Callable[[], int]) -> None:
         file = os.environ.get(FILE_VARIABLE)
-        if not file or os.environ.get(SWITCH_VARIABLE) == "0":
+        if not file or os.environ.get(SWITCH_VARIABLE) != "1":
             return
         # Not on the thread: two that import at once may see each other's modules half made.
         import monarch.job  # noqa: F401, PLC0415

@@ -31,6 +31,8 @@ def wait(name):
     while not pathlib.Path(name).exists():
         time.sleep(0.05)
 """
+# Nobody is watched who has not asked for it.
+WATCHED = "MPORTAL_MESH_ADMIN=1 python train.py"
 # It waits without a word to Monarch, and goes on whatever Monarch reports.
 IDLE = """
 import monarch.actor
@@ -87,9 +89,7 @@ def complaints(rig: RunnerRig) -> list[str]:
 
 @pytest.mark.feature("P4.2")
 def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
-    rig = make_rig(
-        nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1}, tls=make_authority()
-    )
+    rig = make_rig(nodes=2, run=WATCHED, meshes={"trainers": 1, "others": 1}, tls=make_authority())
     rig.write("train.py", DRIVER + IDLE)
     rig.start()
     alive = {0: ["alive"] * 2, 1: ["alive"] * 2}
@@ -119,7 +119,7 @@ def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
 
 @pytest.mark.feature("P4.2")
 def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_rig) -> None:
-    rig = make_rig(run="python train.py", meshes={"trainers": 1})
+    rig = make_rig(run=WATCHED, meshes={"trainers": 1})
     # As most drivers are: a fault that Monarch can hand to nobody interrupts it. What it does
     # then takes a while.
     idle = IDLE.replace("monarch.actor.unhandled_fault_hook", "hook")
@@ -137,7 +137,7 @@ def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_
 
 
 def test_hosts_that_the_driver_has_shut_down_are_no_loss(make_rig) -> None:
-    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
+    rig = make_rig(nodes=2, run=WATCHED, meshes={"trainers": 1, "others": 1})
     waiting = 'meshes.others.shutdown().get(timeout=60)\nopen("shut", "w").close()\nwait("done")\n'
     rig.write("train.py", DRIVER + IDLE.replace('wait("done")', 'wait("go")') + waiting)
     rig.start()
@@ -154,8 +154,8 @@ def test_hosts_that_the_driver_has_shut_down_are_no_loss(make_rig) -> None:
     assert [text for text in said if "of rank 1" in text] == []
 
 
-def test_no_admin_is_started_for_a_driver_that_wants_none(make_rig) -> None:
-    rig = make_rig(run="MPORTAL_MESH_ADMIN=0 python train.py", meshes={"trainers": 1})
+def test_no_admin_is_started_for_a_driver_that_has_not_asked_for_one(make_rig) -> None:
+    rig = make_rig(run="python train.py", meshes={"trainers": 1})
     no_thread = """
 import threading
 assert "mportal-admin" not in [each.name for each in threading.enumerate()]
@@ -168,7 +168,7 @@ assert not os.path.exists(os.environ["MPORTAL_ADMINS_FILE"])
 
 
 def test_a_mesh_that_the_driver_has_not_asked_for_is_not_attached_for_it(make_rig) -> None:
-    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
+    rig = make_rig(nodes=2, run=WATCHED, meshes={"trainers": 1, "others": 1})
     idle = """
 import mportal_runtime.admin
 mportal_runtime.admin._SETTLE_S = 0.5
@@ -185,7 +185,7 @@ print(list(vars(meshes)["_attached"]))
 
 
 def test_a_driver_that_can_start_no_thread_has_its_meshes(make_rig) -> None:
-    rig = make_rig(run="python train.py", meshes={"trainers": 1})
+    rig = make_rig(run=WATCHED, meshes={"trainers": 1})
     refusing = """
 import threading
 begin = threading.Thread.start
@@ -217,9 +217,7 @@ ENDS = {
 @pytest.mark.parametrize("end", ENDS)
 def test_a_driver_ends_well_in_whatever_state_the_admin_is(make_rig, end: str) -> None:
     hosts, last_words = ENDS[end]
-    rig = make_rig(
-        nodes=hosts, run="python train.py", meshes={f"mesh-{k}": 1 for k in range(hosts)}
-    )
+    rig = make_rig(nodes=hosts, run=WATCHED, meshes={f"mesh-{k}": 1 for k in range(hosts)})
     begin = """
 file = pathlib.Path(os.environ["MPORTAL_ADMINS_FILE"])
 meshes["mesh-0"]
