@@ -34,6 +34,19 @@ class SubmitBody(serializers.Serializer[Any]):
     spec = SpecField()
 
 
+class AttemptQuery(serializers.Serializer[Any]):
+    """Of which attempt."""
+
+    attempt = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text="Its number; the newest one else.",
+    )
+
+
 class TokenBody(serializers.Serializer[Any]):
     """A token to make."""
 

@@ -10,22 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.base import PortalView
+from jobs.api.inputs import AttemptQuery
 from jobs.api.log_inputs import checked
 from jobs.api.schema import problems
 from jobs.readers.mesh import job_mesh
-
-
-class MeshQuery(serializers.Serializer[Any]):
-    """Of which attempt."""
-
-    attempt = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        default=None,
-        min_value=1,
-        max_value=2**31 - 1,
-        help_text="Its number; the newest one else.",
-    )
 
 
 class MeshActorSerializer(serializers.Serializer[Any]):
@@ -47,7 +35,7 @@ class MeshProcSerializer(serializers.Serializer[Any]):
     state = serializers.CharField(help_text="alive, dead, poisoned or unknown.")
     told = serializers.CharField()
     why = serializers.CharField(allow_blank=True, help_text="What was asked, and what answered.")
-    left_out = serializers.IntegerField(help_text="Actors that are not listed; all are well.")
+    left_out = serializers.IntegerField(help_text="Actors that are not listed.")
     actors = MeshActorSerializer(many=True)
 
 
@@ -60,7 +48,7 @@ class MeshHostSerializer(serializers.Serializer[Any]):
     state = serializers.CharField(help_text="up, ended, unreachable or unknown.")
     told = serializers.CharField()
     why = serializers.CharField(allow_blank=True)
-    left_out = serializers.IntegerField(help_text="Procs that are not listed; all are well.")
+    left_out = serializers.IntegerField(help_text="Procs that are not listed.")
     procs = MeshProcSerializer(many=True)
 
 
@@ -104,7 +92,7 @@ class MeshSerializer(serializers.Serializer[Any]):
     )
     at = serializers.DateTimeField(allow_null=True, help_text="When something was last told.")
     why = serializers.CharField(allow_blank=True, help_text="Why the states are not known.")
-    left_out = serializers.IntegerField(help_text="Hosts that are not listed; all are well.")
+    left_out = serializers.IntegerField(help_text="Hosts that are not listed.")
     hosts = MeshHostSerializer(many=True)
     changes = MeshChangeSerializer(many=True, help_text="Newest first.")
 
@@ -114,10 +102,10 @@ class MeshView(PortalView):
 
     @extend_schema(
         operation_id="job_mesh",
-        parameters=[MeshQuery],
+        parameters=[AttemptQuery],
         responses={200: MeshSerializer, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """Hosts, procs and actors of an attempt as last told, and what failed when."""
-        query = checked(MeshQuery, request.query_params)
+        query = checked(AttemptQuery, request.query_params)
         return Response(MeshSerializer(job_mesh(self.actor, slug, job_id, query["attempt"])).data)

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.base import PortalView
+from jobs.api.inputs import AttemptQuery
 from jobs.api.log_inputs import checked
 from jobs.api.schema import problems
 from jobs.readers.host_metrics import HostChoice, host_metrics
@@ -19,17 +20,9 @@ def _numbers() -> serializers.ListField:
     return serializers.ListField(child=serializers.FloatField(allow_null=True))
 
 
-class MetricsQuery(serializers.Serializer[Any]):
+class MetricsQuery(AttemptQuery):
     """Of which attempt, and whose history."""
 
-    attempt = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        default=None,
-        min_value=1,
-        max_value=2**31 - 1,
-        help_text="Its number; the newest one else.",
-    )
     rank = serializers.IntegerField(
         required=False,
         allow_null=True,

@@ -9,8 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from jobs import clock
-from jobs.errors import NotFoundError
-from jobs.models import Attempt, HostMetrics, Job, Worker
+from jobs.models import Attempt, HostMetrics, Worker
 from jobs.permissions import Actor, job_for
 from jobs.policies.series import (
     MOST_POINTS,
@@ -20,6 +19,7 @@ from jobs.policies.series import (
     late_after,
     percent,
 )
+from jobs.readers.chosen_attempt import chosen_attempt
 
 EVERYTHING = MOST_POINTS + 2 * MOST_RECENT
 
@@ -115,7 +115,7 @@ class HostChoice:
 def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> HostsView:
     """The hosts. NotFoundError as for `job_for`, or for an attempt that there is not."""
     job = job_for(actor, slug, job_id)
-    attempt = _attempt(job, choice.attempt)
+    attempt = chosen_attempt(job, choice.attempt)
     if attempt is None:
         return HostsView(None, is_over=False, is_final=job.is_final, hosts=[])
     is_over = attempt.ended_at is not None
@@ -126,16 +126,6 @@ def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> Ho
         hosts=_hosts(attempt),
         series=None if choice.rank is None else _series(attempt, choice.rank, choice.points),
     )
-
-
-def _attempt(job: Job, number: int | None) -> Attempt | None:
-    attempts = job.attempts.order_by("-number")
-    if number is None:
-        return attempts.first()
-    found = attempts.filter(number=number).first()
-    if found is None:
-        raise NotFoundError(f"Job {job.pk} has no attempt {number}.")
-    return found
 
 
 def _hosts(attempt: Attempt) -> list[HostView]:

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobs import clock
-from jobs.errors import LogStoreAwayError, NotFoundError
+from jobs.errors import LogStoreAwayError
 from jobs.logs.lines import LogLine, moment_of
 from jobs.logs.reading import last_lines
-from jobs.models import Attempt, Job, MeshTree
+from jobs.models import MeshTree
 from jobs.permissions import Actor, job_for
 from jobs.policies.mesh_changes import FAILING
+from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.statuses import JobKind
 
 # Rank 0 tells at least every 15 seconds, every 30 where its lines are printed.
@@ -119,7 +120,7 @@ def job_mesh(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
     """
     job = job_for(actor, slug, job_id)
     is_monarch = job.kind == JobKind.MONARCH
-    attempt = _attempt(job, number)
+    attempt = chosen_attempt(job, number)
     if attempt is None:
         return MeshView(None, is_monarch, is_over=False, is_final=job.is_final)
     is_over = attempt.ended_at is not None
@@ -141,16 +142,6 @@ def job_mesh(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
         hosts=[_host(each, meshes, is_known=not why) for each in row.latest["hosts"]],
         changes=_changes(row),
     )
-
-
-def _attempt(job: Job, number: int | None) -> Attempt | None:
-    attempts = job.attempts.order_by("-number")
-    if number is None:
-        return attempts.first()
-    found = attempts.filter(number=number).first()
-    if found is None:
-        raise NotFoundError(f"Job {job.pk} has no attempt {number}.")
-    return found
 
 
 def _why_unknown(row: MeshTree) -> str:

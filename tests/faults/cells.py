@@ -66,6 +66,7 @@ ELSEWHERE = frozenset(
 HELD_BESIDE = {
     "cancel.committed": ("stop.asking", "stop.answering"),
     "stop.asking": ("stop.answering",),
+    "stop.asked": ("stop.answering",),
 }
 POINTS = tuple(point for points in PHASES.values() for point in points)
 STRIKES = ("KILL", "STOP")

@@ -1,0 +1,20 @@
+"""The attempt that a reader has asked for."""
+
+from __future__ import annotations
+
+from jobs.errors import NotFoundError
+from jobs.models import Attempt, Job
+
+
+def chosen_attempt(job: Job, number: int | None) -> Attempt | None:
+    """The attempt of that number, else the newest; None while there is none at all.
+
+    NotFoundError: the job has no attempt of that number.
+    """
+    attempts = job.attempts.order_by("-number")
+    if number is None:
+        return attempts.first()
+    found = attempts.filter(number=number).first()
+    if found is None:
+        raise NotFoundError(f"Job {job.pk} has no attempt {number}.")
+    return found
