@@ -14,7 +14,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format faults sky-faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test lint types format faults log-faults sky-faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,11 @@ test: setup ## Run every test that needs neither root nor a browser (ARGS="-k wo
 faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word"; FULL=1: every pair)
 	@FULL="$(FULL)" HOSTILE_EXAMPLES=25 $(BIN)/python -m pytest -n 2 --dist loadfile \
 		tests/faults tests/integration/hostile/test_generated_requests.py \
-		--ignore=tests/faults/sky $(ARGS)
+		--ignore=tests/faults/sky --ignore=tests/faults/test_log_faults.py $(ARGS)
+
+# Alone: it prints as fast as it can, and takes the processor from tests of what is done in time.
+log-faults: setup ## Break things in the middle of a fast log, and compare every byte (ARGS="-k word")
+	@$(BIN)/python -m pytest tests/faults/test_log_faults.py $(ARGS)
 
 sky-faults: setup ## The same on SkyPilot's machines, over a stand-in for its server (FULL=1: all)
 	@FULL="$(FULL)" $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults/sky \

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench import sky_peer
+from bench import on_rig, sky_peer
 from bench.measure import median, report, say
 from bench.sky_peer import FIRST_LINE, BareSky
 from monarch_client.rest.client import PortalClient
@@ -31,7 +28,6 @@ from tests.cluster.portal import PortalOnRig, portal_on
 from tests.cluster.rig import places
 from tests.cluster.rig.machine import Rig
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 PROJECT = "default"
 LIMIT_S = 600.0
 SAID = "first line "
@@ -241,23 +237,14 @@ def _report(kind: str, verb: str, pairs: Sequence[Pair]) -> None:
         say(f"{kind}, {name}, medians since it began, s: {row}")
 
 
-def enter_rig() -> int:
-    """The same command inside a rig of its own; its exit code."""
-    subprocess.run(["deploy/install-rig", sys.prefix], cwd=CHECKOUT, check=True, stdout=sys.stderr)
-    here = [sys.executable, "-m", "bench.provision_overhead", *sys.argv[1:]]
-    rig = [sys.executable, "-m", "tests.cluster.rig", "--", *here]
-    return subprocess.run(rig, cwd=CHECKOUT, check=False).returncode
-
-
 def main() -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cold", type=int, default=5, help="pairs of launches (5)")
     parser.add_argument("--warm", type=int, default=8, help="pairs of warm starts (8)")
     options = parser.parse_args()
-    if not places.MACHINE_FILE.exists():
-        return enter_rig()
-    os.environ.pop("PYTHONPATH", None)
+    if not on_rig.is_here():
+        return on_rig.enter("bench.provision_overhead")
     measure(options.cold, options.warm)
     return 0
 

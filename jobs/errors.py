@@ -26,6 +26,7 @@ PortalError
 ├── LogStoreAwayError             503 log_store_away
 ├── InvalidCloudError             422 invalid_cloud
 ├── InvalidSecretError            422 invalid_secret
+├── InvalidSettingsError          422 invalid_settings (in actions.queue_input)
 ├── SecretsUnavailableError       503 secrets_unavailable
 ├── StorageFullError              507 storage_full
 │   └── FramesPostponedError      503 storage_full

@@ -9,8 +9,9 @@ from django.db import transaction
 from jobs import clock
 from jobs.errors import IllegalMoveError, StaleJobError
 from jobs.live.channel import publish_on_commit
-from jobs.models import Attempt, Job, JobEvent
+from jobs.models import Attempt, Job, JobDependency, JobEvent
 from jobs.statuses import EventKind, JobStatus, StopReason
+from jobs.wakeups import wake_on_commit
 
 MOVES: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.QUEUED: frozenset({JobStatus.PROVISIONING, JobStatus.CANCELLED, JobStatus.FAILED}),
@@ -30,7 +31,10 @@ MOVES: dict[JobStatus, frozenset[JobStatus]] = {
         {JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.RECOVERING, JobStatus.STOPPING}
     ),
     JobStatus.RECOVERING: frozenset({JobStatus.PROVISIONING, JobStatus.STOPPING, JobStatus.FAILED}),
-    JobStatus.STOPPING: frozenset({JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.QUEUED}),
+    # SUCCEEDED: it was to give way to another, and its program ended first.
+    JobStatus.STOPPING: frozenset(
+        {JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.QUEUED}
+    ),
 }
 
 
@@ -82,9 +86,17 @@ def move(
             reason=reason or "",
             message=message,
         )
+        if to.is_final:
+            _tell_dependants(job, to)
         publish_on_commit(job)
     for name, value in changes.items():
         setattr(job, name, value)
+
+
+def _tell_dependants(job: Job, ended_as: JobStatus) -> None:
+    """Who waits for `job` may start with the commit of its end: nothing in between is lost."""
+    if JobDependency.objects.filter(needs=job, ended_as="").update(ended_as=ended_as):
+        wake_on_commit("dependencies")
 
 
 def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
@@ -97,5 +109,6 @@ def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
     if to == JobStatus.PROVISIONING:
         # What was said while it waited, or of the attempt before, no longer holds.
         told = {"wait_reason": "", "stop_reason": "", "message": "", "hint": ""}
-        return {**told, "started_at": job.started_at or now, "next_try_at": None}
+        no_more = {"next_try_at": None, "preempted_by": None}
+        return {**told, **no_more, "started_at": job.started_at or now}
     return {}

@@ -8,7 +8,7 @@ from enum import Enum
 from django.db.models import QuerySet
 
 from jobs.errors import NotFoundError, PermissionDeniedError
-from jobs.models import ApiToken, Cluster, Job, Membership, Project, User
+from jobs.models import ApiToken, Cluster, Job, Membership, Project, Schedule, User
 from jobs.statuses import Role
 
 
@@ -22,11 +22,17 @@ class Verb(Enum):
     CANCEL_ANY_JOB = "cancel others' jobs"
     HOLD_OWN_JOB = "hold and release your own jobs"
     HOLD_ANY_JOB = "hold and release others' jobs"
+    PRIORITIZE_OWN_JOB = "change the priority of your own jobs"
+    PRIORITIZE_ANY_JOB = "change the priority of others' jobs"
     EXTEND_OWN_JOB = "extend your own jobs"
     EXTEND_ANY_JOB = "extend others' jobs"
+    DUMP_OWN_STACKS = "dump the stacks of your own jobs"
+    DUMP_ANY_STACKS = "dump the stacks of others' jobs"
     DELETE_JOB = "delete jobs"
     MANAGE_OWN_CLUSTERS = "manage clusters that your own jobs made"
     MANAGE_CLUSTERS = "manage clusters"
+    MANAGE_OWN_SCHEDULES = "make and change your own schedules"
+    MANAGE_SCHEDULES = "change others' schedules"
     LIST_SECRETS = "see the names of secrets"
     MANAGE_SECRETS = "set and delete secrets"
     MANAGE_MEMBERS = "manage members"
@@ -43,11 +49,17 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.CANCEL_ANY_JOB: Role.MAINTAINER,
     Verb.HOLD_OWN_JOB: Role.MEMBER,
     Verb.HOLD_ANY_JOB: Role.MAINTAINER,
+    Verb.PRIORITIZE_OWN_JOB: Role.MEMBER,
+    Verb.PRIORITIZE_ANY_JOB: Role.MAINTAINER,
     Verb.EXTEND_OWN_JOB: Role.MEMBER,
     Verb.EXTEND_ANY_JOB: Role.MAINTAINER,
+    Verb.DUMP_OWN_STACKS: Role.MEMBER,
+    Verb.DUMP_ANY_STACKS: Role.MAINTAINER,
     Verb.DELETE_JOB: Role.MAINTAINER,
     Verb.MANAGE_OWN_CLUSTERS: Role.MEMBER,
     Verb.MANAGE_CLUSTERS: Role.MAINTAINER,
+    Verb.MANAGE_OWN_SCHEDULES: Role.MEMBER,
+    Verb.MANAGE_SCHEDULES: Role.MAINTAINER,
     Verb.LIST_SECRETS: Role.MEMBER,
     Verb.MANAGE_SECRETS: Role.MAINTAINER,
     Verb.MANAGE_MEMBERS: Role.ADMIN,
@@ -130,6 +142,41 @@ def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
         )
 
 
+def require_sharing(actor: Actor) -> None:
+    """Pass silently, or raise PermissionDeniedError: how machines are shared belongs to nobody's
+    project.
+    """
+    if not may_share(actor):
+        raise PermissionDeniedError(
+            "Queues, pools, quotas and weights are set by administrators of this installation, "
+            "with a token that reaches all and may write. Ask one of them."
+        )
+
+
+def may_share(actor: Actor) -> bool:
+    """Whether `actor` sets queues, pools, quotas and weights."""
+    return _may_change_installation(actor)
+
+
+def may_set_budget(actor: Actor) -> bool:
+    """Whether `actor` may say what projects spend: an administrator, by a token that writes."""
+    return _may_change_installation(actor)
+
+
+def _may_change_installation(actor: Actor) -> bool:
+    reads_only = actor.token is not None and actor.token.read_only
+    return actor.reaches_beyond_projects and not reads_only
+
+
+def require_budget(actor: Actor) -> None:
+    """Pass silently, or raise PermissionDeniedError."""
+    if not may_set_budget(actor):
+        raise PermissionDeniedError(
+            "Budgets are set by administrators of this installation, with a token that writes and "
+            "reaches all."
+        )
+
+
 def require_cancel(actor: Actor, job: Job) -> None:
     """Pass silently, or raise PermissionDeniedError."""
     own = job.submitted_by_id == actor.user.pk
@@ -142,10 +189,27 @@ def require_hold(actor: Actor, job: Job) -> None:
     require(actor, Verb.HOLD_OWN_JOB if own else Verb.HOLD_ANY_JOB, job.project)
 
 
+def require_prioritize(actor: Actor, job: Job) -> None:
+    """Pass silently, or raise PermissionDeniedError."""
+    own = job.submitted_by_id == actor.user.pk
+    require(actor, Verb.PRIORITIZE_OWN_JOB if own else Verb.PRIORITIZE_ANY_JOB, job.project)
+
+
 def require_extend(actor: Actor, job: Job) -> None:
     """Pass silently, or raise PermissionDeniedError."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.EXTEND_OWN_JOB if own else Verb.EXTEND_ANY_JOB, job.project)
+
+
+def require_stacks(actor: Actor, job: Job) -> None:
+    """Pass silently, or raise PermissionDeniedError. Who sees the job reads what was dumped."""
+    require(actor, stacks_verb(actor, job), job.project)
+
+
+def stacks_verb(actor: Actor, job: Job) -> Verb:
+    """What it takes of `actor` to dump the stacks of `job`."""
+    own = job.submitted_by_id == actor.user.pk
+    return Verb.DUMP_OWN_STACKS if own else Verb.DUMP_ANY_STACKS
 
 
 def require_cluster(actor: Actor, cluster: Cluster) -> None:
@@ -153,6 +217,13 @@ def require_cluster(actor: Actor, cluster: Cluster) -> None:
     first = cluster.attempts.select_related("job").order_by("pk").first()
     own = first is not None and first.job.submitted_by_id == actor.user.pk
     require(actor, Verb.MANAGE_OWN_CLUSTERS if own else Verb.MANAGE_CLUSTERS, cluster.project)
+
+
+def require_schedule(actor: Actor, schedule: Schedule) -> None:
+    """Pass silently, or raise PermissionDeniedError."""
+    own = schedule.owner_id == actor.user.pk
+    verb = Verb.MANAGE_OWN_SCHEDULES if own else Verb.MANAGE_SCHEDULES
+    require(actor, verb, schedule.project)
 
 
 def projects_of(actor: Actor) -> QuerySet[Project]:

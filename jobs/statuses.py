@@ -33,6 +33,7 @@ class WaitReason(TextChoices):
 
     HELD = "HELD", "Held by a user"
     DEPENDENCY = "DEPENDENCY", "Waits for another job"
+    PARALLEL = "PARALLEL", "Waits for others of its array"
     QUOTA = "QUOTA", "Over a quota"
     CAPACITY = "CAPACITY", "No free capacity"
     BUDGET = "BUDGET", "Over a budget"
@@ -117,11 +118,35 @@ class Carrier(TextChoices):
     PULL = "pull", "Fetched by the portal"
 
 
+class OnSpent(TextChoices):
+    """What happens in a project whose budget of the month is used up."""
+
+    WARN = "warn", "Only say so"
+    HOLD = "hold", "Start no further job"
+    STOP = "stop", "Stop what runs as well"
+
+
+class UsageBy(TextChoices):
+    """What usage is added up by."""
+
+    USER = "user", "Person"
+    JOB = "job", "Job"
+    DAY = "day", "Day"
+
+
 class LogStore(TextChoices):
     """Where a sealed chunk of a log lies."""
 
     FILES = "files", "Files of the portal's machine"
     S3 = "s3", "A bucket of S3"
+
+
+class StackState(TextChoices):
+    """Where a stack dump stands."""
+
+    ASKED = "asked", "Asked"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
 
 
 class StageName(TextChoices):
@@ -150,6 +175,31 @@ class JobKind(TextChoices):
     PLAIN = "plain", "Plain job"
 
 
+class OverlapPolicy(TextChoices):
+    """What a schedule does at its time while a job that it made has not ended."""
+
+    ALLOW = "allow", "Run beside it"
+    SKIP = "skip", "Leave this time out"
+    REPLACE = "replace", "Cancel it, and run"
+
+
+class CatchUpPolicy(TextChoices):
+    """What a schedule does about times at which the portal was not there."""
+
+    NONE = "none", "Leave them out"
+    LATEST = "latest", "Run once for all of them"
+    ALL = "all", "Run for each of them"
+
+
+class ScheduleOutcome(TextChoices):
+    """What became of one time of a schedule."""
+
+    SUBMITTED = "submitted", "Submitted"
+    SKIPPED = "skipped", "Left out: a job had not ended"
+    MISSED = "missed", "Missed"
+    FAILED = "failed", "Could not be submitted"
+
+
 class LogAction(TextChoices):
     """What a log policy does when a line fits its pattern."""
 
@@ -171,3 +221,5 @@ class EventKind(TextChoices):
 LOG_POLICY = "log_policy"
 # The verb of the note that holds what a runner left as evidence of a failure.
 EVIDENCE = "evidence"
+# The verb of the note that a job has used most of its budget.
+BUDGET = "budget"

@@ -15,7 +15,10 @@ from jobs.backends import registry
 from jobs.reconcilers import (
     autostop,
     billing,
+    budgets,
+    dependencies,
     infra,
+    job_budgets,
     log_policies,
     orphans,
     provisioning,
@@ -23,6 +26,7 @@ from jobs.reconcilers import (
     recovering,
     retention,
     running,
+    schedules,
     sealing,
     stopping,
     teardown,
@@ -41,6 +45,12 @@ def warm_up(**_: object) -> None:
 def run_queue() -> None:
     """One pass over the queue."""
     queue.step()
+
+
+@shared_task(name="jobs.dependencies")
+def run_dependencies(job_id: int | None = None) -> None:
+    """One job that waits for others, or all for which one has ended."""
+    _run(dependencies, job_id)
 
 
 @shared_task(name="jobs.retention")
@@ -65,6 +75,18 @@ def run_infra() -> None:
 def run_billing(cluster_id: int | None = None) -> None:
     """One cluster's bill, or all that are due."""
     _run(billing, cluster_id)
+
+
+@shared_task(name="jobs.budgets")
+def run_budgets(project_id: int | None = None) -> None:
+    """One project's budget, or all."""
+    _run(budgets, project_id)
+
+
+@shared_task(name="jobs.job_budgets")
+def run_job_budgets(job_id: int | None = None) -> None:
+    """One job's budget, or those of all that have one."""
+    _run(job_budgets, job_id)
 
 
 @shared_task(name="jobs.provisioning")
@@ -107,6 +129,12 @@ def run_autostop(cluster_id: int | None = None) -> None:
 def run_log_policies(attempt_id: int | None = None) -> None:
     """One attempt's new lines, or all that nobody has looked at."""
     _run(log_policies, attempt_id)
+
+
+@shared_task(name="jobs.schedules")
+def run_schedules(schedule_id: int | None = None) -> None:
+    """One schedule, or all whose time has come."""
+    _run(schedules, schedule_id)
 
 
 @shared_task(name="jobs.sealing")

@@ -19,6 +19,7 @@ _later = Later()
 
 Reconciler = Literal[
     "queue",
+    "dependencies",
     "provisioning",
     "running",
     "recovering",
@@ -28,6 +29,7 @@ Reconciler = Literal[
     "sealing",
     "orphans",
     "billing",
+    "budgets",
     "infra",
 ]
 

@@ -40,7 +40,7 @@ class SpecError:
 
     `path` names the key ("portal.meshes.trainers", empty for the whole file); `line` counts from
     1 and is None where the specification did not come as text; `suggestion` is the nearest valid
-    spelling, if there is one.
+    spelling, if there is one. `document`: which of several specifications it is in, from 0.
     """
 
     path: str
@@ -48,6 +48,7 @@ class SpecError:
     code: str
     message: str
     suggestion: str | None = None
+    document: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """As REST sends it."""

@@ -1,14 +1,20 @@
 """The ASGI application: HTTP and server-sent events."""
 
+import gc
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 
-_django = get_asgi_application()
+django.setup(set_prefix=False)
 
-# It asks the database who sends a large body, and models are there from now on.
+# These look at settings and models, which are there from now on.
 from jobs.api.body_limit import BodyLimit  # noqa: E402
+from monarch_portal.request_threads import RequestHandler  # noqa: E402
 
-application = BodyLimit(_django)
+# How many objects are made between two looks for garbage. A thousand live streams make as many in
+# a moment as Python's own number (700), and looking through all of theirs takes long.
+gc.set_threshold(20_000)
+
+application = BodyLimit(RequestHandler())

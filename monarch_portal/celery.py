@@ -13,6 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 # Seconds between two looks. Hints drive the work; this bounds how long a lost one costs.
 BEAT_INTERVALS_S = {
     "jobs.queue": 2,
+    "jobs.dependencies": 2,
     "jobs.provisioning": 3,
     "jobs.running": 3,
     "jobs.recovering": 3,
@@ -20,8 +21,12 @@ BEAT_INTERVALS_S = {
     "jobs.teardown": 3,
     "jobs.autostop": 5,
     "jobs.log_policies": 3,
+    # Their times come without a hint: this is how late a job may be.
+    "jobs.schedules": 3,
     "jobs.sealing": 10,
     "jobs.billing": 10,
+    "jobs.budgets": 5,
+    "jobs.job_budgets": 5,
     "jobs.infra": 10,
     "jobs.orphans": 60,
     # Beat keeps no times over a restart, and leaves out a tick while much waits.

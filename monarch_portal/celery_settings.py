@@ -37,6 +37,9 @@ def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
         "CELERY_TASK_SERIALIZER": "json",
         "CELERY_ACCEPT_CONTENT": ["json"],
         "CELERY_TASK_IGNORE_RESULT": True,
+        # There are no results. Without this each thread that sends a hint looks for itself, for
+        # several milliseconds, where they would go; and the thread of a request may be a new one.
+        "CELERY_RESULT_BACKEND_THREAD_SAFE": True,
         "CELERY_TASK_ACKS_LATE": True,
         "CELERY_TASK_DEFAULT_QUEUE": "mportal",
         # Threads: steps wait for the database and for processes, and one process is small.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -13,9 +14,11 @@ from jobs.models import (
     Attempt,
     Cluster,
     Job,
+    JobArray,
     LogHead,
     Membership,
     Project,
+    Schedule,
     User,
 )
 from jobs.models.api_token import token_digest
@@ -83,6 +86,27 @@ def make_job(project: Project | None = None, **fields: Any) -> Job:
         fields["spec"] = make_spec(num_nodes=fields.get("num_nodes", 1))
     defaults = {"name": "hello", "kind": JobKind.PLAIN, "backend_name": "fake"}
     return Job.objects.create(project=project, **{**defaults, **fields})
+
+
+def make_schedule(project: Project | None = None, name: str = "nightly", **fields: Any) -> Schedule:
+    """A schedule of a member's, at three o'clock of UTC, whose next time is far away."""
+    project = project or make_project()
+    if "owner" not in fields:
+        fields["owner"] = make_member(project)
+    defaults = {"spec": make_spec(), "spec_source": "run: echo hello\n", "cron": "0 3 * * *"}
+    if not fields.get("paused"):
+        defaults["next_at"] = timezone.now() + timedelta(days=365)
+    return Schedule.objects.create(project=project, name=name, **{**defaults, **fields})
+
+
+def make_array(project: Project, **fields: Any) -> JobArray:
+    """An array of one job that somebody else submitted, still queued."""
+    user = make_member(project)
+    array = JobArray.objects.create(
+        project=project, name="sweep", size=1, submitted_by=user, **fields
+    )
+    make_job(project, array=array, array_index=0, submitted_by=user)
+    return array
 
 
 def make_attempt(job: Job | None = None, **fields: Any) -> Attempt:

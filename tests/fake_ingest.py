@@ -42,6 +42,8 @@ class FakeIngest:
         self.refusals: list[str] = []
         # What an answer says of ending the attempt.
         self.wish: dict[str, float] | None = None
+        # What it says of stack dumps that somebody waits for.
+        self.stacks: list[dict[str, Any]] = []
         self.lost_answers = 0
         self.delay_s = 0.0
         self.refuse: Callable[[Frame], bool] = lambda _frame: False
@@ -115,7 +117,11 @@ class FakeIngest:
             for frame in batch:
                 self._store(frame)
             self._changed.notify_all()
-            answer = {"acked": {str(rank): seq for rank, seq in self._highest.items()}}
+            answer: dict[str, Any] = {
+                "acked": {str(rank): seq for rank, seq in self._highest.items()}
+            }
+            if self.stacks:
+                answer["stacks"] = self.stacks
             return 200, answer if self.wish is None else {**answer, "stop": self.wish}
 
     def _store(self, frame: Frame) -> None:

@@ -29,18 +29,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Recorder:
-    """Gathers outcomes while tests run and stores them when the session ends."""
+    """Gathers outcomes while tests run and stores them when the session ends.
 
-    def __init__(self, results: Path = RESULTS, root: Path = ROOT) -> None:
+    `again`: it is a second look at tests that failed, which leaves out others of their functions.
+    """
+
+    def __init__(self, results: Path = RESULTS, root: Path = ROOT, *, again: bool = False) -> None:
         self.results = results
         self.root = root
+        self.again = again
         self.suites: dict[str, Outcomes] = {}
         self.ran: dict[str, set[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         suite = suite_of(report.nodeid)
         # Those without a mark as well: a test may have lost the mark it had.
-        self.ran.setdefault(suite, set()).add(function_of(report.nodeid))
+        ran = report.nodeid if self.again else function_of(report.nodeid)
+        self.ran.setdefault(suite, set()).add(ran)
         ids = sorted({str(value) for name, value in report.user_properties if name == PROPERTY})
         if not ids:
             return
@@ -59,7 +64,8 @@ class Recorder:
 def pytest_configure(config: pytest.Config) -> None:
     """Record in the controlling process only: it sees the reports of every worker."""
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Recorder(), "feature-recorder")
+        recorder = Recorder(again=bool(config.getoption("lf", default=False)))
+        config.pluginmanager.register(recorder, "feature-recorder")
 
 
 def suite_of(nodeid: str) -> str:
@@ -71,7 +77,7 @@ def suite_of(nodeid: str) -> str:
 def store(path: Path, outcomes: Outcomes, ran: set[str], root: Path = ROOT) -> None:
     """Merge `outcomes` into the file: a narrow run must not forget what the others showed.
 
-    What is known of the functions that `ran` is replaced.
+    What is known of the tests, or of all tests of the functions, that `ran` is replaced.
     """
     try:
         merged: Outcomes = json.loads(path.read_text())
@@ -80,7 +86,7 @@ def store(path: Path, outcomes: Outcomes, ran: set[str], root: Path = ROOT) -> N
     kept = {
         nodeid: outcome
         for nodeid, outcome in merged.items()
-        if function_of(nodeid) not in ran and still_exists(nodeid, root)
+        if not {nodeid, function_of(nodeid)} & ran and still_exists(nodeid, root)
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({**kept, **outcomes}, indent=1, sort_keys=True))

@@ -1,4 +1,4 @@
-"""Stands in for the mesh admin that Monarch runs in a driver: nodes to order, over real HTTP."""
+"""Stands in for a mesh admin of Monarch's: nodes to order, over real HTTP."""
 
 from __future__ import annotations
 

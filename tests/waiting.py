@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from django.db import connection
+
 
 def eventually(condition: Callable[[], object], *, timeout_s: float = 20) -> bool:
     """Whether `condition` came true in time."""
@@ -14,3 +16,10 @@ def eventually(condition: Callable[[], object], *, timeout_s: float = 20) -> boo
             return False
         time.sleep(0.05)
     return True
+
+
+def somebody_waits_for_a_lock() -> bool:
+    """Whether PostgreSQL has anybody waiting for what another transaction has locked."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])

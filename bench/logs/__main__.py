@@ -1,21 +1,51 @@
-"""All figures of logs: `make bench NAME=logs`. Each part is a program of its own as well."""
+"""All figures of logs: `make bench NAME=logs`. Each part is a program of its own as well.
+
+Parts are named first; what follows from the first option on is theirs, as in
+`follow --without-ray`. `follow-sky` needs a cluster, and runs only where it is named.
+"""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from itertools import takewhile
 
 from bench.own_portal import CHECKOUT
 
 PARTS = ("ingest", "follow", "reading")
+ON_RIG = "follow-sky"
+
+
+def commands(arguments: Sequence[str]) -> list[list[str]]:
+    """What to run, one program after the other. ValueError: such a part there is not."""
+    named = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    if unknown := set(named) - {*PARTS, ON_RIG}:
+        raise ValueError(f"no such part: {', '.join(sorted(unknown))}")
+    options = arguments[len(named) :]
+    parts = [part.replace("-", "_") for part in named or PARTS]
+    return [[sys.executable, "-m", f"bench.logs.{part}", *options] for part in parts]
+
+
+def run(command: Sequence[str]) -> int:
+    """Its exit code. Whoever ends this program ends that one, which stops what it has started."""
+    process = subprocess.Popen(command, cwd=CHECKOUT)
+    # A terminal interrupts both. Killed on the way out, the part would leave all of it behind.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    return process.wait()
 
 
 def main() -> int:
     """Run the parts that are named, or all; the number of those that failed."""
-    parts = sys.argv[1:] or PARTS
-    commands = [[sys.executable, "-m", f"bench.logs.{part}"] for part in parts]
-    done = [subprocess.run(command, check=False, cwd=CHECKOUT) for command in commands]
-    return sum(each.returncode != 0 for each in done)
+    failed = 0
+    for command in commands(sys.argv[1:]):
+        code = run(command)
+        failed += code != 0
+        if code == -signal.SIGINT:
+            break
+    return failed
 
 
 if __name__ == "__main__":

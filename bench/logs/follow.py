@@ -1,6 +1,7 @@
 """How old a line is when a follower has it, with 1, 100 and 1,000 followers.
 
-`python -m bench.logs.follow`. Portal, writers and followers share the machine.
+`python -m bench.logs.follow`. Portal, writers and followers share the machine. Ray is measured
+turn by turn with ours.
 """
 
 from __future__ import annotations
@@ -9,31 +10,72 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
-from bench.logs import ground
+from bench import ray_peer
+from bench.logs import ground, ray_follow
 from bench.logs.ground import LogGround, Talker
 from bench.logs.talking import talking
 from bench.measure import median, report, say
 from bench.own_portal import CHECKOUT
+from bench.ray_peer import Ray
 
 JOBS = 10
 LINES_PER_S = 10_000
 FOLLOWERS = (1, 100, 1000)
 ROUNDS = 3
 
+Seen = dict[str, Any]  # what `bench.logs.readers.summary` says, and the number of followers
 
-def followed(place: LogGround, talkers: list[Talker], count: int) -> dict[str, Any]:
+
+def followed(place: LogGround, talkers: list[Talker], count: int) -> Seen:
     """What so many followers saw, dealt over the jobs."""
     portal = place.portal
     command = [sys.executable, "-m", "bench.logs.followers", "--url", portal.home.url]
     command += ["--token", portal.home.admin_token_file.read_text().strip()]
     command += ["--project", portal.project, "--count", str(count)]
     command += ["--jobs", *(str(each.job_id) for each in talkers)]
-    done = subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    say(f"{count:5d} followers: " + ", ".join(f"{name} {each:.3f}" for name, each in found.items()))
+    done = subprocess.run(command, cwd=CHECKOUT, check=True, stdout=subprocess.PIPE, text=True)
+    found: Seen = json.loads(done.stdout)
+    if found["followers"] < count:
+        raise RuntimeError(f"the portal served only {found['followers']} of {count} followers")
     return found
+
+
+def ours(place: LogGround, count: int) -> Seen:
+    """One round here."""
+    # New jobs each time: streams that fell behind must not be the next round's load.
+    talkers = place.start(JOBS)
+    with talking(place, talkers, LINES_PER_S):
+        return tell("ours", count, followed(place, talkers, count))
+
+
+def rays(ray: Ray, count: int) -> Seen:
+    """One round there. One follower is the command, as its users follow."""
+    with ray_follow.talking(ray, JOBS, LINES_PER_S) as talk:
+        found = talk.followed_by_command() if count == 1 else talk.followed(count)
+    return tell("ray", count, found)
+
+
+def tell(who: str, count: int, seen: Seen) -> Seen:
+    """Say it to whoever watches."""
+    rows = ", ".join(f"{name} {each:.3f}" for name, each in seen.items())
+    say(f"{who}, {count:5d} followers: {rows}")
+    return seen
+
+
+def peer_of(count: int, version: str, rounds: Sequence[Mapping[str, Any]]) -> str:
+    """The peer by name, and what it did not do that ours did: serve all, and keep up."""
+    served = min(each["followers"] for each in rounds)
+    reached = median(each["lines_per_s"] for each in rounds)
+    parts = [version]
+    if served < count:
+        parts.append(f"{served:.0f} followers, no more were served")
+    if reached < 0.95 * LINES_PER_S / JOBS:
+        parts.append(f"{reached:.0f} lines/s of {LINES_PER_S // JOBS} reached each")
+    return "; ".join(parts)
 
 
 def main() -> None:
@@ -41,20 +83,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--followers", type=int, nargs="+", default=FOLLOWERS)
+    parser.add_argument("--without-ray", action="store_true")
     options = parser.parse_args()
-    found: dict[int, list[dict[str, Any]]] = {count: [] for count in options.followers}
-    with ground.running() as place:
+    found: dict[int, list[Seen]] = {count: [] for count in options.followers}
+    peers: dict[int, list[Seen]] = {count: [] for count in options.followers}
+    with ExitStack() as stack:
+        ray = None if options.without_ray else stack.enter_context(ray_peer.running())
+        place = stack.enter_context(ground.running())
         for _ in range(options.rounds):
             for count in options.followers:
-                # New jobs each time: streams that fell behind must not be the next round's load.
-                talkers = place.start(JOBS)
-                with talking(place, talkers, LINES_PER_S):
-                    found[count].append(followed(place, talkers, count))
+                found[count].append(ours(place, count))
+                if ray is not None:
+                    peers[count].append(rays(ray, count))
+        version = ray.version() if ray else ""
     for count, rounds in found.items():
         for name in ("p50", "p99"):
             values = [each[name] for each in rounds]
+            theirs = [each[name] for each in peers[count]]
             report(
-                f"follow_{name}_s_{count}", median(values), "s", spread=(min(values), max(values))
+                f"follow_{name}_s_{count}",
+                median(values),
+                "s",
+                peer=peer_of(count, version, peers[count]) if theirs else None,
+                peer_value=median(theirs) if theirs else None,
+                spread=(min(values), max(values)),
             )
 
 

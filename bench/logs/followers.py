@@ -1,7 +1,8 @@
 """Many readers of live logs in one process, and how old lines are when they arrive.
 
 `python -m bench.logs.followers` asks for streams and prints one JSON line. Only some of the readers
-look at what they get; the others take it from the socket, as a reader's kernel does.
+look at what they get; the others take it from the socket, as a reader's kernel does. They take the
+portal's streams compressed, as browsers and `mportal logs -f` do, and Ray's plain, as Ray's client.
 """
 
 from __future__ import annotations
@@ -9,105 +10,101 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import re
 import time
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench.measure import percentile
+from bench.logs.readers import PortalReader, RayReader, Reader, summary
 
-# What `bench.logs.talking` puts at the begin of each line: seconds since 1970.
-_STAMP = re.compile(rb"at=(\d{10}\.\d{6}) ")
-_STAMP_BYTES = 24
 MOST_WATCHING = 50
 # All streams at once would measure how they are opened.
 _OPENED_AT_ONCE = 20
+# A stream that is not open after so long will not be.
+PATIENCE_S = 60.0
 
 
-class Reader(asyncio.Protocol):
-    """One stream. `ages`: of every line, when it came; None where nobody looks."""
-
-    def __init__(self, request: bytes, *, watches: bool) -> None:
-        self._request = request
-        self._rest = b""
-        self.ages: list[tuple[float, float]] | None = [] if watches else None
-        self.received = 0
-        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.is_lost = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the stream."""
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(self._request)
-
-    def data_received(self, data: bytes) -> None:
-        """Note how old each line is."""
-        now = time.time()
-        if not self.received:
-            if not data.startswith(b"HTTP/1.1 200"):
-                raise RuntimeError(data[:300])
-            self.opened.set_result(None)
-        self.received += len(data)
-        if self.ages is None:
-            return
-        data = self._rest + data
-        end = 0
-        for found in _STAMP.finditer(data):
-            self.ages.append((now, now - float(found[1])))
-            end = found.end()
-        self._rest = data[max(end, len(data) - _STAMP_BYTES) :]
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """A stream that ends is a fault: no job ends here."""
-        self.is_lost = True
+def requests(options: argparse.Namespace) -> Iterator[bytes]:
+    """What to ask for, of one follower after the other: dealt over the jobs."""
+    host = urlsplit(options.url).netloc
+    for number in range(options.count):
+        job = options.jobs[number % len(options.jobs)]
+        if options.of == "ray":
+            yield (
+                f"GET /api/jobs/{job}/logs/tail HTTP/1.1\r\nHost: {host}\r\n"
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                "Sec-WebSocket-Key: Zm9sbG93ZXIgb2YgbG9ncw==\r\n\r\n"
+            ).encode()
+        else:
+            yield (
+                f"GET /api/v1/projects/{options.project}/jobs/{job}/logs/stream?tail=0 HTTP/1.1\r\n"
+                f"Host: {host}\r\nAuthorization: Bearer {options.token}\r\n"
+                "Accept-Encoding: gzip, deflate\r\n\r\n"
+            ).encode()
 
 
 def _same(reader: Reader) -> Reader:
     return reader
 
 
-async def follow(options: argparse.Namespace) -> dict[str, float]:
-    """Open the streams, wait, and say what was seen."""
+async def opened(options: argparse.Namespace) -> list[Reader]:
+    """The streams that are open, which are fewer than asked for where a server serves no more."""
     url = urlsplit(options.url)
-    loop = asyncio.get_running_loop()
+    kind: type[Reader] = RayReader if options.of == "ray" else PortalReader
     every = max(1, options.count // MOST_WATCHING)
     readers: list[Reader] = []
-    for number in range(options.count):
-        job = options.jobs[number % len(options.jobs)]
-        request = (
-            f"GET /api/v1/projects/{options.project}/jobs/{job}/logs/stream?tail=0 HTTP/1.1\r\n"
-            f"Host: {url.netloc}\r\nAuthorization: Bearer {options.token}\r\n\r\n"
-        ).encode()
-        reader = Reader(request, watches=number % every == 0)
+    for number, request in enumerate(requests(options)):
+        reader = kind(request, watches=number % every == 0)
         readers.append(reader)
+        loop = asyncio.get_running_loop()
         await loop.create_connection(partial(_same, reader), url.hostname, url.port)
-        if number >= _OPENED_AT_ONCE:
-            await readers[number - _OPENED_AT_ONCE].opened
-    await asyncio.gather(*(reader.opened for reader in readers))
+        if number >= _OPENED_AT_ONCE and not await _open(readers[number - _OPENED_AT_ONCE]):
+            break
+    else:
+        await _open(*readers)
+    for reader in readers:
+        if not reader.opened.done():
+            reader.close()
+    found = [reader for reader in readers if reader.opened.done()]
+    for reader in found:
+        reader.opened.result()
+    return found
+
+
+async def _open(*readers: Reader) -> bool:
+    """Whether all of them are open, after some patience."""
+    _, waiting = await asyncio.wait({each.opened for each in readers}, timeout=PATIENCE_S)
+    return not waiting
+
+
+async def follow(options: argparse.Namespace) -> dict[str, float]:
+    """Open the streams, wait, and say what was seen."""
+    readers = await opened(options)
+    if options.go is not None:
+        options.go.touch()
     begin = time.time() + options.warm_up
     await asyncio.sleep(options.warm_up + options.seconds)
-    end = begin + options.seconds
+    if lost := sum(reader.is_lost for reader in readers):
+        raise RuntimeError(f"{lost} of {len(readers)} streams ended")
     watching = [reader.ages for reader in readers if reader.ages is not None]
-    ages = [age for each in watching for at, age in each if begin <= at < end]
-    if any(reader.is_lost for reader in readers) or not ages:
-        raise RuntimeError(f"{sum(each.is_lost for each in readers)} streams ended")
     return {
-        "p50": percentile(ages, 50),
-        "p99": percentile(ages, 99),
-        "most": max(ages),
-        "lines_per_s": len(ages) / len(watching) / options.seconds,
+        **summary(watching, begin, options.seconds),
         "mb_per_s": sum(reader.received for reader in readers) / 1e6 / (time.time() - begin),
+        "followers": len(readers),
     }
 
 
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--of", choices=("portal", "ray"), default="portal")
     parser.add_argument("--url", required=True)
-    parser.add_argument("--token", required=True)
-    parser.add_argument("--project", required=True)
-    parser.add_argument("--jobs", type=int, nargs="+", required=True)
+    parser.add_argument("--token")
+    parser.add_argument("--project")
+    parser.add_argument("--jobs", nargs="+", required=True)
     parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--go", type=Path, help="a file to make once all streams are open")
     parser.add_argument("--warm-up", type=float, default=5)
     parser.add_argument("--seconds", type=float, default=15)
     print(json.dumps(asyncio.run(follow(parser.parse_args()))))

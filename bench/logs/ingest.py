@@ -34,6 +34,7 @@ def one_job(place: LogGround, rounds: int, bodies: int) -> list[float]:
     source = texts(rounds * bodies * LINES_OF_ONE)
     for _ in range(rounds):
         posts = [runner.body(list(islice(source, LINES_OF_ONE))) for _ in range(bodies)]
+        connection.close()
         began = time.monotonic()
         for body in posts:
             acked = connection.post(talker, body)
@@ -58,6 +59,8 @@ def many_jobs(place: LogGround, rounds: int, bodies: int) -> list[float]:
                 for number, (talker, runner) in enumerate(zip(talkers, runners, strict=True)):
                     body = runner.body(list(islice(source, LINES_OF_MANY)))
                     shares[number % CONNECTIONS].append((talker, body))
+            for connection in connections:
+                connection.close()
             began = time.monotonic()
             list(threads.map(Connection.post_all, connections, shares))
             took = time.monotonic() - began

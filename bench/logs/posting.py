@@ -36,6 +36,10 @@ class Connection:
         acked: dict[str, int] = json.loads(content)["acked"]
         return acked
 
+    def close(self) -> None:
+        """Hang up, as the portal does on who is silent for long. The next post connects again."""
+        self._connection.close()
+
     def post_all(self, posts: Iterable[tuple[Talker, bytes]]) -> None:
         """One after the other."""
         for talker, body in posts:

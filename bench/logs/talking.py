@@ -10,15 +10,10 @@ from contextlib import contextmanager
 from bench.logs.ground import LogGround, Talker
 from bench.logs.lines import Runner
 from bench.logs.posting import Connection
+from bench.logs.talk import stamped
 
 # What a runner waits between two posts (`monarch_client.runner.push`).
 BATCH_PAUSE_S = 0.1
-_REST = "step 00001200 | loss 2.1234 | grad_norm 0.812 | lr 3.0e-04 | 181234 tokens/s | mem 61.2"
-
-
-def stamped(at: float) -> str:
-    """A line of a hundred characters that was written at `at`."""
-    return f"at={at:.6f} {_REST[:76]}"
 
 
 class _Talking(threading.Thread):

@@ -1,25 +1,51 @@
-"""What a runner that pushes is told besides what is stored: whether it is to end."""
+"""What a runner that pushes is told besides what is stored: to end, or to dump stacks."""
 
 from __future__ import annotations
 
-from jobs.models import Attempt
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef
+
+from jobs.models import Attempt, StackDump
 from jobs.statuses import Carrier, JobStatus
 from monarch_client.runner.crash_points import reach
+from monarch_client.runner.stack_asks import StackAsk
 
 # How long users' programs may take to end, in seconds, whoever asks them to.
 GRACE_S = 10.0
 
 
-def answer_runner(attempt_id: int) -> float | None:
-    """Note that this attempt pushes. The grace with which it is to end; None: it goes on.
+class Orders(NamedTuple):
+    """`stop_grace_s`: the grace with which the attempt is to end; None: it goes on."""
+
+    stop_grace_s: float | None
+    stacks: list[StackAsk]
+
+
+NO_ORDERS = Orders(None, [])
+
+
+def answer_runner(attempt_id: int) -> Orders:
+    """Note that this attempt pushes, and say what its runner is to do.
 
     The attempt exists, and its token has been checked.
     """
     attempts = Attempt.objects.filter(pk=attempt_id)
-    carrier, ended_at, status = attempts.values_list("carrier", "ended_at", "job__status").get()
+    # With the rest, in one question: this is asked for every batch of lines.
+    open_dumps = StackDump.objects.open().filter(attempt=OuterRef("pk"))
+    row = attempts.annotate(is_asked=Exists(open_dumps)).values_list(
+        "carrier", "ended_at", "job__status", "is_asked"
+    )
+    carrier, ended_at, status, is_asked = row.get()
     if carrier != Carrier.PUSH:
         attempts.update(carrier=Carrier.PUSH)
+    asks = _stack_asks(attempt_id) if is_asked and ended_at is None else []
     if status != JobStatus.STOPPING or ended_at is not None:
-        return None
+        return Orders(None, asks)
     reach("stop.answering")
-    return GRACE_S
+    return Orders(GRACE_S, asks)
+
+
+def _stack_asks(attempt_id: int) -> list[StackAsk]:
+    dumps = StackDump.objects.open().filter(attempt=attempt_id).order_by("pk")
+    return [StackAsk(dump.pk, dump.rank, dump.pid) for dump in dumps if not dump.is_overdue]

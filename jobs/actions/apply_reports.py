@@ -11,6 +11,7 @@ from jobs.actions.apply_worker_reports import apply_worker_reports
 from jobs.actions.diagnose_attempt import diagnose_attempt
 from jobs.actions.end_attempt import end_workers
 from jobs.actions.history import record_note
+from jobs.actions.store_stacks import end_stacks, store_stacks
 from jobs.actions.tell_losses import tell_losses
 from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
@@ -36,6 +37,7 @@ def apply_reports(attempt: Attempt, reports: list[Frame]) -> None:
         return
     apply_worker_reports(attempt, [r for r in reports if r["kind"] in {"worker", "exit"}])
     apply_stage_reports(attempt, [r for r in reports if r["kind"] == "stage"])
+    store_stacks(attempt, [r for r in reports if r["kind"] == "stacks"])
     end = next((r for r in reports if r["kind"] == "end"), None)
     if end is not None:
         _apply_end(attempt, end)
@@ -64,6 +66,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     )
     tell_losses(attempt, all_silent=reason == StopReason.WORKER_LOST, told_by=report["rank"])
     end_workers(attempt)
+    end_stacks(attempt)
     evidence = storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS)
     diagnose_attempt(attempt.pk, evidence)
     if evidence:

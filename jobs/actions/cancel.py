@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.actions.history import record_action
-from jobs.actions.present import read_again
-from jobs.errors import JobAlreadyFinalError, StaleJobError
+from jobs.actions.present import read_again, refuse_ended
+from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.permissions import Actor, require_cancel
@@ -27,20 +27,22 @@ def cancel_job(actor: Actor, job: Job) -> Job:
     for _ in range(_TRIES):
         read_again(job)
         try:
-            return _cancel(actor, job)
+            return end_job(actor, job, f"Cancelled by {actor.user.get_username()}.")
         except StaleJobError:
             continue
     raise StaleJobError(f"Job {job.pk} keeps changing; try again.")
 
 
-def _cancel(actor: Actor, job: Job) -> Job:
-    if job.is_final:
-        raise JobAlreadyFinalError(f"Job {job.pk} has already ended ({job.status}).")
+def end_job(actor: Actor, job: Job, message: str) -> Job:
+    """End `job` once, as it was read; whether `actor` may is not asked here.
+
+    StaleJobError: it has moved since. JobAlreadyFinalError: it has ended.
+    """
+    refuse_ended(job)
     if job.status == JobStatus.STOPPING:
-        return job
+        return _end_for_good(actor, job) if job.stop_reason == StopReason.PREEMPTED else job
     was_queued = job.status == JobStatus.QUEUED
     to = JobStatus.CANCELLED if was_queued else JobStatus.STOPPING
-    message = f"Cancelled by {actor.user.get_username()}."
     with transaction.atomic():
         move(job, to, reason=StopReason.CANCELLED_BY_USER, message=message, hint="")
         record_action(job, actor, "cancel", message)
@@ -49,4 +51,18 @@ def _cancel(actor: Actor, job: Job) -> Job:
             wake_on_commit("queue")  # it stands in nobody's way any more
         else:
             wake_on_commit("stopping", job.pk)
+    return job
+
+
+def _end_for_good(actor: Actor, job: Job) -> Job:
+    """See to it that a job which gives way to another is not queued again."""
+    message = f"Cancelled by {actor.user.get_username()}."
+    told = {"stop_reason": StopReason.CANCELLED_BY_USER, "message": message, "preempted_by": None}
+    stopping = Job.objects.in_status(JobStatus.STOPPING).filter(stop_reason=StopReason.PREEMPTED)
+    with transaction.atomic():
+        if not stopping.filter(pk=job.pk).update(**told):
+            raise StaleJobError(job=job.pk)
+        record_action(job, actor, "cancel", message)
+    for name, value in told.items():
+        setattr(job, name, value)
     return job

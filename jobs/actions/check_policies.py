@@ -11,7 +11,8 @@ from jobs.backends import registry
 from jobs.backends.base import is_keeping
 from jobs.errors import BackendUnavailableError
 from jobs.limits import duration_limit, idle_limit
-from jobs.logs.matching import BadPatternError, compiled_part
+from jobs.logs.bad_patterns import BadPatternError
+from jobs.logs.matching import compiled_part
 from jobs.models import Project
 from jobs.policies.limits import shown_s
 from jobs.policies.log_rules import KNOWN_RULES

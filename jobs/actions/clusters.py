@@ -57,7 +57,7 @@ def take_down_again(cluster: Cluster, gone_before: datetime) -> bool:
 
 
 @transaction.atomic
-def release_unneeded(cluster: Cluster, why: str) -> bool:
+def release_unneeded(cluster: Cluster, why: str, *, verb: str = "orphan") -> bool:
     """Ask for the end of a cluster on which no attempt is open; whether it was asked for now."""
     row = Cluster.objects.existing().select_for_update(no_key=True).filter(pk=cluster.pk).first()
     # Asked after the lock, which whoever puts an attempt on the cluster takes as well.
@@ -65,7 +65,7 @@ def release_unneeded(cluster: Cluster, why: str) -> bool:
         return False
     row.release_requested_at = clock.now()
     row.save(update_fields=["release_requested_at"])
-    _note(row, f"{row.name} is taken down: {why}")
+    _note(row, f"{row.name} is taken down: {why}", verb)
     wake_on_commit("teardown", row.pk)
     return True
 
@@ -78,8 +78,8 @@ def unneeded_since(moment: datetime) -> list[Cluster]:
     return list(rows.filter(Q(is_reusable=False) | Q(idle_since=None), release_requested_at=None))
 
 
-def _note(cluster: Cluster, message: str) -> None:
+def _note(cluster: Cluster, message: str, verb: str = "orphan") -> None:
     attempt = cluster.attempts.select_related("job").order_by("-pk").first()
     if attempt is not None:
-        record_note(attempt.job, message, attempt, verb="orphan")
+        record_note(attempt.job, message, attempt, verb=verb)
     publish_clusters_on_commit(cluster.project_id)

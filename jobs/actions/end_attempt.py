@@ -9,13 +9,23 @@ from django.db import transaction
 from jobs import clock
 from jobs.actions.diagnose_attempt import diagnose_attempt
 from jobs.actions.kept_clusters import keep_cluster
+from jobs.actions.store_stacks import end_stacks
 from jobs.actions.tell_losses import tell_losses
+from jobs.actions.use_accounts import charge_use
+from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.logs.handed import redaction_of
 from jobs.models import Attempt, Cluster, Job, LogHead, LogWatch, Worker
 from jobs.policies.endings import Next, RetryPolicy, after, retry_delay_s
-from jobs.statuses import JobStatus, StopReason, WorkerStatus
+from jobs.statuses import (
+    PURPOSES,
+    RECOVERABLE_REASONS,
+    JobStatus,
+    StopReason,
+    WaitReason,
+    WorkerStatus,
+)
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 
@@ -39,6 +49,7 @@ def close_attempt(
             diagnose_attempt(attempt.pk, redaction_of(attempt).excerpt(evidence))
         lost = reason == StopReason.WORKER_LOST
         end_workers(attempt, WorkerStatus.LOST if lost else WorkerStatus.EXITED)
+        end_stacks(attempt)
         publish_on_commit(attempt.job)
     attempt.refresh_from_db()
     return bool(changed)
@@ -78,6 +89,7 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
         )
     else:
         _try_again(job, attempt, follow_up)
+    charge_use(job, attempt)
     # Its machines are needed by nobody now, or soon.
     wake_on_commit("queue")
 
@@ -90,8 +102,52 @@ def finish_stopping(job: Job, attempt: Attempt) -> None:
     told_to_stop = Attempt.objects.filter(pk=attempt.pk, stop_reason=StopReason.CANCELLED_BY_USER)
     told_to_stop.update(stop_reason=reason, message=job.message)
     release_cluster(attempt)
-    move(job, reason.final_status, reason=reason, attempt=attempt, exit_code=attempt.exit_code)
+    # Whoever cancels a job that is to give way changes its reason alone.
+    same = Job.objects.filter(pk=job.pk, stop_reason=job.stop_reason)
+    if not same.select_for_update(no_key=True).exists():
+        raise StaleJobError(job=job.pk)
+    if reason == StopReason.PREEMPTED:
+        attempt.refresh_from_db(fields=["stop_reason", "message"])
+        _give_way(job, attempt)
+    else:
+        move(job, reason.final_status, reason=reason, attempt=attempt, exit_code=attempt.exit_code)
+    charge_use(job, attempt)
     wake_on_commit("queue")
+
+
+def _give_way(job: Job, attempt: Attempt) -> None:
+    """Queue a preempted job again, unless its program came to its own end first."""
+    own = StopReason(attempt.stop_reason)
+    # Machines that were lost on the way are those that it was to give back.
+    if own in PURPOSES or own in RECOVERABLE_REASONS:
+        move(
+            job,
+            JobStatus.QUEUED,
+            reason=StopReason.PREEMPTED,
+            message=job.message,
+            attempt=attempt,
+            wait_reason=WaitReason.PREEMPTED,
+            hint="",
+        )
+        transaction.on_commit(lambda: reach("preempt.queued"))
+        return
+    retries = after(
+        own,
+        failures=job.failure_count,
+        recoveries=job.recovery_count,
+        policy=_retry_policy(job, attempt),
+    )
+    is_over = retries is Next.FINISH
+    move(
+        job,
+        own.final_status if is_over else JobStatus.QUEUED,
+        reason=own,
+        message=attempt.message,
+        attempt=attempt,
+        hint=attempt.hint,
+        exit_code=attempt.exit_code if is_over else None,
+        failure_count=job.failure_count + (retries is Next.RETRY),
+    )
 
 
 def release_cluster(attempt: Attempt) -> None:

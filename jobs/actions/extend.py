@@ -10,11 +10,10 @@ from django.db.models import F
 
 from jobs import clock
 from jobs.actions.history import record_action
-from jobs.actions.present import keep, read_again
+from jobs.actions.present import keep, read_again, refuse_ended
 from jobs.errors import (
     ConflictError,
     IdempotencyConflictError,
-    JobAlreadyFinalError,
     OverLimitError,
 )
 from jobs.limits import duration_limit, idle_limit, walltime_of
@@ -107,8 +106,7 @@ def _is_new(actor: Actor, job: Job, seconds: int, key: str) -> bool:
 
 
 def _refuse_where_it_makes_no_sense(job: Job) -> None:
-    if job.is_final:
-        raise JobAlreadyFinalError(f"Job {job.pk} has already ended ({job.status}).")
+    refuse_ended(job)
     if job.status == JobStatus.STOPPING:
         raise ConflictError(f"Job {job.pk} is being stopped; it is too late to extend it.")
     if walltime_of(job) is None:

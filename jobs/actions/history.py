@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jobs.live.channel import publish_on_commit
 from jobs.logs.handed import redaction_of
 from jobs.models import Attempt, Job, JobEvent
@@ -11,15 +13,24 @@ from jobs.statuses import EventKind
 
 def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
     """Note that `actor` did `verb`; call it inside the transaction of the change."""
-    JobEvent.objects.create(
-        job=job,
-        kind=EventKind.ACTION,
-        verb=verb,
-        message=message,
-        actor=actor.user,
-        source=actor.source[:60],
+    record_actions([job], actor, verb, message)
+
+
+def record_actions(jobs: Sequence[Job], actor: Actor, verb: str, message: str) -> None:
+    """The same of many jobs at once."""
+    JobEvent.objects.bulk_create(
+        JobEvent(
+            job=job,
+            kind=EventKind.ACTION,
+            verb=verb,
+            message=message,
+            actor=actor.user,
+            source=actor.source[:60],
+        )
+        for job in jobs
     )
-    publish_on_commit(job)
+    for job in jobs:
+        publish_on_commit(job)
 
 
 def record_note(

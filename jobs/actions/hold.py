@@ -6,9 +6,10 @@ from typing import Any
 
 from django.db import transaction
 
+from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.history import record_action
-from jobs.actions.present import keep, read_again
-from jobs.errors import ConflictError, JobAlreadyFinalError
+from jobs.actions.present import keep, read_again, refuse_ended
+from jobs.errors import ConflictError
 from jobs.models import Job
 from jobs.permissions import Actor, require_hold
 from jobs.statuses import JobStatus, WaitReason
@@ -31,7 +32,7 @@ def hold_job(actor: Actor, job: Job) -> Job:
             # It stands in nobody's way any more.
             wake_on_commit("queue")
         read_again(job)
-    _refuse_ended(job)
+    refuse_ended(job)
     if not job.held:
         raise ConflictError(
             f"Job {job.pk} has started already ({job.status}): only a job that is queued can be "
@@ -52,7 +53,7 @@ def release_job(actor: Actor, job: Job) -> Job:
             record_action(job, actor, "release", f"Released by {actor.user.get_username()}.")
             wake_on_commit("queue")
     read_again(job)
-    _refuse_ended(job)
+    refuse_ended(job)
     return job
 
 
@@ -68,13 +69,10 @@ def held_by(actor: Actor) -> dict[str, Any]:
 
 def _what_it_waits_for(job: Job) -> dict[str, Any]:
     """What a released job waits for, as far as it is known before the next pass looks."""
+    if told := wait_for_dependencies(list(job.dependencies.all())):
+        return told
     last = job.latest_attempt
     if last is None:
         return {"wait_reason": "", "message": ""}
     # It came back because there was no room, and its pause may still last.
     return {"wait_reason": WaitReason.BACKOFF, "message": last.message}
-
-
-def _refuse_ended(job: Job) -> None:
-    if job.is_final:
-        raise JobAlreadyFinalError(f"Job {job.pk} has already ended ({job.status}).")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from jobs import clock
 from jobs.actions.apply_reports import apply_reports
 from jobs.actions.store_mesh import masked_tree, store_mesh
 from jobs.actions.store_samples import store_samples
-from jobs.errors import AttemptClosedError, NotFoundError, PermissionDeniedError
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs import mesh_frames
 from jobs.logs.frames import Frame, parse
@@ -20,9 +18,9 @@ from jobs.logs.handed import LineMask
 from jobs.logs.lines import encoded
 from jobs.logs.node_clock import put_right
 from jobs.logs.sealing import CHUNK_BYTES
+from jobs.logs.senders import Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
-from jobs.models.api_token import token_digest
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 
@@ -40,15 +38,24 @@ class News(NamedTuple):
 def ingest_frames(
     attempt_id: int, token: str, body: bytes, *, sent_at: float | None = None, took_s: float = 0.0
 ) -> dict[str, int]:
+    """As `take_in`, from whoever `token` shows.
+
+    NotFoundError, PermissionDeniedError and AttemptClosedError: send nothing more.
+    """
+    return take_in(sender_of(attempt_id, token), body, sent_at=sent_at, took_s=took_s)
+
+
+def take_in(
+    sender: Sender, body: bytes, *, sent_at: float | None = None, took_s: float = 0.0
+) -> dict[str, int]:
     """Store the frames of `body` and return the highest stored number of each rank (as text).
 
     Frames that are stored already are skipped; numbers that are missing are told by a line of the
     portal's own. `sent_at`: what the sender's clock showed then; `took_s`: how long ago the request
-    began to arrive. No frames at all are a sign of life. NotFoundError, PermissionDeniedError and
-    AttemptClosedError: send nothing more. InvalidFrameError: nothing of `body` was stored.
+    began to arrive. No frames at all are a sign of life. InvalidFrameError: nothing of `body` was
+    stored.
     """
-    attempt = _attempt(attempt_id, token)
-    frames = parse(body, attempt.job.num_nodes)
+    frames = parse(body, sender.num_nodes)
     if sent_at is not None:
         put_right(frames, sent_at=sent_at, received_at=clock.now().timestamp() - took_s)
     # They have no numbers: there is nothing to acknowledge, and nothing to wait for.
@@ -56,38 +63,28 @@ def ingest_frames(
     if states:
         frames = [frame for frame in frames if "seq" in frame]
     trees = [frame for frame in states if frame["kind"] == mesh_frames.KIND]
-    tree = masked_tree(attempt, trees) if trees else None
+    tree = masked_tree(sender.attempt, trees) if trees else None
     samples = [frame for frame in states if frame["kind"] != mesh_frames.KIND]
     with transaction.atomic():
-        acked = _take_in(attempt, frames) if frames else _acknowledged(attempt_id)
+        acked = _take_in(sender, frames) if frames else _acknowledged(sender.attempt_id)
         if samples:
-            store_samples(attempt, samples)
+            store_samples(sender.attempt, samples)
         if tree is not None:
-            store_mesh(attempt, tree)
-        _note_contact(attempt)
+            store_mesh(sender.attempt, tree)
+        _note_contact(sender)
     return acked
 
 
-def _attempt(attempt_id: int, token: str) -> Attempt:
-    attempt = Attempt.objects.select_related("job", "cluster").filter(pk=attempt_id).first()
-    if attempt is None:
-        raise NotFoundError(f"There is no attempt {attempt_id}.")
-    if not hmac.compare_digest(token_digest(token), attempt.token_digest):
-        raise PermissionDeniedError("This is not the token of this attempt.")
-    if not attempt.takes_frames:
-        raise AttemptClosedError
-    return attempt
-
-
-def _take_in(attempt: Attempt, frames: list[Frame]) -> dict[str, int]:
+def _take_in(sender: Sender, frames: list[Frame]) -> dict[str, int]:
     # Whoever changes an attempt and its log locks the log first.
-    head = locked_head(attempt.pk)
+    head = locked_head(sender.attempt_id)
     transaction.on_commit(lambda: reach("ingest.committed"))
-    mask = LineMask(attempt)
+    mask = LineMask(sender.attempt if sender.has_secrets else None)
     news = _sift(head, frames, mask)
     mask.save()
     _store(head, news.lines)
-    apply_reports(attempt, news.reports)
+    if news.reports:
+        apply_reports(sender.attempt, news.reports)
     acked: dict[str, int] = head.acked
     reach("ingest.stored")
     return acked
@@ -98,14 +95,15 @@ def _acknowledged(attempt_id: int) -> dict[str, int]:
     return heads.values_list("acked", flat=True).first() or {}
 
 
-def _note_contact(attempt: Attempt) -> None:
+def _note_contact(sender: Sender) -> None:
     now = clock.now()
-    if attempt.last_seen_at is not None and now - attempt.last_seen_at < LAST_SEEN_PRECISION:
+    if sender.last_seen_at is not None and now - sender.last_seen_at < LAST_SEEN_PRECISION:
         return
-    Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=now)
-    if Attempt.objects.filter(pk=attempt.pk, contacted_at=None).update(contacted_at=now):
-        wake_on_commit("running", attempt.job_id)
-        publish_on_commit(attempt.job)
+    attempts = Attempt.objects.filter(pk=sender.attempt_id)
+    attempts.update(last_seen_at=now)
+    if sender.contacted_at is None and attempts.filter(contacted_at=None).update(contacted_at=now):
+        wake_on_commit("running", sender.job_id)
+        publish_on_commit(sender.attempt.job)
 
 
 def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
@@ -145,9 +143,8 @@ def _gap(frame: Frame, expected: int) -> str:
 def _store(head: LogHead, lines: list[str]) -> None:
     """Append `lines`, save the head and tell followers and the compactor."""
     full_before = head.tail_bytes // CHUNK_BYTES
+    append(head, lines)
     if lines:
-        append(head, lines)
         publish_log_on_commit(head.pk, head.next_line)
-    head.save(update_fields=["next_line", "acked", "raw_bytes", "tail_bytes"])
     if head.tail_bytes // CHUNK_BYTES > full_before:
         wake_on_commit("sealing", head.pk)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from jobs.actions.submit import Source, check_spec
+from jobs.actions.create_jobs import Source
+from jobs.actions.submit import check_spec
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan, is_keeping
 from jobs.errors import BackendError, StillLookingError
 from jobs.limits import duration_limit
 from jobs.models import Project
 from jobs.permissions import Actor
-from jobs.policies.costs import NOTHING, for_time
-from jobs.policies.limits import walltime_s
+from jobs.policies.costs import NOTHING, for_time, shown
+from jobs.policies.limits import shown_s, walltime_s
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
@@ -26,6 +28,7 @@ class JobPlan:
 
     `usd` is the price of the chosen one for `max_duration_s`, the longest that the job may run;
     None where there is no such limit. While `is_pending` the backend is still at it: ask again.
+    `warnings` keep nobody from submitting it.
     """
 
     backend: str
@@ -36,6 +39,7 @@ class JobPlan:
     max_duration_s: int | None
     usd_per_hour: Decimal | None
     usd: Decimal | None
+    warnings: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> Candidate | None:
@@ -57,6 +61,7 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
     )
     limit_s = _limit_s(project, spec)
     price = next((each.usd_per_hour for each in candidates if each.is_chosen), None)
+    usd = None if price is None or limit_s is None else for_time(price, limit_s)
     return JobPlan(
         backend=backend_name,
         candidates=candidates,
@@ -65,8 +70,20 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
         is_pending=is_pending,
         max_duration_s=limit_s,
         usd_per_hour=price,
-        usd=None if price is None or limit_s is None else for_time(price, limit_s),
+        usd=usd,
+        warnings=tuple(_beyond_budget(spec, usd, limit_s)),
     )
+
+
+def _beyond_budget(spec: JobSpec, usd: Decimal | None, limit_s: int | None) -> Iterator[str]:
+    if spec.portal.budget_usd is None or usd is None or limit_s is None:
+        return
+    budget = Decimal(str(spec.portal.budget_usd))
+    if usd > budget:
+        yield (
+            f"It costs {shown(usd)} if it runs for {shown_s(limit_s)}, and its budget_usd is "
+            f"{shown(budget)}: it is stopped when that is spent."
+        )
 
 
 def _ask(backend_name: str, spec: JobSpec) -> tuple[Plan, str, bool]:

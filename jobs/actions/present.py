@@ -1,8 +1,8 @@
-"""A job that was read a moment ago, as it is now: somebody may have deleted it meanwhile."""
+"""A job that was read a moment ago, as it is now: it may have ended or been deleted meanwhile."""
 
 from __future__ import annotations
 
-from jobs.errors import NotFoundError
+from jobs.errors import JobAlreadyFinalError, NotFoundError
 from jobs.models import Job
 
 
@@ -21,3 +21,9 @@ def keep(job: Job) -> None:
     """
     if not Job.objects.select_for_update(no_key=True).filter(pk=job.pk).exists():
         raise NotFoundError
+
+
+def refuse_ended(job: Job) -> None:
+    """Pass silently, or raise JobAlreadyFinalError."""
+    if job.is_final:
+        raise JobAlreadyFinalError(f"Job {job.pk} has already ended ({job.status}).")

@@ -9,6 +9,7 @@ from django.db.models import Max
 
 from jobs import clock
 from jobs.actions.kept_clusters import fingerprint_of, idle_policy_of, take_cluster
+from jobs.actions.plan_pass import require_newest
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
@@ -18,12 +19,15 @@ from monarch_client.runner.crash_points import reach
 
 
 @transaction.atomic
-def start_attempt(job: Job) -> Attempt:
+def start_attempt(job: Job, *, planned_by: int | None = None) -> Attempt:
     """The next attempt of `job`, not yet launched: on a cluster that was kept, or on a new one.
 
-    StaleJobError when the job was moved meanwhile, or the cluster it names is taken;
+    `planned_by` is the number of the pass that found room for it. StaleJobError when there was
+    another pass since, the job was moved meanwhile, or the cluster it names is taken;
     ClusterGoneError when that is gone. Then nothing is made.
     """
+    if planned_by is not None:
+        require_newest(planned_by)
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
     cluster = take_cluster(job) or _new_cluster(job, number)
     attempt = Attempt.objects.create(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,20 +12,20 @@ from django.db import IntegrityError, transaction
 
 from jobs import clock
 from jobs.actions.check_policies import backend_of, backend_problems, policy_problems
-from jobs.actions.history import record_action
-from jobs.actions.hold import held_by
+from jobs.actions.check_queue import queue_problems
+from jobs.actions.create_jobs import Checked, Source, create_jobs
+from jobs.actions.find_dependencies import find_dependencies
 from jobs.backends import registry
 from jobs.disk_space import require_room
 from jobs.errors import IdempotencyConflictError, InvalidSpecError
 from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
-from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
 from monarch_client.spec import InvalidSpecErrors, JobSpec, SpecCode, SpecError
 
 IDEMPOTENCY_WINDOW = timedelta(hours=24)
 
-Source = str | dict[str, Any]
+# Submitted together.
+MOST_DOCUMENTS = 100
 
 
 def submit_job(
@@ -34,35 +35,50 @@ def submit_job(
     *,
     idempotency_key: str | None = None,
 ) -> Job:
-    """Check `source` and queue it as a job of `project`.
+    """Check `source` and queue it as a job of `project`; of an array, the first of its jobs.
 
-    With an `idempotency_key` (per user and project, 24 hours) the same body gives the same job
+    As `submit_jobs` otherwise.
+    """
+    return submit_jobs(actor, project, [source], idempotency_key=idempotency_key)[0]
+
+
+def submit_jobs(
+    actor: Actor,
+    project: Project,
+    sources: Sequence[Source],
+    *,
+    idempotency_key: str | None = None,
+) -> list[Job]:
+    """Check `sources`, whose jobs may need one another, and queue all of them or none.
+
+    With an `idempotency_key` (per user and project, 24 hours) the same body gives the same jobs
     again; IdempotencyConflictError when the body differs. InvalidSpecError carries every error in
-    `data["errors"]`.
+    `data["errors"]`; where there are several sources, each with its number as `document`, from 0.
     """
     require(actor, Verb.SUBMIT_JOB, project)
-    digest = _body_digest(source)
-    if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
-        return job
+    digest = _body_digest(sources[0] if len(sources) == 1 else list(sources))
+    if idempotency_key and (jobs := _jobs_of_key(actor, project, idempotency_key, digest)):
+        return jobs
     require_room()
-    spec = check_spec(actor, project, source)
+    checked = check_specs(actor, project, sources)
     try:
         with transaction.atomic():
-            job = create_job(actor, project, spec, source)
+            jobs = create_jobs(actor, project, checked)
             if idempotency_key:
                 IdempotencyKey.objects.create(
                     user=actor.user,
                     project=project,
                     key=idempotency_key,
                     body_digest=digest,
-                    job=job,
+                    job=jobs[0],
+                    job_ids=[job.pk for job in jobs[1:]],
                 )
     except IntegrityError:
-        # Another request with the same key committed first: its job is the answer.
-        if idempotency_key and (job := _job_of_key(actor, project, idempotency_key, digest)):
-            return job
+        # Another request with the same key committed first: its jobs are the answer.
+        if idempotency_key and (jobs := _jobs_of_key(actor, project, idempotency_key, digest)):
+            return jobs
         raise
-    return job
+    return jobs
 
 
 def expect_job() -> None:
@@ -72,67 +88,69 @@ def expect_job() -> None:
 
 def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:
     """The parsed spec, checked against project and backend; stores nothing."""
+    return check_specs(actor, project, [source])[0].spec
+
+
+def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> list[Checked]:
+    """The same of several that are submitted together, with what they wait for."""
     require(actor, Verb.SUBMIT_JOB, project)
+    if not 0 < len(sources) <= MOST_DOCUMENTS:
+        message = f"Give 1 to {MOST_DOCUMENTS} specifications."
+        raise InvalidSpecError(errors=[SpecError("", None, "too_large", message).to_dict()])
+    specs: list[JobSpec | None] = []
+    errors: list[dict[str, Any]] = []
+    for number, source in enumerate(sources):
+        spec, found = _parsed(actor, project, source)
+        specs.append(spec)
+        errors += [_numbered(each, number, len(sources)) for each in found]
+    needs, problems = find_dependencies(project, specs)
+    for number, (spec, found_here) in enumerate(zip(specs, problems, strict=True)):
+        if spec is not None:
+            told = [_error(spec, *problem) for problem in found_here]
+            errors += [_numbered(each, number, len(sources)) for each in told]
+    if errors:
+        raise InvalidSpecError(errors=errors)
+    return [
+        Checked(spec, source, needed)
+        for spec, source, needed in zip(specs, sources, needs, strict=True)
+        if spec is not None
+    ]
+
+
+def _parsed(
+    actor: Actor, project: Project, source: Source
+) -> tuple[JobSpec | None, list[dict[str, Any]]]:
+    """The specification, if it can be read, and what is wrong with it by itself."""
     try:
         spec = JobSpec.parse(source, admin=_may_use_admin_keys(actor), for_server=True)
     except InvalidSpecErrors as error:
-        raise InvalidSpecError(errors=[row.to_dict() for row in error.errors]) from error
-    errors = _project_errors(project, spec)
-    if not errors:
-        errors += _backend_errors(project, spec)
-    if errors:
-        raise InvalidSpecError(errors=errors)
-    return spec
+        return None, [row.to_dict() for row in error.errors]
+    errors = _project_errors(project, spec) or _backend_errors(project, spec)
+    return spec, errors or _queue_errors(actor, project, spec)
 
 
-def create_job(
-    actor: Actor,
-    project: Project,
-    spec: JobSpec,
-    source: Source,
-    *,
-    rerun_of: Job | None = None,
-) -> Job:
-    """The queued row with its first event; call it inside a transaction."""
-    content = spec.to_dict()
-    # Who runs a job again wants it to run.
-    is_held = spec.portal.hold and rerun_of is None
-    job = Job.objects.create(
-        project=project,
-        name=spec.name,
-        kind=spec.kind,
-        spec=content,
-        spec_source=source if isinstance(source, str) else json.dumps(source, indent=2),
-        num_nodes=spec.num_nodes,
-        backend_name=backend_of(project, spec),
-        queue_name=spec.portal.queue,
-        priority=spec.portal.priority,
-        submitted_by=actor.user,
-        rerun_of=rerun_of,
-        **(held_by(actor) if is_held else {}),
-    )
-    message = f"Rerun of job {rerun_of.pk}" if rerun_of else "Submitted"
-    record_action(job, actor, "rerun" if rerun_of else "submit", message)
-    transaction.on_commit(lambda: reach("submit.committed"))
-    wake_on_commit("queue")
-    reach("submit.stored")
-    return job
+def _numbered(error: dict[str, Any], number: int, count: int) -> dict[str, Any]:
+    return error if count == 1 else {**error, "document": number}
 
 
-def _body_digest(source: Source) -> str:
+def _body_digest(source: Source | list[Source]) -> str:
     text = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
     # A client may send halves of characters; they are refused later, in words.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _job_of_key(actor: Actor, project: Project, key: str, digest: str) -> Job | None:
+def _jobs_of_key(actor: Actor, project: Project, key: str, digest: str) -> list[Job]:
     fresh = clock.now() - IDEMPOTENCY_WINDOW
     mine = IdempotencyKey.objects.filter(user=actor.user, project=project, key=key)
     mine.filter(created_at__lt=fresh).delete()
     row = mine.select_related("job").first()
-    if row is not None and row.body_digest != digest:
+    if row is None:
+        return []
+    if row.body_digest != digest:
         raise IdempotencyConflictError(key=key)
-    return row.job if row else None
+    # Those that were deleted since are left out.
+    others = Job.objects.in_bulk(row.job_ids) if row.job_ids else {}
+    return [row.job, *(others[pk] for pk in row.job_ids if pk in others)]
 
 
 def _may_use_admin_keys(actor: Actor) -> bool:
@@ -177,6 +195,11 @@ def _unknown_secrets(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
 
 def _backend_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
     problems = backend_problems(project, spec)
+    return [_error(spec, path, code, message) for path, code, message in problems]
+
+
+def _queue_errors(actor: Actor, project: Project, spec: JobSpec) -> list[dict[str, Any]]:
+    problems = queue_problems(project, actor.user, spec, backend_of(project, spec))
     return [_error(spec, path, code, message) for path, code, message in problems]
 
 

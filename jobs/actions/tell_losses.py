@@ -27,7 +27,6 @@ def tell_losses(attempt: Attempt, *, all_silent: bool, told_by: int | None = Non
     ]
     if lines:
         append(head, lines)
-        head.save(update_fields=["next_line", "raw_bytes", "tail_bytes"])
         publish_log_on_commit(head.pk, head.next_line)
 
 

@@ -79,7 +79,10 @@ class BodyLimit:
         request = _Request(scope, receive, send, self._knows)
         await request.judge(_announced(scope))
         if request.refusal is None:
-            await self._application(scope, request.receive, request.send)
+            try:
+                await self._application(scope, request.receive, request.send)
+            finally:
+                request.end()
         if request.refusal is not None and not request.is_answered:
             await request.drain()
             await _refuse(send, request.refusal)
@@ -102,6 +105,12 @@ class _Request:
         self._more = True
         self.refusal: Refusal | None = None
         self.is_answered = False
+        # Who sends since when, and what looks whether that takes too long: one timer for all that
+        # is sent, because a live stream sends often.
+        self._sender: asyncio.Task[Any] | None = None
+        self._sends_since = 0.0
+        self._is_left = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def judge(self, size: int) -> None:
         """Whether a body of that size may come from whoever sends this one."""
@@ -156,11 +165,37 @@ class _Request:
     async def send(self, event: Event) -> None:
         """Part of the answer. A reader who takes none of it for long has gone."""
         self.is_answered = True
+        self._sender, self._sends_since = asyncio.current_task(), time.monotonic()
+        if self._timer is None:
+            self._look_in(READER_S)
         try:
-            async with asyncio.timeout(READER_S):
-                await self._send(event)
-        except TimeoutError:
-            raise asyncio.CancelledError from None
+            await self._send(event)
+        except asyncio.CancelledError:
+            if self._is_left and self._sender is not None:
+                self._sender.uncancel()
+            raise
+        finally:
+            self._sender = None
+
+    def _look_in(self, delay_s: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._sender is None:
+            return
+        rest_s = self._sends_since + READER_S - time.monotonic()
+        if rest_s > 0:
+            self._look_in(rest_s)
+        else:
+            self._is_left = True
+            self._sender.cancel()
+
+    def end(self) -> None:
+        """Nothing more is sent."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _most_bytes(path: str) -> int:

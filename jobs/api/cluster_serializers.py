@@ -63,6 +63,9 @@ class PlanSerializer(serializers.Serializer[Any]):
     max_duration_s = serializers.IntegerField(allow_null=True)
     usd_per_hour = MoneyField(help_text="Of the chosen one.")
     usd = MoneyField(help_text="Of the chosen one, for as long as the job may run.")
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="What to think of before submitting it."
+    )
 
 
 class CloudSerializer(serializers.Serializer[Any]):

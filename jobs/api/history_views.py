@@ -7,9 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.base import PortalView
-from jobs.api.inputs import EventQuery
+from jobs.api.inputs import AttemptListQuery, EventQuery
+from jobs.api.log_inputs import checked
 from jobs.api.schema import page_of, problems
 from jobs.api.serializers import AttemptSerializer, EventSerializer
+from jobs.models import Job
 from jobs.readers.job_history import job_history
 from jobs.readers.job_page import attempts_of
 
@@ -19,12 +21,21 @@ class AttemptListView(PortalView):
 
     @extend_schema(
         operation_id="attempt_list",
-        responses={200: page_of(AttemptSerializer), **problems(401, 404)},
+        parameters=[AttemptListQuery],
+        responses={200: page_of(AttemptSerializer), **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """The job's attempts with stages and workers, newest first."""
-        rows = AttemptSerializer(attempts_of(self.job()), many=True).data
+        wanted = checked(AttemptListQuery, request.query_params)["workers"]
+        job = self.job()
+        number = _newest(job) if wanted == "newest" else 0
+        attempts = attempts_of(job, workers_of=None if wanted == "all" else number)
+        rows = AttemptSerializer(attempts, many=True).data
         return Response({"results": rows, "next": None, "previous": None})
+
+
+def _newest(job: Job) -> int:
+    return job.attempts.order_by("-number").values_list("number", flat=True).first() or 0
 
 
 class EventListView(PortalView):

@@ -13,13 +13,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from jobs.actions.answer_runner import answer_runner
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.answer_runner import NO_ORDERS, Orders, answer_runner
+from jobs.actions.ingest_frames import take_in
 from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
 from jobs.disk_space import require_room_for_frames
 from jobs.errors import InvalidFrameError
 from jobs.logs.frames import MAX_BODY_BYTES
+from jobs.logs.senders import sender_of
 
 _GZIP = 16 + zlib.MAX_WBITS
 _TOO_LARGE = f"Post at most {MAX_BODY_BYTES} bytes of frames at once."
@@ -35,6 +36,7 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
     """`POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem.
 
     `"stop": {"grace_s": seconds}` beside it: the attempt is to end.
+    `"stacks": [{"id", "rank", "pid"}]`: the stack dumps that somebody waits for.
     """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
@@ -44,10 +46,11 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
         frames = _frames_in(request)
         if frames:  # a sign of life needs no room
             require_room_for_frames()
-        acked = ingest_frames(
-            attempt_id, token.strip(), frames, sent_at=_sent_at(request), took_s=_took_s(request)
-        )
-        answer = _answer(acked, answer_runner(attempt_id))
+        sender = sender_of(attempt_id, token.strip())
+        acked = take_in(sender, frames, sent_at=_sent_at(request), took_s=_took_s(request))
+        # Most are told nothing else: whoever is asked for something now hears of it next time.
+        orders = answer_runner(attempt_id) if sender.is_waited_for else NO_ORDERS
+        answer = _answer(acked, orders)
     except BodyTooLargeError:
         return problem(413, "body_too_large", _TOO_LARGE)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
@@ -55,10 +58,13 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
     return JsonResponse(answer)
 
 
-def _answer(acked: dict[str, int], stop_grace_s: float | None) -> dict[str, Any]:
-    if stop_grace_s is None:
-        return {"acked": acked}
-    return {"acked": acked, "stop": {"grace_s": stop_grace_s}}
+def _answer(acked: dict[str, int], orders: Orders) -> dict[str, Any]:
+    answer: dict[str, Any] = {"acked": acked}
+    if orders.stop_grace_s is not None:
+        answer["stop"] = {"grace_s": orders.stop_grace_s}
+    if orders.stacks:
+        answer["stacks"] = [ask._asdict() for ask in orders.stacks]
+    return answer
 
 
 def _sent_at(request: HttpRequest) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.actions.submit import MOST_DOCUMENTS
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
 
@@ -32,6 +33,31 @@ class SubmitBody(serializers.Serializer[Any]):
     """A job to submit or to validate."""
 
     spec = SpecField()
+
+
+class BatchBody(serializers.Serializer[Any]):
+    """Jobs to submit together: `specs` is a list, `spec` a YAML text with several documents."""
+
+    specs = serializers.ListField(
+        child=SpecField(), required=False, min_length=1, max_length=MOST_DOCUMENTS
+    )
+    spec = serializers.CharField(required=False, trim_whitespace=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Exactly one of the two."""
+        if len(attrs) != 1:
+            raise serializers.ValidationError("Give either specs or spec.")
+        return attrs
+
+
+class AttemptListQuery(serializers.Serializer[Any]):
+    """How much of a job's attempts."""
+
+    workers = serializers.ChoiceField(
+        choices=["all", "newest", "none"],
+        default="all",
+        help_text="Which attempts come with their workers, of which each may have a thousand.",
+    )
 
 
 class AttemptQuery(serializers.Serializer[Any]):
@@ -73,6 +99,14 @@ class JobQuery(serializers.Serializer[Any]):
     name = serializers.CharField(required=False, allow_blank=True, default="")
     kind = serializers.ChoiceField(
         choices=JobKind.choices, required=False, allow_blank=True, default=""
+    )
+    array = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**62,
+        help_text="Only jobs of this array.",
     )
     q = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="Looks in names and ids."

@@ -134,7 +134,12 @@ class JobDetailView(JobView):
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """One job with its specification."""
         page = job_page(self.actor, slug, job_id)
-        row = {**asdict(page.job), "spec": page.spec, "spec_source": page.spec_source}
+        row = {
+            **asdict(page.job),
+            "spec": page.spec,
+            "spec_source": page.spec_source,
+            "dependencies": page.dependencies,
+        }
         return Response(JobDetailSerializer(row, context={"request": request}).data)
 
     @extend_schema(operation_id="job_delete", responses={204: None, **problems(401, 403, 404, 409)})

@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from jobs.logs.cursor import parse
+from jobs.logs.levels import PATTERNS
 from jobs.logs.lines import STREAMS
 from jobs.logs.matching import Question
 from jobs.logs.reading import MAX_LIMIT, Wanted
@@ -78,6 +79,14 @@ class SearchQuery(LogChoiceQuery):
     case = serializers.BooleanField(
         required=False, default=False, help_text="Tell capital letters from small ones."
     )
+    level = serializers.ChoiceField(
+        choices=sorted(PATTERNS),
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        help_text="Lines that look like one of this level or a graver one, by their words.",
+    )
     since = serializers.DateTimeField(
         required=False, allow_null=True, default=None, help_text="Lines from this time on."
     )
@@ -126,6 +135,7 @@ def question_of(query: dict[str, Any]) -> Question:
         with_case=query["case"],
         rank=query["rank"],
         stream=query["stream"] or None,
+        level=query["level"] or None,
         since_ms=_milliseconds(query["since"]),
         until_ms=_milliseconds(query["until"]),
     )

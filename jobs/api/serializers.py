@@ -14,8 +14,8 @@ from rest_framework.request import Request
 class MoneyField(serializers.DecimalField):
     """US$ as text with six places, or null where nobody knows."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_digits=14, decimal_places=6, allow_null=True, **options)
+    def __init__(self, *, allow_null: bool = True, **options: Any) -> None:
+        super().__init__(max_digits=14, decimal_places=6, allow_null=allow_null, **options)
 
 
 class ProjectSerializer(serializers.Serializer[Any]):
@@ -54,6 +54,12 @@ class JobSerializer(serializers.Serializer[Any]):
     priority = serializers.IntegerField()
     submitted_by = serializers.CharField()
     rerun_of = serializers.IntegerField(allow_null=True)
+    schedule = serializers.CharField(help_text="Name of what made it; empty: a person did.")
+    array = serializers.IntegerField(allow_null=True, help_text="The array it is part of.")
+    array_index = serializers.IntegerField(allow_null=True, help_text="Its place there, from 0.")
+    array_values = serializers.DictField(
+        child=serializers.CharField(), help_text="What it has there of each name."
+    )
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
@@ -66,6 +72,7 @@ class JobSerializer(serializers.Serializer[Any]):
     can_cancel = serializers.BooleanField()
     can_hold = serializers.BooleanField()
     can_release = serializers.BooleanField()
+    can_prioritize = serializers.BooleanField()
     can_extend = serializers.BooleanField()
     can_rerun = serializers.BooleanField()
     can_delete = serializers.BooleanField()
@@ -80,8 +87,20 @@ class JobSerializer(serializers.Serializer[Any]):
         return str(request.build_absolute_uri(f"/{project}/jobs/{job_id}"))
 
 
+class DependencySerializer(serializers.Serializer[Any]):
+    """A job that comes before."""
+
+    job = serializers.IntegerField()
+    name = serializers.CharField()
+    after = serializers.CharField(help_text="What it has to do: success or end.")
+    ended_as = serializers.CharField(help_text="The status it ended as; empty while it has not.")
+    is_met = serializers.BooleanField()
+
+
 class JobDetailSerializer(JobSerializer):
-    """A job with its specification."""
+    """A job with its specification, and the jobs it waits or waited for."""
+
+    dependencies = DependencySerializer(many=True)
 
     spec_source = serializers.CharField()
     spec = serializers.DictField()
@@ -175,6 +194,9 @@ class SpecErrorSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     message = serializers.CharField()
     suggestion = serializers.CharField(allow_null=True)
+    document = serializers.IntegerField(
+        required=False, help_text="Of several specifications the one it is in, from 0."
+    )
 
 
 class ValidationSerializer(serializers.Serializer[Any]):

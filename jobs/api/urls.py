@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from jobs.api import (
+    array_views,
+    budget_view,
     cloud_views,
     cluster_views,
     extend_views,
@@ -15,11 +17,17 @@ from jobs.api import (
     mesh_view,
     metric_views,
     plan_views,
+    priority_view,
     project_views,
+    queue_views,
+    schedule_views,
     schema_views,
     secret_views,
+    stacks_view,
     token_views,
     upload_views,
+    usage_view,
+    why_view,
 )
 from jobs.api.errors import not_found_view
 from jobs.api.ingest_view import ingest_view
@@ -30,6 +38,8 @@ app_name = "api"
 
 _PROJECT = "projects/<slug:slug>"
 _JOB = f"{_PROJECT}/jobs/<int:job_id>"
+_SCHEDULE = f"{_PROJECT}/schedules/<slug:schedule_name>"
+_ARRAY = f"{_PROJECT}/arrays/<int:array_id>"
 
 urlpatterns = [
     path("me", project_views.MeView.as_view(), name="me"),
@@ -37,10 +47,21 @@ urlpatterns = [
     path(_PROJECT, project_views.ProjectDetailView.as_view(), name="project"),
     path(f"{_PROJECT}/jobs", job_views.JobListView.as_view(), name="jobs"),
     path(f"{_PROJECT}/jobs/validate", job_views.JobValidateView.as_view(), name="validate"),
+    path(f"{_PROJECT}/jobs/batch", array_views.JobBatchView.as_view(), name="batch"),
+    path(_ARRAY, array_views.ArrayView.as_view(), name="array"),
+    path(f"{_ARRAY}/actions/cancel", array_views.ArrayCancelView.as_view(), name="array_cancel"),
+    path(
+        f"{_ARRAY}/actions/rerun-failed",
+        array_views.ArrayRerunFailedView.as_view(),
+        name="array_rerun_failed",
+    ),
     path(_JOB, job_views.JobDetailView.as_view(), name="job"),
     path(f"{_JOB}/actions/cancel", job_views.JobCancelView.as_view(), name="cancel"),
     path(f"{_JOB}/actions/hold", job_views.JobHoldView.as_view(), name="hold"),
     path(f"{_JOB}/actions/release", job_views.JobReleaseView.as_view(), name="release"),
+    path(
+        f"{_JOB}/actions/prioritize", priority_view.JobPrioritizeView.as_view(), name="prioritize"
+    ),
     path(f"{_JOB}/actions/extend", extend_views.JobExtendView.as_view(), name="extend"),
     path(f"{_JOB}/actions/rerun", job_views.JobRerunView.as_view(), name="rerun"),
     path(f"{_JOB}/attempts", history_views.AttemptListView.as_view(), name="attempts"),
@@ -50,7 +71,9 @@ urlpatterns = [
     path(f"{_JOB}/logs/stream", log_stream, name="log_stream"),
     path(f"{_JOB}/logs/download", log_views.log_download, name="log_download"),
     path(f"{_JOB}/metrics", metric_views.MetricsView.as_view(), name="metrics"),
+    path(f"{_JOB}/why", why_view.WhyView.as_view(), name="why"),
     path(f"{_JOB}/mesh", mesh_view.MeshView.as_view(), name="mesh"),
+    path(f"{_JOB}/stacks", stacks_view.StacksView.as_view(), name="stacks"),
     path("attempts/<int:attempt_id>/frames", ingest_view, name="frames"),
     path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),
     path(
@@ -60,6 +83,21 @@ urlpatterns = [
     ),
     path(f"{_PROJECT}/secrets", secret_views.SecretListView.as_view(), name="secrets"),
     path(f"{_PROJECT}/secrets/<str:name>", secret_views.SecretDetailView.as_view(), name="secret"),
+    path(f"{_PROJECT}/budget", budget_view.BudgetView.as_view(), name="budget"),
+    path(f"{_PROJECT}/usage", usage_view.UsageView.as_view(), name="usage"),
+    path(f"{_PROJECT}/schedules", schedule_views.ScheduleListView.as_view(), name="schedules"),
+    path(_SCHEDULE, schedule_views.ScheduleDetailView.as_view(), name="schedule"),
+    path(
+        f"{_SCHEDULE}/actions/pause",
+        schedule_views.SchedulePauseView.as_view(),
+        name="schedule_pause",
+    ),
+    path(
+        f"{_SCHEDULE}/actions/resume",
+        schedule_views.ScheduleResumeView.as_view(),
+        name="schedule_resume",
+    ),
+    path(f"{_SCHEDULE}/actions/run", schedule_views.ScheduleRunView.as_view(), name="schedule_run"),
     path(f"{_PROJECT}/plan", plan_views.PlanView.as_view(), name="plan"),
     path(f"{_PROJECT}/clusters", cluster_views.ClusterListView.as_view(), name="clusters"),
     path(
@@ -83,6 +121,16 @@ urlpatterns = [
     path("clouds/<str:kind>", cloud_views.CloudKindView.as_view(), name="cloud"),
     path("clouds/<str:kind>/<path:name>", cloud_views.CloudEntryView.as_view(), name="cloud_entry"),
     path("infra", infra_views.InfraListView.as_view(), name="infra"),
+    path("pools", queue_views.PoolListView.as_view(), name="pools"),
+    path("pools/<slug:name>", queue_views.PoolView.as_view(), name="pool"),
+    path("queues", queue_views.QueueListView.as_view(), name="queues"),
+    path("queues/<slug:name>", queue_views.QueueView.as_view(), name="queue"),
+    path("queue", queue_views.WaitingView.as_view(), name="waiting"),
+    path("quotas", queue_views.QuotaListView.as_view(), name="quotas"),
+    path("quotas/<int:quota_id>", queue_views.QuotaView.as_view(), name="quota"),
+    path("shares", queue_views.ShareListView.as_view(), name="shares"),
+    path(f"{_PROJECT}/quotas", queue_views.ProjectQuotaListView.as_view(), name="project_quotas"),
+    path(f"{_PROJECT}/weight", queue_views.WeightView.as_view(), name="weight"),
     path("tokens", token_views.TokenListView.as_view(), name="tokens"),
     path("tokens/<int:token_id>", token_views.TokenDetailView.as_view(), name="token"),
     path("schema/job", schema_views.JobSchemaView.as_view(), name="job_schema"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 from jobs.errors import NoCapacityError
 from monarch_client.runner.nvml import LIBRARY_VARIABLE
+from monarch_client.spec.accelerators import accelerator_choices
 
 # For tests: nodes load this library in NVML's place. Read once, at the start.
 _NVML_LIBRARY = os.environ.get("MPORTAL_NVML_LIBRARY", "")
@@ -41,7 +41,7 @@ def gpus_of_machine() -> tuple[str, ...]:
 
 def missing_gpus(spec: Mapping[str, Any]) -> str:
     """One sentence if this machine never has the GPUs that the job asks for, else ""."""
-    choices = _choices(spec)
+    choices = _choices_of(spec)
     if not choices or _first_fitting(spec, frozenset()) is not None:
         return ""
     wanted = " or ".join(f"{count} {name}" for name, count in choices)
@@ -53,7 +53,7 @@ def missing_gpus(spec: Mapping[str, Any]) -> str:
 def choose_gpus(spec: Mapping[str, Any], taken: Set[int]) -> list[list[int]]:
     """For each node the numbers of its GPUs, none of them in `taken`. NoCapacityError: too few."""
     nodes = int(spec.get("num_nodes") or 1)
-    if not _choices(spec):
+    if not _choices_of(spec):
         return [[] for _ in range(nodes)]
     found = _first_fitting(spec, taken)
     if found is None:
@@ -71,7 +71,7 @@ def gpu_environment(gpus: list[int]) -> dict[str, str]:
 def _first_fitting(spec: Mapping[str, Any], taken: Set[int]) -> list[int] | None:
     """The GPUs of all nodes by the first choice that can be had."""
     nodes = int(spec.get("num_nodes") or 1)
-    for name, count in _choices(spec):
+    for name, count in _choices_of(spec):
         fitting = [
             number
             for number, present in enumerate(gpus_of_machine())
@@ -82,11 +82,5 @@ def _first_fitting(spec: Mapping[str, Any], taken: Set[int]) -> list[int] | None
     return None
 
 
-def _choices(spec: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """The accelerators that would do, the best first, each with its count for one node."""
-    wanted = (spec.get("resources") or {}).get("accelerators") or []
-    if isinstance(wanted, Mapping):
-        return [(str(name), math.ceil(float(count or 1))) for name, count in wanted.items()]
-    named = wanted.strip("{}").split(",") if isinstance(wanted, str) else map(str, wanted)
-    pairs = [text.strip().partition(":") for text in named]
-    return [(name, math.ceil(float(count or 1))) for name, _, count in pairs]
+def _choices_of(spec: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return accelerator_choices(spec.get("resources") or {})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from weakref import WeakValueDictionary
 
 from django.contrib.auth import get_user
 from django.http import HttpRequest
@@ -13,24 +15,44 @@ from django.http import HttpRequest
 CHECKED_EVERY_S = 30.0
 
 
-class Access:
-    """Calls `check` now and then; it raises a PortalError when the right is lost."""
+class _Right:
+    """What a reader may see, and when that was last asked."""
 
-    def __init__(self, check: Callable[[], object]) -> None:
-        self._check = check
+    def __init__(self) -> None:
         # Streams that were opened together are not checked together.
-        self._checked_at = time.monotonic() - random.uniform(0, CHECKED_EVERY_S / 2)  # noqa: S311
+        self.checked_at = time.monotonic() - random.uniform(0, CHECKED_EVERY_S / 2)  # noqa: S311
+        self.lock = threading.Lock()
+
+
+# Those of open streams.
+_rights: WeakValueDictionary[Hashable, _Right] = WeakValueDictionary()
+
+
+class Access:
+    """Calls `check` now and then; it raises a PortalError when the right is lost.
+
+    `key` is whose right it is to see what: all streams with the same one ask once.
+    """
+
+    def __init__(self, check: Callable[[], object], key: Hashable) -> None:
+        self._check = check
+        self._right = _rights.setdefault(key, _Right())
 
     @property
     def is_due(self) -> bool:
         """Whether it is time to check."""
-        return time.monotonic() - self._checked_at > CHECKED_EVERY_S
+        return time.monotonic() - self._right.checked_at > CHECKED_EVERY_S
 
     def confirm(self) -> None:
-        """Check, unless that was done a moment ago."""
-        if self.is_due:
-            self._check()
-            self._checked_at = time.monotonic()
+        """Check, unless that was done a moment ago or another stream is about it."""
+        if not self._right.lock.acquire(blocking=False):
+            return
+        try:
+            if self.is_due:
+                self._check()
+                self._right.checked_at = time.monotonic()
+        finally:
+            self._right.lock.release()
 
 
 def read_session_again(request: HttpRequest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Collection, Mapping
 
 import redis
 from django.conf import settings
@@ -14,6 +15,10 @@ from redis.retry import Retry
 from jobs.models import Job
 
 log = logging.getLogger(__name__)
+
+
+# The topic of everything that the page of the queue shows, of all projects.
+QUEUE_TOPIC = "mportal:queue"
 
 
 def project_topic(project_id: int) -> str:
@@ -49,11 +54,22 @@ def connection() -> redis.Redis:
 
 
 def publish_on_commit(job: Job) -> None:
-    """After commit, tell whoever watches `job`, or its project's table, to look again."""
-    transaction.on_commit(
-        lambda: _publish({job_topic(job.pk), project_topic(job.project_id)}, {"job": job.pk}),
-        robust=True,
-    )
+    """After commit, tell whoever watches `job`, its project's table or the queue to look again."""
+    topics = {job_topic(job.pk), project_topic(job.project_id), QUEUE_TOPIC}
+    transaction.on_commit(lambda: _publish(topics, {"job": job.pk}), robust=True)
+
+
+def publish_queue_on_commit() -> None:
+    """After commit, tell whoever watches the queue to look again."""
+    transaction.on_commit(lambda: _publish({QUEUE_TOPIC}, {}), robust=True)
+
+
+def publish_many_on_commit(jobs: Collection[tuple[int, int]]) -> None:
+    """The same for many jobs, each with its project's number, in one message to the broker."""
+    topics = {job_topic(job_id): {"job": job_id} for job_id, _ in jobs}
+    projects = {project_id for _, project_id in jobs}
+    topics |= {project_topic(project_id): {"project": project_id} for project_id in projects}
+    transaction.on_commit(lambda: _publish_all(topics), robust=True)
 
 
 def publish_clusters_on_commit(project_id: int) -> None:
@@ -71,10 +87,14 @@ def publish_log_on_commit(attempt_id: int, next_line: int) -> None:
 
 
 def _publish(topics: set[str], body: dict[str, int]) -> None:
+    _publish_all(dict.fromkeys(topics, body))
+
+
+def _publish_all(hints: Mapping[str, dict[str, int]]) -> None:
     # A lost hint costs a watcher a second (it polls slowly too); it must never fail a commit.
     try:
         pipe = connection().pipeline(transaction=False)
-        for topic in topics:
+        for topic, body in hints.items():
             pipe.publish(topic, json.dumps(body))
         pipe.execute()
     except redis.RedisError:

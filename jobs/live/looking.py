@@ -8,24 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import math
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from django.db import connections
 
 from jobs.errors import PortalError
 from jobs.live import sse
-from jobs.live.feed import LOOK_S, Hints, feed
+from jobs.live.access import Access
+from jobs.live.feed import LOOK_S, feed
+from jobs.live.packing import Piece
 from jobs.live.places import Place
-from jobs.live.shared_reads import Common, SharedReads
+from jobs.live.shared_reads import Common, Newest, SharedReads
 from jobs.outages import is_database_away
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+
+# How old what others have read may be for a stream that looks although nothing was hinted at.
+MOST_AGE_S = 0.5
 
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="live")
 
@@ -34,38 +40,37 @@ _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="live")
 class Look:
     """What one look found: events to send, and whether to look again at once or never."""
 
-    events: list[bytes]
+    events: list[Piece]
     is_behind: bool = False
     is_over: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """What comes after a place in a log, for any reader who stands there; `place` is behind it."""
+class News(NamedTuple):
+    """What one read found for all who want the same; `events` is what most of them send."""
 
-    events: list[bytes]
-    place: Any
-    is_cut: bool
+    events: list[Piece]
+    found: Any
+
+
+_NO_NEWS = News([], None)
 
 
 class Watch:
-    """One stream's state between two looks."""
+    """One stream's state between two looks. `access`: its reader's right to any of it."""
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
 
     def topics(self) -> set[str]:
         """What to watch. Asked again after every look."""
         raise NotImplementedError
 
-    def look(self, hinted: set[str]) -> Look:
-        """Read what is new. Runs in a thread."""
+    def wants(self, hinted: set[str]) -> Common[News] | None:
+        """What to read: with all others who want the same. None: nothing."""
         raise NotImplementedError
 
-    def common(self, hinted: set[str]) -> Common[News] | None:
-        """In place of a look: what others read as well, if it can be that alone."""
-        del hinted
-        return None
-
-    def take(self, news: News, *, is_behind: bool) -> None:
-        """Stand behind what `common` has found; there may be more already."""
+    def take(self, news: News, *, is_newest: bool) -> Look:
+        """What of it to send. There may be more already, unless it is the newest."""
         raise NotImplementedError
 
 
@@ -83,7 +88,7 @@ def _and_let_go(read: Callable[..., T], arguments: tuple[object, ...]) -> T:
 
 
 def _weight(news: News) -> int:
-    return sum(map(len, news.events))
+    return sum(len(each.raw) for each in news.events)
 
 
 _reads: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReads[News]] = WeakKeyDictionary()
@@ -97,16 +102,18 @@ def _shared_reads() -> SharedReads[News]:
     return _reads[loop]
 
 
-async def _look(watch: Watch, hinted: set[str], hints: Hints) -> Look:
+async def _look(
+    watch: Watch, hinted: set[str], wanted: Newest, reads: SharedReads[News], newest: int
+) -> Look:
     """One look. Where it fails the stream ends, and its reader comes back where it was."""
     try:
-        common = watch.common(hinted)
+        if watch.access.is_due:
+            await in_thread(watch.access.confirm)
+        common = watch.wants(hinted)
         if common is None:
-            return await in_thread(watch.look, hinted)
-        news, is_newest = await _shared_reads().get(common, hints.number, feed().number)
-        is_behind = news.is_cut or not is_newest
-        watch.take(news, is_behind=is_behind)
-        return Look(news.events, is_behind=is_behind)
+            return watch.take(_NO_NEWS, is_newest=True)
+        news, is_newest = await reads.get(common, wanted, newest)
+        return watch.take(news, is_newest=is_newest)
     except PortalError:
         # The thing is gone, or no longer this reader's to see.
         return Look([], is_over=True)
@@ -117,19 +124,24 @@ async def _look(watch: Watch, hinted: set[str], hints: Hints) -> Look:
         return Look([], is_over=True)
 
 
-async def events_of(watch: Watch, place: Place) -> AsyncIterator[bytes]:
+async def events_of(watch: Watch, place: Place) -> AsyncGenerator[Piece]:
     """The body of a stream, for as long as somebody reads it and there may be more.
 
     It keeps `place` until it ends.
     """
     now = asyncio.get_running_loop().time
+    reads, hinting = _shared_reads(), feed()
     with place:
-        yield sse.opening()
+        yield sse.OPENING
         sent_at = now()
-        async with feed().subscribe(*watch.topics()) as hints:
+        async with hinting.subscribe(*watch.topics()) as hints:
             hinted: set[str] = set()
+            found = Look([])
             while True:
-                found = await _look(watch, hinted, hints)
+                # Without a hint only time tells that what others have read may be old.
+                is_told = hinted and not found.is_behind and hinting.connected
+                wanted = Newest(hints.number, math.inf if is_told else MOST_AGE_S)
+                found = await _look(watch, hinted, wanted, reads, hinting.number)
                 for each in found.events:
                     yield each
                     sent_at = now()
@@ -141,5 +153,5 @@ async def events_of(watch: Watch, place: Place) -> AsyncIterator[bytes]:
                     until_beat_s = max(0.0, sent_at + sse.HEARTBEAT_S - now())
                     hinted = await hints.wait(min(LOOK_S, until_beat_s))
                 if now() - sent_at >= sse.HEARTBEAT_S:
-                    yield sse.beat()
+                    yield sse.BEAT
                     sent_at = now()

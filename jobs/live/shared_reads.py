@@ -7,6 +7,8 @@ and put into bytes for the first of them who asks, and sent to all.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
@@ -15,8 +17,17 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 # Readers who are a little late find what the others have had already.
-MOST_KEPT = 64
+MOST_KEPT = 512
 MOST_BYTES = 16 * 1024 * 1024
+# However late somebody is, what was read so long ago may be removed by now.
+MOST_KEPT_S = 30.0
+
+
+class Newest(NamedTuple):
+    """What a read must have seen for somebody to know all: this hint, and so late a moment."""
+
+    hint: int
+    most_age_s: float = math.inf
 
 
 class Common(NamedTuple, Generic[T]):
@@ -32,7 +43,18 @@ class _Read(Generic[T]):
 
     hint: int
     task: asyncio.Future[T]
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     size: int = 0
+    begun_at: float = field(default_factory=time.monotonic)
+
+    def is_newest(self, wanted: Newest) -> bool:
+        """Whether it has seen what is wanted."""
+        return self.hint >= wanted.hint and self.age_s <= wanted.most_age_s
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it began."""
+        return time.monotonic() - self.begun_at
 
 
 @dataclass(slots=True)
@@ -44,17 +66,22 @@ class SharedReads(Generic[T]):
     _reads: OrderedDict[Hashable, _Read[T]] = field(default_factory=OrderedDict)
     _bytes: int = 0
 
-    async def get(self, common: Common[T], wanted: int, newest: int) -> tuple[T, bool]:
-        """The result, and whether it has seen hint number `wanted`; `newest` is the last so far.
+    async def get(self, common: Common[T], wanted: Newest, newest: int) -> tuple[T, bool]:
+        """The result, and whether it has seen all that is `wanted`; `newest`: the last hint so far.
 
         An older one that found something is as good: it is where the log goes on. What `read`
         raises is raised for everybody who waits for it.
         """
         known = self._reads.get(common.key)
-        if known is None or (known.hint < wanted and self._is_empty(known)):
+        # How long it takes does not matter: one that begins now is the newest there is.
+        is_newest = True
+        if known is None or self._is_of_no_use(known, wanted):
             known = self._begin(common, newest)
-        # Whoever goes away while waiting must not end it for the others.
-        return await asyncio.shield(known.task), known.hint >= wanted
+        else:
+            is_newest = known.is_newest(wanted)
+        # Whoever goes away while waiting does not end it for the others.
+        await known.over.wait()
+        return known.task.result(), is_newest
 
     def _begin(self, common: Common[T], newest: int) -> _Read[T]:
         self._forget(common.key)
@@ -63,10 +90,13 @@ class SharedReads(Generic[T]):
         read.task.add_done_callback(lambda _: self._done(common.key, read))
         return read
 
-    def _is_empty(self, read: _Read[T]) -> bool:
-        return read.task.done() and not read.size
+    def _is_of_no_use(self, read: _Read[T], wanted: Newest) -> bool:
+        if not read.task.done():
+            return False
+        return read.age_s > MOST_KEPT_S or (not read.size and not read.is_newest(wanted))
 
     def _done(self, key: Hashable, read: _Read[T]) -> None:
+        read.over.set()
         if self._reads.get(key) is not read:
             return
         if read.task.cancelled() or read.task.exception() is not None:

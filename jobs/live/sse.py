@@ -7,9 +7,13 @@ page, which never sees comments, can tell a silent connection from a quiet job.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.cache import patch_vary_headers
+
+from jobs.live.packing import Packed, Piece, takes_deflate
 
 HEARTBEAT_S = 15.0
 # How long a browser waits before it connects again.
@@ -23,26 +27,52 @@ _HEADERS = {
 }
 
 
-def event(name: str, data: str, event_id: str = "") -> bytes:
+def event(name: str, data: str, event_id: str = "") -> Piece:
     """One event. `event_id` is what the browser sends as Last-Event-ID when it comes back."""
     fields = [f"event: {name}"]
     if event_id:
         fields.append(f"id: {event_id}")
     # However many lines `data` has: an empty one ends the event.
     fields += [f"data: {line}" for line in _LINE_END.split(data)]
-    return "\n".join([*fields, "", ""]).encode()
+    return Piece("\n".join([*fields, "", ""]).encode())
 
 
-def beat() -> bytes:
-    """A sign of life; it has no id, so that readers stay where they are."""
-    return event("beat", "")
+# A sign of life; it has no id, so that readers stay where they are.
+BEAT = event("beat", "")
+# The first bytes of every stream: how soon to come back when it breaks.
+OPENING = Piece(f"retry: {RETRY_MS}\n\n".encode())
 
 
-def opening() -> bytes:
-    """The first bytes of every stream: how soon to come back when it breaks."""
-    return f"retry: {RETRY_MS}\n\n".encode()
+class EventStream(StreamingHttpResponse):
+    """A response whose parts go out as they are: Django hands each of them on three times."""
+
+    def __init__(self, body: AsyncGenerator[bytes]) -> None:
+        super().__init__(body, content_type=CONTENT_TYPE, headers=_HEADERS)
+
+    def __aiter__(self) -> AsyncGenerator[bytes]:
+        parts: AsyncGenerator[bytes] = self._iterator  # type: ignore[attr-defined]  # not in stubs
+        return parts
 
 
-def response(events: AsyncIterator[bytes]) -> StreamingHttpResponse:
-    """The response whose body is `events`. When the reader goes, the iterator is closed."""
-    return StreamingHttpResponse(events, content_type=CONTENT_TYPE, headers=_HEADERS)
+def response(request: HttpRequest, events: AsyncGenerator[Piece]) -> StreamingHttpResponse:
+    """The response whose body is `events`. When the reader goes, the generator is closed."""
+    is_packed = takes_deflate(request.headers.get("Accept-Encoding", ""))
+    answer = EventStream(_packed(events) if is_packed else _plain(events))
+    patch_vary_headers(answer, ["Accept-Encoding"])
+    if is_packed:
+        answer.headers["Content-Encoding"] = "deflate"
+    return answer
+
+
+async def _plain(events: AsyncGenerator[Piece]) -> AsyncGenerator[bytes]:
+    async with aclosing(events):
+        async for each in events:
+            yield each.raw
+
+
+async def _packed(events: AsyncGenerator[Piece]) -> AsyncGenerator[bytes]:
+    stream = Packed()
+    async with aclosing(events):
+        async for each in events:
+            yield stream.add(each)
+        yield stream.end()

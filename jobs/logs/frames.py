@@ -88,6 +88,18 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
         },
     ),
     "exit": ({"exit_code": _int}, {"signal": _maybe(_int)}),
+    # Of one process, or, `done`, the last word.
+    "stacks": (
+        {"ask": _natural},
+        {
+            "pid": _maybe(_natural),
+            "command": _maybe(_text),
+            "text": _maybe(_text),
+            "why": _maybe(_text),
+            "left_out": _maybe(_natural),
+            "done": _bool,
+        },
+    ),
     "end": (
         {"reason": _one_of(RUNNER_REASONS)},
         {

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.db.models import QuerySet
+
 from jobs.logs.redaction import NO_SECRETS, OpenEnd, Redaction, RedactionCache
 from jobs.models import Attempt, HandedSecrets
 from jobs.seals import unsealed
@@ -47,12 +49,13 @@ class LineMask:
     Use it in a transaction that holds the lock of the attempt's log, and `save` it there.
     """
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._attempt_id = attempt.pk
-        self._redaction = redaction_of(attempt)
-        rows = HandedSecrets.objects.filter(pk=attempt.pk)
-        found = rows.values_list("open_ends", flat=True).first() if self._redaction else None
-        self._open_ends: dict[str, list[Any]] = found or {}
+    def __init__(self, attempt: Attempt | None) -> None:
+        """`attempt`: None for one whose job has no secrets."""
+        self._attempt = attempt
+        self._redaction = redaction_of(attempt) if attempt else NO_SECRETS
+        self._open_ends: dict[str, list[Any]] = {}
+        if self._redaction:
+            self._open_ends = self._rows().values_list("open_ends", flat=True).first() or {}
         self._is_changed = False
 
     def text(self, frame: dict[str, Any]) -> str:
@@ -71,8 +74,10 @@ class LineMask:
     def save(self) -> None:
         """Keep where lines go on."""
         if self._is_changed:
-            rows = HandedSecrets.objects.filter(pk=self._attempt_id)
-            rows.update(open_ends=self._open_ends)
+            self._rows().update(open_ends=self._open_ends)
+
+    def _rows(self) -> QuerySet[HandedSecrets]:
+        return HandedSecrets.objects.filter(pk=self._attempt)
 
 
 @contextmanager

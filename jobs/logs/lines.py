@@ -24,17 +24,23 @@ _STREAM_OF_CODE = {
 STREAMS = frozenset(CODE_OF_STREAM)
 # A chunk of the compactor's is 1 MB and some; this only keeps a damaged blob from filling memory.
 _MAX_RAW_BYTES = 64 * 1024 * 1024
-# For lines that are alike but for their numbers: matches shorter than six bytes are not worth their
-# place, and a longer search finds little more. As small as level 12 makes such logs.
-_FOR_GOOD = zstandard.ZstdCompressionParameters(
-    strategy=zstandard.STRATEGY_LAZY2,
-    min_match=6,
-    target_length=16,
-    search_log=1,
-    chain_log=18,
-    hash_log=18,
-    window_log=21,
+# How what is kept for good is compressed, in a sixth of the time of zstd's level 12. Lines that are
+# alike but for their numbers have no use for matches shorter than six bytes, nor for those far
+# behind: whatever lies near has a shorter name (5 % less in all). In prose it is the other way
+# round (13 % less). So the first of a chunk is tried both ways.
+_NEAR, _FAR = (
+    zstandard.ZstdCompressionParameters(
+        strategy=zstandard.STRATEGY_LAZY2,
+        min_match=6,
+        target_length=16,
+        search_log=1,
+        chain_log=18,
+        hash_log=hash_log,
+        window_log=21,
+    )
+    for hash_log in (14, 18)
 )
+_TRIED_BYTES = 128 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
@@ -72,7 +78,10 @@ def packed(lines: Iterable[str]) -> tuple[bytes, int]:
 
 def compressed_for_good(raw: bytes) -> bytes:
     """`raw` in Zstandard, its size in the frame's header: for what is written once and kept."""
-    return zstandard.ZstdCompressor(compression_params=_FOR_GOOD).compress(raw)
+    near, far = (zstandard.ZstdCompressor(compression_params=each) for each in (_NEAR, _FAR))
+    tried = raw[:_TRIED_BYTES]
+    is_near = len(near.compress(tried)) < len(far.compress(tried))
+    return (near if is_near else far).compress(raw)
 
 
 def decompressed(payload: bytes) -> bytes:

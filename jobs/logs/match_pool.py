@@ -49,6 +49,7 @@ class MatchProcess:
                 env={},
             )
         self._connection = Connection(ours.detach())
+        self._is_first = True
 
     def begin(self, question: Question) -> None:
         """Ask `question` of the pieces that follow. InvalidPatternError: RE2 does not take it."""
@@ -56,14 +57,19 @@ class MatchProcess:
         if "error" in answer:
             raise _invalid_pattern(answer["error"], answer["position"])
 
+    def begin_stretch(self) -> None:
+        """What comes next follows on nothing that was looked at."""
+        self._is_first = True
+
     def hits(
         self, payload: bytes, first: int, begin: int, limit: int
     ) -> tuple[list[Hit], bool, int]:
         """The first hits of a compressed piece from line `begin` on, whether lines behind the last
-        one were left out, and how many bytes the piece has.
+        one were left out, and how many bytes the piece has. It follows on the one before.
         """
-        header = json.dumps({"first": first, "begin": begin, "limit": limit}).encode()
-        answer = self._answer(header, payload)
+        asked = {"first": first, "begin": begin, "limit": limit, "is_first": self._is_first}
+        self._is_first = False
+        answer = self._answer(json.dumps(asked).encode(), payload)
         found = [
             Hit(number, stored, [(start, end) for start, end in spans], parts)
             for number, stored, spans, parts in answer["hits"]

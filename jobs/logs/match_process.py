@@ -15,8 +15,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from jobs.logs.bad_patterns import BadPatternError
 from jobs.logs.lines import decompressed
-from jobs.logs.matching import BadPatternError, Matcher, Question
+from jobs.logs.long_lines import LongLines
+from jobs.logs.matching import Matcher, Question
 
 # Of its own processor for one piece: a pattern that needs more is given up, with the process.
 CPU_S = 3.0
@@ -39,12 +41,14 @@ def main() -> None:
 
 def _serve(connection: Connection) -> None:
     matcher: Matcher | None = None
+    long_lines = LongLines()
     while True:
         asked = json.loads(connection.recv_bytes())
         if "question" in asked:
             matcher, answer = _begun(asked["question"])
         elif matcher is not None:
-            answer = _looked(matcher, asked, connection.recv_bytes())
+            long_lines = LongLines() if asked.pop("is_first") else long_lines
+            answer = _looked(matcher, asked, connection.recv_bytes(), long_lines)
         else:
             return
         connection.send_bytes(json.dumps(answer).encode())
@@ -57,11 +61,13 @@ def _begun(question: dict[str, Any]) -> tuple[Matcher | None, dict[str, Any]]:
         return None, {"error": str(error), "position": error.position}
 
 
-def _looked(matcher: Matcher, asked: dict[str, Any], payload: bytes) -> dict[str, Any]:
+def _looked(
+    matcher: Matcher, asked: dict[str, Any], payload: bytes, long_lines: LongLines
+) -> dict[str, Any]:
     # The kernel ends a process that uses up this time, whatever it is busy with.
     signal.setitimer(signal.ITIMER_PROF, CPU_S)
     raw = decompressed(payload)
-    hits, is_cut = matcher.hits(raw, asked["first"], begin=asked["begin"], limit=asked["limit"])
+    hits, is_cut = matcher.hits(raw, **asked, long_lines=long_lines)
     signal.setitimer(signal.ITIMER_PROF, 0)
     found = [(hit.number, hit.stored, hit.spans, hit.parts) for hit in hits]
     return {"hits": found, "is_cut": is_cut, "bytes": len(raw)}

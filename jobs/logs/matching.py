@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from heapq import merge
 from itertools import islice
 from typing import Any
 
 import re2
 
+from jobs.logs.bad_patterns import BadPatternError, bad_pattern
+from jobs.logs.levels import PATTERNS
 from jobs.logs.lines import CODE_OF_STREAM
+from jobs.logs.long_lines import Border, LongLines, end_of_match_across
 
 MOST_SPANS = 100
 # What the compiled pattern and its states may take.
@@ -32,18 +36,11 @@ _BEFORE_TEXT = "[0-9]+ [A-Za-z][0-9]+ "
 Find = Callable[[bytes, int], int]
 
 
-class BadPatternError(Exception):
-    """RE2 does not take the pattern. `position`: where in it, in characters from 0, if known."""
-
-    def __init__(self, message: str, position: int | None) -> None:
-        super().__init__(message)
-        self.position = position
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is looked for. Without `text` every line of the others' choice is a hit.
 
+    `level`: one of `jobs.logs.levels`, and whatever is graver.
     `parts`: patterns of which `text` fits any; a hit then says which of them it fits.
     """
 
@@ -54,6 +51,7 @@ class Question:
     stream: str | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    level: str | None = None
     parts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,6 +76,14 @@ class Matcher:
     """Answers one question about any number of pieces. BadPatternError: it can't be asked."""
 
     def __init__(self, question: Question) -> None:
+        self._level = None
+        if question.level is not None:
+            level = Question(PATTERNS[question.level], is_regex=True)
+            if question.text:
+                self._level = _compiled(level.text, level)
+            else:
+                # Its words are what is looked for, and marked.
+                question = replace(question, text=level.text, is_regex=True, with_case=False)
         self._question = question
         self._pattern = _compiled(question.text, question)
         self._find = _finder(question) if question.text else None
@@ -85,28 +91,58 @@ class Matcher:
         self._code = CODE_OF_STREAM.get(question.stream or "")
 
     def hits(
-        self, raw: bytes, first: int, *, begin: int = 0, limit: int = 1000
+        self,
+        raw: bytes,
+        first: int,
+        *,
+        begin: int = 0,
+        limit: int = 1000,
+        long_lines: LongLines | None = None,
     ) -> tuple[list[Hit], bool]:
         """The first hits of a piece whose first line is number `first`, from line `begin` on;
         and whether the lines behind the last one were left out.
+
+        `long_lines` knows the pieces before this one, and then this one as well.
         """
         text = _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
         drawn = None if text is raw else raw.split(b"\n")
+        # Without words every line is a hit.
+        seen = (long_lines or LongLines()).borders(text) if self._question.text else []
+        borders = {border.offset: border for border in seen}
         found: list[Hit] = []
         chars = 0
-        for offset, line in self._candidates(text):
+        for offset, line in self._to_look_at(text, borders):
             number = first + offset
             if number < begin:
                 continue
-            spans = self._spans(line)
+            border = borders.get(offset)
+            spans = self._spans(line, border)
             if spans is None:
                 continue
             stored = (line if drawn is None else drawn[offset]).decode(errors="replace")
-            found.append(Hit(number, stored, spans, self._parts_in(line)))
+            found.append(Hit(number, stored, spans, self._parts_in(line, border)))
             chars += len(stored)
             if len(found) >= limit or chars > _MOST_CHARS:
                 return found, True
         return found, False
+
+    def _to_look_at(self, text: bytes, borders: dict[int, Border]) -> Iterator[tuple[int, bytes]]:
+        """(offset, line) of lines that may match, alone or together with what is before them."""
+        others = [(offset, each.line) for offset, each in borders.items() if self._may_cross(each)]
+        if not others:
+            yield from self._candidates(text)
+            return
+        last = -1
+        for offset, line in merge(self._candidates(text), others):
+            if offset != last:
+                yield offset, line
+            last = offset
+
+    def _may_cross(self, border: Border) -> bool:
+        """Whether something may match across it: far cheaper than to find out."""
+        if self._find is None:
+            return True
+        return 0 <= self._find(border.before + _text_of(border.line), 0) < len(border.before)
 
     def _candidates(self, text: bytes) -> Iterator[tuple[int, bytes]]:
         """(offset, line) of lines that may match; every one that does is among them."""
@@ -125,31 +161,35 @@ class Matcher:
             # From the next line on, not from the end of the match, which may lie lines below.
             at = self._find(text, end + 1) if end < len(text) else -1
 
-    def _spans(self, line: bytes) -> list[tuple[int, int]] | None:
-        """Where the line matches; None when it does not."""
+    def _spans(self, line: bytes, border: Border | None) -> list[tuple[int, int]] | None:
+        """Where the line matches, across its border too; None when it does not."""
         rank, stamp, text = line.split(b" ", 2)
         if not self._is_chosen(int(rank), stamp.decode()):
             return None
         if not self._question.text:
             return []
-        spans: list[tuple[int, int]] = []
-        matched = False
-        matches = self._pattern.finditer(text.decode(errors="replace"))
+        drawn = text.decode(errors="replace")
+        if self._level is not None and not _is_in(self._level, drawn, border):
+            return None
+        end = 0 if border is None else _end_across(self._pattern, border)
+        matched = end > 0
+        spans = [(0, end)] if matched else []
+        matches = self._pattern.finditer(drawn)
         # One that matches nothing does so at every character.
         for match in islice(matches, 10 * MOST_SPANS):
             matched = True
-            if match.end() > match.start():
+            if match.end() > match.start() >= end:
                 spans.append(match.span())
             if len(spans) >= MOST_SPANS:
                 break
         return spans if matched else None
 
-    def _parts_in(self, line: bytes) -> list[int]:
+    def _parts_in(self, line: bytes, border: Border | None) -> list[int]:
         """Which of the question's parts the line fits."""
         if not self._parts:
             return []
-        text = line.split(b" ", 2)[2].decode(errors="replace")
-        return [place for place, part in enumerate(self._parts) if part.search(text)]
+        text = _text_of(line).decode(errors="replace")
+        return [place for place, part in enumerate(self._parts) if _is_in(part, text, border)]
 
     def _is_chosen(self, rank: int, stamp: str) -> bool:
         asked = self._question
@@ -163,6 +203,22 @@ class Matcher:
         return asked.until_ms is None or at_ms < asked.until_ms
 
 
+def _text_of(line: bytes) -> bytes:
+    return line.split(b" ", 2)[2]
+
+
+def _end_across(pattern: Any, border: Border) -> int:
+    """How far into its line what matches across the border reaches; 0: nothing does."""
+    text = _text_of(border.line).decode(errors="replace")
+    return end_of_match_across(pattern, border.before.decode(errors="replace"), text) or 0
+
+
+def _is_in(pattern: Any, text: str, border: Border | None) -> bool:
+    """Whether a line's text has it, or has the end of it."""
+    found = pattern.search(text) is not None
+    return found or (border is not None and _end_across(pattern, border) > 0)
+
+
 def compiled_part(pattern: str) -> Any:
     """One of a question's parts. BadPatternError: RE2 does not take it, or it is too large."""
     options = re2.Options()
@@ -173,7 +229,7 @@ def compiled_part(pattern: str) -> Any:
         # As it stands among the others: one that would swallow what follows it is no pattern.
         return re2.compile(f"(?:{pattern})", options)
     except re2.error as error:
-        raise _bad_pattern(pattern, error) from None
+        raise bad_pattern(pattern, error) from None
 
 
 def _compiled(pattern: str | bytes, question: Question) -> Any:
@@ -185,32 +241,7 @@ def _compiled(pattern: str | bytes, question: Question) -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        raise _bad_pattern(question.text, error) from None
-
-
-def _bad_pattern(text: str, error: Exception) -> BadPatternError:
-    """RE2 says what it stumbled over; the place is where that stands."""
-    said = error.args[0] if error.args else b""
-    message = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    kind, _, fragment = message.partition(": ")
-    if kind.startswith("missing )"):
-        return BadPatternError(message, _open_parenthesis(text))
-    place = text.find(fragment) if fragment else -1
-    return BadPatternError(message, place if place >= 0 else None)
-
-
-def _open_parenthesis(text: str) -> int | None:
-    """Where the group begins that is never closed."""
-    opened: list[int] = []
-    in_class = False
-    for place, sign in enumerate(re.sub(r"\\.", "..", text, flags=re.DOTALL)):
-        if sign in "[]":
-            in_class = sign == "["
-        elif sign == "(" and not in_class:
-            opened.append(place)
-        elif sign == ")" and not in_class and opened:
-            opened.pop()
-    return opened[-1] if opened else None
+        raise bad_pattern(question.text, error) from None
 
 
 def _finder(question: Question) -> Find | None:

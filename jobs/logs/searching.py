@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from time import monotonic
 from typing import Protocol
 
+from jobs.errors import NotFoundError
 from jobs.logs import parts
 from jobs.logs.lines import LogLine, decompressed, line_of
-from jobs.logs.matching import Hit, Matcher, Question
+from jobs.logs.long_lines import LongLines
+from jobs.logs.matching import Hit, Matcher
+from jobs.logs.parts import Part
 
 # One request goes no further than this, so that it holds neither a thread nor a process for long.
 MOST_BYTES = 256 * 1024 * 1024
 MOST_S = 1.0
 _MOST_CHARS = 1024 * 1024
+# Parts that are looked at before the first one, back to the nearest sealed one; one query's worth.
+_MOST_BEFORE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +44,36 @@ class Stretch:
 class Looker(Protocol):
     """Whoever knows what is looked for: a `jobs.logs.match_pool.MatchProcess`, as a rule."""
 
+    def begin_stretch(self) -> None:
+        """What comes next follows on nothing that was looked at."""
+
     def hits(
         self, payload: bytes, first: int, begin: int, limit: int
     ) -> tuple[list[Hit], bool, int]:
         """The first hits of a compressed piece from line `begin` on, whether lines behind the last
-        one were left out, and how many bytes the piece has.
+        one were left out, and how many bytes the piece has. It follows on the one before.
         """
 
 
 class OwnLooker:
     """Looks in this very process: for patterns of our own, never for a stranger's."""
 
-    def __init__(self, question: Question) -> None:
-        self._matcher = Matcher(question)
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._long_lines = LongLines()
+
+    def begin_stretch(self) -> None:
+        """See `Looker`."""
+        self._long_lines = LongLines()
 
     def hits(
         self, payload: bytes, first: int, begin: int, limit: int
     ) -> tuple[list[Hit], bool, int]:
         """See `Looker`."""
         raw = decompressed(payload)
-        found, is_cut = self._matcher.hits(raw, first, begin=begin, limit=limit)
+        found, is_cut = self._matcher.hits(
+            raw, first, begin=begin, limit=limit, long_lines=self._long_lines
+        )
         return found, is_cut, len(raw)
 
 
@@ -90,7 +107,10 @@ def search_after(looker: Looker, attempt_id: int, after: int, budget: Budget) ->
     """The lines after line `after` that match what `looker` was asked."""
     found: list[FoundLine] = []
     last = after
-    for part in parts.forward(attempt_id, after + 1):
+    looker.begin_stretch()
+    for place, part in enumerate(parts.forward(attempt_id, after + 1)):
+        if place == 0:
+            _look_before(looker, part)
         begin = max(last + 1, part.first_line)
         hits, is_cut, raw_bytes = looker.hits(part.stored(), part.first_line, begin, budget.hits)
         new = [FoundLine(line_of(hit.number, hit.stored), hit.spans, hit.parts) for hit in hits]
@@ -101,3 +121,18 @@ def search_after(looker: Looker, attempt_id: int, after: int, budget: Budget) ->
         if is_cut or budget.is_spent:
             return Stretch(found, last, is_cut=True)
     return Stretch(found, last, is_cut=False)
+
+
+def _look_before(looker: Looker, part: Part) -> None:
+    """Let `looker` see what is before `part`: a very long line may go on from there."""
+    if part.first_line == 1:
+        return
+    seen: list[Part] = []
+    for before in islice(parts.backward(part.attempt_id, part.first_line), _MOST_BEFORE):
+        seen.append(before)
+        if before.blob is not None:
+            break
+    for before in reversed(seen):
+        # What is removed meanwhile is none of what is looked for here.
+        with suppress(NotFoundError):
+            looker.hits(before.stored(), before.first_line, part.first_line, 1)

@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from django.db import connection
 
 from jobs import clock
 from jobs.logs.lines import BLOCK_BYTES, packed
-from jobs.models import LogBlock, LogHead
+from jobs.models import LogHead
+
+# Each batch of lines of each job pays for these: made up by models they take five times as long.
+_LOCKED = "SELECT * FROM jobs_loghead WHERE attempt_id = %s FOR NO KEY UPDATE"
+_BLOCK = "(%s, %s, %s, %s, %s, %s)"
+_ADD_BLOCKS = """WITH added AS (
+    INSERT INTO jobs_logblock
+        (attempt_id, first_line, created_at, line_count, raw_bytes, payload)
+    VALUES {blocks})
+"""
+_SAVE_HEAD = """UPDATE jobs_loghead
+SET next_line = %s, acked = %s, raw_bytes = %s, tail_bytes = %s WHERE attempt_id = %s"""
 
 
 def locked_head(attempt_id: int) -> LogHead:
     """The attempt's head, locked until the transaction ends; made where it is missing."""
-    heads = LogHead.objects.select_for_update(no_key=True)
-    head = heads.filter(pk=attempt_id).first()
-    if head is None:
-        LogHead.objects.get_or_create(attempt_id=attempt_id)
-        head = heads.get(pk=attempt_id)
-    return head
+    heads = LogHead.objects.raw(_LOCKED, [attempt_id])
+    for head in heads:
+        return head
+    LogHead.objects.get_or_create(attempt_id=attempt_id)
+    return LogHead.objects.select_for_update(no_key=True).get(pk=attempt_id)
 
 
 def append(head: LogHead, lines: list[str]) -> None:
-    """Store `lines` (see `jobs.logs.lines.encoded`) after all others and advance the locked `head`.
+    """Store `lines` (see `jobs.logs.lines.encoded`) after all others, and save the locked `head`.
 
-    The caller saves the head, together with what it acknowledges.
+    So lines and what the head acknowledges are stored in one statement.
     """
     now = clock.now()
-    blocks = []
+    blocks: list[tuple[Any, ...]] = []
     for part in _cut(lines):
         payload, raw_bytes = packed(part)
-        blocks.append(
-            LogBlock(
-                attempt_id=head.pk,
-                first_line=head.next_line,
-                created_at=now,
-                line_count=len(part),
-                raw_bytes=raw_bytes,
-                payload=payload,
-            )
-        )
+        blocks.append((head.pk, head.next_line, now, len(part), raw_bytes, payload))
         head.next_line += len(part)
         head.raw_bytes += raw_bytes
         head.tail_bytes += raw_bytes
-    LogBlock.objects.bulk_create(blocks)
+    adding = _ADD_BLOCKS.format(blocks=", ".join([_BLOCK] * len(blocks))) if blocks else ""
+    saved = (head.next_line, json.dumps(head.acked), head.raw_bytes, head.tail_bytes, head.pk)
+    with connection.cursor() as cursor:
+        cursor.execute(adding + _SAVE_HEAD, [*chain.from_iterable(blocks), *saved])
 
 
 def _cut(lines: list[str]) -> Iterator[list[str]]:

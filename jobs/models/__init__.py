@@ -3,6 +3,8 @@
 from jobs.models.api_token import ApiToken
 from jobs.models.attempt import Attempt
 from jobs.models.attempt_stage import AttemptStage
+from jobs.models.budget import Budget
+from jobs.models.budget_notice import BudgetNotice
 from jobs.models.cluster import Cluster
 from jobs.models.follow_lease import FollowLease
 from jobs.models.handed_secrets import HandedSecrets
@@ -10,6 +12,8 @@ from jobs.models.host_metrics import HostMetrics
 from jobs.models.idempotency_key import IdempotencyKey
 from jobs.models.installation import Installation
 from jobs.models.job import Job
+from jobs.models.job_array import JobArray
+from jobs.models.job_dependency import JobDependency
 from jobs.models.job_event import JobEvent
 from jobs.models.log_block import LogBlock
 from jobs.models.log_chunk import LogChunk
@@ -17,11 +21,19 @@ from jobs.models.log_head import LogHead
 from jobs.models.log_watch import LogWatch
 from jobs.models.membership import Membership
 from jobs.models.mesh_tree import MeshTree
+from jobs.models.plan_pass import PlanPass
+from jobs.models.pool import Pool
 from jobs.models.project import Project
 from jobs.models.project_secret import ProjectSecret
+from jobs.models.queue import Queue
+from jobs.models.quota import Quota
+from jobs.models.schedule import Schedule
+from jobs.models.schedule_run import ScheduleRun
 from jobs.models.sign_in_link import SignInLink
+from jobs.models.stack_dump import StackDump
 from jobs.models.stray_cluster import StrayCluster
 from jobs.models.upload import Upload
+from jobs.models.use_account import UseAccount
 from jobs.models.user import User
 from jobs.models.worker import Worker
 
@@ -29,6 +41,8 @@ __all__ = [
     "ApiToken",
     "Attempt",
     "AttemptStage",
+    "Budget",
+    "BudgetNotice",
     "Cluster",
     "FollowLease",
     "HandedSecrets",
@@ -36,6 +50,8 @@ __all__ = [
     "IdempotencyKey",
     "Installation",
     "Job",
+    "JobArray",
+    "JobDependency",
     "JobEvent",
     "LogBlock",
     "LogChunk",
@@ -43,11 +59,19 @@ __all__ = [
     "LogWatch",
     "Membership",
     "MeshTree",
+    "PlanPass",
+    "Pool",
     "Project",
     "ProjectSecret",
+    "Queue",
+    "Quota",
+    "Schedule",
+    "ScheduleRun",
     "SignInLink",
+    "StackDump",
     "StrayCluster",
     "Upload",
+    "UseAccount",
     "User",
     "Worker",
 ]

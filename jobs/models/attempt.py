@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -64,6 +65,9 @@ class Attempt(models.Model):
     @property
     def takes_frames(self) -> bool:
         """Whether its runner may tell something still: until it ended and its nodes are gone."""
-        cluster = self.cluster
-        is_gone = cluster is None or cluster.status == ClusterStatus.GONE
-        return self.ended_at is None or not is_gone
+        return takes_frames(self.ended_at, self.cluster.status if self.cluster else None)
+
+
+def takes_frames(ended_at: datetime | None, cluster_status: str | None) -> bool:
+    """The same of an attempt with these; None: it has not ended, it has no cluster."""
+    return ended_at is None or cluster_status not in {None, ClusterStatus.GONE}

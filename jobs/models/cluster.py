@@ -70,6 +70,8 @@ class Cluster(models.Model):
                 condition=~Q(status=ClusterStatus.GONE),
                 name="cluster_existing",
             ),
+            # What a project has spent in a month, without all that it ever had.
+            models.Index(fields=["project", "gone_at"], name="cluster_by_end"),
         )
 
     def __str__(self) -> str:

@@ -14,7 +14,9 @@ class IdempotencyKey(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE)
     key = models.CharField(max_length=255)
     body_digest = models.CharField(max_length=64)
+    # The first of those that were made; `job_ids` has all of them where there were several.
     job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+")
+    job_ids = models.JSONField(default=list)
     created_at = models.DateTimeField(default=clock.now, editable=False)
 
     class Meta:

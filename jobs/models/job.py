@@ -7,11 +7,21 @@ from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, Exists, F, OuterRef, Q, When, Window
+from django.db.models.functions import RowNumber
 
 from jobs import clock
+from jobs.models.job_array import JobArray
+from jobs.models.job_dependency import JobDependency
 from jobs.models.project import Project
-from jobs.statuses import FINAL_STATUSES, JobKind, JobStatus, StopReason, WaitReason
+from jobs.statuses import (
+    ACTIVE_STATUSES,
+    FINAL_STATUSES,
+    JobKind,
+    JobStatus,
+    StopReason,
+    WaitReason,
+)
 
 if TYPE_CHECKING:
     from jobs.models.attempt import Attempt
@@ -29,12 +39,34 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.exclude(status__in=FINAL_STATUSES)
 
     def startable(self, now: datetime) -> Self:
-        """Queued jobs that neither wait for a time nor are held."""
-        return self.filter(
-            Q(next_try_at=None) | Q(next_try_at__lte=now),
-            status=JobStatus.QUEUED,
-            held=False,
+        """Queued jobs that wait for no time, job or place in their array, and are not held."""
+        unmet = JobDependency.objects.unmet().filter(job=OuterRef("pk"))
+        is_time = Q(next_try_at=None) | Q(next_try_at__lte=now)
+        ready = is_time & Q(~Exists(unmet), status=JobStatus.QUEUED, held=False)
+        # Of each array that has a limit: who is on machines first, then those who may follow.
+        limited = Job.objects.filter(ready | Q(status__in=ACTIVE_STATUSES))
+        places = Window(
+            RowNumber(),
+            partition_by=F("array_id"),
+            order_by=[
+                Case(When(status=JobStatus.QUEUED, then=1), default=0),
+                F("priority").desc(),
+                F("pk").asc(),
+            ],
         )
+        beyond = (
+            limited.filter(array__max_parallel__isnull=False)
+            .annotate(place=places)
+            .filter(place__gt=F("array__max_parallel"))
+        )
+        return self.filter(ready).exclude(pk__in=beyond.values("pk"))
+
+    def newest_of_arrays(self) -> Self:
+        """Without those of an array that were run again: the later one stands for its index."""
+        later = Job.objects.filter(
+            array=OuterRef("array"), array_index=OuterRef("array_index"), pk__gt=OuterRef("pk")
+        )
+        return self.exclude(Exists(later))
 
 
 class Job(models.Model):
@@ -49,10 +81,28 @@ class Job(models.Model):
     backend_name = models.CharField(max_length=30)
     queue_name = models.CharField(max_length=60, default="default")
     priority = models.IntegerField(default=50)
+    # What the queue counts, from `spec`: accelerators of all nodes, seconds that an attempt may
+    # run, and the group of which only so many run at once.
+    gpu_type = models.CharField(max_length=80, blank=True)
+    gpu_count = models.PositiveIntegerField(default=0)
+    duration_s = models.PositiveIntegerField(null=True, blank=True)
+    group_name = models.CharField(max_length=60, blank=True)
+    group_limit = models.PositiveIntegerField(default=1)
+    # Whether it may be stopped for another, and the one for which it was: until it starts again.
+    preemptible = models.BooleanField(default=False)
+    preempted_by = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="preempted"
+    )
     submitted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs"
     )
     rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
+    array = models.ForeignKey(
+        JobArray, on_delete=models.SET_NULL, related_name="jobs", null=True, blank=True
+    )
+    # Its place in the array, from 0, and the values it has there.
+    array_index = models.PositiveIntegerField(null=True, blank=True)
+    array_values = models.JSONField(default=dict, blank=True)
 
     status = models.CharField(max_length=14, choices=JobStatus, default=JobStatus.QUEUED)
     held = models.BooleanField(default=False)
@@ -90,6 +140,13 @@ class Job(models.Model):
                 condition=~Q(status__in=sorted(FINAL_STATUSES)),
                 name="job_unfinished",
             ),
+            models.Index(
+                fields=["array", "array_index", "-id"],
+                condition=Q(array__isnull=False),
+                name="job_of_array",
+            ),
+            # A name stands for the newest job that bears it.
+            models.Index(fields=["project", "name", "-id"], name="job_by_name"),
         )
         constraints = (
             models.CheckConstraint(

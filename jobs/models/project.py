@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from jobs import clock
@@ -21,6 +21,9 @@ class Project(models.Model):
     # Set by an administrator of the installation; no job asks for more. None: no limit.
     max_idle_minutes = models.PositiveIntegerField(null=True, blank=True)
     max_duration_s = models.PositiveIntegerField(null=True, blank=True)
+
+    # How much of a pool it may have beside others who want it, as a proportion.
+    share_weight = models.FloatField(default=1.0, validators=[MinValueValidator(0.001)])
 
     def __str__(self) -> str:
         return self.slug

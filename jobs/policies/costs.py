@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_DOWN, Decimal
 
-_MICRO = Decimal("0.000001")
+_MICRO, _CENT = Decimal("0.000001"), Decimal("0.01")
 _HOUR_S = 3600
+# Of a budget of next to nothing; beyond it a number says nothing to anybody.
+_MOST_PERCENT = Decimal(1_000_000)
 NOTHING = Decimal(0)
 
 
@@ -30,6 +32,38 @@ class Shares:
     idle: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What is known of a cluster's cost: `usd` until `billed_at`, and the price of an hour.
+
+    `ended`: since when it costs nothing more; None while it goes on.
+    """
+
+    began: datetime
+    usd: Decimal | None = None
+    usd_per_hour: Decimal | None = None
+    billed_at: datetime | None = None
+    ended: datetime | None = None
+
+    def until(self, now: datetime) -> datetime:
+        """The end of the time that has cost something by `now`."""
+        return max(self.began, now if self.ended is None else min(now, self.ended))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A stretch of a cluster's time, as far as it is one attempt's; None: it is nobody's.
+
+    `part`: of the machines, where several share them. `usd` has as many places as it takes.
+    """
+
+    begin: datetime
+    end: datetime
+    attempt_id: int | None
+    part: Decimal
+    usd: Decimal
+
+
 def rounded(usd: Decimal) -> Decimal:
     """To what a column keeps; never more than it was."""
     return usd.quantize(_MICRO, rounding=ROUND_DOWN)
@@ -43,6 +77,66 @@ def for_time(usd_per_hour: Decimal, seconds: float) -> Decimal:
 def per_hour(usd: Decimal, seconds: float) -> Decimal | None:
     """The price of an hour, from that of `seconds`; None where there was no time."""
     return rounded(usd * _HOUR_S / Decimal(str(seconds))) if seconds > 0 else None
+
+
+def shown(usd: Decimal) -> str:
+    """An amount in a sentence: "$1,234.50", "$0.0042"."""
+    return f"${usd:,.2f}" if usd >= _CENT or not usd else f"${usd:.4f}"
+
+
+def percent_of(usd: Decimal, budget: Decimal) -> int:
+    """How much of `budget` that is; 100 only where nothing of it is left."""
+    return int(min(_MOST_PERCENT, usd * 100 / budget))
+
+
+def so_far(charge: Charge, now: datetime) -> Decimal:
+    """The bill, and what has come to it since by the price of an hour."""
+    billed = charge.usd or NOTHING
+    if charge.usd_per_hour is None:
+        return billed
+    seconds = (charge.until(now) - (charge.billed_at or charge.began)).total_seconds()
+    return billed + for_time(charge.usd_per_hour, max(0.0, seconds))
+
+
+def within(
+    usd: Decimal, *, began: datetime, until: datetime, begin: datetime, end: datetime
+) -> Decimal:
+    """How much of what `began` to `until` has cost belongs to `begin` to `end`, by time.
+
+    The parts of windows that meet add up to `usd`.
+    """
+    return _before(end, usd, began, until) - _before(begin, usd, began, until)
+
+
+def _before(moment: datetime, usd: Decimal, began: datetime, until: datetime) -> Decimal:
+    if moment >= until:
+        return usd
+    if moment <= began:
+        return NOTHING
+    return rounded(usd * _length(began, moment) / _length(began, until))
+
+
+def slices(
+    usd: Decimal,
+    uses: Sequence[Use],
+    *,
+    began: datetime,
+    until: datetime,
+    waits: bool,
+    cuts: Iterable[datetime] = (),
+) -> list[Slice]:
+    """The same division as by `shares`, in stretches of time, each on one side of every cut."""
+    uses = sorted(uses, key=lambda use: (use.begin, use.attempt_id))
+    spans = _spans(uses, began, until, waits=waits) if uses else []
+    total = _length(began, until)
+    if not total:
+        return [Slice(began, until, uses[0].attempt_id if uses else None, Decimal(1), usd)]
+    found = []
+    for begin, end, present in _stretches(spans, began, until, cuts):
+        part = 1 / Decimal(len(present))
+        price = usd * _length(begin, end) / total * part
+        found += [Slice(begin, end, who, part, price) for who in present]
+    return found
 
 
 def shares(
@@ -92,14 +186,29 @@ def _seconds(
     spans: Iterable[tuple[int, datetime, datetime]], began: datetime, until: datetime
 ) -> dict[int | None, Decimal]:
     """Seconds by attempt; those of None were nobody's."""
-    spans = list(spans)
-    marks = sorted({began, until, *(mark for _, *both in spans for mark in both)})
     found: dict[int | None, Decimal] = {}
+    for begin, end, present in _stretches(spans, began, until):
+        for who in present:
+            found[who] = found.get(who, NOTHING) + _length(begin, end) / len(present)
+    return found
+
+
+def _stretches(
+    spans: Iterable[tuple[int, datetime, datetime]],
+    began: datetime,
+    until: datetime,
+    cuts: Iterable[datetime] = (),
+) -> Iterator[tuple[datetime, datetime, list[int | None]]]:
+    """Stretches of time with those who were there all through; [None]: nobody was."""
+    spans = list(spans)
+    inner = {cut for cut in cuts if began < cut < until}
+    marks = sorted({began, until, *inner, *(mark for _, *both in spans for mark in both)})
     for begin, end in itertools.pairwise(marks):
         present: list[int | None] = [
             who for who, first, last in spans if first <= begin and end <= last
         ]
-        length = Decimal(str((end - begin).total_seconds()))
-        for who in present or [None]:
-            found[who] = found.get(who, NOTHING) + length / max(1, len(present))
-    return found
+        yield begin, end, present or [None]
+
+
+def _length(begin: datetime, end: datetime) -> Decimal:
+    return Decimal(str((end - begin).total_seconds()))

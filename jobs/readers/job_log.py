@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
+from jobs.errors import NotFoundError
 from jobs.logs.cursor import START, Cursor
 from jobs.logs.lines import LogLine
 from jobs.logs.reading import EVERYTHING, Wanted, read_after, read_before
-from jobs.models import Attempt
+from jobs.models import Attempt, Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,24 @@ class LogChoice:
 
     def attempts(self, job_id: int) -> list[tuple[int, int]]:
         """(number, id) of the attempts to read, oldest first; none whose log was removed."""
+        return list(self._rows(job_id).values_list("number", "pk"))
+
+    def state(self, job_id: int) -> tuple[str, list[tuple[int, int]]]:
+        """The job's status, and the same. NotFoundError: there is no such job."""
+        rows = list(self._rows(job_id).values_list("job__status", "number", "pk"))
+        if rows:
+            return rows[0][0], [(number, pk) for _, number, pk in rows]
+        status = Job.objects.filter(pk=job_id).values_list("status", flat=True).first()
+        if status is None:
+            raise NotFoundError(f"There is no job {job_id}.")
+        # One may have begun meanwhile, and have ended: who is told so must not miss its lines.
+        return status, self.attempts(job_id)
+
+    def _rows(self, job_id: int) -> QuerySet[Attempt]:
         rows = Attempt.objects.filter(job_id=job_id, log_head__removed_at=None)
         if self.attempt is not None:
             rows = rows.filter(number=self.attempt)
-        return list(rows.order_by("number").values_list("number", "pk"))
+        return rows.order_by("number")
 
 
 ALL_LINES = LogChoice()
@@ -61,13 +78,20 @@ def log_after(
     job_id: int, after: Cursor = START, limit: int = 1000, choice: LogChoice = ALL_LINES
 ) -> JobLogPage:
     """The first lines after `after`."""
+    return log_of_attempts(choice.attempts(job_id), after, limit, choice.wanted)
+
+
+def log_of_attempts(
+    attempts: list[tuple[int, int]], after: Cursor, limit: int, wanted: Wanted
+) -> JobLogPage:
+    """The same for who knows already which attempts (number, id) there are to read."""
     lines: list[JobLogLine] = []
     last = after
-    for number, attempt_id in choice.attempts(job_id):
+    for number, attempt_id in attempts:
         if number < after.attempt:
             continue
         line = after.line if number == after.attempt else 0
-        page = read_after(attempt_id, line, limit - len(lines), choice.wanted)
+        page = read_after(attempt_id, line, limit - len(lines), wanted)
         lines += [line_of_job(number, each) for each in page.lines]
         last = Cursor(number, page.last)
         if page.is_cut or len(lines) >= limit:

@@ -7,8 +7,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Prefetch
+
 from jobs import clock
-from jobs.models import Attempt, AttemptStage, Cluster, Job, LogHead, Worker
+from jobs.models import Attempt, AttemptStage, Cluster, Job, JobDependency, LogHead, Worker
 from jobs.permissions import Actor, job_for
 from jobs.policies.diagnosis import Diagnosis
 from jobs.policies.limits import should_warn, shown_s
@@ -76,21 +78,38 @@ class AttemptView:
 
 
 @dataclass(frozen=True, slots=True)
+class DependencyView:
+    """A job that comes before. `is_there`: it has not been deleted."""
+
+    job: int
+    name: str
+    after: str
+    ended_as: str
+    is_met: bool
+    is_there: bool
+
+
+@dataclass(frozen=True, slots=True)
 class JobPage:
     """All that the job page shows but log and events. Attempts: newest first.
 
-    `time_left`: how long it may still run, where that is not long; else empty.
+    Workers has the attempt that was asked for, or the newest. `time_left`: how long it may still
+    run, where that is not long; else empty.
     """
 
     job: JobRow
     spec_source: str
     spec: dict[str, Any]
     attempts: list[AttemptView]
+    dependencies: list[DependencyView]
     time_left: str = ""
 
 
-def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
-    """The page's content. NotFoundError when the actor cannot see the job."""
+def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) -> JobPage:
+    """The page's content, with the workers of attempt `number`, or of the newest.
+
+    NotFoundError when the actor cannot see the job.
+    """
     found = job_for(actor, slug, job_id)
     job = with_attempts(Job.objects.filter(pk=found.pk)).get()
     row = job_row(job, Rights.of(actor, job.project))
@@ -98,8 +117,20 @@ def job_page(actor: Actor, slug: str, job_id: int) -> JobPage:
         job=row,
         spec_source=job.spec_source,
         spec=job.spec,
-        attempts=attempts_of(job),
+        attempts=attempts_of(job, workers_of=number or row.attempt or 0),
+        dependencies=[_dependency_view(each) for each in job.dependencies.order_by("needs_number")],
         time_left=_time_left(row),
+    )
+
+
+def _dependency_view(row: JobDependency) -> DependencyView:
+    return DependencyView(
+        job=row.needs_number,
+        name=row.needs_name,
+        after=row.after,
+        ended_as=row.ended_as,
+        is_met=row.is_met,
+        is_there=row.needs_id is not None,
     )
 
 
@@ -111,16 +142,21 @@ def _time_left(job: JobRow) -> str:
     return shown_s(left_s) if near and job.status != JobStatus.STOPPING else ""
 
 
-def attempts_of(job: Job) -> list[AttemptView]:
-    """The job's attempts, newest first, in four queries whatever their number."""
+def attempts_of(job: Job, workers_of: int | None = None) -> list[AttemptView]:
+    """The job's attempts, newest first, in four queries whatever their number.
+
+    `workers_of`: only this one has its workers, of which there may be a thousand.
+    """
+    workers = Worker.objects.order_by("rank")
+    if workers_of is not None:
+        workers = workers.filter(attempt__number=workers_of)
     attempts = job.attempts.select_related("cluster", "log_head")
-    attempts = attempts.prefetch_related("stages", "workers")
+    attempts = attempts.prefetch_related("stages", Prefetch("workers", queryset=workers))
     return [_attempt_view(attempt) for attempt in attempts.order_by("-number")]
 
 
 def _attempt_view(attempt: Attempt) -> AttemptView:
     rows = {stage.name: stage for stage in attempt.stages.all()}
-    workers = sorted(attempt.workers.all(), key=lambda worker: worker.rank)
     cluster = attempt.cluster
     # An attempt that nobody has heard of has none.
     head: LogHead | None = getattr(attempt, "log_head", None)
@@ -142,7 +178,7 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         diagnosis=Diagnosis.of(attempt.diagnosis),
         log_removed_at=head.removed_at if head else None,
         stages=[_stage_view(name, rows.get(name), attempt) for name in StageName],
-        workers=[_worker_view(worker, cluster) for worker in workers],
+        workers=[_worker_view(worker, cluster) for worker in attempt.workers.all()],
     )
 
 

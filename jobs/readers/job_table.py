@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,7 +13,7 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from jobs.errors import InvalidCursorError
 from jobs.limits import walltime_of
-from jobs.models import Job, Project
+from jobs.models import Job, Project, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.statuses import JobKind, JobStatus
 
@@ -29,6 +30,7 @@ class JobFilter:
     user: str = ""
     name: str = ""
     kind: str = ""
+    array: int | None = None
     q: str = ""
 
 
@@ -55,6 +57,10 @@ class JobRow:
     priority: int
     submitted_by: str
     rerun_of: int | None
+    schedule: str  # the name of the one that made it; "" where a person did
+    array: int | None
+    array_index: int | None
+    array_values: dict[str, str]
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -67,6 +73,7 @@ class JobRow:
     can_cancel: bool
     can_hold: bool
     can_release: bool
+    can_prioritize: bool
     can_extend: bool
     can_rerun: bool
     can_delete: bool
@@ -126,6 +133,15 @@ def job_table(
     )
 
 
+def rows_of(actor: Actor, project: Project, jobs: Sequence[Job]) -> list[JobRow]:
+    """The rows of these jobs of one project, in the same order."""
+    rights = Rights.of(actor, project)
+    found = {
+        job.pk: job for job in with_attempts(Job.objects.filter(pk__in=[job.pk for job in jobs]))
+    }
+    return [job_row(found[job.pk], rights) for job in jobs if job.pk in found]
+
+
 def _page(jobs: QuerySet[Job], cursor: str | None, limit: int) -> tuple[list[Job], bool, bool]:
     """The jobs of one page, and whether there are older and newer ones beyond it."""
     direction, pivot = _parse_cursor(cursor)
@@ -147,7 +163,8 @@ def status_counts(actor: Actor, project: Project) -> dict[str, int]:
 
 def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
     """The same jobs with all that `job_row` reads, in one query."""
-    return jobs.select_related("project", "submitted_by").annotate(
+    rows = jobs.select_related("project", "submitted_by", "schedule_run__schedule")
+    return rows.annotate(
         attempt_number=Max("attempts__number"),
         attempt_count=Count("attempts"),
         run_began=Max("attempts__run_started_at", filter=Q(attempts__ended_at=None)),
@@ -157,9 +174,6 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
 
 def job_row(job: Job, rights: Rights) -> JobRow:
     """The row of a job read through `with_attempts`."""
-    may_cancel = rights.allow(job, Verb.CANCEL_OWN_JOB, Verb.CANCEL_ANY_JOB)
-    may_hold = rights.allow(job, Verb.HOLD_OWN_JOB, Verb.HOLD_ANY_JOB)
-    may_extend = rights.allow(job, Verb.EXTEND_OWN_JOB, Verb.EXTEND_ANY_JOB)
     status, walltime = JobStatus(job.status), walltime_of(job)
     return JobRow(
         id=job.pk,
@@ -181,6 +195,10 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         priority=job.priority,
         submitted_by=job.submitted_by.get_username(),
         rerun_of=job.rerun_of_id,
+        schedule=_schedule_of(job),
+        array=job.array_id,
+        array_index=job.array_index,
+        array_values=job.array_values,
         created_at=job.created_at,
         started_at=job.started_at,
         ended_at=job.ended_at,
@@ -190,16 +208,29 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         attempt_count=getattr(job, "attempt_count", 0),
         usd=getattr(job, "usd", None),
         is_final=status.is_final,
-        can_cancel=may_cancel and not status.is_final and status != JobStatus.STOPPING,
-        can_hold=may_hold and status == JobStatus.QUEUED and not job.held,
-        can_release=may_hold and job.held,
-        can_extend=may_extend
-        and walltime is not None
-        and not status.is_final
-        and status != JobStatus.STOPPING,
-        can_rerun=Verb.SUBMIT_JOB in rights.verbs,
-        can_delete=Verb.DELETE_JOB in rights.verbs and status.is_final,
+        **_what_may_be_done(job, rights, status, walltime),
     )
+
+
+def _what_may_be_done(
+    job: Job, rights: Rights, status: JobStatus, walltime: int | None
+) -> dict[str, bool]:
+    """By whom `rights` are of, now: the fields of a row that name it."""
+    may_hold = rights.allow(job, Verb.HOLD_OWN_JOB, Verb.HOLD_ANY_JOB)
+    goes_on = not status.is_final and status != JobStatus.STOPPING
+    waits = status == JobStatus.QUEUED
+    return {
+        "can_cancel": rights.allow(job, Verb.CANCEL_OWN_JOB, Verb.CANCEL_ANY_JOB) and goes_on,
+        "can_hold": may_hold and waits and not job.held,
+        "can_release": may_hold and job.held,
+        "can_prioritize": waits
+        and rights.allow(job, Verb.PRIORITIZE_OWN_JOB, Verb.PRIORITIZE_ANY_JOB),
+        "can_extend": goes_on
+        and walltime is not None
+        and rights.allow(job, Verb.EXTEND_OWN_JOB, Verb.EXTEND_ANY_JOB),
+        "can_rerun": Verb.SUBMIT_JOB in rights.verbs,
+        "can_delete": Verb.DELETE_JOB in rights.verbs and status.is_final,
+    }
 
 
 def _stops_at(job: Job, walltime: int | None) -> datetime | None:
@@ -207,6 +238,11 @@ def _stops_at(job: Job, walltime: int | None) -> datetime | None:
     if walltime is None or begun is None or JobStatus(job.status).is_final:
         return None
     return begun + timedelta(seconds=walltime)
+
+
+def _schedule_of(job: Job) -> str:
+    run: ScheduleRun | None = getattr(job, "schedule_run", None)
+    return run.schedule.name if run else ""
 
 
 def _kind_label(job: Job) -> str:
@@ -228,6 +264,8 @@ def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
         jobs = jobs.filter(name=flt.name)
     if flt.kind:
         jobs = jobs.filter(kind=flt.kind)
+    if flt.array is not None:
+        jobs = jobs.filter(array=flt.array)
     if flt.q:
         jobs = jobs.filter(_matching(flt.q))
     return jobs

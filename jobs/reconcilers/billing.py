@@ -14,8 +14,9 @@ from jobs.backends.base import Bill
 from jobs.errors import BackendError, StillLookingError
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
-from jobs.policies.costs import Use, per_hour, rounded, shares
+from jobs.policies.costs import per_hour, rounded, shares
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.spending import charge_of, is_waiting_kind, uses_of
 from jobs.statuses import ClusterStatus
 
 log = logging.getLogger(__name__)
@@ -23,14 +24,20 @@ log = logging.getLogger(__name__)
 # How often a cluster that exists is billed, and how long a last bill is waited for.
 EVERY = timedelta(minutes=1)
 LAST_BILL_WAITED_FOR = timedelta(hours=1)
+# How long after a cluster's end the last bill is asked for. What a backend says until then may be
+# from before: SkyPilot's report is kept for ten seconds, and while machines are taken down it has
+# seconds that are not charged in the end.
+SETTLED_AFTER = timedelta(seconds=15)
 
 
 def due() -> list[int]:
-    """Clusters whose bill is a minute old, and those that went since their last one."""
+    """Clusters whose bill is a minute old, and those that went a moment ago."""
     now = clock.now()
     gone = Q(status=ClusterStatus.GONE)
     old = Q(billed_at=None) | Q(billed_at__lt=now - EVERY)
-    last_is_missing = gone & (Q(billed_at=None) | Q(billed_at__lt=F("gone_at")))
+    is_settled = Q(gone_at__lt=now - SETTLED_AFTER)
+    is_missing = Q(billed_at=None) | Q(billed_at__lt=F("gone_at") + SETTLED_AFTER)
+    last_is_missing = gone & is_settled & is_missing
     rows = Cluster.objects.filter((~gone & old) | last_is_missing)
     return list(rows.filter(backend_name__in=registry.keeping()).values_list("pk", flat=True))
 
@@ -68,16 +75,12 @@ def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
     if cluster.usd_per_hour is None and price is not None:
         changes["usd_per_hour"] = price
     Cluster.objects.filter(pk=cluster.pk).update(**changes)
-    uses = [
-        Use(attempt.pk, attempt.created_at, attempt.ended_at) for attempt in cluster.attempts.all()
-    ]
     divided = shares(
         usd,
-        uses,
+        uses_of(cluster.attempts.all()),
         began=cluster.created_at,
-        until=cluster.stopped_at or gone_at or asked_at,
-        # Also of one that takes no further job: it did.
-        waits=cluster.is_reusable or bool(cluster.fingerprint),
+        until=charge_of(cluster).until(asked_at),
+        waits=is_waiting_kind(cluster),
     )
     for attempt_id, share in divided.of_attempts.items():
         Attempt.objects.filter(pk=attempt_id).update(usd=share)

@@ -20,6 +20,7 @@ class LockSpace(IntEnum):
     BILLING = 71012
     INFRA = 71013
     LOG_POLICIES = 71014
+    SCHEDULES = 71015
 
 
 @contextmanager

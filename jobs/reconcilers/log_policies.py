@@ -20,7 +20,7 @@ from jobs.errors import (
     SearchTooSlowError,
 )
 from jobs.logs.match_pool import POOL
-from jobs.logs.matching import Question
+from jobs.logs.matching import Matcher, Question
 from jobs.logs.searching import Budget, OwnLooker, Stretch, search_after
 from jobs.models import Attempt, LogHead, LogWatch
 from jobs.policies.log_rules import KNOWN_RULES, LogRule, any_of, rules_of, still_open
@@ -96,7 +96,7 @@ def _searched(attempt: Attempt, begin: int, rules: list[LogRule]) -> Stretch | N
     patterns = tuple(rule.pattern for rule in rules)
     budget = Budget(_MOST_FOUND)
     if OUR_PATTERNS.issuperset(patterns):
-        return search_after(_looker_for(patterns), attempt.pk, begin - 1, budget)
+        return search_after(OwnLooker(_matcher_for(patterns)), attempt.pk, begin - 1, budget)
     try:
         with POOL.lend(_question_of(patterns)) as process:
             return search_after(process, attempt.pk, begin - 1, budget)
@@ -106,8 +106,8 @@ def _searched(attempt: Attempt, begin: int, rules: list[LogRule]) -> Stretch | N
 
 
 @cache
-def _looker_for(patterns: tuple[str, ...]) -> OwnLooker:
-    return OwnLooker(_question_of(patterns))
+def _matcher_for(patterns: tuple[str, ...]) -> Matcher:
+    return Matcher(_question_of(patterns))
 
 
 def _question_of(patterns: tuple[str, ...]) -> Question:

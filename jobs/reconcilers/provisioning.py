@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
@@ -140,7 +141,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         job_name=job.name,
         attempt_id=attempt.pk,
         attempt_number=attempt.number,
-        spec=job.spec,
+        spec=_spec_of(job),
         num_nodes=job.num_nodes,
         portal_url=registry.portal_url_for(job.backend_name),
         token=attempt_token(job.pk, attempt.number),
@@ -197,3 +198,13 @@ def _give_up(job: Job, attempt: Attempt, error: BackendError) -> None:
         end_stage(attempt, StageName.LAUNCH, error.message)
         close_attempt(attempt, StopReason.BACKEND, error.message, hint)
         finish_attempt(job, attempt)
+
+
+def _spec_of(job: Job) -> dict[str, Any]:
+    """The job's specification; of an array's, with what tells it where it stands in that."""
+    spec: dict[str, Any] = job.spec
+    if job.array_index is None:
+        return spec
+    place = {"MPORTAL_ARRAY_ID": job.array_id or "", "MPORTAL_ARRAY_INDEX": job.array_index}
+    envs = {**spec.get("envs", {}), **{name: str(value) for name, value in place.items()}}
+    return {**spec, "envs": envs}

@@ -1,4 +1,5 @@
-"""Forgets what has expired: used sign-in links, idempotency keys, sessions, logs of a certain age.
+"""Forgets what has expired: used sign-in links, idempotency keys, sessions, logs of a certain age,
+times of schedules that made no job.
 
 And what a crash has left in the blob stores between a blob and its row.
 """
@@ -20,12 +21,14 @@ from jobs.actions.submit import IDEMPOTENCY_WINDOW
 from jobs.actions.sweep_uploads import sweep_uploads
 from jobs.errors import LogStoreAwayError
 from jobs.logs import blobs, removal, stores
-from jobs.models import IdempotencyKey, SignInLink
+from jobs.models import IdempotencyKey, ScheduleRun, SignInLink
 from jobs.statuses import LogStore
 
 log = logging.getLogger(__name__)
 
 _LINKS_KEPT = timedelta(days=7)
+# Times of a schedule at which no job was made, or whose job was deleted.
+_EMPTY_RUNS_KEPT = timedelta(days=30)
 # What one sweep removes at most; the next one goes on.
 LOGS_A_SWEEP, CHUNKS_A_SWEEP, SWEEP_S = 500, 2000, 60.0
 
@@ -35,6 +38,7 @@ def step() -> None:
     now = clock.now()
     IdempotencyKey.objects.filter(created_at__lt=now - IDEMPOTENCY_WINDOW).delete()
     SignInLink.objects.filter(expires_at__lt=now - _LINKS_KEPT).delete()
+    ScheduleRun.objects.filter(job=None, slot__lt=now - _EMPTY_RUNS_KEPT).delete()
     Session.objects.filter(expire_date__lt=now).delete()
     _go_on_after(_remove_old_logs)
     for store in stores.configured():

@@ -64,9 +64,12 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
     # After the grace the runner kills and reports; one that does not is killed with the rest.
     patience = timedelta(seconds=GRACE_S + backend.stop_patience_s)
     overdue = clock.now() - (job.stopping_at or clock.now()) > patience
-    if phase is ClusterPhase.STARTING or (phase is ClusterPhase.UP and overdue):
+    is_there = phase in {ClusterPhase.STARTING, ClusterPhase.UP}
+    # A runner that has spoken is asked, also while the launch is not known to be over.
+    has_runner = phase is ClusterPhase.UP or attempt.contacted_at is not None
+    if is_there and (overdue or not has_runner):
         return _take_away(job, attempt, backend)
-    if phase is ClusterPhase.UP:
+    if is_there:
         reach("stop.asking")
         try:
             backend.stop(attempt.cluster.name, GRACE_S, attempt_id=attempt.pk)

@@ -1,128 +1,261 @@
-"""Which jobs start now: priority first, then first come, first served, gangs whole.
+"""Which jobs start now, and why the others wait. `order` says whose turn it is, `limits` what fits.
 
-A job that does not fit holds back everything behind it on the same backend, so that a big job is
-never starved by small ones. Onto a cluster that was kept and is on a job goes at once: its nodes
-are taken already.
+A job that fits no quota of its own waits and holds back nobody. The first that fits its quotas but
+not the machines holds a place for itself (`reservation`); whoever comes after it in its pool starts
+only where that costs it nothing. Gangs are whole: a job gets all of its nodes, or none.
+
+For that first one of a pool others may be stopped, where the pool says so (`preemption`).
+
+A job goes onto a cluster of its project that was kept at once, also ahead of its turn: the
+machines are taken already.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from jobs.scheduling.causes import (
+    Behind,
+    Cause,
+    GaveWay,
+    NoRoom,
+    OverQuota,
+    StoppedForIt,
+    Told,
+    counted,
+)
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
+from jobs.scheduling.limits import NODES, Limit, LimitKind, Shape, binding
+from jobs.scheduling.order import Order, by_pool
+from jobs.scheduling.preemption import victims, without_leaving
+from jobs.scheduling.reservation import Reservation, reserve
 from jobs.scheduling.snapshot import (
-    Capacity,
     Decision,
+    Preempt,
     QueuedJob,
     Refuse,
+    RunningJob,
     Snapshot,
     Start,
     Wait,
 )
 
-_UNLIMITED = Capacity(total=None)
-
 
 def plan(snapshot: Snapshot) -> list[Decision]:
-    """One decision for each queued job, in the order in which they would start."""
-    ordered = sorted(snapshot.queued, key=lambda job: (-job.priority, job.job_id))
-    free = {name: capacity.free for name, capacity in snapshot.capacity.items()}
-    kept = [replace(cluster, guests=list(cluster.guests)) for cluster in snapshot.kept]
-    ahead: dict[str, QueuedJob] = {}
+    """One decision for each queued job, pool by pool, in the order of their turns."""
+    planner = _Planner(snapshot)
     decisions: list[Decision] = []
-    for job in ordered:
-        decision = _onto_kept(job, snapshot, free, kept)
-        if decision is None:
-            decision = _decide(job, snapshot, free, ahead)
-            if isinstance(decision, Wait):
-                ahead.setdefault(job.backend_name, job)
-        decisions.append(decision)
+    for pool, jobs in by_pool(snapshot.queued).items():
+        order = Order(pool, jobs, snapshot)
+        for job in order:
+            decision = planner.decide(job)
+            decisions.append(decision)
+            if planner.had_its_turn(decision):
+                order.charge(job)
     return decisions
 
 
-def _onto_kept(
-    job: QueuedJob,
-    snapshot: Snapshot,
-    free: dict[str, int | None],
-    kept: list[KeptCluster],
-) -> Decision | None:
-    """What becomes of a job that goes onto a kept cluster; None: it takes a new one."""
-    wish = job.wish
-    if wish is None:
+class _Planner:
+    """What is left while a plan is made. Room only ever shrinks, so what did not fit never will."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._now_s = snapshot.now_s
+        self._limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
+        self._kept = [replace(each, guests=list(each.guests)) for each in snapshot.kept]
+        self._running = list(snapshot.running)
+        self._reserved: dict[str, Reservation] = {}
+        self._behind: dict[str, Behind] = {}
+        # Answers that hold for all jobs of a shape until the plan is done; and after how many
+        # starts a shape was last seen to fit.
+        self._told: dict[Shape, Cause | str] = {}
+        self._fitted: dict[Shape, int] = {}
+        self._starts = 0
+
+    def decide(self, job: QueuedJob) -> Decision:
+        """What becomes of the job whose turn it is."""
+        if told := self._snapshot.barred.get(job.project_id):
+            return Wait(job.job_id, Told(told[1], told[0]))
+        if job.wish is not None and (decision := self._onto_kept(job, job.wish)) is not None:
+            return decision
+        shape = job.shape
+        cause = self._told.get(shape)
+        if cause is None:
+            cause = self._obstacle(job)
+        if cause is None:
+            return self._start(job)
+        if isinstance(cause, str):
+            return Refuse(job.job_id, cause)
+        return self._taking_back(job, cause) or Wait(job.job_id, _of_victim(job, cause))
+
+    @staticmethod
+    def had_its_turn(decision: Decision) -> bool:
+        """Whether it counts as the project's turn: it started, or waits for machines alone."""
+        if isinstance(decision, Wait):
+            return isinstance(decision.cause, NoRoom | Behind | StoppedForIt | GaveWay)
+        return isinstance(decision, Start | Preempt)
+
+    def _obstacle(self, job: QueuedJob) -> Cause | str | None:
+        """What keeps a job from starting on machines of its own; a text if it always will."""
+        shape = job.shape
+        if self._fitted.get(shape) != self._starts:
+            if (cause := self._over_a_limit(job)) is not None:
+                return cause
+            self._fitted[shape] = self._starts
+        reserved = self._reserved.get(shape.pool)
+        if reserved is not None and not reserved.lets_pass(job, self._now_s):
+            return self._behind[shape.pool]
         return None
-    if problem := snapshot.capacity.get(job.backend_name, _UNLIMITED).problem:
-        return Wait(job.job_id, problem)
-    if wish.cluster:
-        return _onto_named(job, wish, free, kept)
-    for cluster in kept:
-        if fits(wish, cluster) and _switched_on(cluster, free):
-            _let_in(job, wish, cluster)
-            return Start(job.job_id)
-    return None
 
+    def _over_a_limit(self, job: QueuedJob) -> Cause | str | None:
+        shape = job.shape
+        if problem := self._snapshot.problems.get(shape.backend_name):
+            return self._for_all(shape, Told(problem))
+        for limit, what in binding(shape, self._limits, machines=False):
+            return self._for_all(shape, _over(limit, what, shape))
+        if (never := self._never(shape)) is not None:
+            return self._for_all(shape, never)
+        for limit, what in binding(shape, self._limits, machines=True):
+            if shape.pool in self._reserved:
+                return self._for_all(shape, self._behind[shape.pool])
+            return _no_room(limit, what, shape, self._reserve(job).at_s)
+        return None
 
-def _onto_named(
-    job: QueuedJob, wish: Wish, free: dict[str, int | None], kept: list[KeptCluster]
-) -> Decision:
-    wanted = (wish.project_id, wish.cluster)
-    cluster = next((each for each in kept if (each.project_id, each.name) == wanted), None)
-    if cluster is None or cluster.num_nodes < job.num_nodes:
-        return Refuse(job.job_id, f"The project keeps no cluster {wish.cluster} any more.")
-    if why := why_not(wish, cluster):
-        return Wait(job.job_id, why)
-    if not _switched_on(cluster, free):
-        return Wait(job.job_id, f"Cluster {cluster.name} is switched off; there is no room for it.")
-    _let_in(job, wish, cluster)
-    return Start(job.job_id)
+    def _never(self, shape: Shape) -> Cause | str | None:
+        """More than there is at all, for which no place is held.
 
+        What a backend has is a fact, and the job is refused. What a pool has is what somebody wrote
+        down: the job waits until it is written otherwise.
+        """
+        for key in shape.limits:
+            limit = self._limits[key]
+            what = limit.never_has(shape.demand) if limit.kind.is_machines else None
+            if what and limit.kind == LimitKind.BACKEND:
+                needed = counted(what, shape.amount(what))
+                return f"Needs {needed}, but {limit.name} has {limit.caps[what]:g} in all."
+            if what:
+                return _no_room(limit, what, shape)
+        return None
 
-def _switched_on(cluster: KeptCluster, free: dict[str, int | None]) -> bool:
-    """Whether its nodes are on, or there is room for them, which is then taken."""
-    room = free.get(cluster.backend_name)
-    if room is not None:
-        if cluster.nodes_to_switch_on > room:
-            return False
-        free[cluster.backend_name] = room - cluster.nodes_to_switch_on
-    return True
+    def _for_all(self, shape: Shape, cause: Cause | str) -> Cause | str:
+        self._told[shape] = cause
+        return cause
 
+    def _reserve(self, job: QueuedJob) -> Reservation:
+        made = reserve(job, self._running, self._limits)
+        self._reserved[job.shape.pool] = made
+        self._behind[job.shape.pool] = Behind(job.job_id)
+        return made
 
-def _let_in(job: QueuedJob, wish: Wish, cluster: KeptCluster) -> None:
-    cluster.is_on = True
-    cluster.guests.append(Guest(job.job_id, wish.port, wish.wants_gpus))
+    def _taking_back(self, job: QueuedJob, cause: Cause) -> Decision | None:
+        """What is done for the first of a pool that waits for room; None: nothing can be."""
+        pool = job.shape.pool
+        allowed = self._snapshot.preemption.get(pool)
+        first = self._reserved.get(pool)
+        if allowed is None or first is None or first.job_id != job.job_id:
+            return None
+        left = without_leaving(self._limits, self._running)
+        chosen = victims(job, self._running, left, allowed)
+        going = [each for each in self._running if each.stopped_for == job.job_id]
+        if not chosen and not going:
+            return None
+        both = sorted([*going, *chosen], key=lambda each: each.job_id)
+        numbers = tuple(each.job_id for each in both)
+        told = StoppedForIt(numbers, sum(each.shape.num_nodes for each in both))
+        if not chosen:
+            return Wait(job.job_id, told)
+        self._count_on(chosen, job)
+        return Preempt(job.job_id, tuple(each.job_id for each in chosen), told)
 
+    def _count_on(self, chosen: list[RunningJob], job: QueuedJob) -> None:
+        """Hold the place for `job` at once: nobody may fill it until those have given theirs up."""
+        gone = {each.job_id for each in chosen}
+        self._running = [
+            replace(each, is_leaving=True, ends_s=self._now_s) if each.job_id in gone else each
+            for each in self._running
+        ]
+        self._reserve(job)
 
-def _decide(
-    job: QueuedJob,
-    snapshot: Snapshot,
-    free: dict[str, int | None],
-    ahead: dict[str, QueuedJob],
-) -> Decision:
-    """Start the job and take its nodes out of `free`, or say why it waits."""
-    capacity = snapshot.capacity.get(job.backend_name, _UNLIMITED)
-    if capacity.problem:
-        return Wait(job.job_id, capacity.problem)
-    total = capacity.total
-    if total is not None and job.num_nodes > total:
-        return Refuse(
-            job.job_id,
-            f"Needs {_nodes(job.num_nodes)}, but {job.backend_name} has {total} in all.",
-        )
-    first = ahead.get(job.backend_name)
-    if first is not None:
-        return Wait(job.job_id, f"Waits behind job {first.job_id}, which needs more room.")
-    room = free.get(job.backend_name)
-    if room is None:
+    def _start(self, job: QueuedJob) -> Start:
+        for key in job.shape.limits:
+            self._limits[key].take(job.shape.demand)
+        self._starts += 1
+        ends_s = None if job.duration_s is None else self._now_s + job.duration_s
+        self._running.append(RunningJob(job.job_id, job.shape, ends_s))
         return Start(job.job_id)
-    if job.num_nodes > room:
-        kept = f" {_nodes(capacity.kept)} kept for a next job." if capacity.kept else ""
-        return Wait(
-            job.job_id,
-            f"Needs {_nodes(job.num_nodes)}; {room} of {total} are free on "
-            f"{job.backend_name}.{kept}",
-        )
-    free[job.backend_name] = room - job.num_nodes
-    return Start(job.job_id)
+
+    def _onto_kept(self, job: QueuedJob, wish: Wish) -> Decision | None:
+        """What becomes of a job that goes onto a kept cluster; None: it takes a new one."""
+        if problem := self._snapshot.problems.get(job.shape.backend_name):
+            return Wait(job.job_id, Told(problem))
+        if wish.cluster:
+            return self._onto_named(job, wish)
+        for cluster in self._kept:
+            if fits(wish, cluster) and self._has_room(job, cluster):
+                return self._let_in(job, wish, cluster)
+        return None
+
+    def _onto_named(self, job: QueuedJob, wish: Wish) -> Decision:
+        wanted = (wish.project_id, wish.cluster)
+        there = (each for each in self._kept if (each.project_id, each.name) == wanted)
+        cluster = next(there, None)
+        if cluster is None or cluster.num_nodes < job.shape.num_nodes:
+            return Refuse(job.job_id, f"The project keeps no cluster {wish.cluster} any more.")
+        if why := why_not(wish, cluster):
+            return Wait(job.job_id, Told(why))
+        for limit, what in binding(job.shape, self._limits, machines=False):
+            return Wait(job.job_id, _over(limit, what, job.shape))
+        if not self._has_room(job, cluster):
+            message = f"Cluster {cluster.name} is switched off; there is no room for it."
+            return Wait(job.job_id, Told(message))
+        return self._let_in(job, wish, cluster)
+
+    def _has_room(self, job: QueuedJob, cluster: KeptCluster) -> bool:
+        """Whether its nodes are on, or there is room for them; and no quota keeps the job back."""
+        switched_on = ((NODES, float(cluster.nodes_to_switch_on)),)
+        for key in job.shape.limits:
+            limit = self._limits[key]
+            if limit.lacks(switched_on if limit.kind.is_machines else job.shape.demand):
+                return False
+        return True
+
+    def _let_in(self, job: QueuedJob, wish: Wish, cluster: KeptCluster) -> Start:
+        switched_on = ((NODES, float(cluster.nodes_to_switch_on)),)
+        for key in job.shape.limits:
+            limit = self._limits[key]
+            limit.take(switched_on if limit.kind.is_machines else job.shape.demand)
+        self._starts += 1
+        cluster.is_on = True
+        cluster.guests.append(Guest(job.job_id, wish.port, wish.wants_gpus))
+        return Start(job.job_id)
 
 
-def _nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
+def _of_victim(job: QueuedJob, cause: Cause) -> Cause:
+    """What is told to one that was stopped for another: that, and what it waits for now."""
+    if job.stopped_for and isinstance(cause, NoRoom | Behind):
+        return GaveWay(job.stopped_for, cause.sentence)
+    return cause
+
+
+def _over(limit: Limit, what: str, shape: Shape) -> OverQuota:
+    return OverQuota(
+        limit=str(limit.kind),
+        name=limit.name,
+        what=what,
+        needed=shape.amount(what),
+        used=limit.used.get(what, 0.0),
+        cap=limit.caps[what],
+    )
+
+
+def _no_room(limit: Limit, what: str, shape: Shape, at_s: float = math.inf) -> NoRoom:
+    return NoRoom(
+        place=limit.name,
+        what=what,
+        needed=shape.amount(what),
+        free=limit.free(what) or 0.0,
+        total=limit.caps[what],
+        kept=limit.kept,
+        expected_s=None if at_s == math.inf else at_s,
+    )

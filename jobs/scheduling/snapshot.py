@@ -1,45 +1,91 @@
-"""What a plan may look at: plain values, no database."""
+"""What a plan may look at, and what it answers: plain values, no database."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from jobs.scheduling.causes import Cause
 from jobs.scheduling.kept import KeptCluster, Wish
+from jobs.scheduling.limits import Limit, Shape
+from jobs.statuses import WaitReason
+
+DAY_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A job that could start now."""
+    """A job that could start now. Times are seconds, moments seconds since the epoch."""
 
     job_id: int
-    backend_name: str
-    num_nodes: int
-    priority: int  # 0..100, higher first
+    shape: Shape
+    priority: int = 50  # 0..100, higher first, among the jobs of one project
+    project_id: int = 0
+    person_id: int = 0
+    rank: int = 0  # of its queue; higher first
+    since_s: float = 0.0  # since when it waits
+    duration_s: float | None = None  # how long it holds its machines at most; None: no bound
     wish: Wish | None = None  # only of a job that would go onto a cluster that was kept
+    is_owed: bool = False  # others were stopped for it
+    stopped_for: int = 0  # the job for which it was stopped itself
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
-    """A backend's room in nodes; `total` None means that only quotas limit it."""
+class RunningJob:
+    """A job that holds machines. `ends_s`: when it has given them back at the latest.
 
-    total: int | None
-    used: int = 0
-    kept: int = 0  # of those used: on, but without a job
-    problem: str = ""  # why nothing can start there now; shown to those who wait
+    `is_leaving`: its machines are being given back; `stopped_for`: the job that needs them, if it
+    is for one. `counts_in_quotas`: not where only the machines of it are left.
+    """
 
-    @property
-    def free(self) -> int | None:
-        """Nodes not in use, never negative; None without a limit."""
-        return None if self.total is None else max(0, self.total - self.used)
+    job_id: int
+    shape: Shape
+    ends_s: float | None = None
+    began_s: float = 0.0
+    project_id: int = 0
+    rank: int = 0  # of its queue
+    is_preemptible: bool = False  # it may be stopped, and its machines are nobody else's
+    is_leaving: bool = False
+    stopped_for: int = 0
+    counts_in_quotas: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Whether jobs of a pool may be stopped for others, and by which right."""
+
+    reclaim: bool = False
+    by_rank: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a project (or a person in it) has used of a pool, in decayed unit-hours."""
+
+    used: float = 0.0
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The queue, oldest first, the room there is, and the clusters that take jobs, best first."""
+    """The queue, what runs, and what limits both.
+
+    `limits` by their key; `problems` say why nothing can start on a backend; `barred` why no job of
+    a project may. `shares` are of (pool, project), `persons` of (pool, project, person): what of
+    either is missing has used nothing, at weight 1. `kept` are clusters that take jobs, best first.
+    """
 
     queued: tuple[QueuedJob, ...]
-    capacity: dict[str, Capacity] = field(default_factory=dict)
+    running: tuple[RunningJob, ...] = ()
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    barred: Mapping[int, tuple[WaitReason, str]] = field(default_factory=dict)
+    shares: Mapping[tuple[str, int], Share] = field(default_factory=dict)
+    persons: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
+    patience_s: Mapping[str, float] = field(default_factory=dict)  # by pool; else a day
+    preemption: Mapping[str, Preemption] = field(default_factory=dict)  # by pool; else none
     kept: tuple[KeptCluster, ...] = ()
+    now_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +97,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Leave this job queued, and why: the sentence is shown to its owner."""
+    """Leave this job queued, and why."""
 
     job_id: int
-    message: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +111,13 @@ class Refuse:
     message: str
 
 
-Decision = Start | Wait | Refuse
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Stop these jobs, so that this one can start; until then it waits, and why."""
+
+    job_id: int
+    victims: tuple[int, ...]
+    cause: Cause
+
+
+Decision = Start | Wait | Refuse | Preempt

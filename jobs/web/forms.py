@@ -9,8 +9,9 @@ from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 
 from jobs.actions.extend import MOST_S
 from jobs.models import User
-from jobs.statuses import Role
+from jobs.statuses import CatchUpPolicy, OverlapPolicy, Role
 from monarch_client.spec.durations import seconds_in
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 if TYPE_CHECKING:
     _SetPasswordForm = SetPasswordForm[User]
@@ -134,3 +135,66 @@ class ExtendForm(forms.Form):
         if seconds is None or not 1 <= seconds <= MOST_S:
             raise forms.ValidationError("Give a length of time such as 90m or 2h.")
         return seconds
+
+
+class PriorityForm(forms.Form):
+    """The priority that a queued job is to have."""
+
+    priority = forms.IntegerField(min_value=LOWEST_PRIORITY, max_value=HIGHEST_PRIORITY)
+
+
+class StacksForm(forms.Form):
+    """Whose stacks are dumped: a rank's, or those of one process there."""
+
+    rank = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    pid = forms.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
+
+
+class ScheduleForm(forms.Form):
+    """What a schedule runs, and when. `name` is missing where there is one already."""
+
+    name = forms.CharField(
+        max_length=60, widget=forms.TextInput({"placeholder": "nightly", "autocomplete": "off"})
+    )
+    cron = forms.CharField(
+        max_length=100,
+        label="When",
+        help_text="Minute, hour, day of month, month, day of week; or such as @daily.",
+        widget=forms.TextInput(
+            {"placeholder": "30 2 * * 1-5", "class": "mono", "autocomplete": "off"}
+        ),
+    )
+    zone = forms.CharField(
+        max_length=64,
+        label="Time zone",
+        initial="UTC",
+        help_text="On whose clock, such as Europe/Berlin.",
+        widget=forms.TextInput({"list": "zones", "autocomplete": "off"}),
+    )
+    overlap = forms.ChoiceField(
+        choices=OverlapPolicy,
+        initial=OverlapPolicy.SKIP,
+        label="While its last job has not ended",
+    )
+    catch_up = forms.ChoiceField(
+        choices=CatchUpPolicy,
+        initial=CatchUpPolicy.LATEST,
+        label="Times that the portal was away for",
+    )
+    source = forms.CharField(
+        strip=False,
+        label="Job specification, YAML",
+        widget=forms.Textarea(
+            {"rows": 14, "class": "mono", "spellcheck": "false", "autocomplete": "off"}
+        ),
+    )
+
+    def __init__(self, *args: Any, is_new: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not is_new:
+            del self.fields["name"]
+
+    def clean_source(self) -> str:
+        """With the line ends that were meant: browsers send CR LF."""
+        source: str = self.cleaned_data["source"]
+        return source.replace("\r\n", "\n")

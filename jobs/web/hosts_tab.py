@@ -20,6 +20,7 @@ from jobs.web.figures import percent
 MOST_TILES = 24
 CHART_POINTS = 240
 _LAST_RANK = 2**31 - 1
+_MOST_DIGITS = 20
 _KINDS = {"gpu": "GPU", "cpu": "CPU", "memory": "memory"}
 
 
@@ -68,7 +69,8 @@ def number_in(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name, "")
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _LAST_RANK:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    if not is_number or int(text) > _LAST_RANK:
         raise Http404(f"{text[:12]} is no number of {name}.")
     return int(text)
 

@@ -1,4 +1,4 @@
-"""The buttons of a job: cancel, hold, release, extend, rerun, delete: one action each, and back."""
+"""The buttons of a job, from cancel to delete: one action each, and back."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from jobs.actions.cancel import cancel_job
 from jobs.actions.delete import delete_job
 from jobs.actions.extend import extend_job
 from jobs.actions.hold import hold_job, release_job
+from jobs.actions.prioritize import prioritize_job
 from jobs.actions.rerun import rerun_job
 from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Job
-from jobs.permissions import Actor, job_for, require_extend
+from jobs.permissions import Actor, job_for, require_extend, require_prioritize
 from jobs.web.access import attempt_action, signed_in
-from jobs.web.forms import ExtendForm
+from jobs.web.forms import ExtendForm, PriorityForm
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 
 @require_POST
@@ -41,6 +43,20 @@ def hold(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 def release(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """Let the job take its turn and stay on its page."""
     return _do(request, actor, job_for(actor, slug, job_id), release_job)
+
+
+@require_POST
+@signed_in
+def prioritize(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Have the job wait with the priority that the form says."""
+    job = job_for(actor, slug, job_id)
+    require_prioritize(actor, job)
+    form = PriorityForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"Give a priority from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}.")
+        return redirect("web:job", slug=slug, job_id=job_id)
+    priority = form.cleaned_data["priority"]
+    return _do(request, actor, job, lambda who, what: prioritize_job(who, what, priority))
 
 
 @require_POST

@@ -1,25 +1,31 @@
-"""The job page: header, ending, stages, and tabs for log, events, workers, hosts, mesh and spec."""
+"""The job page: header, ending, stages, and tabs for log, events, workers and more."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.permissions import Actor, project_for
+from jobs.actions.explain_wait import explain_wait
+from jobs.permissions import Actor, job_for, project_for
 from jobs.readers.job_history import EventView, job_history
 from jobs.readers.job_page import AttemptView, JobPage, job_page
 from jobs.readers.removed_logs import removed_logs
-from jobs.statuses import EVIDENCE
+from jobs.statuses import EVIDENCE, JobStatus, WaitReason
 from jobs.web.access import signed_in
 from jobs.web.forms import EXTENSIONS
 from jobs.web.frame import render_page
-from jobs.web.hosts_tab import hosts_context
+from jobs.web.hosts_tab import hosts_context, number_in
 from jobs.web.mesh_tab import mesh_context
+from jobs.web.stacks_tab import stacks_context
+from jobs.web.workers_part import workers_part
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 TABS = (
     ("log", "Log"),
@@ -27,10 +33,13 @@ TABS = (
     ("workers", "Workers"),
     ("hosts", "Hosts"),
     ("mesh", "Mesh"),
+    ("stacks", "Stacks"),
     ("spec", "Spec"),
 )
 # Of tabs that are asked for when somebody looks at them.
-_CONTEXTS = {"hosts": hosts_context, "mesh": mesh_context}
+_CONTEXTS = {"hosts": hosts_context, "mesh": mesh_context, "stacks": stacks_context}
+# What of an address chooses what is shown.
+_OF_LIVE = ("attempt", "workers")
 EVENTS_SHOWN = 1000
 RANKS_AS_CHIPS = 16
 MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
@@ -66,7 +75,7 @@ def page(
     """The whole page with one of its tabs open."""
     if tab not in dict(TABS):
         raise Http404("A job has no such page.")
-    context = page_context(actor, slug, job_id, request.GET.get("attempt", ""))
+    context = page_context(actor, slug, job_id, request.GET)
     project = project_for(actor, slug)
     if tab in _CONTEXTS:
         context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
@@ -78,23 +87,37 @@ def page(
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
     """The parts of the page that change; each is the partial of the first paint."""
-    context = page_context(actor, slug, job_id, request.GET.get("attempt", ""))
+    context = page_context(actor, slug, job_id, request.GET)
     return render(request, "jobs/_page_live.html", context)
 
 
-def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str, Any]:
-    """All that the page's templates read; `attempt` is a number, or empty for the newest."""
-    found = job_page(actor, slug, job_id)
-    shown = _attempt_of(found, attempt)
+def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
+    """All that the page's templates read; `query` may choose an attempt, and which workers."""
+    number = number_in(query, "attempt")
+    found = job_page(actor, slug, job_id, number)
+    # Held, it waits for a person alone, and says for whom.
+    waits = found.job.status == JobStatus.QUEUED and found.job.wait_reason != WaitReason.HELD
+    shown = _attempt_of(found, number)
     events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
     ranks = range(found.job.num_nodes)
     is_newest = shown is None or shown == found.attempts[0]
+    # Who looks at the newest one goes on with the job, to the next.
+    kept = {name: query[name] for name in _OF_LIVE if query.get(name)}
+    if is_newest:
+        kept.pop("attempt", None)
     return {
         "page": found,
         "job": found.job,
         "attempt": shown,
         "is_newest": is_newest,
+        "waiting": explain_wait(actor, job_for(actor, slug, job_id)) if waits else None,
+        "workers": workers_part(
+            shown.workers if shown else [], found.job.num_nodes, query.get("workers", "")
+        ),
+        "live_query": urlencode(kept),
         "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
+        "lowest_priority": LOWEST_PRIORITY,
+        "highest_priority": HIGHEST_PRIORITY,
         "extensions": EXTENSIONS,
         "extension_key": secrets.token_hex(8),
         "evidence": Evidence(_evidence(shown, events)),
@@ -104,14 +127,14 @@ def page_context(actor: Actor, slug: str, job_id: int, attempt: str) -> dict[str
     }
 
 
-def _attempt_of(found: JobPage, number: str) -> AttemptView | None:
+def _attempt_of(found: JobPage, number: int | None) -> AttemptView | None:
     """The attempt asked for, else the newest; None before the first."""
-    if not number:
+    if number is None:
         return found.attempts[0] if found.attempts else None
     for attempt in found.attempts:
-        if str(attempt.number) == number:
+        if attempt.number == number:
             return attempt
-    raise Http404(f"This job has no attempt {number[:12]}.")
+    raise Http404(f"This job has no attempt {number}.")
 
 
 def _evidence(attempt: AttemptView | None, events: list[EventView]) -> str:

@@ -19,6 +19,7 @@ from jobs.web.hosts_tab import number_in
 # Beyond so many procs the tree holds those that failed, and the first of the others.
 MOST_PROCS_IN_TREE = 100
 # No page grows without end: of those that failed, of the actors of one proc, and of all.
+MOST_HOSTS_IN_GRID, MOST_UNWELL_IN_GRID = 200, 300
 MOST_FAILED_IN_TREE, MOST_ACTORS_OF_PROC, MOST_ACTORS_IN_TREE = 300, 50, 500
 _WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
 _UNWELL = ("unreachable", "dead", "poisoned", "failed", "unknown")
@@ -67,16 +68,38 @@ def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
     """All that the tab's templates read; `query` may choose an attempt."""
     found = job_mesh(actor, slug, job_id, number_in(query, "attempt"))
-    branches = _branches(found)
+    branches, grid = _branches(found), _grid(found.hosts)
     return {
         "slug": slug,
         "job_id": job_id,
         "mesh": found,
+        "grid": grid,
+        "hosts_beside_grid": len(found.hosts) - len(grid),
+        "unwell_beside_grid": sum(map(_is_unwell, found.hosts)) - sum(map(_is_unwell, grid)),
         "branches": branches,
         "hidden_hosts": len(found.hosts) - len(branches),
         "mesh_summary": _summary(found),
         "failures": sum(change.is_failure for change in found.changes),
     }
+
+
+def _grid(hosts: list[HostNode]) -> list[HostNode]:
+    """All of a few; of many those that are not well, and the first of the others."""
+    unwell = sum(map(_is_unwell, hosts))
+    room = {True: MOST_UNWELL_IN_GRID, False: MOST_HOSTS_IN_GRID - unwell}
+    shown = []
+    for host in hosts:
+        is_unwell = _is_unwell(host)
+        if room[is_unwell] > 0:
+            room[is_unwell] -= 1
+            shown.append(host)
+    return shown
+
+
+def _is_unwell(host: HostNode) -> bool:
+    return host.told not in _WELL or any(
+        proc.has_failed or proc.told not in _WELL for proc in host.procs
+    )
 
 
 def _branches(found: MeshView) -> list[Branch]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from jobs.actions.submit import expect_job, submit_job
-from jobs.errors import InvalidSpecError, NotFoundError, StorageFullError
+from jobs.actions.submit import expect_job
+from jobs.actions.submit_documents import submit_documents
+from jobs.errors import ConflictError, InvalidSpecError, NotFoundError, StorageFullError
+from jobs.models import Job
 from jobs.permissions import Actor, Verb, project_for, require
 from jobs.readers.job_page import job_page
 from jobs.web.access import signed_in
@@ -28,19 +32,19 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     """The empty, prefilled or refused form; a good one leads to the new job's page."""
     project = project_for(actor, slug)
     require(actor, Verb.SUBMIT_JOB, project)
-    source, errors, status = _first_source(request, actor, slug), [], 200
+    source, errors, status = first_source(request, actor, slug), [], 200
     expect_job()
     if request.method == "POST":
         source = request.POST.get("source", "").replace("\r\n", "\n")
         try:
-            job = submit_job(actor, project, source, idempotency_key=_key(request))
+            jobs = submit_documents(actor, project, source, idempotency_key=_key(request))
         except InvalidSpecError as error:
             errors = error.data.get("errors", [])
-        except StorageFullError as error:
+        except (StorageFullError, ConflictError) as error:
             messages.error(request, error.message)
             status = error.http_status
         else:
-            return redirect("web:job", slug=slug, job_id=job.pk)
+            return redirect(_place_of(slug, jobs))
     context: dict[str, Any] = {
         "project": project,
         "nav": "jobs",
@@ -60,7 +64,17 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     )
 
 
-def _first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
+def _place_of(slug: str, jobs: Sequence[Job]) -> str:
+    """Where to look at what was submitted: at the job, at its array, at all jobs."""
+    arrays = {job.array_id for job in jobs}
+    if len(jobs) == 1:
+        return reverse("web:job", args=[slug, jobs[0].pk])
+    if len(arrays) == 1 and None not in arrays:
+        return reverse("web:array", args=[slug, jobs[0].array_id])
+    return reverse("web:jobs", args=[slug])
+
+
+def first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
     """What the editor opens with: an example, the spec of an earlier job, or the first example."""
     earlier = request.GET.get("from", "")
     if earlier.isascii() and earlier.isdecimal():

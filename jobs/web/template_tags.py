@@ -5,15 +5,27 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.conf import settings
+from django.db.models import TextChoices
 from django.templatetags.static import static
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.clock import now
-from jobs.statuses import JobKind, JobStatus, Role, StopReason, WaitReason, WorkerStatus
+from jobs.statuses import (
+    CatchUpPolicy,
+    JobKind,
+    JobStatus,
+    OnSpent,
+    OverlapPolicy,
+    Role,
+    StopReason,
+    WaitReason,
+    WorkerStatus,
+)
 from jobs.web import figures
 
 register = template.Library()
@@ -83,6 +95,18 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag
+def from_now(moment: datetime) -> SafeString:
+    """A moment that is still to come, as "in 5 min"."""
+    left_s = (moment - now()).total_seconds()
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "any moment" if left_s < 1 else f"in {words_for(left_s)}",
+    )
+
+
+@register.simple_tag
 def clock(moment: datetime) -> SafeString:
     """A moment as a time of day, in UTC until the script makes it local."""
     return format_html(
@@ -90,6 +114,19 @@ def clock(moment: datetime) -> SafeString:
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
         moment.strftime("%H:%M:%S"),
+    )
+
+
+@register.simple_tag
+def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
+    """A moment as the clock of another place shows it, with its weekday."""
+    if moment is None:
+        return "–"
+    return format_html(
+        '<time class="nowrap" datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        moment.astimezone(ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M"),
     )
 
 
@@ -158,13 +195,16 @@ def usd(amount: Decimal | None) -> str:
     return f"${amount:,.2f}" if amount >= _CENT else f"${amount:.4f}"
 
 
-_WORDS: dict[str, type[JobStatus | StopReason | WaitReason | WorkerStatus | JobKind | Role]] = {
+_WORDS: dict[str, type[TextChoices]] = {
     "status": JobStatus,
     "stop": StopReason,
     "wait": WaitReason,
     "worker": WorkerStatus,
     "kind": JobKind,
     "role": Role,
+    "on_spent": OnSpent,
+    "overlap": OverlapPolicy,
+    "catch_up": CatchUpPolicy,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from jobs.web import (
+    array_pages,
     cluster_pages,
     hosts_tab,
     infra_page,
@@ -15,16 +16,22 @@ from jobs.web import (
     member_pages,
     mesh_tab,
     plan_part,
+    queue_page,
+    schedule_pages,
     secret_pages,
     settings_pages,
     sign_in,
+    stacks_tab,
     submit_page,
     table_page,
+    usage_page,
 )
 
 app_name = "web"
 
+_SCHEDULE = "<slug:slug>/schedules/<slug:schedule_name>"
 _JOB = "<slug:slug>/jobs/<int:job_id>"
+_ARRAY = "<slug:slug>/arrays/<int:array_id>"
 
 urlpatterns = [
     path("", landing.landing, name="landing"),
@@ -45,23 +52,41 @@ urlpatterns = [
     path("<slug:slug>/clusters/down", cluster_pages.down, name="cluster_down"),
     path("<slug:slug>/infra", infra_page.page, name="infra"),
     path("<slug:slug>/infra/live", infra_page.live, name="infra_live"),
+    path("<slug:slug>/usage", usage_page.page, name="usage"),
+    path("<slug:slug>/queue", queue_page.page, name="queue"),
+    path("<slug:slug>/queue/live", queue_page.live, name="queue_live"),
+    path("<slug:slug>/queue/stream", live.queue_stream, name="queue_stream"),
     path("<slug:slug>/members", member_pages.members, name="members"),
     path("<slug:slug>/members/role", member_pages.change_role, name="change_role"),
     path("<slug:slug>/members/remove", member_pages.remove, name="remove_member"),
     path("<slug:slug>/secrets", secret_pages.secrets, name="secrets"),
     path("<slug:slug>/secrets/delete", secret_pages.delete, name="delete_secret"),
+    path("<slug:slug>/schedules", schedule_pages.schedules, name="schedules"),
+    path("<slug:slug>/new-schedule", schedule_pages.new, name="new_schedule"),
+    path(_SCHEDULE, schedule_pages.page, name="schedule"),
+    path(f"{_SCHEDULE}/pause", schedule_pages.pause, name="pause_schedule"),
+    path(f"{_SCHEDULE}/resume", schedule_pages.resume, name="resume_schedule"),
+    path(f"{_SCHEDULE}/run", schedule_pages.run, name="run_schedule"),
+    path(f"{_SCHEDULE}/delete", schedule_pages.delete, name="delete_schedule"),
     path("<slug:slug>/jobs", table_page.job_table_page, name="jobs"),
     path("<slug:slug>/jobs/stream", live.job_table_stream, name="jobs_stream"),
     path("<slug:slug>/jobs/live", table_page.live, name="jobs_live"),
     path("<slug:slug>/jobs/new", submit_page.submit, name="submit"),
     path("<slug:slug>/jobs/plan", plan_part.plan, name="plan"),
+    path(_ARRAY, array_pages.page, name="array"),
+    path(f"{_ARRAY}/live", array_pages.live, name="array_live"),
+    path(f"{_ARRAY}/cancel", array_pages.cancel, name="array_cancel"),
+    path(f"{_ARRAY}/rerun-failed", array_pages.rerun, name="array_rerun_failed"),
     path(_JOB, job_pages.page, name="job"),
     path(f"{_JOB}/live", job_pages.live, name="job_live"),
     path(f"{_JOB}/hosts/live", hosts_tab.live, name="job_hosts_live"),
     path(f"{_JOB}/mesh/live", mesh_tab.live, name="job_mesh_live"),
+    path(f"{_JOB}/stacks/live", stacks_tab.live, name="job_stacks_live"),
+    path(f"{_JOB}/stacks/ask", stacks_tab.ask, name="stacks"),
     path(f"{_JOB}/cancel", job_actions.cancel, name="cancel"),
     path(f"{_JOB}/hold", job_actions.hold, name="hold"),
     path(f"{_JOB}/release", job_actions.release, name="release"),
+    path(f"{_JOB}/prioritize", job_actions.prioritize, name="prioritize"),
     path(f"{_JOB}/extend", job_actions.extend, name="extend"),
     path(f"{_JOB}/rerun", job_actions.rerun, name="rerun"),
     path(f"{_JOB}/delete", job_actions.delete, name="delete"),

@@ -60,7 +60,7 @@ class JobView:
 
     def _look(self) -> None:
         self._job = self._client.job(self._job.project, self._job.id)
-        attempts = self._client.attempts(self._job.project, self._job.id)
+        attempts = self._client.attempts(self._job.project, self._job.id, workers="none")
         self._progress.show(self._job, attempts)
 
 

@@ -1,4 +1,4 @@
-"""Commands that change jobs: cancel, hold, release, extend, rerun, delete."""
+"""Commands that change jobs: cancel, hold, release, prioritize, extend, rerun, delete."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say
 from monarch_client.errors import RefusedError
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -52,6 +53,20 @@ def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> 
     slug = session.project(project)
     for job in each_of(job_ids, lambda job_id: session.client.release(slug, job_id)):
         say(f"Job {job.id}: {job.status_label}, not held")
+
+
+@click.command()
+@jobs_argument
+@click.argument("priority", type=click.IntRange(LOWEST_PRIORITY, HIGHEST_PRIORITY))
+@project_option
+@pass_session
+def prioritize(
+    session: Session, job_ids: tuple[int, ...], priority: int, project: str | None
+) -> None:
+    """Have queued jobs wait with another PRIORITY, 0 to 100; higher goes first."""
+    slug = session.project(project)
+    for job in each_of(job_ids, lambda job_id: session.client.prioritize(slug, job_id, priority)):
+        say(f"Job {job.id}: {job.status_label}, priority {job.priority}")
 
 
 @click.command()

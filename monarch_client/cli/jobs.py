@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from typing import Any
 
 import click
@@ -10,11 +12,15 @@ from monarch_client.cli.follow import wait
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
-from monarch_client.rest.models import Attempt, Event, Job, Stage
+from monarch_client.rest.models import Attempt, Event, Job, Stage, Worker
 
 project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
 job_argument = click.argument("job_id", type=int, metavar="JOB")
 jobs_argument = click.argument("job_ids", type=int, nargs=-1, required=True, metavar="JOB...")
+
+
+# Of an attempt; the page has them all.
+MOST_WORKERS = 50
 
 
 def _why(job: Job) -> str:
@@ -65,13 +71,24 @@ def ps(session: Session, /, project: str | None, output: Output, **filters: Any)
 @click.command()
 @job_argument
 @project_option
+@click.option("--all", "show_all", is_flag=True, help="Every worker of every attempt.")
 @output_options
 @pass_session
-def get(session: Session, job_id: int, project: str | None, output: Output) -> None:
+def get(
+    session: Session, job_id: int, project: str | None, *, show_all: bool, output: Output
+) -> None:
     """Show one job with its stages and workers."""
     slug = session.project(project)
     job = session.client.job(slug, job_id)
-    output.one(job, lambda: _show_job(job, session.client.attempts(slug, job_id)))
+
+    def show() -> None:
+        wanted = "all" if show_all else "newest"
+        attempts = session.client.attempts(slug, job_id, workers=wanted)
+        _show_job(job, attempts, most_workers=sys.maxsize if show_all else MOST_WORKERS)
+        if len(attempts) > 1 and not show_all:
+            say("\nThe workers of earlier attempts: --all lists them.")
+
+    output.one(job, show)
 
 
 @click.command()
@@ -110,7 +127,7 @@ def wait_command(
     context.exit(next((code for code in codes if code), 0))
 
 
-def _show_job(job: Job, attempts: list[Attempt]) -> None:
+def _show_job(job: Job, attempts: list[Attempt], most_workers: int) -> None:
     facts = {
         "Job": f"{job.id} ({job.name})",
         "Status": job.status,
@@ -122,6 +139,7 @@ def _show_job(job: Job, attempts: list[Attempt]) -> None:
         "Cost": dollars(job.usd),
         "Submitted": f"{age(job.created_at)} ago by {job.submitted_by}",
         "Rerun of": str(job.rerun_of or ""),
+        "Schedule": job.schedule,
         "Page": job.url,
     }
     for name, value in facts.items():
@@ -129,6 +147,7 @@ def _show_job(job: Job, attempts: list[Attempt]) -> None:
             say(f"{name:<12}{one_line(value)}")
     for attempt in attempts:
         _show_attempt(attempt, said_of_the_job=(job.message, job.wait_message))
+        _show_workers(attempt.workers, most_workers)
 
 
 def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
@@ -145,16 +164,25 @@ def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
         took = "" if stage.duration_s is None else duration(stage.duration_s)
         said = one_line(_said_of(stage, known=(*said_of_the_job, attempt.message)))
         say(f"  {stage.label:<16}{stage.state:<8}{took:>8}  {said}".rstrip())
-    if attempt.workers:
-        say()
-        rows = [
-            [str(w.rank), w.mesh, w.status, w.address, _code(w.exit_code), w.detail]
-            for w in attempt.workers
-        ]
-        print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
-        for worker in attempt.workers:
-            if worker.ssh:
-                say(f"  rank {worker.rank}: {worker.ssh}")
+
+
+def _show_workers(workers: list[Worker], most: int) -> None:
+    """At most so many, those that are not well before all others."""
+    if not workers:
+        return
+    unwell = [each for each in workers if each.status == "LOST" or each.exit_code]
+    shown = workers if len(workers) <= most else (unwell or workers)[:most]
+    say()
+    rows = [[str(w.rank), w.mesh, w.status, w.address, _code(w.exit_code), w.detail] for w in shown]
+    print_table(["RANK", "MESH", "STATUS", "ADDRESS", "EXIT", "DETAIL"], rows)
+    for worker in shown:
+        if worker.ssh:
+            say(f"  rank {worker.rank}: {worker.ssh}")
+    if len(shown) < len(workers):
+        counts = Counter(each.status for each in workers)
+        told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+        left = len(workers) - len(shown)
+        say(f"  and {left} more; {len(workers)} in all: {told}. --all lists them.")
 
 
 def _said_of(stage: Stage, known: tuple[str, ...]) -> str:

@@ -17,6 +17,8 @@ from monarch_client.spec.durations import seconds_in
 
 C = TypeVar("C", bound=Callable[..., Any])
 PAGE = 1000
+LEVELS = ("error", "warning")
+_OPTIONS = ("grep", "fixed", "ignore_case", "level", "since")
 _NO_PATTERN = frozenset({"invalid_pattern", "search_too_slow"})
 
 
@@ -46,6 +48,12 @@ def search_options(command: C) -> C:
     """What turns reading a log into searching it."""
     for option in (
         click.option("--since", type=Moment(), help="Lines since 10m ago, or since an ISO time."),
+        click.option(
+            "--level",
+            "-l",
+            type=click.Choice(LEVELS),
+            help="Lines that look like errors; or like warnings or errors.",
+        ),
         click.option("--ignore-case", "-i", is_flag=True, help="With --grep: a is A."),
         click.option("--fixed", "-F", is_flag=True, help="With --grep: plain text, no pattern."),
         click.option("--grep", "-g", metavar="PATTERN", help="Lines that match, by RE2."),
@@ -61,24 +69,25 @@ class SearchWish:
     grep: str | None
     fixed: bool
     ignore_case: bool
+    level: str | None
     since: str | None
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> SearchWish:
         """Take it out of all options."""
-        return cls(*(options.pop(name) for name in ("grep", "fixed", "ignore_case", "since")))
+        return cls(*(options.pop(name) for name in _OPTIONS))
 
     @property
     def is_search(self) -> bool:
         """Whether the portal is to search, not just to read."""
-        return self.grep is not None or self.since is not None
+        return any(value is not None for value in (self.grep, self.level, self.since))
 
     def check(self, *, following: bool, job_id: int) -> None:
         """Refuse what does not go together."""
         if following and self.is_search:
             raise click.UsageError(
-                "--grep and --since look at what is there already. To filter a log as it goes on: "
-                f"mportal logs -f {job_id} | grep PATTERN"
+                "--grep, --level and --since look at what is there already. To filter a log as it "
+                f"goes on: mportal logs -f {job_id} | grep PATTERN"
             )
         if self.grep is None and (self.fixed or self.ignore_case):
             raise click.UsageError("-F and -i say how --grep compares; give --grep PATTERN too.")
@@ -96,6 +105,7 @@ class Search:
             **choice,
             "regex": None if wish.fixed or wish.grep is None else "true",
             "case": None if wish.ignore_case else "true",
+            "level": wish.level,
             "since": wish.since,
         }
         self._words = wish.grep or ""

@@ -72,7 +72,7 @@ def _check(client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
         raise click.BadParameter(f"Job {job.id} has no rank {rank}, but {ranks}.")
     if attempt is None:
         return
-    numbers = sorted(each.number for each in client.attempts(job.project, job.id))
+    numbers = sorted(each.number for each in client.attempts(job.project, job.id, workers="none"))
     if attempt not in numbers:
         there = ", ".join(map(str, numbers))
         raise click.BadParameter(

@@ -166,6 +166,8 @@ def _show_plan(made: Plan) -> None:
         )
     if made.usd is not None and made.max_duration_s is not None:
         say(f"At most {dollars(made.usd)}, for {duration(made.max_duration_s)}.")
+    for warning in made.warnings:
+        tell(click.style("Warning: ", fg="yellow", bold=True) + one_line(warning))
     for reason in made.reasons:
         tell(one_line(reason))
     if made.problem:

@@ -9,14 +9,22 @@ import click
 
 from monarch_client.cli import (
     accounts,
+    arrays,
+    budgets,
     clouds,
     job_actions,
     jobs,
     logs,
     machines,
+    meshes,
+    queues,
+    schedules,
     secrets,
+    sharing,
+    stacks,
     submit,
     top,
+    why,
 )
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
@@ -61,25 +69,37 @@ for command in (
     submit.run,
     jobs.ps,
     jobs.get,
+    why.why,
     jobs.events,
     logs.logs,
     top.top,
+    meshes.meshes,
+    stacks.stacks,
     jobs.wait_command,
     job_actions.cancel,
     job_actions.hold,
     job_actions.release,
+    job_actions.prioritize,
     job_actions.extend,
     job_actions.rerun,
     job_actions.delete,
+    schedules.schedule,
+    arrays.array,
     machines.plan,
     machines.clusters,
     machines.infra,
+    budgets.budget,
+    budgets.usage,
+    queues.queue,
+    queues.quota,
     accounts.project,
     accounts.token,
     secrets.secret,
     clouds.admin,
 ):
     cli.add_command(command)
+for group in sharing.GROUPS:
+    clouds.admin.add_command(group)
 
 
 def main() -> None:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import yaml
 
+from monarch_client.cli.arrays import told
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.folders import Sender
 from monarch_client.cli.follow import JobView
-from monarch_client.cli.jobs import project_option
+from monarch_client.cli.jobs import COLUMNS, project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt, set_key
 from monarch_client.cli.terminal import say, tell
-from monarch_client.errors import InvalidSpecErrors
+from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.rest.models import Job
 from monarch_client.spec import JobSpec
+from monarch_client.spec.documents import Document, documents_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,7 +58,7 @@ SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
 @click.command()
-@click.argument("file", type=SPEC_FILE, required=False)
+@click.argument("files", type=SPEC_FILE, nargs=-1)
 @click.option("--file", "-f", "named", type=SPEC_FILE, help="The same, as an option.")
 @click.option("--follow/--detach", "-F/-d", default=False, help="Follow the job to its end.")
 @job_options
@@ -63,22 +66,60 @@ SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 def submit(session: Session, /, **options: Any) -> None:
     """Submit a job from a YAML file; - is standard input. Its `workdir` travels with it.
 
-    With --follow the exit code is the job's; Ctrl-C leaves the job running.
+    Several files, or documents of one, are submitted together, all or none: their jobs may depend
+    on one another. With --follow the exit code is the job's; Ctrl-C leaves the job running.
     """
-    source = _one_of(options.pop("file"), options.pop("named"))
+    named = options.pop("named")
+    sources = (*options.pop("files"), *([named] if named else []))
+    if not sources:
+        raise click.UsageError("Which file? Such as: mportal submit job.yaml")
+    submissions = [each for source in sources for each in _submissions(session, source)]
+    if len(submissions) == 1:
+        submissions[0].make(**options)
+    else:
+        _make_all(session, submissions, **options)
+
+
+def _submissions(session: Session, source: str) -> Iterator[_Submission]:
     with click.open_file(source, encoding="utf-8", errors="replace") as file:
         text = file.read()
     base = Path.cwd() if source == "-" else Path(source).parent
-    _Submission(session, text, source, base).make(**options)
+    for document in documents_in(text):
+        yield _Submission(session, document, source, base)
 
 
-def _one_of(argument: str | None, option: str | None) -> str:
-    """The file, which may stand behind -f or alone."""
-    if argument and option:
-        raise click.UsageError(f"Two files, {argument} and {option}: one job at a time.")
-    if source := argument or option:
-        return source
-    raise click.UsageError("Which file? Such as: mportal submit job.yaml")
+def _make_all(
+    session: Session,
+    submissions: Sequence[_Submission],
+    *,
+    project: str | None,
+    follow: bool,
+    output: Output,
+    **changes: Any,
+) -> None:
+    """Submit them together, and say so."""
+    if follow or changes["name"]:
+        option = "--follow" if follow else "--name"
+        raise click.UsageError(f"{option} is for one job; here are {len(submissions)}.")
+    exits = click.get_current_context().exit
+    texts: list[str] = []
+    slug = project
+    for submission in submissions:
+        try:
+            slug, text = submission.prepared(slug, **changes)
+        except InvalidSpecErrors as error:
+            submission.complain(error.errors)
+            exits(BAD_REQUEST)
+        texts.append(text)
+    try:
+        jobs = session.client.submit_batch(str(slug), texts)
+    except InvalidSpecErrors as error:
+        for number, submission in enumerate(submissions):
+            here = [each for each in error.errors if each.document == number]
+            if here:
+                submission.complain(here)
+        exits(BAD_REQUEST)
+    output.rows(jobs, COLUMNS)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -111,15 +152,16 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
         "portal": _given(meshes=_meshes(options.pop("meshes"))),
     }
     text = yaml.safe_dump(_given(**spec), sort_keys=False, allow_unicode=True)
-    _Submission(session, text, "the command", Path.cwd()).make(**options)
+    _Submission(session, Document(text), "the command", Path.cwd()).make(**options)
 
 
 class _Submission:
     """A specification on its way to a portal."""
 
-    def __init__(self, session: Session, text: str, source_name: str, base: Path) -> None:
+    def __init__(self, session: Session, document: Document, source_name: str, base: Path) -> None:
         self._session = session
-        self._text = text
+        self._text = document.text
+        self._lines_before = document.lines_before
         self._source_name = source_name
         self._base = base
 
@@ -138,8 +180,12 @@ class _Submission:
         try:
             job = self._submit(project, **changes)
         except InvalidSpecErrors as error:
-            self._complain(error)
+            self.complain(error.errors)
             click.get_current_context().exit(BAD_REQUEST)
+        if job.array is not None:
+            array = self._session.client.array(job.project, job.array)
+            output.one(array, lambda: say(f"{told(array)}\n{array.url}"))
+            return
         if not follow:
             output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
             return
@@ -147,13 +193,16 @@ class _Submission:
         click.get_current_context().exit(JobView(self._session.client, job).follow())
 
     def _submit(self, project: str | None, **changes: Any) -> Job:
+        slug, text = self.prepared(project, **changes)
+        return self._session.client.submit(slug, text)
+
+    def prepared(self, project: str | None, **changes: Any) -> tuple[str, str]:
+        """The project it goes to, and its text, once the folders it names have been sent."""
         # The portal decides which keys are for administrators.
         spec = JobSpec.parse(self._text, admin=True)
         text = self._changed(spec, **changes)
         slug = project or spec.portal.project or self._session.project(None)
-        client = self._session.client
-        text = Sender(client, slug, self._base).send_all(text, spec)
-        return client.submit(slug, text)
+        return slug, Sender(self._session.client, slug, self._base).send_all(text, spec)
 
     def _changed(
         self,
@@ -171,10 +220,13 @@ class _Submission:
             text = set_key(text, "envs", {**spec.envs, **envs})
         return set_key(text, "portal.hold", value=True) if hold else text
 
-    def _complain(self, error: InvalidSpecErrors) -> None:
-        for each in error.errors:
-            tell(excerpt(self._text, each, self._source_name))
-        count = len(error.errors)
+    def complain(self, errors: Sequence[SpecError]) -> None:
+        """Say what is wrong, by the lines of the whole file."""
+        text = "\n" * self._lines_before + self._text
+        for each in errors:
+            line = each.line and each.line + self._lines_before
+            tell(excerpt(text, replace(each, line=line), self._source_name))
+        count = len(errors)
         tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")
 
 

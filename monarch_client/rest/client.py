@@ -12,6 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from monarch_client.errors import MissingError
+from monarch_client.rest.array_calls import ArrayCalls
 from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_log, decode_page
@@ -32,13 +33,15 @@ from monarch_client.rest.models import (
     Upload,
     Validation,
 )
+from monarch_client.rest.queue_calls import QueueCalls
+from monarch_client.rest.schedule_calls import ScheduleCalls
 
 # Packing is quick to send, slow to check: an upload may take its time to be answered.
 UPLOAD_TIMEOUT_S = 600.0
 ARCHIVE_TYPE = "application/gzip"
 
 
-class PortalClient(MachineCalls):
+class PortalClient(ArrayCalls, MachineCalls, QueueCalls, ScheduleCalls):
     """One user of one portal. `options` are those of `Connection`."""
 
     def __init__(self, url: str, token: str, **options: Any) -> None:
@@ -116,6 +119,12 @@ class PortalClient(MachineCalls):
         path = _job(project, job_id) + "/actions/release"
         return decode(Job, self.connection.request("POST", path, repeatable=True))
 
+    def prioritize(self, project: str, job_id: int, priority: int) -> Job:
+        """Change a queued job's priority, 0 to 100. ConflictError when it has started or ended."""
+        path = _job(project, job_id) + "/actions/prioritize"
+        body = {"priority": priority}
+        return decode(Job, self.connection.request("POST", path, repeatable=True, json=body))
+
     def extend(self, project: str, job_id: int, duration: str | int) -> Job:
         """Let a job run longer, by "2h" or seconds. ConflictError where that can't be."""
         key = "duration" if isinstance(duration, str) else "seconds"
@@ -136,9 +145,13 @@ class PortalClient(MachineCalls):
         """Remove an ended job with everything it left."""
         self.connection.request("DELETE", _job(project, job_id))
 
-    def attempts(self, project: str, job_id: int) -> list[Attempt]:
-        """The job's attempts with stages and workers, newest first."""
-        answer = self.connection.request("GET", _job(project, job_id) + "/attempts")
+    def attempts(self, project: str, job_id: int, *, workers: str = "all") -> list[Attempt]:
+        """The job's attempts with stages and workers, newest first.
+
+        `workers`: "all", "newest" or "none", for who needs no lists of a thousand hosts.
+        """
+        path, params = _job(project, job_id) + "/attempts", {"workers": workers}
+        answer = self.connection.request("GET", path, params=params)
         return decode_page(Attempt, answer).results
 
     def events(

@@ -58,7 +58,11 @@ def _value(hint: Any, value: Any) -> Any:
         return [decode(item, row) for row in value]  # type: ignore[arg-type]
     if single := [each for each in get_args(hint) if is_dataclass(each)]:
         return decode(single[0], value)  # type: ignore[arg-type]
-    if hint is datetime or datetime in get_args(hint):
-        # Python 3.10 does not read the Z.
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return value
+    if get_origin(hint) is list and datetime in get_args(hint):
+        return [_moment(each) for each in value]
+    return _moment(value) if hint is datetime or datetime in get_args(hint) else value
+
+
+def _moment(text: str) -> datetime:
+    # Python 3.10 does not read the Z.
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))

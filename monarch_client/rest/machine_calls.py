@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -10,7 +10,11 @@ from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
 from monarch_client.rest.machine_models import Cluster, Infra, Plan
+from monarch_client.rest.mesh_models import Meshes
 from monarch_client.rest.metric_models import Metrics
+from monarch_client.rest.money_models import Budget, Usage
+from monarch_client.rest.queue_models import Waiting
+from monarch_client.rest.stack_models import StackDump, Stacks
 
 T = TypeVar("T")
 
@@ -37,6 +41,36 @@ class MachineCalls:
         known = {name: value for name, value in params.items() if value is not None}
         return decode(Metrics, self.connection.request("GET", path, params=known))
 
+    def why(self, project: str, job_id: int) -> Waiting:
+        """Why a job waits: its place, what binds, who has it, when it probably starts."""
+        path = f"/projects/{project}/jobs/{job_id}/why"
+        return decode(Waiting, self.connection.request("GET", path))
+
+    def meshes(self, project: str, job_id: int, *, attempt: int | None = None) -> Meshes:
+        """The hosts, procs and actors of an attempt, the newest else, and what failed when."""
+        path = f"/projects/{project}/jobs/{job_id}/mesh"
+        known = {} if attempt is None else {"attempt": attempt}
+        return decode(Meshes, self.connection.request("GET", path, params=known))
+
+    def ask_stacks(
+        self, project: str, job_id: int, *, rank: int = 0, pid: int | None = None
+    ) -> StackDump:
+        """Ask a rank for the stacks of its Python processes, or of one. `stacks` tells them.
+
+        ConflictError where no node can be asked, or while this one is being asked.
+        """
+        path, body = f"/projects/{project}/jobs/{job_id}/stacks", {"rank": rank, "pid": pid}
+        return decode(StackDump, self.connection.request("POST", path, json=body))
+
+    def stacks(
+        self, project: str, job_id: int, *, attempt: int | None = None, dump: int | None = None
+    ) -> Stacks:
+        """The stack dumps of an attempt, the newest else; with `dump` that one alone."""
+        params = {"attempt": attempt, "id": dump}
+        known = {name: value for name, value in params.items() if value is not None}
+        path = f"/projects/{project}/jobs/{job_id}/stacks"
+        return decode(Stacks, self.connection.request("GET", path, params=known))
+
     def take_down(self, name: str) -> Cluster:
         """Take down a cluster on which no job is. ConflictError while one is."""
         path = f"/clusters/{quote(name, safe='')}/actions/down"
@@ -62,6 +96,36 @@ class MachineCalls:
             return decode(Plan, self.connection.request("POST", path, repeatable=True, **body))
 
         return self._ask_until(ask, lambda plan: not plan.is_pending)
+
+    def budget(self, project: str) -> Budget:
+        """The project's budget of this month, and what was spent of it."""
+        return decode(Budget, self.connection.request("GET", f"/projects/{project}/budget"))
+
+    def set_budget(
+        self,
+        project: str,
+        usd: str | None,
+        *,
+        on_spent: str = "hold",
+        warn_at: Sequence[int] | None = None,
+    ) -> Budget:
+        """Set it in US$ a month, or take it away (None). For the installation's administrators.
+
+        `on_spent`: warn, hold or stop. `warn_at`: in per cent; 50, 80 and 100 by default.
+        """
+        told = {} if warn_at is None else {"warn_at": list(warn_at)}
+        body = {"usd": usd, "on_spent": on_spent, **told}
+        path = f"/projects/{project}/budget"
+        return decode(Budget, self.connection.request("PUT", path, repeatable=True, json=body))
+
+    def usage(
+        self, project: str, *, by: str = "user", first_day: str = "", last_day: str = ""
+    ) -> Usage:
+        """What a project has used by user, job or day; days are such as 2026-11-24, in UTC."""
+        asked = {"by": by, "from": first_day, "to": last_day}
+        params = {name: value for name, value in asked.items() if value}
+        path = f"/projects/{project}/usage"
+        return decode(Usage, self.connection.request("GET", path, params=params))
 
     def infra(self) -> list[Infra]:
         """Where jobs can run. Asks again while there is nothing to show yet, for a minute."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -61,6 +61,7 @@ class Plan:
     max_duration_s: int | None
     usd_per_hour: str | None
     usd: str | None
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,17 @@ class Me:
 
 
 @dataclass(frozen=True)
+class Dependency:
+    """A job that comes before. `after` is success or end, `ended_as` empty while it has not."""
+
+    job: int
+    name: str
+    after: str
+    ended_as: str
+    is_met: bool
+
+
+@dataclass(frozen=True)
 class Job:
     """A job as lists show it; `url` is its page. `spec` is there when one job was asked for."""
 
@@ -82,6 +93,7 @@ class Job:
     can_cancel: bool
     can_hold: bool
     can_release: bool
+    can_prioritize: bool
     can_extend: bool
     can_rerun: bool
     can_delete: bool
@@ -89,6 +101,11 @@ class Job:
     spec_source: str | None = None
     spec: dict[str, Any] | None = None
     usd: str | None = None
+    schedule: str = ""
+    array: int | None = None
+    array_index: int | None = None
+    array_values: dict[str, str] = field(default_factory=dict)
+    dependencies: list[Dependency] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

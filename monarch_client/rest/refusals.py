@@ -58,4 +58,5 @@ def spec_error(row: dict[str, Any]) -> SpecError:
         code=row.get("code", ""),
         message=row.get("message", ""),
         suggestion=row.get("suggestion"),
+        document=row.get("document", 0),
     )

@@ -181,8 +181,13 @@ class NodeFolder(NamedTuple):
 
     @property
     def admins(self) -> Path:
-        """From the driver: where its mesh admins listen."""
+        """From the process with the mesh admin: where it listens."""
         return self.state / "admins.json"
+
+    @property
+    def watch(self) -> Path:
+        """From the driver, while it is there: it has meshes, and wants them watched."""
+        return self.state / "watch"
 
     @property
     def venv(self) -> Path:

@@ -17,6 +17,7 @@ from monarch_client.runner.config import ConfigError, NodeFolder, read_config
 from monarch_client.runner.crash_points import reach
 from monarch_client.runner.first_signals import TOLD_BY, hold_signals, take_signals
 from monarch_client.runner.skypilot_node import skypilot_node
+from monarch_client.runner.wakeups import Wakeups
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -95,13 +96,17 @@ def _guard(run: Callable[[bool], int]) -> int:
     """
     process_tree.become_subreaper()
     is_restart = False
+    wakeups = Wakeups()
     while True:
         hold_signals()
         pid = _fork(run, is_restart)
         for number in TOLD_BY:
             signal.signal(number, _pass_on_to(pid))
-        take_signals()
-        returncode = _wait_for(pid)
+        # What has a handler of Python's ends a wait; what has none does not.
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        with wakeups.by_signals():
+            take_signals()
+            returncode = _wait_for(pid, wakeups)
         process_tree.kill_descendants()
         if returncode == 0 or is_restart:
             return 128 - returncode if returncode < 0 else returncode
@@ -131,11 +136,13 @@ def _fork(run: Callable[[bool], int], is_restart: bool) -> int:  # noqa: FBT001
         os._exit(code)
 
 
-def _wait_for(pid: int) -> int:
+def _wait_for(pid: int, wakeups: Wakeups) -> int:
     while True:
-        done, status = os.waitpid(-1, 0)
+        done, status = os.waitpid(-1, os.WNOHANG)
         if done == pid:
             return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        if done == 0:
+            wakeups.wait(None)
 
 
 def _run(config: AttemptConfig, rank: int, folder: NodeFolder, is_restart: bool) -> int:  # noqa: FBT001

@@ -79,7 +79,7 @@ def driver_environment(place: Place) -> dict[str, str]:
     env["MPORTAL_RUNTIME_FILE"] = str(place.folder.meshes)
     env["MPORTAL_REPORT_FILE"] = str(place.folder.report)
     if place.config.metrics_s > 0:
-        env["MPORTAL_ADMINS_FILE"] = str(place.folder.admins)
+        env["MPORTAL_WATCH_FILE"] = str(place.folder.watch)
     return env
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from monarch_client.runner.attempt import Attempt
     from monarch_client.runner.journal import Journal
     from monarch_client.runner.place import Place
+    from monarch_client.runner.stack_asks import StackAsk
 
 _HELLO_TIMEOUT_S = 10.0
 
@@ -36,6 +37,7 @@ class Hub:
         self._journal = journal
         self._attempt = attempt
         self._goal = attempt.goal
+        self._stack_asks: list[StackAsk] = []
         self._peers: dict[int, asyncio.StreamWriter] = {}
         self._heard_at: dict[int, float] = {}
         self._silence_s = place.config.timeouts.peer_silence_s
@@ -49,6 +51,11 @@ class Hub:
     def ask(self, goal: str) -> None:
         """Send a new goal to everybody. From any thread."""
         self._goal = goal
+        self._thread.call(self._send_goal)
+
+    def ask_for_stacks(self, asks: list[StackAsk]) -> None:
+        """Send each rank what it is asked for, these and no others. From any thread."""
+        self._stack_asks = asks
         self._thread.call(self._send_goal)
 
     def close(self) -> None:
@@ -142,11 +149,11 @@ class Hub:
 
     async def _send_answer(self, rank: int, number: int, writer: asyncio.StreamWriter) -> None:
         have = self._journal.highest.get(rank, 0)
-        await wire.send(writer, {"number": number, "have": have, **self._wish})
+        await wire.send(writer, {"number": number, "have": have, **self._wish_for(rank)})
 
-    @property
-    def _wish(self) -> dict[str, Any]:
-        return {"goal": self._goal, "grace_s": self._attempt.grace_s}
+    def _wish_for(self, rank: int) -> dict[str, Any]:
+        asks = [ask._asdict() for ask in self._stack_asks if ask.rank == rank]
+        return {"goal": self._goal, "grace_s": self._attempt.grace_s, "stacks": asks}
 
     def _store(self, rank: int, lines: list[bytes]) -> None:
         """Journal what is new; after a reconnection some may come again."""
@@ -161,5 +168,5 @@ class Hub:
 
     def _send_goal(self) -> None:
         # Written at once, not awaited: so short a message needs no flow control.
-        for writer in self._peers.values():
-            wire.write(writer, self._wish)
+        for rank, writer in self._peers.items():
+            wire.write(writer, self._wish_for(rank))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner import wire
 from monarch_client.runner.event_thread import EventThread
 from monarch_client.runner.frames import number_of, stored_prefix
+from monarch_client.runner.stack_asks import asks_in
 
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from monarch_client.runner.journal import Journal
     from monarch_client.runner.node_state import NodeState
     from monarch_client.runner.place import Place
+    from monarch_client.runner.stack_asks import StackAsk
 
 _BATCH_BYTES = 256 * 1024
 _FIRST_PAUSE_S = 0.05
@@ -36,6 +38,8 @@ class Link:
 
     def __init__(self, place: Place, journal: Journal) -> None:
         self.on_goal: Callable[[str, float | None], None] = lambda _goal, _grace_s: None
+        # Stack dumps that this rank is asked for; told again until they have arrived.
+        self.on_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
         self.on_delivered: Callable[[], None] = lambda: None
         self.on_lost: Callable[[], None] = lambda: None
         self._place = place
@@ -136,6 +140,9 @@ class Link:
             self._has_met = True
             goal, grace_s = str(message.fields["goal"]), message.fields.get("grace_s")
             self._place.loop.post(functools.partial(self.on_goal, goal, grace_s))
+            asks = asks_in(message.fields.get("stacks"))
+            if asks:
+                self._place.loop.post(functools.partial(self.on_stacks, asks))
             if message.fields.get("number") == self._number:
                 self._have = int(message.fields["have"])
                 self._answered.set()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import queue
 import time
+from collections import deque
 from typing import TYPE_CHECKING
+
+from monarch_client.runner.wakeups import Wakeups
 
 if TYPE_CHECKING:
     from typing import Callable
-
-_NO_TIMER_S = 3600.0
 
 
 class Timer:
@@ -38,15 +38,17 @@ class MainLoop:
     """Runs posted calls in order, and timed ones when they are due."""
 
     def __init__(self) -> None:
-        # SimpleQueue.put may be called from a signal handler; Queue.put may not.
-        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        # Takes calls from signal handlers as well, whose own thread may hold any lock.
+        self._calls: deque[Callable[[], None]] = deque()
+        self._wakeups = Wakeups()
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         self._running = False
 
     def post(self, call: Callable[[], None]) -> None:
         """Have `call` made on the loop's thread. Safe from threads and signal handlers."""
-        self._calls.put(call)
+        self._calls.append(call)
+        self._wakeups.wake()
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Plan `call`; only on the loop's own thread."""
@@ -57,23 +59,23 @@ class MainLoop:
     def run(self) -> None:
         """Work until `stop`."""
         self._running = True
-        while self._running:
-            self._fire_due_timers()
-            try:
-                call = self._calls.get(timeout=self._seconds_to_next_timer())
-            except queue.Empty:
-                continue
-            call()
+        with self._wakeups.by_signals():
+            while self._running:
+                self._fire_due_timers()
+                if self._calls:
+                    self._calls.popleft()()
+                else:
+                    self._wakeups.wait(self._seconds_to_next_timer())
 
     def stop(self) -> None:
         """Let `run` return after the present call. From other threads: post it."""
         self._running = False
 
-    def _seconds_to_next_timer(self) -> float:
+    def _seconds_to_next_timer(self) -> float | None:
         if not self._running:
             return 0.0
         if not self._timers:
-            return _NO_TIMER_S
+            return None
         return max(0.0, self._timers[0][0] - time.monotonic())
 
     def _fire_due_timers(self) -> None:

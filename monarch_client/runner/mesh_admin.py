@@ -1,4 +1,4 @@
-"""Asks the mesh admin that Monarch runs inside the driver: a few questions at once, bounded."""
+"""Asks a mesh admin of Monarch's: a few questions at once, bounded."""
 
 from __future__ import annotations
 

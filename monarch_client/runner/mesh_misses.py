@@ -70,6 +70,15 @@ class Misses:
         for known in (self._counts, self._first_at, self._evidence):
             known.pop(reference, None)
 
+    def clear(self) -> None:
+        """Who was asked is gone: its silence tells of nobody."""
+        self.keep(())
+
+    @property
+    def are_any(self) -> bool:
+        """Whether a node did not answer when it was last asked."""
+        return bool(self._counts)
+
     def keep(self, references: Collection[str]) -> None:
         """Forget all others: nobody names them any more."""
         for each in [each for each in self._counts if each not in references]:

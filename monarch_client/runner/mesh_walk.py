@@ -1,4 +1,4 @@
-"""One look at the meshes through the driver's mesh admin: root, hosts, procs, actors, as a tree.
+"""One look at the meshes through a mesh admin: root, hosts, procs, actors, as a tree.
 
 What a tree is made of: docs/reference/frames.md. A look is bounded in questions and in time.
 """
@@ -63,7 +63,7 @@ class Walk:
     def look(self, admins: Iterable[MeshAdmin]) -> Node | None:
         """The tree as the admins tell it now; `answers` is false if one of them does not.
 
-        None: one did not, but may be about to end with its driver.
+        None: one did not, but may be about to end.
         """
         self._questions, self._until = MOST_QUESTIONS, time.monotonic() + MOST_S
         self._looks += 1
@@ -73,7 +73,7 @@ class Walk:
             root = admin.ask_root()
             if not root.is_ok:
                 is_certain = self.misses.note(_ROOT, ENOUGH_OF_ROOT)
-                why = f"GET /v1/root of the driver's mesh admin: {root.words}"
+                why = f"GET /v1/root of the mesh admin: {root.words}"
                 silent = {"answers": False, "why": why, "left_out": 0, "hosts": []}
                 return silent if is_certain and not self.misses.is_believed else None
             references = [each for each in root.references("children") if each not in hosts]
@@ -84,7 +84,7 @@ class Walk:
             if reference in self._known:
                 self._fill(host, self._known[reference])
         self._known = hosts
-        # The driver's own side, where nothing of the user's runs, is nothing to show.
+        # The side of the admin's own process, where nothing of the user's runs, is nothing to show.
         shown = [host for host in hosts.values() if host["rank"] is not None or host["procs"]]
         ordered = sorted(shown, key=_place_of)
         return {"answers": True, "why": "", "left_out": 0, "hosts": ordered}

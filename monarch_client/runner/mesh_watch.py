@@ -1,6 +1,6 @@
 """Rank 0 looks at the meshes now and then, on a thread of its own, and tells what it finds.
 
-It asks the admin that `mportal_runtime` has started in the driver. No trouble here is the job's.
+It asks a mesh admin in a process of its own. No trouble here is the job's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.frames import state_line
 from monarch_client.runner.mesh_admin import MeshAdmin
+from monarch_client.runner.mesh_admin_process import MeshAdminProcess
 from monarch_client.runner.mesh_sizes import fitting
 from monarch_client.runner.mesh_walk import Walk
 
@@ -30,6 +31,8 @@ PACE_S = 3.0
 # Something did not answer: look again before anybody is told.
 _SECOND_LOOK_S = 1.0
 _STEP_S = 0.25
+# A driver has more to do in its first moments, and one that ends soon needs no admin.
+_ADMIN_AFTER_S = 2.0
 # Of the time, at most this part is spent looking: large meshes are looked at less often.
 _PART = 0.2
 _LONGEST_PAUSE_S = 20.0
@@ -49,7 +52,9 @@ class MeshWatch:
     def __init__(self, place: Place) -> None:
         # Whether the driver has shut down the worker of a rank.
         self.has_ended: Callable[[int], bool] = lambda _rank: False
+        self.admin_process = MeshAdminProcess(place)
         self._place = place
+        self._wanted_at: float | None = None
         self._stopping = threading.Event()
         self._urls: tuple[str, ...] = ()
         self._admins: list[MeshAdmin] = []
@@ -78,7 +83,7 @@ class MeshWatch:
             began_at = time.monotonic()
             try:
                 self._look()
-            except Exception as error:  # noqa: BLE001 - whatever the driver's admin answers
+            except Exception as error:  # noqa: BLE001 - whatever the admin answers
                 self._tell({"answers": False, "why": repr(error)[:500], "left_out": 0, "hosts": []})
             pause_s = self._pause_after(time.monotonic() - began_at)
 
@@ -104,7 +109,20 @@ class MeshWatch:
                 if _kind_in(self._place.folder.report) == _LOSS_REPORTED:
                     self._walk.misses.believe()
                     break
+            if self._is_admin_new():
+                break
         return True
+
+    def _is_admin_new(self) -> bool:
+        """Have an admin when the driver wants one; whether there is one that nobody asked yet."""
+        now = time.monotonic()
+        if not self._place.folder.watch.exists():
+            self._wanted_at = None
+        elif self._wanted_at is None:
+            self._wanted_at = now
+        elif now - self._wanted_at >= _ADMIN_AFTER_S:
+            self.admin_process.keep()
+        return not self._urls and bool(_urls_in(self._place))
 
     def _look(self) -> None:
         if not self._find_admins():
@@ -112,10 +130,19 @@ class MeshWatch:
         tree = self._walk.look(self._admins)
         # While all is being ended, one after the other does not answer.
         is_ending = _urls_in(self._place) != self._urls or self._is_ending()
-        if tree is not None and not is_ending:
+        if tree is not None and not is_ending and self._is_heard(tree):
             hosts = [self._host_as_it_is(host) for host in tree["hosts"]]
             self._tell({**tree, "hosts": hosts})
             self._remark_losses(hosts)
+
+    def _is_heard(self, tree: Tree) -> bool:
+        """Whether it is the meshes that are silent, and not the admin which has just ended."""
+        if not tree["answers"] or not self._walk.misses.are_any:
+            return True
+        is_there = all(admin.ask_root().is_ok for admin in self._admins)
+        if not is_there:
+            self._walk.misses.clear()
+        return is_there
 
     def _host_as_it_is(self, host: Tree) -> Tree:
         """Who was shut down does not answer, and is no loss."""
@@ -138,6 +165,7 @@ class MeshWatch:
                 admin.close()
             context = _context_of(self._place)
             self._urls, self._admins = urls, [MeshAdmin(url, context) for url in urls]
+            self._walk.misses.clear()
         return bool(urls)
 
     def _tell(self, tree: Tree) -> None:
@@ -190,6 +218,9 @@ def _kind_in(report: Path) -> str:
 
 
 def _urls_in(place: Place) -> tuple[str, ...]:
+    """Where to ask; nowhere before the driver has meshes, and once it ends them."""
+    if not place.folder.watch.exists():
+        return ()
     try:
         urls = json.loads(place.folder.admins.read_text(encoding="utf-8"))["urls"]
         return tuple(str(url) for url in urls)

@@ -9,7 +9,6 @@ import socket
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state
-from monarch_client.runner.admin_lines import WithoutAdminLines
 from monarch_client.runner.crash_points import reach
 from monarch_client.runner.memory_pressure import oom_kills
 from monarch_client.runner.node_state import GOALS, NodeState
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     from monarch_client.runner.place import Place
-    from monarch_client.runner.processes import Command, OnPieces
+    from monarch_client.runner.processes import Command
 
 _SIGKILL_CODE = 137
 _FRAME_STATUS = {
@@ -119,17 +118,15 @@ class Node:
 
     def _run(self) -> None:
         config = self._place.config
-        write_lines: OnPieces = self._place.recorder.write_lines
         if config.is_monarch and self._place.rank != 0:
             self._report("RUNNING")
             return
         if config.is_monarch:
             env = environment.driver_environment(self._place)
-            # `mportal_runtime` makes the file before it starts an admin.
-            write_lines = WithoutAdminLines(write_lines, self._place.folder.admins.exists)
         else:
             env = environment.run_environment(self._place)
         reach("runner.run")
+        write_lines = self._place.recorder.write_lines
         self._command = start_shell(self._place, config.run, env, write_lines, self._run_ended)
         self._report("RUNNING")
 
@@ -157,6 +154,10 @@ class Node:
 
     def _was_oom(self, exit_code: int | None) -> bool:
         return exit_code == _SIGKILL_CODE and oom_kills() > self._oom_kills
+
+    def forgive_oom_kill(self) -> None:
+        """The kernel has killed something for lack of memory that was none of the user's."""
+        self._oom_kills += 1
 
     def _report(self, status: str, *, exit_code: int | None = None, detail: str = "") -> None:
         config, rank = self._place.config, self._place.rank

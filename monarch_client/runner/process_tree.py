@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 NODE_MARK = "MPORTAL_NODE_ROOT"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+# Of /proc/PID/stat, counted from the state.
+_START_TIME = 19
 
 
 def become_subreaper() -> None:
@@ -57,15 +59,37 @@ def descendants(ancestor: int) -> list[int]:
     return found
 
 
+def descends_from(pid: int, ancestor: int) -> bool:
+    """Whether a live process is below `ancestor`."""
+    parent = _parent_of(pid)
+    while parent is not None and parent > 1:
+        if parent == ancestor:
+            return True
+        parent = _parent_of(parent)
+    return False
+
+
+def started_at(pid: int) -> int | None:
+    """In ticks since the machine's start: with its id it names a process. None: it is gone."""
+    fields = _stat_of(pid)
+    return int(fields[_START_TIME]) if fields else None
+
+
 def _parent_of(pid: int) -> int | None:
     """The parent of a live process; None for one that is gone or a zombie."""
+    fields = _stat_of(pid)
+    return int(fields[1]) if fields else None
+
+
+def _stat_of(pid: int) -> list[str]:
+    """What the kernel tells of a live process, from its state on; nothing of another."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
     except OSError:
-        return None
+        return []
     # The name in brackets may hold blanks and brackets itself.
-    state, parent = stat.rpartition(")")[2].split()[:2]
-    return None if state in "ZX" else int(parent)
+    fields = stat.rpartition(")")[2].split()
+    return [] if fields[0] in "ZX" else fields
 
 
 def marked_processes(root: Path) -> list[int]:

@@ -5,6 +5,7 @@ Nothing here knows what the processes are for.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -130,6 +131,11 @@ class Children:
         self._watched[command.pid] = (command, on_exit)
         return command
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether all are being ended, or have been: nothing may be started any more."""
+        return self._kill is not None
+
     def reap(self) -> None:
         """Collect whoever has exited, watched or adopted."""
         while True:
@@ -154,7 +160,9 @@ class Children:
     def _collect(self, pid: int) -> None:
         watched = self._watched.pop(pid, None)
         if watched is None:
-            os.waitpid(pid, os.WNOHANG)
+            # A thread that started it may have been quicker.
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
             return
         command, on_exit = watched
         returncode = command.process.wait()

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from monarch_client.runner.frames import replacement_for, stored_prefix
 from monarch_client.runner.samples import MOST_PUSHED_BYTES, Samples
+from monarch_client.runner.stack_asks import StackAsk, asks_in
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -62,6 +63,14 @@ class Answer(NamedTuple):
             return max(0.0, float(json.loads(self.body)["stop"]["grace_s"]))
         except (ValueError, KeyError, TypeError):
             return None
+
+    @property
+    def stack_asks(self) -> list[StackAsk]:
+        """Which stack dumps somebody waits for."""
+        try:
+            return asks_in(json.loads(self.body)["stacks"])
+        except (ValueError, KeyError, TypeError):
+            return []
 
     @property
     def code(self) -> str:
@@ -145,11 +154,13 @@ def _url_in_file(path: str | None) -> str | None:
 
 
 class Callbacks(NamedTuple):
-    """What a carrier tells, on its own thread, each at most once."""
+    """What a carrier tells, on its own thread, each at most once but the last."""
 
     on_drained: Callable[[], None]  # after `finish`: all is delivered, or nobody can want it
     on_closed: Callable[[], None]  # the portal has closed the attempt
     on_stop: Callable[[float], None]  # the portal wants it to end, within a grace time in seconds
+    # Somebody waits for these stack dumps; told again until they have arrived, then once without.
+    on_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
 
 
 class PushCarrier:
@@ -167,6 +178,7 @@ class PushCarrier:
         self._portal = portal
         self._callbacks = callbacks
         self._was_told_to_stop = False
+        self._stack_asks: list[StackAsk] = []
         self._finishing = threading.Event()
         self._max_bytes = MAX_BODY_BYTES
         self._back_off_s = _FIRST_BACK_OFF_S
@@ -237,6 +249,10 @@ class PushCarrier:
         if grace_s is not None and not self._was_told_to_stop:
             self._was_told_to_stop = True
             self._callbacks.on_stop(grace_s)
+        asks = answer.stack_asks
+        if asks != self._stack_asks:
+            self._stack_asks = asks
+            self._callbacks.on_stacks(asks)
 
     def _settle(self, lines: list[bytes], answer: Answer) -> None:
         stored = stored_prefix(lines, answer.acknowledged)

@@ -23,10 +23,14 @@ from monarch_client.runner.processes import Children
 from monarch_client.runner.push import Callbacks
 from monarch_client.runner.sampler import Sampler
 from monarch_client.runner.samples import Samples
+from monarch_client.runner.stack_dumps import StackDumps
 
 if TYPE_CHECKING:
+    from typing import Callable
+
     from monarch_client.runner.carriers import Carrier
     from monarch_client.runner.config import AttemptConfig, NodeFolder
+    from monarch_client.runner.stack_asks import StackAsk
 
 # How long a peer that is to stop waits for rank 0 to end the attempt as a whole.
 _REPLY_S = 3.0
@@ -46,7 +50,12 @@ class Runner:
         self._place = Place(config, rank, folder, self._loop, self._children, recorder, Samples())
         self._sampler = Sampler(self._place)
         self._mesh_watch = MeshWatch(self._place)
+        self._stacks = StackDumps(self._place)
+        self._stacks.leave_out = lambda: [self._mesh_watch.admin_process.pid]
+        # Passes asks for stack dumps on to the other ranks.
+        self._ask_peers_for_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
         self._node = Node(self._place)
+        self._mesh_watch.admin_process.on_out_of_memory = self._node.forgive_oom_kill
         self._attempt: Attempt | None = None
         self._is_lingering = False
 
@@ -100,6 +109,7 @@ class Runner:
             on_drained=lambda: self._loop.post(self._loop.stop),
             on_closed=lambda: self._loop.post(self._close),
             on_stop=lambda grace_s: self._loop.post(lambda: self._stop_asked(grace_s)),
+            on_stacks=lambda asks: self._loop.post(lambda: self._stacks_asked(asks)),
         )
         carrier = carrier_of(self._place, self._journal, callbacks)
         carrier.start()
@@ -122,6 +132,7 @@ class Runner:
         self._is_lingering = True
         self._sampler.stop()
         self._mesh_watch.stop()
+        self._stacks.stop()
         carrier.finish()
         self._loop.call_later(self._config.linger_s, self._loop.stop)
 
@@ -133,6 +144,7 @@ class Runner:
         try:
             hub.open()
             attempt.ask_peers = hub.ask
+            self._ask_peers_for_stacks = hub.ask_for_stacks
         except (OSError, ValueError) as error:
             where = f"{self._config.address_of(0)}:{self._config.hub_port}"
             self._node.give_up(f"rank 0 cannot listen for the others on {where}: {error}")
@@ -142,6 +154,7 @@ class Runner:
 
         link = Link(self._place, self._journal)
         link.on_goal = self._node.pursue
+        link.on_stacks = self._stacks.ask
         link.on_delivered = self._loop.stop
         link.on_lost = self._end_alone
         self._node.on_change = lambda: link.update(self._node.state)
@@ -172,6 +185,10 @@ class Runner:
         if not self._is_lingering and self._attempt is not None:
             self._attempt.grace_s = grace_s
             self._node.stop("the portal")
+
+    def _stacks_asked(self, asks: list[StackAsk]) -> None:
+        self._stacks.ask([ask for ask in asks if ask.rank == self._rank])
+        self._ask_peers_for_stacks(asks)
 
     def _close(self) -> None:
         """The portal has given the attempt up: what still runs here has no machine of its own."""

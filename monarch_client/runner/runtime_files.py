@@ -14,7 +14,7 @@ _RUNTIME = ("__init__.py", "admin.py", "attaching.py", "reporting.py")
 
 def extract(folder: NodeFolder) -> None:
     """Write them where workers and drivers of this node find them."""
-    for script in ("worker.py", "prepare_monarch.py"):
+    for script in ("worker.py", "prepare_monarch.py", "serve_mesh_admin.py"):
         (folder.state / script).write_bytes(read(script))
     folder.runtime.mkdir(parents=True, exist_ok=True)
     (folder.runtime / "sitecustomize.py").write_bytes(read("whole_lines.py"))

@@ -2,7 +2,8 @@
 
 Peer to hub: first {"hello": {...}}, then {"number", "frames", "state",
 "samples"}. Hub to peer: an answer
-{"number", "have", "goal", "grace_s"} to each, and the last two whenever the goal changes.
+{"number", "have", "goal", "grace_s", "stacks"} to each, and the last three whenever they change.
+"stacks" are the stack dumps that this rank is asked for.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ class EnvValue(Shape):
         return node.text
 
 
-def _complaint(name: str) -> str | None:
+def env_complaint(name: str) -> str | None:
+    """Why no job may set the variable, if so."""
     if name.startswith(_SET_BY_RUNNER) or name in _SET_BY_RUNNER_EXACTLY:
         return f"{name} is set by the portal on every node; choose another name."
     return None
@@ -42,6 +43,6 @@ def _complaint(name: str) -> str | None:
 
 ENVS = Mapping(
     "a mapping of names to values",
-    KeyName("a name of letters, digits and _", r"[A-Za-z_][A-Za-z0-9_]{0,254}", _complaint),
+    KeyName("a name of letters, digits and _", r"[A-Za-z_][A-Za-z0-9_]{0,254}", env_complaint),
     EnvValue(),
 )

@@ -38,6 +38,10 @@ class SpecCode(str, Enum):
     UNKNOWN_UPLOAD = "unknown_upload"
     UNKNOWN_SECRET = "unknown_secret"  # noqa: S105 - a code
     UNKNOWN_CLUSTER = "unknown_cluster"
+    UNKNOWN_JOB = "unknown_job"
+    DEPENDENCY_CYCLE = "dependency_cycle"
+    DEPENDENCY_FAILED = "dependency_failed"
+    UNKNOWN_QUEUE = "unknown_queue"
     OVER_LIMIT = "over_limit"
     UNSUPPORTED_BY_BACKEND = "unsupported_by_backend"
 

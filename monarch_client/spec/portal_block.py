@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from monarch_client.spec.dependency_keys import Needed
 from monarch_client.spec.portal_keys import DEFAULT_PORT
 
 
@@ -55,6 +56,14 @@ class LogPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class Concurrency:
+    """At most `max` jobs of the project's `group` run at once."""
+
+    group: str
+    max: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class PortalBlock:
     """What the portal itself does for a job. `meshes` is in rank order, empty for a plain job."""
 
@@ -64,26 +73,36 @@ class PortalBlock:
     queue: str = "default"
     hold: bool = False
     priority: int = 50
+    preemptible: bool = False
+    concurrency: Concurrency | None = None
     max_duration_s: int | None = None
+    budget_usd: float | None = None
     retry: Retry = field(default_factory=Retry)
     reuse: bool = False
     idle: Idle | None = None
     cluster: str | None = None
     log_policies: tuple[LogPolicy, ...] = ()
+    depends_on: tuple[Needed, ...] = ()
+    if_dependency_fails: str = "fail"
+    array: dict[str, list[str]] = field(default_factory=dict)
+    max_parallel: int | None = None
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> PortalBlock:
         """The inverse of `to_dict`."""
         meshes = content.get("meshes", {})
         order = content.get("mesh_order", list(meshes))
+        group = content.get("concurrency")
         given = {key: value for key, value in content.items() if key not in _SPECIAL}
         return cls(
             **{key: value for key, value in given.items() if key in cls.__dataclass_fields__},
             meshes={name: meshes[name] for name in order},
             max_duration_s=content.get("max_duration"),
+            concurrency=Concurrency(**group) if group else None,
             retry=Retry(**content.get("retry", {})),
             idle=Idle(**content["idle"]) if content.get("idle") else None,
             log_policies=tuple(map(LogPolicy.from_dict, content.get("log_policies", ()))),
+            depends_on=tuple(map(Needed.of, content.get("depends_on", ()))),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,11 +110,20 @@ class PortalBlock:
         optional = {
             "project": self.project,
             "hold": self.hold or None,
+            "preemptible": self.preemptible or None,
+            "concurrency": asdict(self.concurrency) if self.concurrency else None,
             "max_duration": self.max_duration_s,
+            "budget_usd": self.budget_usd,
             "reuse": self.reuse or None,
             "idle": self.idle.to_dict() if self.idle else None,
             "cluster": self.cluster,
             "log_policies": [each.to_dict() for each in self.log_policies] or None,
+            "depends_on": [each.to_dict() for each in self.depends_on] or None,
+            "if_dependency_fails": None
+            if self.if_dependency_fails == "fail"
+            else self.if_dependency_fails,
+            "array": self.array or None,
+            "max_parallel": self.max_parallel,
             # PostgreSQL's jsonb keeps no order of keys, so the order of meshes goes beside them.
             "mesh_order": list(self.meshes) if len(self.meshes) > 1 else None,
         }
@@ -112,4 +140,13 @@ class PortalBlock:
         }
 
 
-_SPECIAL = ("meshes", "max_duration", "max_duration_s", "retry", "idle", "log_policies")
+_SPECIAL = (
+    "meshes",
+    "concurrency",
+    "max_duration",
+    "max_duration_s",
+    "retry",
+    "idle",
+    "log_policies",
+    "depends_on",
+)

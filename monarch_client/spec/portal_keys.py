@@ -5,13 +5,16 @@ from __future__ import annotations
 import keyword
 from typing import Any
 
+from monarch_client.spec.array_keys import ARRAY_KEY, MAX_PARALLEL_KEY, array_is_sound
+from monarch_client.spec.dependency_keys import DEPENDS_ON_KEY, IF_DEPENDENCY_FAILS_KEY
 from monarch_client.spec.durations import Duration
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.log_policy_keys import LOG_POLICIES_KEY, names_are_used_once
-from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, OneOf, Text, Whole
+from monarch_client.spec.shapes import Flag, KeyName, Listing, Mapping, Number, OneOf, Text, Whole
 from monarch_client.spec.tables import Key, Table, Tier
 
 MOST_NODES = 10_000
+LOWEST_PRIORITY, HIGHEST_PRIORITY = 0, 100
 DEFAULT_PORT = 22_222
 SLUG = r"[a-z][a-z0-9-]{0,38}"
 CLUSTER_NAME = r"[a-z][a-z0-9-]{0,59}"
@@ -92,6 +95,24 @@ _IDLE_KEYS = (
 )
 
 
+_CONCURRENCY_KEYS = (
+    Key(
+        "group",
+        "Jobs of the project that name the same group are counted together.",
+        Text("a group's short name, such as eval", SLUG),
+        "eval",
+        required=True,
+    ),
+    Key(
+        "max",
+        "How many of them run at once; of several jobs that say it differently the least counts.",
+        Whole(1, MOST_NODES),
+        2,
+        default=1,
+    ),
+)
+
+
 PORTAL_KEYS = (
     Key(
         "project",
@@ -133,12 +154,38 @@ PORTAL_KEYS = (
         Flag(),
         True,
     ),
-    Key("priority", "Higher goes first within the queue.", Whole(0, 100), 80, default=50),
+    Key(
+        "priority",
+        "Higher goes first among the jobs of its project.",
+        Whole(LOWEST_PRIORITY, HIGHEST_PRIORITY),
+        80,
+        default=50,
+    ),
+    Key(
+        "preemptible",
+        "Lets the portal stop the job for another, where its pool allows that: it gets the time to "
+        "save its work, waits again, and goes on with its next attempt.",
+        Flag(),
+        True,
+    ),
+    Key(
+        "concurrency",
+        "Lets only so many jobs of a group run at once; the others wait.",
+        Table(_CONCURRENCY_KEYS, words="a mapping with group and max"),
+        {"group": "eval", "max": 2},
+    ),
     Key(
         "max_duration",
         "How long one attempt may run before it is stopped.",
         Duration(),
         "12h",
+    ),
+    Key(
+        "budget_usd",
+        "What all attempts of the job may cost together, in US$: at 80 % of it the job's history "
+        "says so, then the job is stopped.",
+        Number(most=10_000_000),
+        400,
     ),
     Key(
         "retry",
@@ -169,9 +216,10 @@ PORTAL_KEYS = (
         "mp3f9a-1b2c3d-42-1",
     ),
     LOG_POLICIES_KEY,
-    _later("depends_on", "Jobs that must have succeeded before.", ["prepare-data"]),
-    _later("array", "One job for each combination of values.", {"lr": [1e-4, 3e-4]}),
-    _later("budget_usd", "What the job may cost.", 400),
+    DEPENDS_ON_KEY,
+    IF_DEPENDENCY_FAILS_KEY,
+    ARRAY_KEY,
+    MAX_PARALLEL_KEY,
 )
 
 
@@ -206,6 +254,6 @@ def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -
 
 PORTAL = Table(
     PORTAL_KEYS,
-    rules=(_order_names_meshes, _idle_goes_together, names_are_used_once),
+    rules=(_order_names_meshes, _idle_goes_together, names_are_used_once, array_is_sound),
     words="a mapping of the portal's own keys",
 )

@@ -126,19 +126,22 @@ class Whole(Shape):
 
 @dataclass(frozen=True)
 class Number(Shape):
-    """A number, whole or not, above zero."""
+    """A number, whole or not, above zero, and at most `most` if that is given."""
 
+    most: int | None = None
     takes: ClassVar[tuple[type, ...]] = (int, float)
 
     @property
     def wants(self) -> str:
-        return "a number above 0"
+        limit = "" if self.most is None else f", at most {self.most:,}"
+        return f"a number above 0{limit}"
 
     def schema(self) -> Schema:
-        return {"type": "number", "exclusiveMinimum": 0}
+        schema: Schema = {"type": "number", "exclusiveMinimum": 0}
+        return schema | ({} if self.most is None else {"maximum": self.most})
 
     def _read(self, node: Node, path: str, findings: Findings) -> Any:
-        if node.value <= 0:
+        if node.value <= 0 or (self.most is not None and not node.value <= self.most):
             findings.bad_value(node, path, self.wants)
         return node.value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from monarch_client.spec.array_keys import array_leaves_envs_alone
 from monarch_client.spec.config_keys import CONFIG
 from monarch_client.spec.envs import ENVS
 from monarch_client.spec.findings import Findings, SpecCode
@@ -171,7 +172,12 @@ def _elsewhere() -> tuple[tuple[str, str], ...]:
 
 TASK = Table(
     TASK_KEYS,
-    rules=(_nodes_fit_meshes, refuse_inline_volumes, refuse_envs_that_are_secrets),
+    rules=(
+        _nodes_fit_meshes,
+        refuse_inline_volumes,
+        refuse_envs_that_are_secrets,
+        array_leaves_envs_alone,
+    ),
     elsewhere=_elsewhere(),
     words="a mapping of keys to values",
 )

@@ -17,7 +17,7 @@ JOB = """
 name: idle-driver
 num_nodes: 2
 workdir: {workdir}
-run: MPORTAL_MESH_ADMIN=1 python train.py
+run: python train.py
 portal: {{meshes: {{trainers: 2}}}}
 """
 # After its first words it says nothing more to Monarch, and goes on whatever that reports.

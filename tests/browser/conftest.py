@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from django.db import connection
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from jobs.models import Project, User
 from jobs.statuses import Role
 from tests.browser.visits import PASSWORD, PATIENCE_MS, Complaints, Visitors, sign_in
 from tests.factories import make_member, make_project
+from tests.waiting import eventually
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -35,6 +37,13 @@ REAL = Path(__file__).parent / "real"
 def patient_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, nobody is told to come back later."""
     monkeypatch.setattr("jobs.logs.match_pool.WAIT_S", 60.0)
+
+
+_OTHERS_AT_WORK = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'
+        AND backend_type = 'client backend'
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -87,12 +96,25 @@ def faults() -> Complaints:
 
 
 @pytest.fixture
-def visitors(chromium: Browser, faults: Complaints) -> Iterator[Visitors]:
+def visitors(
+    chromium: Browser, faults: Complaints, request: pytest.FixtureRequest
+) -> Iterator[Visitors]:
     """Fresh browsers; the test fails when one of them complained of what nobody expected."""
     opened = Visitors(chromium, faults)
     yield opened
     opened.close()
+    is_quiet = True
+    if request.node.get_closest_marker("django_db"):
+        # The server goes on for a moment with what was asked; the tables are emptied next.
+        is_quiet = eventually(_nobody_reads)
     assert faults == []
+    assert is_quiet
+
+
+def _nobody_reads() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHERS_AT_WORK)
+        return not cursor.fetchone()[0]
 
 
 @pytest.fixture

@@ -10,9 +10,25 @@ from django.utils import timezone
 from jobs.actions.history import record_action, record_note
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
-from jobs.models import ApiToken, Attempt, AttemptStage, Job, JobEvent, Project, User, Worker
+from jobs.models import (
+    ApiToken,
+    Attempt,
+    AttemptStage,
+    Job,
+    JobEvent,
+    Project,
+    User,
+    Worker,
+)
 from jobs.permissions import Actor
-from jobs.statuses import EVIDENCE, JobKind, JobStatus, Role, StageName, WorkerStatus
+from jobs.statuses import (
+    EVIDENCE,
+    JobKind,
+    JobStatus,
+    Role,
+    StageName,
+    WorkerStatus,
+)
 from tests.factories import make_attempt, make_job, make_member
 from tests.frame_bytes import body, frame
 

@@ -16,7 +16,7 @@ from tests.factories import make_attempt, make_job
 from tests.frame_bytes import body
 from tests.sample_frames import gpu, sample, tell_of_hosts
 
-FEW, MANY, QUIET = 201, 202, 203
+FEW, MANY, QUIET, ENDED = 201, 202, 203, 204
 
 
 def make_hosts(project: Any, ada: Any, number: int, nodes: int, **history: int) -> Attempt:
@@ -48,6 +48,22 @@ def camera(request, visitors, address, faults, ada) -> Camera:
     page = visitors.open(address, **LOOKS[request.param])
     sign_in(page)
     return Camera(page, request.param)
+
+
+@pytest.mark.feature("S3.6")
+@pytest.mark.timeout(400)
+def test_workers_of_a_thousand_hosts_are_fine_in_every_look(camera, project, ada) -> None:
+    attempt = make_hosts(project, ada, ENDED, 1000)
+    workers = Worker.objects.filter(attempt=attempt)
+    workers.update(status=WorkerStatus.EXITED, exit_code=0, address="10.0.0.7:22222", python="3.11")
+    workers.filter(rank=7).update(exit_code=3, detail="python3 train.py returned exit code 3.")
+    lost = {"status": WorkerStatus.LOST, "exit_code": None, "detail": "It fell silent."}
+    workers.filter(rank__in=(13, 500, 999)).update(**lost)
+    camera.at(f"/rl/jobs/{ENDED}/workers", "workers-many", "#worker-999")
+    camera.page.get_by_role("link", name="900–999").click()
+    camera.page.locator("#worker-900").wait_for()
+    camera.take("workers-last-hundred")
+    assert camera.problems == []
 
 
 @pytest.mark.timeout(400)

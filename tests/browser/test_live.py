@@ -77,6 +77,7 @@ def test_the_head_of_a_job_follows_its_status(page, job):
     page.get_by_text("Log complete").wait_for()
 
 
+@pytest.mark.feature("P3.2")
 def test_lines_of_all_ranks_appear_as_they_are_written_and_one_rank_can_be_chosen(page, job):
     runner = Runner(job, ranks=2)
     runner.write(3)
@@ -163,6 +164,7 @@ def test_an_address_with_a_line_that_is_not_there_opens_at_the_end(page, job):
     page.locator("#log-state[data-state=live]").wait_for()
 
 
+@pytest.mark.feature("P3.2")
 def test_colours_are_drawn_and_markup_stays_text(page, job):
     runner = Runner(job)
     runner.write(1, "\x1b[31mred\x1b[0m <b>bold</b> \x1b[2K\x1b]0;title\x07")

@@ -40,6 +40,7 @@ def current(page):
     return page.locator("li.current .n")
 
 
+@pytest.mark.feature("P3.2")
 def test_matches_far_above_are_counted_and_shown_with_what_is_around_them(page, job, runner):
     runner.write(3, "needle")
     for _ in range(5):
@@ -70,6 +71,7 @@ def test_enter_goes_on_and_shift_enter_goes_back(page, job, runner):
         expect(current(page)).to_have_text(str(place))
 
 
+@pytest.mark.feature("P3.2")
 def test_what_is_looked_for_stands_in_the_address_and_is_found_again(page, job, runner):
     runner.write(1, "loss is nan")
     runner.write(1, "Loss is 1")
@@ -83,6 +85,26 @@ def test_what_is_looked_for_stands_in_the_address_and_is_found_again(page, job, 
     page.reload()
     expect(count(page)).to_have_text("1 of 1")
     expect(page.locator("mark")).to_have_text("loss")
+
+
+@pytest.mark.feature("P3.2")
+def test_errors_alone_are_found_and_kept_in_the_address(page, job, runner):
+    runner.write(1, "loss is 1")
+    runner.write(1, "UserWarning: slow step")
+    runner.write(1, "ValueError: loss is nan")
+    opened(page, job)
+    page.get_by_role("button", name="Find", exact=True).click()
+    level = page.get_by_role("combobox", name="Level")
+    level.select_option("Warnings, errors")
+    expect(count(page)).to_have_text("1 of 2")
+    level.select_option("Errors")
+    expect(count(page)).to_have_text("1 of 1")
+    expect(page.locator("mark")).to_have_text("ValueError")
+    expect(page).to_have_url(re.compile(r"\?level=error$"))
+    page.reload()
+    expect(count(page)).to_have_text("1 of 1")
+    page.get_by_role("searchbox", name="Find in the log").fill("step")
+    expect(count(page)).to_have_text("No match")
 
 
 def test_a_pattern_that_is_none_is_told_with_its_place(page, job, runner, faults):
@@ -129,6 +151,7 @@ def test_marks_stand_where_the_words_are_shown_and_markup_stays_text(page, job, 
     expect(page.locator("mark")).to_have_text("and more")
 
 
+@pytest.mark.feature("P3.2")
 def test_the_rank_that_is_shown_is_the_rank_that_is_searched(page, job):
     Runner(job, ranks=2).write(3)
     opened(page, job)
@@ -138,6 +161,7 @@ def test_the_rank_that_is_shown_is_the_rank_that_is_searched(page, job):
     expect(count(page)).to_have_text(re.compile("of 3$"))
 
 
+@pytest.mark.feature("P3.2")
 def test_keys_find_step_and_explain_themselves_but_not_while_one_writes(page, job, runner):
     runner.write(3)
     opened(page, job)

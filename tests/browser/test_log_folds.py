@@ -43,6 +43,7 @@ def group(title: str, *lines: str) -> list[str]:
     return [f"::group::{title}", *lines, "::endgroup::"]
 
 
+@pytest.mark.feature("P3.2")
 def test_a_group_that_is_over_is_folded_and_one_with_an_error_is_open(page, job, say):
     say("begin", *group("<b>Install</b>", "pip 1", "pip 2"), *group("Build", "cc: fatal: no"))
     opened(page, job)
@@ -82,6 +83,7 @@ def test_an_address_and_a_match_open_the_group_they_are_in(page, job, say):
     expect(page.get_by_text("needle 2")).to_be_visible()
 
 
+@pytest.mark.feature("P3.2")
 def test_the_first_error_of_a_long_log_is_one_key_away_and_in_the_address(page, job, say):
     say("0 errors so far", "fine", "ValueError: nan", *[f"line {i}" for i in range(3000)])
     opened(page, job)
@@ -99,6 +101,7 @@ def test_a_log_without_an_error_says_so(page, job, say):
     expect(page.get_by_role("button", name="No error found")).to_be_visible()
 
 
+@pytest.mark.feature("P3.2")
 def test_a_progress_bar_is_one_line_that_shows_its_newest_state(page, job, say):
     say("\r  0%", "\r 50%\r", more=True)
     opened(page, job)

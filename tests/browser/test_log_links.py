@@ -28,6 +28,7 @@ def targets(page) -> list[str]:
     )
 
 
+@pytest.mark.feature("P3.2")
 def test_a_click_names_a_line_and_shift_click_a_range_in_either_direction(page, job):
     Runner(job).write(9)
     page.goto(f"/rl/jobs/{job.pk}")
@@ -44,6 +45,7 @@ def test_a_click_names_a_line_and_shift_click_a_range_in_either_direction(page, 
     assert targets(page) == ["1:9"]
 
 
+@pytest.mark.feature("P3.2")
 def test_an_address_of_lines_of_one_attempt_holds_when_much_is_written_later(page, job):
     first = Runner(job)
     first.write(5, "first")

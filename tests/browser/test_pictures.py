@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from jobs.actions.sign_in_links import create_sign_in_link
-from tests.browser import team
+from tests.browser import team, team_queue
 from tests.browser.conftest import PASSWORD
 from tests.browser.visits import DESKTOP, PHONE
 from tests.factories import make_project
@@ -125,6 +125,22 @@ def jobs(camera: Camera) -> None:
         camera.at(f"/rl/jobs/{team.FAILED}/{tab}", f"failed-{tab}")
 
 
+def schedules(camera: Camera, faults) -> None:
+    page = camera.page
+    camera.at("/rl/schedules", "schedules")
+    camera.at("/rl/schedules/nightly-eval", "schedule")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    camera.take("schedule-delete-dialog")
+    camera.at("/rl/new-schedule", "schedule-new")
+    page.get_by_label("Name", exact=True).fill("nightly-eval")
+    page.get_by_label("When", exact=True).fill("61 3 * * *")
+    page.get_by_label("Time zone", exact=True).fill("Berlin")
+    page.get_by_role("button", name="Make the schedule").click()
+    page.get_by_text("There is no time zone").wait_for()
+    camera.take("schedule-wrong")
+    faults.expect("422")
+
+
 def dialogs(camera: Camera) -> None:
     ask: Callable[[str], None] = lambda name: camera.page.get_by_role(  # noqa: E731
         "button", name=name, exact=True
@@ -132,12 +148,25 @@ def dialogs(camera: Camera) -> None:
     camera.page.goto(f"/rl/jobs/{team.RUNNING}")
     ask("Cancel")
     camera.take("cancel-dialog")
+    camera.page.goto(f"/rl/jobs/{team.HELD}")
+    ask("Priority")
+    camera.take("priority-dialog")
     camera.page.goto(f"/rl/jobs/{team.FAILED}")
     ask("Delete")
     camera.take("delete-dialog")
     camera.page.goto("/rl/members")
     ask("Remove vera")
     camera.take("remove-dialog")
+
+
+def arrays(camera: Camera, project, ada) -> None:
+    array = team_queue.make_sweep(project, ada)
+    camera.at(f"/rl/arrays/{array.pk}", "array", "#live-state[data-state=on]")
+    camera.page.get_by_role("button", name="Cancel all").click()
+    camera.take("array-cancel-dialog")
+    after = array.jobs.get(array_index=4)
+    camera.at(f"/rl/jobs/{after.pk}", "waits-for-others")
+    camera.at("/rl/jobs", "table-with-array", "#live-state[data-state=on]")
 
 
 def people(camera: Camera) -> None:
@@ -150,6 +179,17 @@ def people(camera: Camera) -> None:
     page.get_by_role("button", name="Make token").click()
     page.locator("#new-token").wait_for()
     camera.take("token-new")
+
+
+def money(camera: Camera, project, ada) -> None:
+    camera.at("/rl/usage", "usage-none")
+    team_queue.make_spending(project)
+    ada.is_superuser = True
+    ada.save()
+    camera.at("/rl/usage", "usage")
+    camera.page.get_by_text("Change the budget").click()
+    camera.page.get_by_label("US$ a month").scroll_into_view_if_needed()
+    camera.take("usage-form")
 
 
 def refusals(camera: Camera, faults) -> None:
@@ -170,11 +210,15 @@ def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(camera, project
     camera.take("empty")
     team.make_busy_day(project, ada)
     team.make_tokens(ada)
+    team_queue.make_schedules(project, ada)
     make_project("evals")
     tables(camera)
     submitting(camera, faults)
     jobs(camera)
+    schedules(camera, faults)
     dialogs(camera)
+    arrays(camera, project, ada)
     people(camera)
+    money(camera, project, ada)
     refusals(camera, faults)
     assert camera.problems == []

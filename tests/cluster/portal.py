@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -103,17 +105,45 @@ class SkyPilotPortal(PortalProcess):
         return found
 
     def billed(self, cluster: str) -> Decimal:
-        """What SkyPilot's own report charges for a cluster, US$."""
-        paths = self.home.skypilot
-        server = json.loads(paths.server_file.read_text())
-        caller = SkyCaller(CallerOptions(paths.client_home, server["endpoint"], server["token"]))
+        """What SkyPilot's own report charges for a cluster, US$, in millionths as the portal's.
+
+        The report counts with binary fractions: 0.00224 comes as 0.0022400000000000002.
+        """
+        server = self._server()
+        home = self.home.skypilot.client_home
+        caller = SkyCaller(CallerOptions(home, server["endpoint"], server["token"]))
         try:
             report = caller.call("cost_report", {"days": 1}, 60)
         finally:
             caller.close()
-        return sum(
-            (Decimal(str(row["usd"])) for row in report if row["name"] == cluster), Decimal(0)
+        charged = (Decimal(str(row["usd"])) for row in report if row["name"] == cluster)
+        return sum(charged, Decimal(0)).quantize(Decimal("0.000001"))
+
+    def over_ssh(self, login: str, command: str, home: Path) -> str:
+        """What `command` says on a node, after a user of the same SkyPilot server has logged in.
+
+        `login` is the command that the portal shows; `home` the account's, where ssh looks.
+        """
+        server = self._server()
+        user = {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "SKYPILOT_API_SERVER_ENDPOINT": server["endpoint"],
+            "SKYPILOT_SERVICE_ACCOUNT_TOKEN": server["token"] or "",
+        }
+        [_, host] = login.split()
+        known = ["sky", "status", host.partition("-worker")[0]]
+        subprocess.run(known, env=user, check=True, capture_output=True, timeout=60)
+        said = subprocess.run(
+            ["ssh", host, command],
+            env=user,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
+        assert said.returncode == 0, said.stderr
+        return said.stdout.strip()
 
     def upload(self, folder: Path) -> str:
         """A folder's reference, once it is at the portal."""
@@ -166,6 +196,11 @@ class SkyPilotPortal(PortalProcess):
         os.kill(before, signal.SIGKILL)
         assert eventually(lambda: self.pids().get(name, before) != before, timeout_s=60)
         self.wait_until_ready()
+
+    def _server(self) -> dict[str, Any]:
+        """Where SkyPilot's server of this portal is, and its token."""
+        found: dict[str, Any] = json.loads(self.home.skypilot.server_file.read_text())
+        return found
 
     def _has_skypilot(self) -> bool:
         notes = {row["name"]: row["note"] for row in self.status()["processes"]}

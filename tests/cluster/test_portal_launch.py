@@ -61,6 +61,8 @@ class Launched:
     log: str
     refusal: str
     billed: Decimal
+    # What each node calls itself to who logs in as the portal says, and to the portal.
+    hosts: list[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +72,13 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
     with rig.capacity_fault("main"):
         number = portal.submit(**SPEC)
         portal.wait_until(number, lambda _: "generators 1" in portal.log(number))
-    address = portal.attempts(number)[-1]["workers"][1]["address"].partition(":")[0]
-    refusal = knock(address, PORT)
+    workers = portal.attempts(number)[-1]["workers"]
+    addresses = [each["address"].partition(":")[0] for each in workers]
+    refusal = knock(addresses[1], PORT)
+    hosts = [
+        (portal.over_ssh(each["ssh"], "hostname -I", rig.home), address)
+        for each, address in zip(workers, addresses, strict=True)
+    ]
     run("touch", "/run/rig/looked-at")
     job = portal.wait_for(number)
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=90)
@@ -80,7 +87,7 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
     assert eventually(lambda: name not in portal.clusters(), timeout_s=90), portal.clusters()
     eventually(lambda: usd_of(portal.attempts(number)[-1]) == portal.billed(name), timeout_s=90)
     billed = portal.billed(name)
-    yield Launched(plan, job, portal.attempts(number), portal.log(number), refusal, billed)
+    yield Launched(plan, job, portal.attempts(number), portal.log(number), refusal, billed, hosts)
 
 
 def usd_of(attempt: dict[str, Any]) -> Decimal | None:
@@ -122,6 +129,13 @@ def test_a_place_without_room_is_passed_over_for_the_next_one(launched: Launched
 @pytest.mark.feature("S0.6")
 def test_a_stranger_is_refused_at_a_workers_port(launched: Launched) -> None:
     assert "CERTIFICATE_REQUIRED" in launched.refusal.upper() or launched.refusal == "reset"
+
+
+@pytest.mark.feature("S3.4")
+def test_the_command_beside_each_node_logs_in_there(launched: Launched) -> None:
+    assert len(launched.hosts) == 2
+    for found, expected in launched.hosts:
+        assert expected in found.split()
 
 
 def test_the_plan_tells_places_and_prices_before_anything_starts(launched: Launched) -> None:

@@ -54,12 +54,23 @@ PHASES = {
 }
 # Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches. An
 # answer that tells to stop is lost as one at "ingest.committed" is. The others: where clusters
-# outlive their jobs, see tests/faults/test_kept_clusters.py; and where an administrator moves logs,
-# see tests/integration/logs/test_moving.py.
+# outlive their jobs, see tests/faults/test_kept_clusters.py; where a budget is spent, see
+# tests/faults/test_budgets.py; where an administrator moves logs, see
+# tests/integration/logs/test_moving.py; and where nobody submits, tests/faults/test_schedules.py.
+# Of jobs that wait for others see tests/faults/test_dependencies.py, of those that give way
+# tests/faults/test_preemption.py.
+OF_DEPENDENCIES = ("dependency.settled",)
 OF_KEPT_CLUSTERS = ("cluster.taken", "cluster.kept", "autostop.begun", "autostop.asked")
+OF_BUDGETS = ("budget.noted", "budget.stopped")
+OF_PREEMPTION = ("preempt.stopped", "preempt.queued")
 OF_MOVES = ("move.copied", "move.switched")
+OF_SCHEDULES = ("schedule.due", "schedule.stored")
 ELSEWHERE = frozenset(
-    {"follow.read", "launch.staged", "launch.sent", "stop.answering", *OF_KEPT_CLUSTERS, *OF_MOVES}
+    {
+        *("follow.read", "launch.staged", "launch.sent", "stop.answering"),
+        *(*OF_KEPT_CLUSTERS, *OF_BUDGETS, *OF_DEPENDENCIES, *OF_MOVES),
+        *(*OF_PREEMPTION, *OF_SCHEDULES),
+    }
 )
 # Who else must stand still, so that what is to be struck is not ended first: the tick finds a
 # cancelled job without a hint, and its runner is told with the answer to its next push.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import socket
 import threading
+from collections.abc import Callable
 
 import httpx
 
-from tests.faults.tcp_proxy import TcpProxy
+from tests.faults.tcp_proxy import Look, TcpProxy
 
 _ASK_EVERY_S = 0.3
 _PATIENCE_S = 1.5
@@ -35,13 +36,18 @@ class Backend:
 
 
 class FrontDoor:
-    """One address for all webs; each connection goes to the next that is up."""
+    """One address for all webs; each connection goes to the next that is up.
+
+    `on_the_way`, where it is set, watches every connection that begins.
+    """
+
+    on_the_way: Callable[[], Look] | None = None
 
     def __init__(self, ports: list[int]) -> None:
         self._backends = [Backend(port) for port in ports]
         self._turn = itertools.count()
         self._closing = threading.Event()
-        self._proxy = TcpProxy(self._dial)
+        self._proxy = TcpProxy(self._dial, self._look)
         self._askers = [
             threading.Thread(target=self._ask, args=(each,), daemon=True) for each in self._backends
         ]
@@ -74,6 +80,9 @@ class FrontDoor:
         # Through the web's own proxy, which cuts what hangs in it when it goes down.
         chosen = up[next(self._turn) % len(up)]
         return socket.create_connection(("127.0.0.1", chosen.proxy.port), timeout=5)
+
+    def _look(self) -> Look:
+        return self.on_the_way() if self.on_the_way else lambda _from_client, _data: False
 
     def _ask(self, backend: Backend) -> None:
         with httpx.Client(timeout=_PATIENCE_S) as http:

@@ -48,6 +48,20 @@ def test_a_test_without_a_feature_is_not_kept(root: Path) -> None:
     assert not (root / "results").exists()
 
 
+def test_a_second_look_at_what_failed_keeps_what_else_the_function_showed(root: Path) -> None:
+    one = "tests/unit/test_a.py::test_one"
+    for again, outcomes in (False, ["passed", "failed"]), (True, ["", "passed"]):
+        recorder = Recorder(root / "results", root, again=again)
+        for name, said in zip("xy", outcomes, strict=True):
+            if said:
+                recorder.pytest_runtest_logreport(report(f"{one}[{name}]", said, "S0.1"))
+        recorder.pytest_sessionfinish()
+    assert list(read_all(root / "results")) == [
+        ("S0.1", f"{one}[x]", "passed"),
+        ("S0.1", f"{one}[y]", "passed"),
+    ]
+
+
 def test_a_narrow_run_does_not_forget_what_others_showed(root: Path) -> None:
     path = root / "results" / "unit.json"
     keep(path, {"tests/unit/test_a.py::test_one": outcome("passed")}, root)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .admin import LAST_WAIT_S, Admin
+from .admin import Admin
 from .reporting import end, has_fault, note_fault
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Meshes:
             with self._lock:
                 if name not in self._attached:
                     self._attached[name] = self._attach(name)
-            self._admin.start(self._all, self.__len__)
+            self._admin.start()
         return self._attached[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -92,10 +92,6 @@ class Meshes:
 
     def __dir__(self) -> list[str]:
         return list(self)
-
-    def _all(self) -> dict[str, Any]:
-        """Every mesh that the driver has asked for by now, by its name in Python."""
-        return {name.replace("-", "_"): mesh for name, mesh in list(self._attached.items())}
 
     def _attach(self, name: str) -> Any:
         plan = _plan()
@@ -144,14 +140,14 @@ class Meshes:
             return  # where a worker is dead, this would hang
         deadline = time.monotonic() + _STOP_TIMEOUT_S
         # The meshes are about to be ended.
-        self._admin.end(LAST_WAIT_S)
+        self._admin.end()
         for stop in [_shut_down(mesh) for mesh in list(self._attached.values())]:
             stop(max(0.1, deadline - time.monotonic()))
 
     def _leave(self, pid: int) -> None:
         """The driver is gone in a moment, and is no loss when it answers no more."""
         if pid == os.getpid():
-            self._admin.end(0.0)
+            self._admin.end()
 
 
 def _shut_down(mesh: Any) -> Callable[[float], None]:

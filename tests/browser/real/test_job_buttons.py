@@ -1,4 +1,4 @@
-"""Cancel, hold, release, rerun, delete, as the buttons of a real job."""
+"""Cancel, hold, release, priority, rerun, delete, as the buttons of a real job."""
 
 from __future__ import annotations
 
@@ -69,6 +69,27 @@ def test_a_waiting_job_can_be_held_and_released(page, living):
     expect(status(page)).to_contain_text("Queued")
     press(page, "Release")
     expect(status(page)).to_contain_text("Succeeded")
+
+
+def test_a_waiting_job_that_gets_a_higher_priority_overtakes(page, living):
+    full = living.submit("ada", "name: full\nnum_nodes: 16\nrun: sleep 300\n")
+    living.wait(full, "RUNNING")
+    first = living.submit("mia", "name: first\nnum_nodes: 16\nrun: echo ran\n")
+    second = living.submit("mia", "name: second\nnum_nodes: 16\nrun: sleep 300\n")
+    page.goto(f"/rl/jobs/{second}")
+    press(page, "Priority")
+    page.get_by_role("spinbutton", name="Priority").fill("60")
+    press(page, "Change it")
+    expect(page.get_by_text("default, priority 60")).to_be_visible()
+    with living.client("ada") as client:
+        client.post(f"/api/v1/projects/rl/jobs/{full}/actions/cancel")
+    living.wait(second, "RUNNING")
+    assert living.job(first)["status"] == "QUEUED"
+    page.reload()
+    expect(page.get_by_role("button", name="Priority", exact=True)).to_have_count(0)
+    press(page, "Cancel")
+    press(page, "Cancel the job")
+    living.wait(first, "SUCCEEDED")
 
 
 def test_deleting_asks_first_and_leads_back_to_a_table_without_the_job(people, living, faults):

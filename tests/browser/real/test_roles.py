@@ -47,7 +47,7 @@ def test_a_viewer_sees_no_button_and_is_refused_when_posting(people, living, job
     page.goto(f"/rl/jobs/{job}")
     assert buttons(page) == []
     expect(page.get_by_role("link", name="Edit and submit")).to_have_count(0)
-    tries = ["cancel", "rerun", "delete", "hold", "release"]
+    tries = ["cancel", "rerun", "delete", "hold", "release", "prioritize"]
     assert [post(page, f"/rl/jobs/{job}/{verb}") for verb in tries] == [403] * len(tries)
     page.goto("/rl/jobs/new")
     expect(page.get_by_role("heading", name="Not allowed")).to_be_visible()

@@ -84,6 +84,13 @@ def test_what_was_typed_outlives_a_session_that_ended_meanwhile(page, editor, li
     expect(editor).to_have_value("name: late\nrun: echo late\n")
 
 
+def test_a_text_that_has_not_been_looked_at_is_not_called_right(page, editor):
+    page.get_by_text("Ready to submit").wait_for()
+    page.route("**/validate", lambda asked: None)
+    editor.fill("name: other\nrun: echo other\n")
+    expect(page.locator("#verdict")).to_have_text("Checking …")
+
+
 def test_what_became_a_job_is_not_offered_again(page, editor):
     editor.fill("name: sent\nrun: echo sent\n")
     page.get_by_text("Ready to submit").wait_for()

@@ -120,5 +120,5 @@ class Rig:
     def _is_ready(self, name: str) -> bool:
         state = slurm.states().get(name, "")
         if state.startswith(("down", "drain")):
-            run("scontrol", "update", f"NodeName={name}", "State=RESUME")
+            slurm.resume(name)
         return state in {"idle", "mix", "mixed", "alloc"}

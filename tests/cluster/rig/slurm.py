@@ -114,6 +114,18 @@ def states() -> dict[str, str]:
     return dict(line.split() for line in done.stdout.splitlines())
 
 
+def resume(node: str) -> None:
+    """Ask for a node that is down or drained to be used again.
+
+    Slurm refuses it for one that came back by itself in the meantime, so look at `states` after.
+    """
+    subprocess.run(
+        ["scontrol", "update", f"NodeName={node}", "State=RESUME"],
+        capture_output=True,
+        check=False,
+    )
+
+
 def jobs_of(cluster: str) -> list[str]:
     """Slurm's ids of the living jobs that hold a SkyPilot cluster's nodes."""
     return [number for number, name, _ in _living_jobs() if _belongs(name, cluster)]

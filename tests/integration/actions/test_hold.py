@@ -14,6 +14,7 @@ from jobs.actions.hold import hold_job, release_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.submit import submit_job
+from jobs.actions.tell_waits import tell_waits
 from jobs.backends import registry
 from jobs.backends.fake import FakeBackend
 from jobs.errors import (
@@ -26,6 +27,8 @@ from jobs.lifecycle import move
 from jobs.models import Attempt, Cluster, Job, JobEvent
 from jobs.permissions import Actor
 from jobs.reconcilers import queue
+from jobs.scheduling.causes import Told
+from jobs.scheduling.snapshot import Wait
 from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, EventKind, JobStatus, Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_token
 
@@ -213,7 +216,7 @@ def test_what_was_decided_before_the_hold_does_not_happen_after_it(owner):
         start_attempt(stale)
     with pytest.raises(StaleJobError):
         move(stale, JobStatus.FAILED, reason=StopReason.NO_CAPACITY)
-    queue._say_why(stale, "Needs 9 nodes.")
+    tell_waits([Wait(stale.pk, Told("Needs 9 nodes."))])
     assert (now_of(job).status, now_of(job).wait_reason) == (QUEUED, HELD)
     assert not Attempt.objects.exists()
 

@@ -15,7 +15,7 @@ from jobs.models import Attempt, Cluster, Job
 from jobs.permissions import Actor
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_actor, make_job, make_project
-from tests.waiting import eventually
+from tests.waiting import eventually, somebody_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 QUEUED = JobStatus.QUEUED
@@ -124,9 +124,3 @@ def attempt(call, outcome: list, gate: threading.Barrier | None = None) -> None:
         outcome.append(error)
     finally:
         connection.close()
-
-
-def somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])

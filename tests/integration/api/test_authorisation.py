@@ -14,7 +14,14 @@ from django.urls import URLPattern
 from jobs.api.urls import urlpatterns
 from jobs.models import Cluster, Membership
 from jobs.statuses import JobStatus, Role
-from tests.factories import make_job, make_member, make_project, make_user
+from tests.factories import (
+    make_array,
+    make_job,
+    make_member,
+    make_project,
+    make_schedule,
+    make_user,
+)
 from tests.integration.api.conftest import Caller, caller_for
 
 ROLES = ("viewer", "member", "maintainer", "admin")
@@ -35,11 +42,16 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "jobs"): "viewer",
     ("post", "jobs"): "member",
     ("post", "validate"): "member",
+    ("post", "batch"): "member",
+    ("get", "array"): "viewer",
+    ("post", "array_cancel"): "maintainer",  # of another's; one's own: test_arrays
+    ("post", "array_rerun_failed"): "member",
     ("get", "job"): "viewer",
     ("delete", "job"): "maintainer",
     ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
     ("post", "hold"): "maintainer",  # likewise
     ("post", "release"): "maintainer",
+    ("post", "prioritize"): "maintainer",  # likewise
     ("post", "extend"): "maintainer",  # likewise
     ("post", "cluster_extend"): "maintainer",  # likewise
     ("post", "rerun"): "member",
@@ -51,11 +63,25 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "log_download"): "viewer",
     ("get", "metrics"): "viewer",
     ("get", "mesh"): "viewer",
+    ("get", "why"): "viewer",
+    ("get", "stacks"): "viewer",
+    ("post", "stacks"): "maintainer",  # of another's job; one's own: test_stacks
     ("post", "uploads"): "member",
     ("get", "upload"): "viewer",
     ("get", "secrets"): "member",
     ("put", "secret"): "maintainer",
     ("delete", "secret"): "maintainer",
+    ("get", "budget"): "viewer",
+    ("put", "budget"): SIGNED_IN,  # and the installation's administrators alone: test_budget
+    ("get", "usage"): "viewer",
+    ("get", "schedules"): "viewer",
+    ("post", "schedules"): "member",
+    ("get", "schedule"): "viewer",
+    ("patch", "schedule"): "maintainer",  # of another's; one's own: test_schedules
+    ("delete", "schedule"): "maintainer",  # likewise
+    ("post", "schedule_pause"): "maintainer",  # likewise
+    ("post", "schedule_resume"): "maintainer",  # likewise
+    ("post", "schedule_run"): "maintainer",  # likewise
     ("post", "plan"): "member",
     ("get", "clusters"): "viewer",
     ("post", "cluster_down"): "maintainer",
@@ -66,6 +92,19 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "cloud_check"): SIGNED_IN,
     ("put", "cloud"): SIGNED_IN,
     ("delete", "cloud_entry"): SIGNED_IN,
+    ("get", "pools"): SIGNED_IN,
+    ("put", "pool"): SIGNED_IN,  # and administrators alone, as all below that set: test_queues
+    ("delete", "pool"): SIGNED_IN,
+    ("get", "queues"): SIGNED_IN,
+    ("put", "queue"): SIGNED_IN,
+    ("delete", "queue"): SIGNED_IN,
+    ("get", "waiting"): SIGNED_IN,
+    ("get", "quotas"): SIGNED_IN,
+    ("post", "quotas"): SIGNED_IN,
+    ("delete", "quota"): SIGNED_IN,
+    ("get", "shares"): SIGNED_IN,
+    ("get", "project_quotas"): "viewer",
+    ("put", "weight"): SIGNED_IN,
     ("get", "job_schema"): PUBLIC,
     ("get", "openapi"): PUBLIC,
     ("get", "docs"): PUBLIC,
@@ -76,6 +115,7 @@ FUNCTIONS = {"frames": ["post"]}
 # What they ask for is made up.
 NOT_THERE = {("get", "upload"), ("delete", "secret")}
 # These read in threads of their own, which see only what is committed.
+ARRAY_ID = 4711
 THREADED = {"log_stream", "log_download"}
 UNKNOWN = 401
 REFUSED = 403
@@ -122,6 +162,8 @@ def test_every_operation_has_its_line_in_the_table():
 @pytest.fixture
 def job(project):
     Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
+    make_schedule(project, "nightly")
+    make_array(project, pk=ARRAY_ID)
     return make_job(project, status=JobStatus.SUCCEEDED)
 
 
@@ -131,11 +173,14 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
     parts: dict[str, Any] = {
         "slug": slug,
         "job_id": job_id,
+        "array_id": ARRAY_ID,
         "digest": "a" * 64,
         "token_id": 1,
+        "quota_id": 1,
         "name": "A",
         "kind": "aws",
         "cluster_name": "mpx",
+        "schedule_name": "nightly",
     }
     path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route_of(name))
     response = caller.send(method.upper(), f"/{path}", {"spec": {"run": "true"}, "value": "x"})

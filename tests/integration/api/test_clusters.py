@@ -143,6 +143,7 @@ def test_a_name_that_nothing_has_is_missing(root, project, name):
     assert_problem(root.post(path), 404, "not_found")
 
 
+@pytest.mark.feature("S3.4")
 def test_nodes_of_skypilot_say_how_to_reach_them_for_as_long_as_they_are_there(viewer, project):
     attempt = make_attempt(make_job(project, status=JobStatus.RUNNING, backend_name="skypilot"))
     for rank in range(2):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jobs import clock
 from jobs.attempt_tokens import attempt_token
@@ -63,6 +66,26 @@ def test_the_first_contact_says_that_an_attempt_pushes(send, attempt, known) -> 
     send(b"")
     attempt.refresh_from_db()
     assert attempt.carrier == "push"
+
+
+def test_a_batch_of_lines_costs_three_statements(send, attempt) -> None:
+    """Who sends it, the lock of the log, and all that is stored: each log pays for every one."""
+    send(body(*lines(1, 3)))
+    # Nor does each batch note that its runner lives.
+    Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=clock.now() + timedelta(hours=1))
+    with CaptureQueriesContext(connection) as queries:
+        assert send(body(*lines(4, 5000))).json() == {"acked": {"0": 5000}}
+    asked = [each["sql"] for each in queries if "SAVEPOINT" not in each["sql"]]
+    assert len(asked) == 3, [each[:200] for each in asked]
+
+
+def test_whoever_is_told_to_end_while_it_posts_reports_is_not_told_once_it_has(
+    send, attempt
+) -> None:
+    send(b"")
+    Job.objects.filter(pk=attempt.job_id).update(status="STOPPING")
+    end = frame(1, "end", reason="CANCELLED_BY_USER")
+    assert send(body(end)).json() == {"acked": {"0": 1}}
 
 
 def test_frames_may_come_gzipped(send, attempt) -> None:

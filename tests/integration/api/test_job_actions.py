@@ -1,4 +1,4 @@
-"""POST /projects/{slug}/jobs/{id}/actions/...: cancel, hold, release, extend, rerun."""
+"""POST /projects/{slug}/jobs/{id}/actions/...: cancel, hold, release, prioritize, extend, rerun."""
 
 from __future__ import annotations
 
@@ -92,11 +92,32 @@ def test_a_job_can_be_submitted_held(member):
     assert (response.status_code, response.json()["wait_reason"]) == (201, "HELD")
 
 
-@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "extend", "rerun"])
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "prioritize", "extend", "rerun"])
 def test_actions_are_posted(member, project, verb):
     job = make_job(project)
     response = member.get(f"/projects/rl/jobs/{job.pk}/actions/{verb}")
     assert_problem(response, 405, "method_not_allowed")
+
+
+def test_a_new_priority_is_answered_with_the_job(member, project):
+    job = make_job(project, submitted_by=member.user)
+    address = f"/projects/rl/jobs/{job.pk}"
+    assert member.get(address).json()["can_prioritize"]
+    for _ in range(2):
+        response = member.post(f"{address}/actions/prioritize", {"priority": 70})
+        assert (response.status_code, response.json()["priority"]) == (200, 70)
+    Job.objects.update(status=JobStatus.RUNNING)
+    assert not member.get(address).json()["can_prioritize"]
+    response = member.post(f"{address}/actions/prioritize", {"priority": 80})
+    assert "has started already" in assert_problem(response, 409, "conflict")["detail"]
+
+
+@pytest.mark.parametrize("body", [{}, {"priority": 101}, {"priority": -1}, {"priority": "high"}])
+def test_a_priority_that_is_none_is_refused_and_the_old_one_stays(maintainer, project, body):
+    job = make_job(project)
+    response = maintainer.post(f"/projects/rl/jobs/{job.pk}/actions/prioritize", body)
+    assert "priority" in str(assert_problem(response, 400, "invalid_request"))
+    assert Job.objects.get().priority == 50
 
 
 def test_an_extension_is_answered_with_the_job_and_how_long_it_may_run_now(maintainer, project):

@@ -13,6 +13,7 @@ from jobs.logs import match_pool, sealing, searching
 from jobs.logs.match_pool import POOL, MatchProcess
 from jobs.logs.matching import Question
 from jobs.models import Job
+from monarch_client.runner.lines import MAX_PIECE_BYTES, LineSplitter
 from tests.factories import make_member, make_token
 from tests.frame_bytes import frame
 from tests.integration.api.logged_job import ingest, make_logged_job, places
@@ -75,6 +76,7 @@ def test_hits_are_lines_with_their_numbers_and_where_they_match(search) -> None:
     assert rest == {"next": None, "previous": None, "last": "2:3", "removed": ""}
 
 
+@pytest.mark.feature("P3.2")
 def test_a_search_is_narrowed_by_case_attempt_rank_stream_and_time(search) -> None:
     assert places(search("S1", case=1)) == []
     assert places(search("s1", attempt=2)) == ["2:1"]
@@ -86,11 +88,24 @@ def test_a_search_is_narrowed_by_case_attempt_rank_stream_and_time(search) -> No
     assert places(search(since=since, rank=1)) == ["1:5"]
 
 
+def test_a_search_is_narrowed_by_level(search, job) -> None:
+    attempt = job.attempts.get(number=2)
+    for seq, text in enumerate(("W: a warning", "ValueError: no", "all is well"), 4):
+        ingest(attempt, frame(seq, text=text))
+    assert places(search(level="error")) == ["2:5"]
+    assert places(search(level="warning")) == ["2:4", "2:5"]
+    assert places(search("a", level="error")) == ["2:5"]
+    assert places(search("w", level="error")) == []
+    assert search(level="grave").json()["errors"][0]["path"] == "level"
+
+
+@pytest.mark.feature("P3.2")
 def test_a_regular_expression_is_one_only_when_asked_for(search) -> None:
     assert places(search("^r[12] .2$", regex=1)) == ["1:5"]
     assert places(search("^r[12] .2$")) == []
 
 
+@pytest.mark.feature("P3.2")
 def test_pages_of_hits_lead_on_to_the_end(search) -> None:
     assert all_places(search, "s", limit=2) == [
         "1:1", "1:2", "1:3", "1:4", "1:5", "2:1", "2:2", "2:3",
@@ -116,6 +131,7 @@ def test_a_request_looks_at_a_bounded_stretch_and_says_how_far(search, job, monk
     assert all_places(search, "needle") == ["2:39"]
 
 
+@pytest.mark.feature("P3.2")
 def test_the_same_is_found_in_the_tail_and_in_sealed_chunks(search, job, monkeypatch) -> None:
     attempt = job.attempts.get(number=2)
     for seq in range(4, 60):
@@ -237,3 +253,24 @@ def test_since_takes_a_time_with_any_offset(search) -> None:
     past = (timezone.now() - timedelta(days=1)).isoformat()
     assert places(search("s1", since=past)) == []
     assert places(search("s1", since="2023-11-14T23:13:20+01:00")) == ["1:1", "1:4", "2:1"]
+
+
+def test_a_line_of_megabytes_is_searched_across_its_pieces_wherever_a_request_begins(
+    search, job, monkeypatch
+) -> None:
+    attempt = job.attempts.get(number=2)
+    # Each border of the first twenty has one in its middle.
+    gap = MAX_PIECE_BYTES - len("needle")
+    line = "x" * (gap + 3) + ("needle" + "x" * gap) * 20 + "x" * 1_500_000
+    for seq, piece in enumerate(LineSplitter().feed(f"{line}\n".encode()), 4):
+        ingest(attempt, frame(seq, text=piece.text, more=piece.more))
+        ingest(attempt, frame(seq - 3, rank=1))
+    expected = [f"2:{line}" for line in range(6, 45, 2)]
+    assert all_places(search, "needle") == expected
+    assert all_places(search, "needle", limit=1) == expected
+    monkeypatch.setattr(sealing, "CHUNK_BYTES", 100_000)
+    assert sealing.seal(attempt.pk) > 3
+    monkeypatch.setattr(searching, "MOST_BYTES", 1)
+    assert all_places(search, "ne{2}dle$|e{2}d", regex=1) == expected
+    (row,) = search("needle", after="2:9", limit=1).json()["results"]
+    assert (row["line"], row["spans"]) == (10, [[0, 3]])

@@ -62,6 +62,21 @@ def test_the_chosen_one_comes_first_then_the_cheapest(member, monkeypatch):
     assert plan["reasons"] == ["Azure is not enabled."]
 
 
+@pytest.mark.feature("P5.6")
+def test_a_job_that_may_cost_more_than_its_budget_is_warned_of_and_not_refused(member, fake):
+    fake.set_price("2.50")
+    [warning] = plan_of(member, SPEC.replace("12h", "12h, budget_usd: 40"))["warnings"]
+    assert warning == (
+        "It costs $60.00 if it runs for 12 h, and its budget_usd is $40.00: it is stopped when "
+        "that is spent."
+    )
+    assert plan_of(member, SPEC.replace("12h", "12h, budget_usd: 60"))["warnings"] == []
+    assert plan_of(member, SPEC)["warnings"] == []
+    beyond = SPEC.replace("12h", "12h, budget_usd: 40")
+    answer = member.post("/projects/rl/jobs", beyond, content_type="application/yaml")
+    assert answer.status_code == 201
+
+
 def test_without_a_limit_there_is_no_price_of_the_whole(member, project):
     assert plan_of(member, YAML)["usd"] is None
     Project.objects.filter(pk=project.pk).update(max_duration_s=3600)

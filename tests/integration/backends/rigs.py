@@ -228,5 +228,8 @@ class LocalRig:
 
 
 def wait_for_phase(backend: ComputeBackend, name: str, phase: ClusterPhase) -> None:
-    """Wait until the cluster is in `phase`."""
-    wait_until(lambda: backend.observe(name).phase is phase)
+    """Wait until the cluster is in `phase`; AssertionError that tells what it is in instead."""
+    try:
+        wait_until(lambda: backend.observe(name).phase is phase)
+    except AssertionError as error:
+        raise AssertionError(f"never {phase}: {backend.observe(name)}") from error

@@ -55,7 +55,7 @@ DOCUMENTS = {
     "a date": "run: x\nname: 2001-12-14t21:59:43.10-05:00",
     "a zero byte": "run: x\0",
     "a backspace": "run: x\b",
-    "another document": "run: x\n---\nrun: y",
+    "another document, which is none": "run: x\n---\nrun: [",
     "comments without end": "# x\n" * 150_000,
     "quotes that never close": 'run: "' + "\\u0041" * 150_000,
     "flow without end": "a: [" + "{a: b}, " * 100_000 + "]",

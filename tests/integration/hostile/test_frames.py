@@ -65,7 +65,8 @@ def test_an_attempts_token_opens_nothing_but_its_frames(attempt, route, settings
     settings.MPORTAL_TRIES_PER_ADDRESS = 0
     parts = {"slug": "rl", "job_id": attempt.job_id, "attempt_id": attempt.pk}
     path = route
-    for name, value in {**parts, "digest": "a" * 64, "token_id": 1}.items():
+    others = {"digest": "a" * 64, "token_id": 1, "array_id": 1, "schedule_name": "nightly"}
+    for name, value in {**parts, **others}.items():
         for kind in ("slug", "int"):
             path = path.replace(f"<{kind}:{name}>", str(value))
     http = Client(headers={"Authorization": f"Bearer {token_of(attempt)}"})

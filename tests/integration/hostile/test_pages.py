@@ -19,7 +19,7 @@ from jobs.models import Attempt, Job, Worker
 from jobs.statuses import JobStatus, Role, StopReason
 from tests.factories import make_attempt, make_job, make_member, make_project, make_user
 from tests.integration.web.conftest import Browser, browser_of
-from tests.integration.web.test_authorisation import LEAST, path_of
+from tests.integration.web.test_authorisation import LEAST, THREADED, path_of
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PASSWORD = "correct horse battery"
@@ -42,7 +42,7 @@ OTHER_ADDRESSES = [
     "/static/jobs/js/app.js",
     "/static/nothing.js",
 ]
-PAGES = sorted({name for method, name in LEAST if method == "get"} - {"jobs_stream", "readyz"})
+PAGES = sorted({name for method, name in LEAST if method == "get"} - THREADED)
 
 
 @pytest.fixture(autouse=True)

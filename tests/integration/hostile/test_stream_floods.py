@@ -138,7 +138,7 @@ def test_a_reader_who_reads_nothing_costs_a_bounded_part_of_the_log(
     token = attempt_token(job.pk, attempt.number)
     for first in range(1, 40001, 2000):
         ingest_frames(attempt.pk, token, body(*lines(first, first + 1999, text="x" * 400)))
-    read = log_stream.log_after
+    read = log_stream.log_of_attempts
     pages: list[int] = []
 
     def noted(*arguments):
@@ -146,7 +146,7 @@ def test_a_reader_who_reads_nothing_costs_a_bounded_part_of_the_log(
         pages.append(len(page.lines))
         return page
 
-    monkeypatch.setattr(log_stream, "log_after", noted)
+    monkeypatch.setattr(log_stream, "log_of_attempts", noted)
     connection = connect()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.sendall(get(stream_of(job), Authorization=f"Bearer {secret}"))

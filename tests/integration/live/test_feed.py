@@ -98,6 +98,19 @@ def test_a_topic_can_be_watched_later_and_is_let_go_with_its_last_watcher(own_re
     asyncio.run(scenario())
 
 
+def test_who_watches_what_others_watch_already_looks_at_once(own_redis) -> None:
+    async def scenario() -> None:
+        feed = Feed(own_redis.url)
+        async with feed.subscribe("t:1") as first:
+            await until(first, "t:1")
+            # Whatever was hinted at between its own read and now, it has not been told.
+            async with feed.subscribe("t:1") as second:
+                assert await second.wait(0) == {"t:1"}
+                assert second.number == feed.number
+
+    asyncio.run(scenario())
+
+
 def test_readers_who_come_and_go_share_one_connection_for_ever(own_redis) -> None:
     async def scenario() -> None:
         feed = Feed(own_redis.url)

@@ -23,6 +23,7 @@ def download(client, job):
     return lambda **query: client.get(path, params=query)
 
 
+@pytest.mark.feature("P3.2")
 def test_a_log_is_downloaded_whole_whatever_is_sealed(
     download, post, attempt, job, monkeypatch
 ) -> None:
@@ -95,6 +96,7 @@ def test_strangers_and_nobody_get_no_text(client, web, job) -> None:
     assert client.get(path).status_code == 404
 
 
+@pytest.mark.feature("P3.2")
 def test_a_log_comes_as_a_gzip_file_with_the_same_text(download, post, monkeypatch) -> None:
     monkeypatch.setattr("jobs.api.log_views._DOWNLOAD_LINES", 100)
     post(*lines(1, 333))

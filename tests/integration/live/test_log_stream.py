@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -43,6 +44,18 @@ def test_a_line_is_seen_within_300_ms_of_being_posted(follow, post, monkeypatch)
             assert texts_of(next_of(events, "line")) == [f"r0 s{seq}"]
             delays.append(time.monotonic() - posted_at)
     assert sorted(delays)[len(delays) // 2] < 0.3
+
+
+def test_a_stream_holds_no_thread_however_many_there_are(follow, post) -> None:
+    post(frame(1))
+    with ExitStack() as streams:
+        counts = []
+        for _ in range(10):
+            events = streams.enter_context(follow())
+            next_of(events, "line")
+            counts.append(sum(each.name.startswith("request") for each in threading.enumerate()))
+        # One or two may just be on their way back.
+        assert counts[-1] <= counts[0] + 2
 
 
 def test_a_stream_of_an_ended_job_gives_every_line_and_the_end(follow, post, job) -> None:
@@ -192,14 +205,14 @@ def test_readers_who_stand_at_one_line_have_the_next_one_read_once(
     monkeypatch.setattr(looking, "LOOK_S", 600.0)
     monkeypatch.setattr(access, "CHECKED_EVERY_S", 600.0)
     reads: list[tuple[Any, int]] = []
-    read = log_stream.log_after
+    read = log_stream.log_of_attempts
 
     def counted(*arguments: Any) -> Any:
         page = read(*arguments)
         reads.append((arguments[1], len(page.lines)))
         return page
 
-    monkeypatch.setattr(log_stream, "log_after", counted)
+    monkeypatch.setattr(log_stream, "log_of_attempts", counted)
     path = f"{web}/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/stream"
     post(frame(1))
     standing, seen = threading.Semaphore(0), threading.Semaphore(0)
@@ -256,3 +269,16 @@ def test_strangers_and_nobody_get_no_stream(client, web, job) -> None:
     other = make_job()
     path = f"/api/v1/projects/{other.project.slug}/jobs/{other.pk}/logs/stream"
     assert client.get(path).status_code == 404
+
+
+def test_a_stream_is_the_same_compressed_and_as_it_is(client, post, job) -> None:
+    path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/stream"
+    post(frame(1), frame(2))
+    finish(job)
+    bodies = {}
+    for coding in ("deflate", "identity"):
+        with client.stream("GET", path, headers={"Accept-Encoding": coding}) as response:
+            bodies[response.headers.get("Content-Encoding", "identity")] = response.read()
+            assert "Accept-Encoding" in response.headers["Vary"]
+    assert bodies["deflate"] == bodies["identity"]
+    assert b"r0 s2" in bodies["identity"]

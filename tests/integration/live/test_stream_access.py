@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from django.contrib.auth import get_user
@@ -11,7 +12,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from jobs.api import log_stream
-from jobs.errors import PortalError
+from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import access
 from jobs.live.access import Access
 from jobs.models import ApiToken, Membership, User
@@ -61,10 +62,10 @@ def test_a_reader_who_may_no_longer_see_the_job_is_found_out(
     job = make_job(project)
     watch, _ = log_stream._open(request_of(browser, secret), project.slug, job.pk)
     monkeypatch.setattr(access, "CHECKED_EVERY_S", -1.0)
-    watch.look(set())
+    watch.access.confirm()
     loss(browser)
     with pytest.raises(PortalError):
-        watch.look(set())
+        watch.access.confirm()
 
 
 @pytest.mark.parametrize("loss", [sign_out, bar, demote])
@@ -74,9 +75,30 @@ def test_a_reader_of_a_table_who_may_no_longer_see_it_is_found_out(
     project, browser = make_project(), Client()
     browser.force_login(make_member(project, is_superuser=True))
     request = request_of(browser)
-    watch = ChangesWatch(Access(lambda: live._access(request, project.slug)), "topic")
+    watch = ChangesWatch(Access(lambda: live._access(request, project.slug), "mine"), "topic")
     monkeypatch.setattr(access, "CHECKED_EVERY_S", -1.0)
-    assert watch.look({"topic"}).events
+    watch.access.confirm()
     loss(browser)
     with pytest.raises(PortalError):
-        watch.look({"topic"})
+        watch.access.confirm()
+
+
+def test_many_streams_of_one_reader_ask_for_the_same_right_once() -> None:
+    asked: list[int] = []
+    rights = [Access(partial(asked.append, number), "one reader") for number in range(3)]
+    other = Access(partial(asked.append, 9), "another")
+    for each in (*rights, other):
+        each._right.checked_at -= 60
+    for each in (*rights, other):
+        each.confirm()
+    assert asked == [0, 9]
+
+
+def test_a_right_that_was_lost_is_lost_for_every_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost() -> None:
+        raise PermissionDeniedError("Sign in again.")
+
+    monkeypatch.setattr(access, "CHECKED_EVERY_S", -1.0)
+    for each in [Access(lost, "one reader") for _ in range(2)]:
+        with pytest.raises(PermissionDeniedError):
+            each.confirm()

@@ -64,7 +64,9 @@ def test_what_an_attempt_has_cost_in_the_end_is_what_its_backend_reports(
     for _ in range(3):
         tick()
     assert status_of(submitted) == JobStatus.SUCCEEDED
-    assert bill() == [cluster.pk]
+    # What is said of a cluster in its last seconds may be more than what is charged in the end.
+    assert bill() == []
+    assert bill(2 * billing.SETTLED_AFTER) == [cluster.pk]
     reported = fake.bill(cluster.name, cluster.created_at)
     attempt.refresh_from_db()
     assert attempt.usd == reported.usd
@@ -135,7 +137,7 @@ def test_a_cluster_that_never_cost_anything_is_asked_about_for_an_hour(fake, bil
     monkeypatch.setattr(FakeBackend, "bill", lambda *_: None)
     attempt = make_attempt(make_job(status=JobStatus.CANCELLED), ended_at=timezone.now())
     Cluster.objects.filter(pk=attempt.cluster_id).update(
-        status=ClusterStatus.GONE, gone_at=timezone.now()
+        status=ClusterStatus.GONE, gone_at=timezone.now() - MINUTE
     )
     assert bill() == bill(MINUTE) == [attempt.cluster_id]
     bill(timedelta(hours=1))

@@ -64,6 +64,33 @@ def test_a_job_cancelled_while_its_machines_come_up_never_runs(fake, tick, submi
     assert Cluster.objects.get().status == ClusterStatus.GONE
 
 
+def test_a_runner_that_has_spoken_is_asked_before_its_launch_is_known_to_be_over(
+    fake, tick, submitted
+):
+    fake.set_plan(FakePlan(start_s=3600))
+    tick()
+    push(fake, submitted)
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    stopping.step(submitted.pk)
+    assert status_of(submitted) == JobStatus.STOPPING
+    assert [verb for verb, _ in fake.calls()] == ["launch", "stop"]
+
+
+def test_one_that_does_not_stop_before_its_launch_is_over_is_taken_away_in_the_end(
+    fake, tick, submitted, time_machine
+):
+    fake.set_plan(FakePlan(start_s=3600, stop_s=3600))
+    tick()
+    push(fake, submitted)
+    cancel_job(Actor(submitted.submitted_by), submitted)
+    stopping.step(submitted.pk)
+    time_machine.move_to(timezone.now() + timedelta(seconds=stopping.GRACE_S + 11))
+    tick()
+    tick()
+    assert status_of(submitted) == JobStatus.CANCELLED
+    assert Cluster.objects.get().status == ClusterStatus.GONE
+
+
 def test_a_cancel_that_overtakes_the_verdict_wins_and_nothing_is_lost(fake, submitted):
     queue.run_pass()
     provisioning.step(submitted.pk)

@@ -73,10 +73,10 @@ def test_one_job_that_cannot_be_started_holds_up_no_others(fake, monkeypatch):
     bad, good = make_job(), make_job()
     start = queue.start_attempt
 
-    def start_some(job):
+    def start_some(job, **planned):
         if job == bad:
             raise RuntimeError
-        return start(job)
+        return start(job, **planned)
 
     monkeypatch.setattr(queue, "start_attempt", start_some)
     queue.run_pass()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,8 +32,6 @@ def wait(name):
     while not pathlib.Path(name).exists():
         time.sleep(0.05)
 """
-# Nobody is watched who has not asked for it.
-WATCHED = "MPORTAL_MESH_ADMIN=1 python train.py"
 # It waits without a word to Monarch, and goes on whatever Monarch reports.
 IDLE = """
 import monarch.actor
@@ -89,7 +88,9 @@ def complaints(rig: RunnerRig) -> list[str]:
 
 @pytest.mark.feature("P4.2")
 def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
-    rig = make_rig(nodes=2, run=WATCHED, meshes={"trainers": 1, "others": 1}, tls=make_authority())
+    rig = make_rig(
+        nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1}, tls=make_authority()
+    )
     rig.write("train.py", DRIVER + IDLE)
     rig.start()
     alive = {0: ["alive"] * 2, 1: ["alive"] * 2}
@@ -119,7 +120,7 @@ def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
 
 @pytest.mark.feature("P4.2")
 def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_rig) -> None:
-    rig = make_rig(run=WATCHED, meshes={"trainers": 1})
+    rig = make_rig(run="python train.py", meshes={"trainers": 1})
     # As most drivers are: a fault that Monarch can hand to nobody interrupts it. What it does
     # then takes a while.
     idle = IDLE.replace("monarch.actor.unhandled_fault_hook", "hook")
@@ -137,7 +138,7 @@ def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_
 
 
 def test_hosts_that_the_driver_has_shut_down_are_no_loss(make_rig) -> None:
-    rig = make_rig(nodes=2, run=WATCHED, meshes={"trainers": 1, "others": 1})
+    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
     waiting = 'meshes.others.shutdown().get(timeout=60)\nopen("shut", "w").close()\nwait("done")\n'
     rig.write("train.py", DRIVER + IDLE.replace('wait("done")', 'wait("go")') + waiting)
     rig.start()
@@ -154,75 +155,106 @@ def test_hosts_that_the_driver_has_shut_down_are_no_loss(make_rig) -> None:
     assert [text for text in said if "of rank 1" in text] == []
 
 
-def test_no_admin_is_started_for_a_driver_that_has_not_asked_for_one(make_rig) -> None:
-    rig = make_rig(run="python train.py", meshes={"trainers": 1})
-    no_thread = """
-import threading
-assert "mportal-admin" not in [each.name for each in threading.enumerate()]
-assert not os.path.exists(os.environ["MPORTAL_ADMINS_FILE"])
-"""
-    rig.write("train.py", DRIVER + IDLE + no_thread)
+def test_a_driver_that_wants_no_admin_is_not_watched(make_rig) -> None:
+    rig = make_rig(run="MPORTAL_MESH_ADMIN=0 python train.py", meshes={"trainers": 1})
+    no_file = 'assert not os.path.exists(os.environ["MPORTAL_WATCH_FILE"])\n'
+    rig.write("train.py", DRIVER + IDLE + no_file)
     rig.write("done", "")
     assert rig.run(180)["reason"] == "COMPLETED"
     assert rig.ingest.trees == []
 
 
-def test_a_mesh_that_the_driver_has_not_asked_for_is_not_attached_for_it(make_rig) -> None:
-    rig = make_rig(nodes=2, run=WATCHED, meshes={"trainers": 1, "others": 1})
+def test_a_mesh_is_attached_for_nobody_and_shows_whenever_it_is_asked_for(make_rig) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
     idle = """
-import mportal_runtime.admin
-mportal_runtime.admin._SETTLE_S = 0.5
 trainers = meshes.trainers.spawn_procs(per_host={"procs": 1})
-wait("done")
+wait("go")
 print(list(vars(meshes)["_attached"]))
+others = meshes.others.spawn_procs(per_host={"procs": 1})
+wait("done")
 """
     rig.write("train.py", DRIVER + idle)
     rig.start()
-    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"]}, 180)
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"], 1: []}, 180)
+    rig.write("go", "")
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"], 1: ["alive"]}, 60)
     rig.write("done", "")
     assert reason_of(rig) == "COMPLETED"
     assert rig.ingest.texts("stdout", 0) == ["['trainers']"]
 
 
-def test_a_driver_that_can_start_no_thread_has_its_meshes(make_rig) -> None:
-    rig = make_rig(run=WATCHED, meshes={"trainers": 1})
-    refusing = """
-import threading
-begin = threading.Thread.start
-def start(thread):
-    if thread.name == "mportal-admin":
-        raise RuntimeError("can't start new thread")
-    begin(thread)
-threading.Thread.start = start
-print(type(meshes.trainers).__name__)
-"""
-    rig.write("train.py", DRIVER + refusing)
+def test_a_driver_that_cannot_say_that_it_has_meshes_has_them(make_rig) -> None:
+    rig = make_rig(run="MPORTAL_WATCH_FILE=/nowhere/watch python train.py", meshes={"trainers": 1})
+    rig.write("train.py", DRIVER + "print(type(meshes.trainers).__name__)\n")
     assert rig.run(120)["reason"] == "COMPLETED"
     assert rig.ingest.texts("stdout", 0) == ["HostMesh"]
-    (line,) = complaints(rig)
-    assert line.startswith("mportal: the meshes are not watched: RuntimeError")
+    assert complaints(rig) == []
 
 
-HAS_ADMIN = 'while not json.loads(file.read_text())["urls"]:\n    time.sleep(0.01)\n'
+def admins(rig: RunnerRig) -> list[int]:
+    """The processes that run a mesh admin."""
+    return [pid for pid in rig.processes(0) if "serve_mesh_admin" in command_of(pid)]
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path("/proc", str(pid), "cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_an_admin_that_is_killed_is_started_again_and_is_nothing_to_the_driver(make_rig) -> None:
+    rig = make_rig(run="python train.py", meshes={"trainers": 1})
+    rig.write("train.py", DRIVER + IDLE)
+    rig.start()
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive"] * 2}, 180)
+    (first,) = admins(rig)
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: admins(rig) not in ([], [first]), 60)
+    os.kill(pids_of(rig)["trainers"][0], signal.SIGKILL)
+    rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive", "dead"]}, 60)
+    rig.write("done", "")
+    assert reason_of(rig) == "COMPLETED"
+
+
+# Where the runner leaves word of the admin, beside what it tells the driver.
+STATE = 'state = pathlib.Path(os.environ["MPORTAL_WATCH_FILE"]).parent\n'
+HAS_ADMIN = 'while not (state / "admins.json").exists():\n    time.sleep(0.01)\n'
+STARTING = """
+def is_admin(folder):
+    try:
+        return "serve_mesh_admin" in (folder / "cmdline").read_text()
+    except OSError:
+        return False
+while not any(map(is_admin, pathlib.Path("/proc").glob("[0-9]*"))):
+    time.sleep(0.001)
+"""
 ENDS = {
-    "with what the admin needs for its end gone": (
-        1,
-        f'{HAS_ADMIN}os.mkdir(f"{{file}}.new")\nos.environ.clear()\n',
+    "with what its end needs gone": (
+        f"{HAS_ADMIN}os.remove(state / 'watch')\nos.mkdir(state / 'watch')\nos.environ.clear()\n",
+        0,
     ),
-    "while the admin is being started": (1, ""),
-    "before it is": (2, "raise SystemExit(0)\n"),
+    "while the admin is being started": (STARTING, 0),
+    "before it is": ("raise SystemExit(0)\n", 0),
+    "with a code": (f"{HAS_ADMIN}raise SystemExit(3)\n", 3),
+    "by an exception": (f"{HAS_ADMIN}raise ValueError('no')\n", 1),
+    "at once": (f"{HAS_ADMIN}os._exit(4)\n", 4),
+    "with its hosts shut down": (f"{HAS_ADMIN}meshes.trainers.shutdown().get(timeout=60)\n", 0),
+    "with its procs stopped": (
+        f"{HAS_ADMIN}hosts = meshes.trainers\nhosts.spawn_procs().stop().get(timeout=60)\n",
+        0,
+    ),
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_driver_ends_well_in_whatever_state_the_admin_is(make_rig, end: str) -> None:
-    hosts, last_words = ENDS[end]
-    rig = make_rig(nodes=hosts, run=WATCHED, meshes={f"mesh-{k}": 1 for k in range(hosts)})
-    begin = """
-file = pathlib.Path(os.environ["MPORTAL_ADMINS_FILE"])
-meshes["mesh-0"]
-"""
-    started = "while not file.exists():\n    time.sleep(0.001)\n" if hosts == 1 else ""
-    rig.write("train.py", DRIVER + begin + started + last_words)
+def test_a_driver_ends_as_it_wants_in_whatever_state_the_admin_is(make_rig, end: str) -> None:
+    last_words, code = ENDS[end]
+    rig = make_rig(run="python train.py", meshes={"trainers": 1})
+    rig.write("train.py", DRIVER + STATE + "meshes.trainers\n" + last_words)
     ended = rig.run(120)
-    assert (ended["reason"], complaints(rig)) == ("COMPLETED", [])
+    assert ended["exit_code"] == code
+    assert ended["reason"] == ("USER_CODE" if code else "COMPLETED")
+    assert not any("FATAL" in text or "mportal:" in text for text in complaints(rig))
+    if not code:
+        assert complaints(rig) == []

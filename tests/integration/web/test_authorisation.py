@@ -16,69 +16,25 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from jobs.api.urls import app_name as api
-from jobs.models import ApiToken, Cluster, Job, Membership, Project, ProjectSecret
+from jobs.models import ApiToken, Cluster, Job, Membership, Project, ProjectSecret, Schedule
 from jobs.statuses import JobStatus, Role
-from tests.factories import make_job, make_member, make_project, make_token, make_user
+from tests.factories import (
+    make_array,
+    make_job,
+    make_member,
+    make_project,
+    make_schedule,
+    make_token,
+    make_user,
+)
 from tests.integration.web.conftest import SOURCE, browser_of
+from tests.integration.web.least_roles import LEAST, PUBLIC, ROLES, SIGNED_IN
 
-ROLES = ("viewer", "member", "maintainer", "admin")
-PUBLIC = "public"  # without signing in
-SIGNED_IN = "signed in"  # about oneself
-
-# The least role for each operation.
-LEAST: dict[tuple[str, str], str] = {
-    ("get", "healthz"): PUBLIC,
-    ("get", "readyz"): PUBLIC,
-    ("get", "landing"): SIGNED_IN,
-    ("get", "sign_in"): PUBLIC,
-    ("post", "sign_in"): PUBLIC,
-    ("get", "sign_in_once"): PUBLIC,
-    ("post", "sign_in_once"): PUBLIC,
-    ("post", "sign_out"): PUBLIC,
-    ("get", "tokens"): SIGNED_IN,
-    ("post", "tokens"): SIGNED_IN,
-    ("post", "revoke"): SIGNED_IN,
-    ("get", "password"): SIGNED_IN,
-    ("post", "password"): SIGNED_IN,
-    ("post", "theme"): PUBLIC,
-    ("get", "project"): "viewer",
-    ("get", "all_clusters"): SIGNED_IN,
-    ("get", "all_clusters_live"): SIGNED_IN,
-    ("post", "any_cluster_down"): SIGNED_IN,
-    ("get", "clusters"): "viewer",
-    ("get", "clusters_live"): "viewer",
-    ("post", "cluster_down"): "maintainer",  # of another's; one's own: test_clusters
-    ("post", "cluster_extend"): "maintainer",  # as above
-    ("get", "infra"): "viewer",
-    ("get", "infra_live"): "viewer",
-    ("post", "plan"): "member",
-    ("get", "members"): "viewer",
-    ("post", "members"): "admin",
-    ("post", "change_role"): "admin",
-    ("post", "remove_member"): "admin",
-    ("get", "secrets"): "member",
-    ("post", "secrets"): "maintainer",
-    ("post", "delete_secret"): "maintainer",
-    ("get", "jobs"): "viewer",
-    ("get", "jobs_stream"): "viewer",
-    ("get", "jobs_live"): "viewer",
-    ("get", "submit"): "member",
-    ("post", "submit"): "member",
-    ("get", "job"): "viewer",
-    ("get", "job_live"): "viewer",
-    ("get", "job_tab"): "viewer",
-    ("get", "job_hosts_live"): "viewer",
-    ("get", "job_mesh_live"): "viewer",
-    ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
-    ("post", "hold"): "maintainer",  # as above
-    ("post", "release"): "maintainer",  # as above
-    ("post", "extend"): "maintainer",  # as above
-    ("post", "rerun"): "member",
-    ("post", "delete"): "maintainer",
-}
+ARRAY_ID = 4711
 # These read in threads of their own, which see only what is committed.
-THREADED = {"jobs_stream", "readyz"}
-CHANGED = (Job, Membership, ApiToken, ProjectSecret)
+STREAMS = {"jobs_stream", "queue_stream"}
+THREADED = {*STREAMS, "readyz"}
+CHANGED = (Job, Membership, ApiToken, ProjectSecret, Schedule)
 REFUSED, MISSING, WRONG_METHOD = 403, 404, 405
 
 
@@ -109,6 +65,8 @@ def params(least: set[str], *, method: str = "") -> list[Any]:
 def job(project: Project) -> Job:
     ProjectSecret.objects.create(project=project, name="A", ciphertext=b"")
     Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
+    make_schedule(project, "nightly")
+    make_array(project, pk=ARRAY_ID)
     return make_job(project, status=JobStatus.SUCCEEDED)
 
 
@@ -120,13 +78,19 @@ def other_user(project: Project) -> Any:
 def form(name: str) -> dict[str, str]:
     """What the page's own form would send."""
     member = {"username": "vic", "role": "member"}
+    schedule = {"cron": "@daily", "zone": "UTC", "overlap": "skip", "catch_up": "latest",
+                "source": SOURCE}  # fmt: skip
     return {
         "submit": {"source": SOURCE},
+        "schedule": schedule,
+        "new_schedule": {**schedule, "name": "other"},
         "plan": {"source": SOURCE},
+        "prioritize": {"priority": "60"},
         "extend": {"duration": "1h"},
         "cluster_down": {"name": "mpx"},
         "cluster_extend": {"name": "mpx"},
         "any_cluster_down": {"name": "mpx"},
+        "usage": {"usd": "5", "on_spent": "hold", "warn_at": "50"},
         "members": member,
         "secrets": {"name": "A", "value": "x"},
         "delete_secret": {"name": "A"},
@@ -137,7 +101,9 @@ def form(name: str) -> dict[str, str]:
 
 
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
-    parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec"}
+    parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
+             "schedule_name": "nightly"}  # fmt: skip
+    parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 
 
@@ -194,7 +160,7 @@ def test_a_job_is_not_reached_through_another_project(job, project, method, name
 @pytest.mark.parametrize(("method", "name"), params({*ROLES, SIGNED_IN}))
 def test_who_is_not_signed_in_is_sent_to_sign_in_and_back(job, method, name):
     answer = ask(Client(), method, name, job_id=job.pk)
-    if name == "jobs_stream":
+    if name in STREAMS:
         # Its page learns from the parts it asks for next that it has to sign in.
         assert answer.status_code == 204
         return

@@ -9,7 +9,7 @@ from django.test import Client
 
 from jobs.actions.sign_in_links import create_sign_in_link
 from jobs.statuses import JobStatus
-from tests.factories import make_attempt, make_job
+from tests.factories import make_attempt, make_job, make_schedule
 from tests.sample_frames import tell_of_hosts
 
 OWN_PAGES = ["/settings/tokens", "/settings/password", "/settings/clusters"]
@@ -19,7 +19,12 @@ PROJECT_PAGES = [
     "/rl/members",
     "/rl/clusters",
     "/rl/infra",
+    "/rl/queue",
     "/rl/secrets",
+    "/rl/usage",
+    "/rl/schedules",
+    "/rl/schedules/nightly",
+    "/rl/new-schedule",
     "/rl/jobs/{job}",
     "/rl/jobs/{job}/spec",
     "/rl/jobs/{job}/hosts",
@@ -34,6 +39,9 @@ def page(request, admin, project):
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
     attempt = make_attempt(job)
     tell_of_hosts(attempt, 2, gpus=2)
+    make_schedule(project, "nightly", spec_source="run: '<b>'").runs.create(
+        slot=job.created_at, outcome="submitted", job=job
+    )
     path = request.param.format(job=job.pk, link=create_sign_in_link(admin.user))
     client = Client() if path.startswith("/sign-in") else admin
     return client.get(path)

@@ -1,4 +1,4 @@
-"""Cancel, hold, release, extend, rerun and delete from the page."""
+"""Cancel, hold, release, prioritize, extend, rerun and delete from the page."""
 
 from __future__ import annotations
 
@@ -89,7 +89,26 @@ def test_holding_a_running_job_says_what_to_do_instead(member, project):
     assert "Cancel it instead" in text_of(response)
 
 
-@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "rerun", "delete"])
+def test_a_member_changes_the_priority_of_their_waiting_job_from_its_page(member, project):
+    job = make_job(project, submitted_by=member.user)
+    page = f"/rl/jobs/{job.pk}"
+    assert "priority-button" in member.get(page).content.decode()
+    response = member.post(f"{page}/prioritize", {"priority": "70"}, follow=True)
+    assert response.redirect_chain == [(page, 302)]
+    assert "default, priority 70" in text_of(response)
+    response = member.post(f"{page}/prioritize", {"priority": "700"}, follow=True)
+    assert "Give a priority from 0 to 100." in text_of(response)
+    assert Job.objects.get().priority == 70
+
+
+def test_a_priority_that_comes_too_late_says_so(member, project):
+    job = make_job(project, status=JobStatus.RUNNING, submitted_by=member.user)
+    assert "priority-button" not in member.get(f"/rl/jobs/{job.pk}").content.decode()
+    response = member.post(f"/rl/jobs/{job.pk}/prioritize", {"priority": "70"}, follow=True)
+    assert "has started already" in text_of(response)
+
+
+@pytest.mark.parametrize("verb", ["cancel", "hold", "release", "prioritize", "rerun", "delete"])
 def test_every_button_takes_a_post_from_somebody_who_may(viewer, stranger, project, verb):
     job = make_job(project, status=JobStatus.FAILED)
     path = f"/rl/jobs/{job.pk}/{verb}"

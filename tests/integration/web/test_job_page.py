@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.history import record_note
+from jobs.backends.fake import FakeBackend
 from jobs.models import AttemptStage, Job, JobEvent, Worker
 from jobs.statuses import EVIDENCE, LOG_POLICY, EventKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job
@@ -116,11 +117,14 @@ def test_what_is_not_there_is_told_within_the_readers_own_frame(viewer, project)
     assert "Signed in as" in text_of(response)
 
 
-def test_a_waiting_job_says_why_it_waits(viewer, project):
-    job = make_job(project, wait_reason="CAPACITY", message="Needs 4 nodes; 1 is free.")
+def test_a_waiting_job_says_why_it_waits(viewer, project, settings, tmp_path):
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
+    FakeBackend(tmp_path).set_capacity(5)
+    make_attempt(make_job(project, status=JobStatus.RUNNING, num_nodes=4))
+    job = make_job(project, num_nodes=4, wait_reason="CAPACITY", message="Of before.")
     page = viewer.text(f"/rl/jobs/{job.pk}")
     assert "No free capacity" in page
-    assert "Needs 4 nodes; 1 is free." in page
+    assert "Needs 4 nodes; 1 of 5 are free on fake." in page
 
 
 def test_stages_have_states_and_durations(viewer, failed):
@@ -152,14 +156,14 @@ def test_workers_events_and_spec_are_on_the_page_without_any_script(viewer, fail
     assert "name: hello run: echo hello" in page
 
 
-@pytest.mark.parametrize("tab", ["log", "events", "workers", "hosts", "mesh", "spec"])
+@pytest.mark.parametrize("tab", ["log", "events", "workers", "hosts", "mesh", "stacks", "spec"])
 def test_each_tab_has_an_address_that_opens_it(viewer, failed, tab):
     html = viewer.get(f"/rl/jobs/{failed.pk}/{tab}").content.decode()
     opening = html[html.index(f'id="panel-{tab}"') :].split(">", 1)[0]
     assert "hidden" not in opening
-    assert html.count('role="tabpanel"') == 6
+    assert html.count('role="tabpanel"') == 7
     assert (
-        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 5
+        sum(" hidden" in part.split(">", 1)[0] for part in html.split('role="tabpanel"')[1:]) == 6
     )
 
 
@@ -198,3 +202,18 @@ def test_buttons_are_those_of_the_role(viewer, member, maintainer, failed, proje
     assert "delete-button" in head[maintainer] and "cancel-button" not in head[maintainer]
     assert "cancel-button" in member.get(f"/rl/jobs/{running.pk}").content.decode()
     assert "cancel-button" not in viewer.get(f"/rl/jobs/{running.pk}").content.decode()
+
+
+@pytest.mark.feature("P5.5")
+def test_a_job_that_waits_says_its_place_who_is_ahead_and_who_has_what_it_needs(
+    viewer, project, settings, tmp_path
+):
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
+    FakeBackend(tmp_path).set_capacity(2)
+    make_attempt(make_job(project, name="big", status=JobStatus.RUNNING, num_nodes=2))
+    make_job(project, name="first", num_nodes=2)
+    second = make_job(project, name="second", num_nodes=2, wait_reason="CAPACITY")
+    said = text_of(viewer.get(f"/rl/jobs/{second.pk}"))
+    assert "Place 2 of 2 who wait there." in said
+    assert "more room." in said
+    assert re.search(r"Next before it first #\d+ of", said)

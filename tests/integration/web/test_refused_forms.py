@@ -35,7 +35,7 @@ def way_on(answer: Any) -> str:
     return unescape(href)
 
 
-@pytest.mark.parametrize("action", ["cancel", "hold", "release", "rerun", "delete"])
+@pytest.mark.parametrize("action", ["cancel", "hold", "release", "prioritize", "rerun", "delete"])
 @pytest.mark.parametrize("page", [None, "/rl/jobs/{}?x=1&y=2", "/rl/jobs"])
 def test_an_action_that_was_refused_leads_to_a_page_that_opens(strict, project, action, page):
     job = make_job(project)

@@ -1,4 +1,4 @@
-"""mportal ps, get, cancel, hold, release, extend, rerun, delete."""
+"""mportal ps, get, cancel, hold, release, prioritize, extend, rerun, delete."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import httpx
 import pytest
 import yaml
 
+from monarch_client.cli.jobs import MOST_WORKERS
 from tests.unit.rest.fake_portal import (
     attempt_json,
     ended_job,
@@ -135,6 +136,23 @@ def test_hold_and_release_say_how_each_job_is_now(mportal, portal):
     assert mportal("release", "42").stdout == "Job 42: Queued, not held\n"
 
 
+def test_prioritize_takes_several_jobs_and_one_number(mportal, portal):
+    for number in (1, 2):
+        path = f"POST /projects/rl/jobs/{number}/actions/prioritize"
+        portal.on(path, ok(job_json(id=number, priority=70)))
+    result = mportal("prioritize", "1", "2", "70")
+    assert result.stdout == "Job 1: Queued, priority 70\nJob 2: Queued, priority 70\n"
+    assert [json.loads(each.content) for each in portal.requests] == [{"priority": 70}] * 2
+
+
+@pytest.mark.parametrize("wrong", ["101", "-1", "high"])
+def test_a_priority_that_is_none_asks_the_portal_nothing(mportal, portal, wrong):
+    result = mportal("prioritize", "1", "--", wrong)
+    assert result.exit_code == 2
+    assert "PRIORITY" in result.stderr
+    assert not portal.requests
+
+
 @pytest.mark.parametrize("verb", ["cancel", "hold", "release"])
 def test_one_job_that_is_refused_does_not_keep_the_others_from_it(mportal, portal, verb):
     portal.on(f"POST /projects/rl/jobs/1/actions/{verb}", problem(404, "not_found", "No job 1."))
@@ -181,3 +199,35 @@ def test_get_shows_what_was_recognised(mportal, portal):
     assert "Diagnosis   No driver" in shown
     assert "Evidence    libcuda\\x1b" in shown
     assert "Fix         Run it." in shown
+
+
+def test_get_says_where_the_workers_of_earlier_attempts_are(mportal, portal):
+    portal.on(JOB, ok(job_json()))
+    portal.on(f"{JOB}/attempts", page([attempt_json()]))
+    assert "earlier attempts" not in mportal("get", "42").stdout
+    portal.on(f"{JOB}/attempts", page([attempt_json(), attempt_json(number=2)]))
+    assert "The workers of earlier attempts: --all lists them." in mportal("get", "42").stdout
+    assert "earlier attempts" not in mportal("get", "42", "--all").stdout
+
+
+def test_get_of_a_thousand_hosts_shows_those_that_are_not_well_and_counts_all(mportal, portal):
+    def worker(rank, **fields):
+        return {
+            "rank": rank, "mesh": "trainers", "address": "", "status": "EXITED", "python": "3.11",
+            "pid": 7, "exit_code": 0, "detail": "", "ready_at": None, "ended_at": None, **fields,
+        }  # fmt: skip
+
+    workers = [worker(rank) for rank in range(1000)]
+    portal.on(JOB, ok(job_json()))
+    portal.on(f"{JOB}/attempts", page([attempt_json(workers=workers)]))
+    text = mportal("get", "42").stdout
+    assert text.count("trainers") == MOST_WORKERS
+    assert "and 950 more; 1000 in all: 1000 EXITED. --all lists them." in text
+    assert portal.seen(f"{JOB}/attempts")[0].url.params["workers"] == "newest"
+    workers[700] = worker(700, status="LOST", exit_code=None)
+    workers[900] = worker(900, exit_code=3)
+    portal.on(f"{JOB}/attempts", page([attempt_json(workers=workers)]))
+    rows = [line for line in mportal("get", "42").stdout.splitlines() if "trainers" in line]
+    assert [row.split()[0] for row in rows] == ["700", "900"]
+    assert mportal("get", "42", "--all").stdout.count("trainers") == 1000
+    assert portal.seen(f"{JOB}/attempts")[-1].url.params["workers"] == "all"

@@ -168,6 +168,16 @@ def test_grep_for_plain_text_in_any_case_since_a_while_with_its_last_lines(mport
     assert asked == {"q": "n (", "limit": "1000"}
 
 
+def test_a_level_alone_is_a_search_too(mportal, portal):
+    portal.on(JOB, ok(ended_job()))
+    portal.on(SEARCH, page([line_json(7, "ValueError: x")]))
+    result = mportal("logs", "42", "--level", "error")
+    assert (result.exit_code, result.stdout) == (0, "ValueError: x\n")
+    asked = dict(portal.seen(SEARCH)[0].url.params)
+    assert asked["level"] == "error"
+    assert "regex" not in asked
+
+
 def test_grep_that_finds_nothing_exits_as_grep_does(mportal, portal):
     portal.on(JOB, ok(ended_job()))
     portal.on(SEARCH, page([]))
@@ -190,6 +200,7 @@ def test_a_pattern_that_is_none_is_a_mistake_with_its_place(mportal, portal):
     ("options", "words"),
     [
         (("-f", "--grep", "x"), "mportal logs -f 42 | grep PATTERN"),
+        (("-f", "--level", "error"), "mportal logs -f 42 | grep PATTERN"),
         (("-f", "--since", "1h"), "mportal logs -f 42 | grep PATTERN"),
         (("-i",), "give --grep PATTERN too"),
         (("-F",), "give --grep PATTERN too"),

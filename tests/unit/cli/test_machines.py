@@ -68,6 +68,7 @@ def plan_json(**fields: Any) -> dict[str, Any]:
         "max_duration_s": 36000,
         "usd_per_hour": "98.320000",
         "usd": "983.200000",
+        "warnings": [],
     }
     return {**plan, **fields}
 
@@ -127,6 +128,13 @@ def test_a_plan_shows_the_choice_and_its_price(mportal, portal, job_file):
     [request] = portal.seen(PLAN)
     assert request.content.decode() == SPEC
     assert json.loads(mportal("plan", job_file, "-o", "json").stdout)["usd"] == "983.200000"
+
+
+def test_a_plan_warns_of_what_is_beyond_the_budget_and_is_a_plan(mportal, portal, job_file):
+    portal.on(PLAN, ok(plan_json(warnings=["It costs more than its budget_usd."])))
+    result = mportal("plan", job_file)
+    assert result.exit_code == 0
+    assert "Warning: It costs more than its budget_usd." in result.stderr
 
 
 def test_a_plan_that_is_being_made_is_waited_for(mportal, portal, job_file):

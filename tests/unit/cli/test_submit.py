@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.rest.fake_portal import (
+    array_json,
     ended_job,
     event,
     job_json,
@@ -48,11 +49,9 @@ def test_the_file_may_stand_alone_as_with_other_tools(mportal, portal, spec):
     assert mportal("submit", "-q", "-", input="run: echo\n").stdout == "42\n"
 
 
-def test_no_file_or_two_are_a_mistake_that_says_what_is_meant(mportal, portal, spec):
+def test_no_file_is_a_mistake_that_says_what_is_meant(mportal, portal, spec):
     none = mportal("submit")
     assert (none.exit_code, "mportal submit job.yaml" in none.stderr) == (2, True)
-    two = mportal("submit", str(spec), "-f", str(spec))
-    assert (two.exit_code, "one job at a time" in two.stderr) == (2, True)
     missing = mportal("submit", "nowhere.yaml")
     assert (missing.exit_code, "nowhere.yaml" in missing.stderr) == (2, True)
     assert portal.requests == []
@@ -206,3 +205,46 @@ def test_run_makes_a_monarch_job_of_meshes(mportal, portal):
     assert sent(portal)["portal"] == {"meshes": {"trainers": 2, "generators": 1}}
     assert sent(portal)["name"] == "drive-py"
     assert mportal("run", "-d", "--mesh", "trainers", "true").exit_code == 2
+
+
+def test_several_files_and_documents_are_submitted_together(mportal, portal, spec, tmp_path):
+    two = tmp_path / "two.yaml"
+    two.write_text("name: a\nrun: echo\n---\nname: b\nrun: echo\nportal: {depends_on: [a]}\n")
+    portal.on("POST /projects/rl/jobs/batch", page([job_json(id=1), job_json(id=2), job_json()]))
+    result = mportal("submit", "-q", str(spec), str(two), "--env", "A=1")
+    assert (result.exit_code, result.stdout) == (0, "1\n2\n42\n")
+    body = json.loads(portal.seen("POST /projects/rl/jobs/batch")[0].content)
+    documents = [yaml.safe_load(text) for text in body["specs"]]
+    assert [each["name"] for each in documents] == ["hello", "a", "b"]
+    assert {each["envs"]["A"] for each in documents} == {"1"}
+
+
+def test_errors_of_several_are_shown_where_they_stand(mportal, portal, spec, tmp_path):
+    two = tmp_path / "two.yaml"
+    two.write_text("name: a\nrun: echo\n---\nname: b\nrun: echo\nportal: {depends_on: [x]}\n")
+    error = {
+        "path": "portal.depends_on[0]",
+        "line": 4,
+        "code": "unknown_job",
+        "message": "Project rl has no job 'x'.",
+        "document": 2,
+    }
+    answer = problem(422, "invalid_spec", errors=[error])
+    portal.on("POST /projects/rl/jobs/batch", answer)
+    result = mportal("submit", str(spec), str(two))
+    assert result.exit_code != 0
+    assert f"{two}:6: portal.depends_on[0]: Project rl has no job" in result.stderr
+    assert "depends_on: [x]" in result.stderr
+
+
+def test_following_is_for_one_job(mportal, portal, spec):
+    result = mportal("submit", "--follow", str(spec), str(spec))
+    assert (result.exit_code, "--follow is for one job" in result.stderr) == (2, True)
+    assert portal.requests == []
+
+
+def test_an_array_is_told_as_one(mportal, portal, spec):
+    portal.on(JOBS, ok(job_json(array=7), 201))
+    portal.on("GET /projects/rl/arrays/7", ok(array_json()))
+    told = "Array 7 (ppo), 2 jobs, 1 at once: 2 QUEUED\nhttp://portal/rl/arrays/7\n"
+    assert mportal("submit", str(spec)).stdout == told

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs.live import shared_reads
-from jobs.live.shared_reads import Common, SharedReads
+from jobs.live.shared_reads import Common, Newest, SharedReads
 
 
 class Source:
@@ -38,10 +38,12 @@ def test_all_who_stand_at_one_place_share_one_read() -> None:
         source = Source()
         source.content = b"news"
         reads = source.reads()
-        found = await asyncio.gather(*(reads.get(source.at("1:7"), 3, 3) for _ in range(50)))
+        found = await asyncio.gather(
+            *(reads.get(source.at("1:7"), Newest(3), 3) for _ in range(50))
+        )
         assert found == [(b"news", True)] * 50
         assert source.count == 1
-        await reads.get(source.at("1:8"), 3, 3)
+        await reads.get(source.at("1:8"), Newest(3), 3)
         assert source.count == 2
 
     asyncio.run(scenario())
@@ -51,9 +53,9 @@ def test_what_a_read_did_not_find_before_a_hint_is_looked_for_again() -> None:
     async def scenario() -> None:
         source = Source()
         reads = source.reads()
-        assert await reads.get(source.at("1:7"), 3, 3) == (b"", True)
+        assert await reads.get(source.at("1:7"), Newest(3), 3) == (b"", True)
         source.content = b"news"
-        assert await reads.get(source.at("1:7"), 4, 4) == (b"news", True)
+        assert await reads.get(source.at("1:7"), Newest(4), 4) == (b"news", True)
 
     asyncio.run(scenario())
 
@@ -63,9 +65,9 @@ def test_who_comes_late_is_given_what_the_others_had_and_told_that_there_is_more
         source = Source()
         source.content = b"news"
         reads = source.reads()
-        await reads.get(source.at("1:7"), 3, 3)
+        await reads.get(source.at("1:7"), Newest(3), 3)
         source.content = b"news and more"
-        assert await reads.get(source.at("1:7"), 5, 5) == (b"news", False)
+        assert await reads.get(source.at("1:7"), Newest(5), 5) == (b"news", False)
         assert source.count == 1
 
     asyncio.run(scenario())
@@ -76,9 +78,9 @@ def test_a_read_under_way_when_a_hint_comes_does_not_count_as_the_newest() -> No
         source = Source()
         source.gate.clear()
         reads = source.reads()
-        early = asyncio.ensure_future(reads.get(source.at("1:7"), 3, 3))
+        early = asyncio.ensure_future(reads.get(source.at("1:7"), Newest(3), 3))
         await asyncio.sleep(0)
-        late = asyncio.ensure_future(reads.get(source.at("1:7"), 4, 4))
+        late = asyncio.ensure_future(reads.get(source.at("1:7"), Newest(4), 4))
         await asyncio.sleep(0)
         source.gate.set()
         assert await early == (b"", True)
@@ -97,12 +99,12 @@ def test_a_failure_is_everybodys_and_is_not_kept() -> None:
 
         broken = Common("1:7", fail)
         found = await asyncio.gather(
-            *(reads.get(broken, 3, 3) for _ in range(5)), return_exceptions=True
+            *(reads.get(broken, Newest(3), 3) for _ in range(5)), return_exceptions=True
         )
         assert [str(each) for each in found] == ["away"] * 5
         assert source.count == 1
         source.content = b"news"
-        assert await reads.get(source.at("1:7"), 3, 3) == (b"news", True)
+        assert await reads.get(source.at("1:7"), Newest(3), 3) == (b"news", True)
 
     asyncio.run(scenario())
 
@@ -113,8 +115,8 @@ def test_a_reader_who_goes_away_does_not_end_the_read_of_the_others() -> None:
         source.content = b"news"
         source.gate.clear()
         reads = source.reads()
-        first = asyncio.ensure_future(reads.get(source.at("1:7"), 3, 3))
-        second = asyncio.ensure_future(reads.get(source.at("1:7"), 3, 3))
+        first = asyncio.ensure_future(reads.get(source.at("1:7"), Newest(3), 3))
+        second = asyncio.ensure_future(reads.get(source.at("1:7"), Newest(3), 3))
         await asyncio.sleep(0)
         first.cancel()
         source.gate.set()
@@ -131,9 +133,44 @@ def test_what_is_kept_is_bounded_in_number_and_in_bytes(size, monkeypatch) -> No
         source = Source()
         source.content = b"x" * size
         reads = source.reads()
-        for number in range(500):
-            await reads.get(source.at(f"1:{number}"), 3, 3)
+        for number in range(shared_reads.MOST_KEPT + 100):
+            await reads.get(source.at(f"1:{number}"), Newest(3), 3)
         assert len(reads._reads) <= shared_reads.MOST_KEPT
         assert sum(read.size for read in reads._reads.values()) == reads._bytes <= 1_000_000
+
+    asyncio.run(scenario())
+
+
+def test_who_looks_without_a_hint_is_not_given_an_old_nothing() -> None:
+    async def scenario() -> None:
+        source = Source()
+        reads = source.reads()
+        await reads.get(source.at("1:7"), Newest(3), 3)
+        source.content = b"news"
+        assert await reads.get(source.at("1:7"), Newest(3, most_age_s=60), 3) == (b"", True)
+        assert await reads.get(source.at("1:7"), Newest(3, most_age_s=0), 3) == (b"news", True)
+
+    asyncio.run(scenario())
+
+
+def test_what_was_read_long_ago_is_read_again_though_it_found_something(monkeypatch) -> None:
+    async def scenario() -> None:
+        source = Source()
+        source.content = b"news"
+        reads = source.reads()
+        await reads.get(source.at("1:7"), Newest(3), 3)
+        source.content = b"removed"
+        assert await reads.get(source.at("1:7"), Newest(3), 3) == (b"news", True)
+        monkeypatch.setattr(shared_reads, "MOST_KEPT_S", -1)
+        assert await reads.get(source.at("1:7"), Newest(3), 3) == (b"removed", True)
+
+    asyncio.run(scenario())
+
+
+def test_a_read_that_begins_now_is_the_newest_however_long_it_takes() -> None:
+    async def scenario() -> None:
+        reads = Source().reads()
+        nothing = Newest(3, most_age_s=-1)
+        assert await reads.get(Source().at("1:7"), nothing, 3) == (b"", True)
 
     asyncio.run(scenario())

@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import random
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.logs.lines import STREAMS, decompressed, encoded, line_of, packed, storable
+from jobs.logs.lines import (
+    STREAMS,
+    compressed_for_good,
+    decompressed,
+    encoded,
+    line_of,
+    packed,
+    storable,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"))
 
@@ -57,3 +68,38 @@ def test_a_text_column_gets_neither_nul_nor_halves_of_characters_nor_too_much() 
 def test_times_are_kept_to_the_millisecond() -> None:
     line = line_of(1, encoded(0, "stdout", 1_790_000_000_123, "x"))
     assert line.at == datetime(2026, 9, 21, 14, 13, 20, 123_000, tzinfo=timezone.utc)
+
+
+def of_training() -> bytes:
+    """Lines that are alike but for their numbers."""
+    pick = random.Random(1)
+    lines = (
+        f"0 o{1_795_475_655_937 + step} step {step:8d} | loss {pick.gauss(3, 1):.4f} | "
+        f"grad_norm {pick.random():.3f} | {pick.randrange(171_000, 189_000)} tokens/s"
+        for step in range(10_000)
+    )
+    return "\n".join(lines).encode()
+
+
+def of_words() -> bytes:
+    """Prose and programs: this project's own."""
+    root = Path(__file__).parents[3]
+    texts = [path.read_bytes() for path in sorted((root / "jobs").rglob("*.py"))]
+    return b"\n".join(texts)[: 1024 * 1024]
+
+
+@pytest.mark.parametrize(
+    ("raw", "limit"), [(of_training(), 0.99), (of_words(), 1.12)], ids=["training", "words"]
+)
+def test_what_is_kept_for_good_is_about_as_small_as_with_a_far_longer_search(
+    raw: bytes, limit: float
+) -> None:
+    payload = compressed_for_good(raw)
+    assert decompressed(payload) == raw
+    longer = zstandard.ZstdCompressor(level=12).compress(raw)
+    assert len(payload) < limit * len(longer)
+
+
+@pytest.mark.parametrize("raw", [b"", b"a", b"a" * 300_000], ids=["none", "one", "one-long"])
+def test_what_is_kept_for_good_may_be_of_any_length(raw: bytes) -> None:
+    assert zstandard.decompress(compressed_for_good(raw)) == raw

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.logs.bad_patterns import BadPatternError
 from jobs.logs.lines import encoded
 from jobs.logs.matching import (
     MOST_SPANS,
-    BadPatternError,
     Hit,
     Matcher,
     Question,

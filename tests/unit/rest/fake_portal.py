@@ -110,6 +110,7 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "priority": 50,
         "submitted_by": "alice",
         "rerun_of": None,
+        "schedule": "",
         "created_at": MOMENT,
         "started_at": None,
         "ended_at": None,
@@ -121,12 +122,38 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "can_cancel": True,
         "can_hold": True,
         "can_release": False,
+        "can_prioritize": False,
         "can_extend": False,
         "can_rerun": True,
         "can_delete": False,
         "url": "http://portal/rl/jobs/42",
     }
     return {**job, **fields}
+
+
+def array_json(**fields: Any) -> dict[str, Any]:
+    places = [(1, "1e-4"), (2, "3e-4")]
+    array = {
+        "id": 7,
+        "project": "rl",
+        "name": "ppo",
+        "size": 2,
+        "max_parallel": 1,
+        "values": {"lr": ["1e-4", "3e-4"]},
+        "counts": {"QUEUED": 2},
+        "submitted_by": "alice",
+        "created_at": MOMENT,
+        "ended_at": None,
+        "is_final": False,
+        "can_cancel": True,
+        "can_rerun_failed": False,
+        "jobs": [
+            job_json(id=job_id, array=7, array_index=job_id - 1, array_values={"lr": lr})
+            for job_id, lr in places
+        ],
+        "url": "http://portal/rl/arrays/7",
+    }
+    return {**array, **fields}
 
 
 def ended_job(status: str = "SUCCEEDED", **fields: Any) -> dict[str, Any]:

@@ -11,29 +11,55 @@ import httpx
 import pytest
 
 from jobs import errors as portal_errors
-from jobs.api import cluster_serializers, serializers
+from jobs.actions.explain_wait import Named, Waiting
+from jobs.api import array_serializers, cluster_serializers, queue_serializers, serializers
+from jobs.api.budget_view import BudgetSerializer, NoticeSerializer
 from jobs.api.cloud_views import CloudEntrySerializer, CloudStateSerializer
 from jobs.api.errors import problem_of
 from jobs.api.log_views import LogLineSerializer
+from jobs.api.schedule_views import (
+    ScheduleDetailSerializer,
+    ScheduleRunSerializer,
+    ScheduleSerializer,
+)
 from jobs.api.secret_views import SecretSerializer
+from jobs.api.usage_view import UsageRowSerializer, UsageSerializer
+from jobs.api.why_view import (
+    BindingLimitSerializer,
+    NamedJobSerializer,
+    WaitingSerializer,
+)
 from jobs.policies.diagnosis import Diagnosis
+from jobs.readers.budget import BudgetView, Notice
 from jobs.readers.cloud_list import CloudView
 from jobs.readers.clusters import ClusterRow
 from jobs.readers.infra import GpuRow, InfraView
+from jobs.readers.job_array import ArrayView
 from jobs.readers.job_history import EventView
 from jobs.readers.job_log import JobLogLine
 from jobs.readers.job_page import AttemptView, StageView, WorkerView
 from jobs.readers.job_table import JobRow
 from jobs.readers.project_list import ProjectView
+from jobs.readers.schedules import ScheduleRunView, ScheduleView
 from jobs.readers.secret_list import SecretView
 from jobs.readers.token_list import TokenView
+from jobs.readers.usage import Usage, UsageRow
 from monarch_client import errors as client_errors
-from monarch_client.rest import machine_models, models
+from monarch_client.rest import (
+    array_models,
+    machine_models,
+    models,
+    money_models,
+    queue_models,
+    schedule_models,
+)
 from monarch_client.rest.refusals import refusal
 
 # What the client reads and what the portal writes it with.
 ANSWERS = {
     models.Job: serializers.JobDetailSerializer,
+    models.Dependency: serializers.DependencySerializer,
+    array_models.JobArray: array_serializers.ArraySerializer,
     models.Stage: serializers.StageSerializer,
     models.Worker: serializers.WorkerSerializer,
     models.Diagnosis: serializers.DiagnosisSerializer,
@@ -54,6 +80,23 @@ ANSWERS = {
     machine_models.Cloud: cluster_serializers.CloudSerializer,
     machine_models.Gpu: cluster_serializers.GpuSerializer,
     machine_models.Infra: cluster_serializers.InfraSerializer,
+    money_models.Budget: BudgetSerializer,
+    money_models.Notice: NoticeSerializer,
+    money_models.Usage: UsageSerializer,
+    money_models.UsageRow: UsageRowSerializer,
+    queue_models.BindingLimit: BindingLimitSerializer,
+    queue_models.NamedJob: NamedJobSerializer,
+    queue_models.Waiting: WaitingSerializer,
+    schedule_models.Schedule: ScheduleDetailSerializer,
+    schedule_models.ScheduleRun: ScheduleRunSerializer,
+    queue_models.Amount: queue_serializers.AmountSerializer,
+    queue_models.Place: queue_serializers.PlaceSerializer,
+    queue_models.Queue: queue_serializers.QueueSerializer,
+    queue_models.PersonUse: queue_serializers.PersonUseSerializer,
+    queue_models.Quota: queue_serializers.QuotaSerializer,
+    queue_models.Share: queue_serializers.ShareSerializer,
+    queue_models.Turn: queue_serializers.TurnSerializer,
+    queue_models.Weight: queue_serializers.WeightSerializer,
     client_errors.SpecError: serializers.SpecErrorSerializer,
 }
 # Written by the portal, of no use to the client.
@@ -61,13 +104,18 @@ NOT_READ = {(models.Upload, "created_at")}
 # Not in every answer of the kind: a list has no specifications, a token its secret only once.
 NOT_ALWAYS = {
     (models.Job, "spec"),
+    (models.Job, "dependencies"),
     (models.Job, "spec_source"),
     (models.Project, "job_counts"),
     (models.Token, "token"),
+    (schedule_models.Schedule, "spec_source"),
+    (schedule_models.Schedule, "upcoming"),
+    (schedule_models.Schedule, "runs"),
 }
 # What a reader gives and what it is written with; the address of a page is REST's own.
 VIEWS = {
     JobRow: (serializers.JobSerializer, {"url"}),
+    ArrayView: (array_serializers.ArraySerializer, {"url"}),
     StageView: (serializers.StageSerializer, set()),
     WorkerView: (serializers.WorkerSerializer, set()),
     AttemptView: (serializers.AttemptSerializer, set()),
@@ -81,6 +129,14 @@ VIEWS = {
     ClusterRow: (cluster_serializers.ClusterSerializer, set()),
     GpuRow: (cluster_serializers.GpuSerializer, set()),
     InfraView: (cluster_serializers.InfraSerializer, set()),
+    BudgetView: (BudgetSerializer, set()),
+    Notice: (NoticeSerializer, set()),
+    Usage: (UsageSerializer, set()),
+    UsageRow: (UsageRowSerializer, set()),
+    Named: (NamedJobSerializer, set()),
+    Waiting: (WaitingSerializer, set()),
+    ScheduleView: (ScheduleSerializer, set()),
+    ScheduleRunView: (ScheduleRunSerializer, set()),
 }
 # Codes of what never reaches the portal, or never came from one.
 OF_THE_CLIENT_ALONE = {
@@ -108,7 +164,8 @@ def name_of(value: Any) -> str:
 
 
 def test_no_answer_of_the_client_is_left_out_here():
-    named = [*vars(models).values(), *vars(machine_models).values()]
+    modules = (models, array_models, machine_models, money_models, queue_models, schedule_models)
+    named = [each for module in modules for each in vars(module).values()]
     kinds = {kind for kind in named if is_dataclass(kind)}
     assert kinds | {client_errors.SpecError} == {*ANSWERS, models.Page, models.LogPage}
 
@@ -182,4 +239,5 @@ def test_the_tree_in_the_clients_docstring_names_every_error():
 def test_errors_of_a_specification_look_the_same_from_both_sides():
     error = client_errors.SpecError("name", 1, "bad_value", "No.", "yes")
     assert json.loads(json.dumps(error.to_dict())) == error.to_dict()
-    assert set(error.to_dict()) == set(serializers.SpecErrorSerializer().fields)
+    # Of one specification nobody has to say which it is.
+    assert {*error.to_dict(), "document"} == set(serializers.SpecErrorSerializer().fields)

@@ -23,6 +23,7 @@ from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node_state import NodeState
 from monarch_client.runner.place import Place
 from monarch_client.runner.samples import Samples
+from monarch_client.runner.stack_asks import StackAsk
 from monarch_client.runner.wire import client_context
 from tests.fake_ca import make_authority
 from tests.runner_harness import free_port, wait_until
@@ -287,3 +288,13 @@ def test_a_full_disk_at_rank_0_loses_no_peer_and_no_frame(
     assert pair.delivered.wait(20)
     assert [frame["text"] for frame in pair.frames(1)] == ["kept"] * 3
     assert pair.watcher.silent == []
+
+
+def test_a_rank_hears_of_the_stack_dumps_it_is_asked_for_and_no_others(pair: Pair) -> None:
+    pair.open()
+    heard: list[StackAsk] = []
+    link = pair.link(pair.side(1))
+    link.on_stacks = heard.extend
+    pair.hub.ask_for_stacks([StackAsk(6, 0), StackAsk(5, 1, 77), StackAsk(7, 2)])
+    wait_until(lambda: heard)
+    assert set(heard) == {StackAsk(5, 1, 77)}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from monarch_client.runner import mesh_watch
+from monarch_client.runner.mesh_admin import MeshAdmin
 from monarch_client.runner.mesh_walk import Walk
 from monarch_client.runner.mesh_watch import MeshWatch
 from tests.stand_in_admin import GONE, LATE, StandInAdmin
@@ -48,10 +49,14 @@ def remarks() -> list[str]:
 @pytest.fixture
 def place(stand_in: StandInAdmin, remarks: list[str], tmp_path: Path) -> Any:
     (tmp_path / "admins.json").write_text(json.dumps({"urls": [stand_in.url]}))
+    (tmp_path / "watch").touch()
     names = ["gpunode1", "node1"]
     config = SimpleNamespace(ranks=range(2), address_of=names.__getitem__, port=22222, tls=None)
     folder = SimpleNamespace(
-        admins=tmp_path / "admins.json", report=tmp_path / "report.json", goal=tmp_path / "goal"
+        admins=tmp_path / "admins.json",
+        watch=tmp_path / "watch",
+        report=tmp_path / "report.json",
+        goal=tmp_path / "goal",
     )
     recorder = SimpleNamespace(remark=remarks.append)
     return SimpleNamespace(
@@ -130,6 +135,24 @@ def test_a_lost_host_stands_in_the_log_once_it_is_lost_in_the_next_look_too(
     believing._look()
     (line,) = remarks
     assert "host gpunode1:22222 of rank 0 is unreachable" in line
+
+
+def test_an_admin_that_ends_in_the_middle_of_a_look_makes_nobody_unreachable(
+    believing, place, stand_in, remarks, monkeypatch
+) -> None:
+    believing._look()
+    told = len(place.samples.trees)
+    ask_all = MeshAdmin.ask_all
+
+    def cut_off(self: MeshAdmin, *about: Any) -> Any:
+        stand_in.close()
+        self.close()
+        return ask_all(self, *about)
+
+    monkeypatch.setattr(MeshAdmin, "ask_all", cut_off)
+    believing._look()
+    assert (len(place.samples.trees), remarks) == (told, [])
+    assert not believing._walk.misses.are_any
 
 
 def test_procs_of_the_same_name_on_two_hosts_are_both_told(believing, stand_in, remarks) -> None:

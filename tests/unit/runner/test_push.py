@@ -16,7 +16,9 @@ from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
 from monarch_client.runner.push import Callbacks, PortalConnection, PushCarrier
 from monarch_client.runner.samples import Samples
+from monarch_client.runner.stack_asks import StackAsk
 from tests.fake_ingest import FakeIngest
+from tests.runner_harness import wait_until
 from tests.unit.runner.test_config import MINIMAL
 
 
@@ -40,6 +42,7 @@ class Pushing:
         self.drained = threading.Event()
         self.closed = threading.Event()
         self.stops: list[float] = []
+        self.asks: list[list[StackAsk]] = []
         self.samples = Samples()
         self.journal = Journal(folder / "journal")
         self.recorder = Recorder(self.journal, 0)
@@ -47,7 +50,7 @@ class Pushing:
         self.carrier = PushCarrier(
             self.journal,
             PortalConnection(settings),
-            Callbacks(self.drained.set, self.closed.set, self.stops.append),
+            Callbacks(self.drained.set, self.closed.set, self.stops.append, self.asks.append),
             self.samples,
         )
         self.carrier.start()
@@ -210,3 +213,17 @@ def test_an_answer_that_stores_less_makes_the_rest_come_again(
     pushing.finish()
     assert sequence(ingest) == [1, 2, 3, 4, 5]
     assert ingest.duplicates == 3
+
+
+def test_stack_dumps_are_asked_for_once_however_often_the_portal_repeats_it(
+    tmp_path: Path, ingest: FakeIngest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "HEARTBEAT_S", 0.05)
+    ingest.stacks = [{"id": 5, "rank": 1, "pid": None}]
+    pushing = Pushing(tmp_path, ingest)
+    ingest.wait_for(lambda: len(ingest.requests) > 4)
+    assert pushing.asks == [[StackAsk(5, 1)]]
+    ingest.stacks = []
+    wait_until(lambda: pushing.asks[1:])
+    assert pushing.asks == [[StackAsk(5, 1)], []]
+    pushing.finish()

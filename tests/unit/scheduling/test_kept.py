@@ -6,14 +6,15 @@ from typing import Any
 
 from jobs.scheduling.kept import Guest, KeptCluster, Wish
 from jobs.scheduling.plan import plan
-from jobs.scheduling.snapshot import Capacity, Decision, QueuedJob, Refuse, Snapshot, Start, Wait
+from jobs.scheduling.snapshot import Decision, QueuedJob, Refuse, Snapshot, Start, Wait
+from tests.unit.scheduling.shapes import machines, shape
 
-FULL = {"fake": Capacity(2, used=2, kept=2)}
+FULL = machines(fake=2, used=2, kept=2)
 
 
 def job(number: int = 1, **wish: Any) -> QueuedJob:
     asked = {"project_id": 1, "num_nodes": 2, "port": 22_222, **wish}
-    return QueuedJob(number, "fake", asked["num_nodes"], 50, Wish(**asked))
+    return QueuedJob(number, shape(asked["num_nodes"], "fake"), wish=Wish(**asked))
 
 
 def cluster(name: str = "mp-a", **fields: Any) -> KeptCluster:
@@ -22,7 +23,12 @@ def cluster(name: str = "mp-a", **fields: Any) -> KeptCluster:
 
 
 def decided(*queued: QueuedJob, kept: Any = (), room: Any = None) -> list[Decision]:
-    return plan(Snapshot(queued, FULL if room is None else room, tuple(kept)))
+    return plan(Snapshot(queued, limits=FULL if room is None else room, kept=tuple(kept)))
+
+
+def why(decision: Decision) -> str:
+    assert isinstance(decision, Wait)
+    return decision.cause.sentence
 
 
 def test_a_job_starts_on_a_cluster_that_fits_although_nothing_is_free():
@@ -37,7 +43,8 @@ def test_a_cluster_is_given_to_one_job_only():
 
 def test_a_job_that_waits_is_told_how_many_nodes_are_kept():
     (wait,) = decided(job(fingerprint="other"), kept=[cluster()])
-    assert wait == Wait(1, "Needs 2 nodes; 0 of 2 are free on fake. 2 nodes kept for a next job.")
+    said = "Needs 2 nodes; 0 of 2 are free on fake. 2 nodes kept for a next job."
+    assert why(wait) == said
 
 
 def test_a_cluster_of_another_project_or_of_other_machines_or_in_use_is_left_alone():
@@ -52,18 +59,18 @@ def test_a_cluster_of_another_project_or_of_other_machines_or_in_use_is_left_alo
 
 
 def test_nobody_who_waits_for_room_is_overtaken_by_taking_what_was_kept():
-    waiting = QueuedJob(1, "fake", 1, 50)
+    waiting = QueuedJob(1, shape(1, "fake"))
     assert decided(waiting, job(2, fingerprint="f"), kept=[cluster()])[1] == Start(2)
 
 
 def test_machines_that_are_off_take_room_when_they_are_switched_on():
     off = cluster(is_on=False)
     assert isinstance(decided(job(fingerprint="f"), kept=[off])[0], Wait)
-    room = {"fake": Capacity(3)}
+    room = machines(fake=3)
     queued = (job(1, fingerprint="f"), job(2))
     first, second = decided(*queued, kept=[off], room=room)
     assert first == Start(1)
-    assert second == Wait(2, "Needs 2 nodes; 1 of 3 are free on fake.")
+    assert why(second) == "Needs 2 nodes; 1 of 3 are free on fake."
 
 
 def test_a_job_goes_onto_the_cluster_it_names_on_some_of_its_nodes():
@@ -74,15 +81,14 @@ def test_a_named_cluster_takes_several_jobs_whose_ports_lie_apart():
     guest = [Guest(9, 22_222, wants_gpus=False)]
     near, far = job(cluster="mp-a", port=22_223), job(cluster="mp-a", port=22_224)
     (wait,) = decided(near, kept=[cluster(guests=guest)])
-    assert isinstance(wait, Wait)
-    assert "job 9 is on it with port 22222" in wait.message
+    assert "job 9 is on it with port 22222" in why(wait)
     assert decided(far, kept=[cluster(guests=guest)]) == [Start(1)]
 
 
 def test_two_jobs_that_want_gpus_take_turns_on_a_named_cluster():
     guest = [Guest(9, 30_000, wants_gpus=True)]
     (wait,) = decided(job(cluster="mp-a", wants_gpus=True), kept=[cluster(guests=guest)])
-    assert wait == Wait(1, "Waits for the GPUs of cluster mp-a, which job 9 has.")
+    assert why(wait) == "Waits for the GPUs of cluster mp-a, which job 9 has."
 
 
 def test_a_job_whose_named_cluster_is_gone_or_anothers_never_starts():
@@ -92,9 +98,9 @@ def test_a_job_whose_named_cluster_is_gone_or_anothers_never_starts():
 
 
 def test_a_job_that_waits_for_a_named_cluster_holds_back_nobody():
-    room = {"fake": Capacity(4, used=2)}
+    room = machines(fake=4, used=2)
     busy = cluster(guests=[Guest(9, 22_222, wants_gpus=False)])
-    named, other = job(1, cluster="mp-a"), QueuedJob(2, "fake", 2, 50)
+    named, other = job(1, cluster="mp-a"), QueuedJob(2, shape(2, "fake"))
     assert decided(named, other, kept=[busy], room=room)[1] == Start(2)
 
 

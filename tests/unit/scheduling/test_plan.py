@@ -1,72 +1,89 @@
 """The plan of the queue: priority, first come first served, gangs whole, no starvation."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
+from jobs.scheduling.limits import Limit, LimitKind
 from jobs.scheduling.plan import plan
-from jobs.scheduling.snapshot import Capacity, QueuedJob, Refuse, Snapshot, Start, Wait
-
-
-def started(snapshot: Snapshot) -> list[int]:
-    return [decision.job_id for decision in plan(snapshot) if isinstance(decision, Start)]
+from jobs.scheduling.snapshot import QueuedJob, Refuse, Snapshot, Start
+from jobs.statuses import WaitReason
+from tests.unit.scheduling.shapes import machines, sentences, shape, started
 
 
 def test_jobs_of_equal_priority_start_in_the_order_of_their_ids():
-    snapshot = Snapshot((QueuedJob(2, "local", 1, 50), QueuedJob(1, "local", 1, 50)))
+    snapshot = Snapshot((QueuedJob(2, shape()), QueuedJob(1, shape())), limits=machines(local=4))
     assert started(snapshot) == [1, 2]
 
 
 def test_a_higher_priority_starts_first():
-    snapshot = Snapshot(
-        (QueuedJob(1, "local", 1, 50), QueuedJob(2, "local", 1, 90)), {"local": Capacity(1)}
-    )
-    assert started(snapshot) == [2]
+    queued = (QueuedJob(1, shape(), 50), QueuedJob(2, shape(), 90))
+    assert started(Snapshot(queued, limits=machines(local=1))) == [2]
 
 
 def test_a_job_gets_all_its_nodes_or_none_and_is_told_how_many_are_free():
-    snapshot = Snapshot((QueuedJob(1, "local", 3, 50),), {"local": Capacity(4, used=2)})
-    assert plan(snapshot) == [Wait(1, "Needs 3 nodes; 2 of 4 are free on local.")]
+    snapshot = Snapshot((QueuedJob(1, shape(3)),), limits=machines(local=4, used=2))
+    assert sentences(snapshot) == {1: "Needs 3 nodes; 2 of 4 are free on local."}
 
 
-def test_a_small_job_never_overtakes_a_big_one_that_waits_for_room():
-    snapshot = Snapshot(
-        (QueuedJob(1, "local", 3, 50), QueuedJob(2, "local", 1, 50)),
-        {"local": Capacity(4, used=2)},
-    )
-    assert plan(snapshot)[1] == Wait(2, "Waits behind job 1, which needs more room.")
+def test_a_small_job_never_overtakes_a_big_one_whose_turn_nothing_bounds():
+    queued = (QueuedJob(1, shape(3)), QueuedJob(2, shape(1)))
+    snapshot = Snapshot(queued, limits=machines(local=4, used=2))
+    assert sentences(snapshot)[2] == "Waits behind job 1, which needs more room."
 
 
 def test_a_full_backend_holds_back_nobody_on_another():
-    snapshot = Snapshot(
-        (QueuedJob(1, "local", 1, 50), QueuedJob(2, "fake", 1, 50)), {"local": Capacity(1, used=1)}
-    )
-    assert started(snapshot) == [2]
+    queued = (QueuedJob(1, shape(1)), QueuedJob(2, shape(1, "fake")))
+    limits = {**machines(local=1, used=1), **machines(fake=1)}
+    assert started(Snapshot(queued, limits=limits)) == [2]
 
 
 def test_a_job_larger_than_the_whole_backend_is_refused_and_holds_back_nobody():
-    snapshot = Snapshot(
-        (QueuedJob(1, "local", 5, 50), QueuedJob(2, "local", 1, 50)), {"local": Capacity(4)}
-    )
+    queued = (QueuedJob(1, shape(5)), QueuedJob(2, shape(1)))
+    snapshot = Snapshot(queued, limits=machines(local=4))
     assert plan(snapshot) == [Refuse(1, "Needs 5 nodes, but local has 4 in all."), Start(2)]
 
 
-jobs = st.lists(
-    st.builds(
-        QueuedJob,
-        st.integers(1, 10_000),
-        st.sampled_from(["local", "fake"]),
-        st.integers(1, 8),
-        st.integers(0, 100),
-    ),
-    unique_by=lambda job: job.job_id,
-)
+def test_a_job_larger_than_what_was_written_of_a_pool_waits_and_holds_back_nobody():
+    limits = {**machines(local=8), "pool:big": Limit(LimitKind.POOL, "big", {"nodes": 4.0})}
+    queued = (QueuedJob(1, shape(5, pool="big")), QueuedJob(2, shape(1, pool="big")))
+    snapshot = Snapshot(queued, limits=limits)
+    assert started(snapshot) == [2]
+    assert sentences(snapshot)[1] == "Needs 5 nodes; 4 of 4 are free on big."
 
 
-@given(jobs, st.integers(0, 16), st.integers(0, 16))
-def test_no_plan_ever_exceeds_the_room_and_every_job_gets_one_decision(queued, total, used):
-    snapshot = Snapshot(tuple(queued), {"local": Capacity(total, used)})
-    decisions = plan(snapshot)
-    assert sorted(d.job_id for d in decisions) == sorted(j.job_id for j in queued)
-    nodes = {job.job_id: job.num_nodes for job in queued if job.backend_name == "local"}
-    taken = sum(nodes.get(d.job_id, 0) for d in decisions if isinstance(d, Start))
-    assert taken <= max(0, total - used)
+def test_who_is_over_a_quota_waits_and_holds_back_nobody():
+    quota = Limit(LimitKind.PROJECT, "rl", {"nodes": 4.0}, {"nodes": 3.0})
+    limits = {**machines(local=8), "quota": quota}
+    queued = (QueuedJob(1, shape(2, limits=("quota",))), QueuedJob(2, shape(1)))
+    snapshot = Snapshot(queued, limits=limits)
+    assert started(snapshot) == [2]
+    said = "Needs 2 nodes; project rl has 3 of the 4 nodes that it may have at once."
+    assert sentences(snapshot)[1] == said
+
+
+def test_a_quota_that_was_lowered_to_nothing_loses_no_job():
+    limits = {**machines(local=8), "quota": Limit(LimitKind.PROJECT, "rl", {"jobs": 0.0})}
+    snapshot = Snapshot((QueuedJob(1, shape(2, limits=("quota",))),), limits=limits)
+    said = "Needs 1 running job; project rl has 0 of the 0 running jobs that it may have at once."
+    assert sentences(snapshot) == {1: said}
+
+
+def test_what_keeps_a_project_back_is_told_and_holds_back_no_other_project():
+    queued = (QueuedJob(1, shape(), project_id=1), QueuedJob(2, shape(), project_id=2))
+    barred = {1: (WaitReason.BUDGET, "The budget of November is used up.")}
+    snapshot = Snapshot(queued, limits=machines(local=1), barred=barred)
+    assert started(snapshot) == [2]
+    assert sentences(snapshot)[1] == "The budget of November is used up."
+
+
+def test_a_backend_with_a_problem_keeps_its_jobs_waiting_and_says_it():
+    snapshot = Snapshot(
+        (QueuedJob(1, shape()),), limits=machines(local=1), problems={"local": "Out of order."}
+    )
+    assert sentences(snapshot) == {1: "Out of order."}
+
+
+def test_the_same_queue_in_another_order_gives_the_same_plan():
+    queued = [
+        QueuedJob(number, shape(number % 3 + 1), number % 5, number % 4) for number in range(40)
+    ]
+    snapshot = Snapshot(tuple(queued), limits=machines(local=30))
+    shuffled = Snapshot(tuple(reversed(queued)), limits=machines(local=30))
+    assert plan(snapshot) == plan(shuffled)

@@ -49,6 +49,7 @@ PORTAL: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "queue": SLUGS,
         "priority": st.integers(0, 100),
         "max_duration": DURATIONS,
+        "budget_usd": st.integers(1, 10**7) | st.floats(0.01, 10**7),
         "retry": st.fixed_dictionaries(
             {}, optional={"max_attempts": st.integers(1, 9), "max_recoveries": st.integers(0, 9)}
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monarch_client.spec import JobSpec, Retry
+from monarch_client.spec import InvalidSpecErrors, JobSpec, Retry
 from tests.unit.spec.specs import UPLOAD, nested, portal, spec
 
 WHOLE = f"""\
@@ -45,6 +45,24 @@ def test_the_portal_block_is_complete_with_its_defaults():
     assert (block.project, block.queue, block.priority, block.port) == ("rl", "default", 80, 22222)
     assert block.retry == Retry(max_attempts=3, max_recoveries=5)
     assert block.max_duration_s == 5400
+
+
+@pytest.mark.feature("P5.6")
+@pytest.mark.parametrize(("written", "usd"), [(400, 400), ("0.5", None), (12.5, 12.5)])
+def test_a_budget_is_a_number_of_dollars(written, usd):
+    if usd is None:
+        with pytest.raises(InvalidSpecErrors, match=r"portal\.budget_usd must be a number above 0"):
+            JobSpec.parse(portal(budget_usd=written))
+    else:
+        block = JobSpec.parse(portal(budget_usd=written)).portal
+        assert block.budget_usd == block.to_dict()["budget_usd"] == usd
+
+
+@pytest.mark.feature("P5.6")
+@pytest.mark.parametrize("written", [0, -1, 10_000_001, float("inf"), float("nan")])
+def test_a_budget_that_makes_no_sense_is_refused(written):
+    with pytest.raises(InvalidSpecErrors):
+        JobSpec.parse(portal(budget_usd=written))
 
 
 def test_environment_variables_stay_as_they_are_written():

@@ -25,8 +25,11 @@ COMPANIONS = {
     "workdir.ref": ("workdir", {"url": "https://github.com/org/repo.git"}),
     "config.hooks[].events": ("config.hooks", {"run": "sync.sh"}),
     "config.hooks[].timeout": ("config.hooks", {"run": "sync.sh"}),
+    "portal.max_parallel": ("portal", {"array": {"lr": ["1e-4"]}}),
+    "portal.depends_on[].after": ("portal.depends_on", {"job": "prepare"}),
     "portal.idle": ("portal", {"reuse": True}),
     "portal.idle.minutes": ("portal", {"reuse": True}),
+    "portal.concurrency.max": ("portal", {"concurrency": {"group": "eval", "max": 2}}),
     "portal.idle.then": ("portal", {"reuse": True, "idle": {"minutes": 10, "then": "stop"}}),
     "portal.idle.gpu_below": ("portal", {"idle": {"minutes": 10, "gpu_below": 5}}),
     "portal.log_policies[].name": (

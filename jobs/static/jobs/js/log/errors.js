@@ -1,5 +1,5 @@
-// What looks like an error: in words that RE2, on the server, and the browser read alike.
-const WORDS = String.raw`\b(?:[a-z]*error|[a-z]*exception|fatal|panic)\b|traceback \(most recent|::error`;
+// What looks like an error. The words are those of jobs/logs/levels.py.
+const WORDS = String.raw`\b(?:[a-z]*error|[a-z]*exception|fatal|critical|panic)\b|traceback \(most recent|::error|\b[EF]\d{3,8} \d\d:\d\d:`;
 const PATTERN = new RegExp(WORDS, "i");
 const known = new WeakMap();
 
@@ -12,7 +12,7 @@ export function looksLikeError(element) {
 export async function firstError(source) {
   let after = "";
   do {
-    const page = await source.search({ q: WORDS, regex: "true", after, limit: 1 });
+    const page = await source.search({ level: "error", after, limit: 1 });
     if (page.results.length) return page.results[0];
     after = page.next;
   } while (after);

@@ -16,10 +16,11 @@ export class Find {
     this.marks = new Marks(list);
     this.bar = panel.querySelector("[data-find]");
     this.words = this.bar.querySelector("input");
+    this.level = this.bar.querySelector("select");
     this.count = this.bar.querySelector("output");
     this.finder = new Finder(source, (added) => this.#changed(added));
     this.bar.addEventListener("submit", (event) => event.preventDefault());
-    this.words.addEventListener("input", () => this.#later(TYPING_MS));
+    this.bar.addEventListener("input", () => this.#later(TYPING_MS));
     this.bar.addEventListener("keydown", (event) => this.#pressed(event));
     for (const name of OPTIONS)
       this.#toggle(name).addEventListener("click", () => {
@@ -43,7 +44,7 @@ export class Find {
 
   close() {
     this.bar.hidden = true;
-    this.words.value = "";
+    this.words.value = this.level.value = "";
     this.search();
     this.on.back();
   }
@@ -53,6 +54,7 @@ export class Find {
     const asked = searchOfAddress();
     if (!asked) return false;
     this.words.value = asked.q;
+    this.level.value = asked.level;
     for (const name of OPTIONS) this.#set(name, asked[name] === "true");
     this.bar.hidden = false;
     return true;
@@ -62,17 +64,17 @@ export class Find {
   async search({ show = true } = {}) {
     clearTimeout(this.typing);
     this.marks.clear();
-    const query = { q: this.words.value };
+    const query = { q: this.words.value, level: this.level.value };
     for (const name of OPTIONS) if (this.#isSet(name)) query[name] = "true";
     keepInAddress(query);
     this.isWaiting = show;
-    if (query.q) await this.finder.start(query);
+    if (query.q || query.level) await this.finder.start(query);
     else this.finder.clear();
     this.#tell();
   }
 
   async step(by) {
-    if (this.finder.problem || !this.words.value) return;
+    if (this.finder.problem || !this.finder.query) return;
     this.#show(await this.finder.step(by));
   }
 

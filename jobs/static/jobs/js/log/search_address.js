@@ -1,17 +1,18 @@
 // What is looked for stands in the page's address, so that a link leads to the same matches.
-const NAMES = ["find", "regex", "case"];
+const NAMES = ["find", "regex", "case", "level"];
 
-// {q, regex, case}, or null when the address asks for nothing.
+// {q, regex, case, level}, or null when the address asks for nothing.
 export function searchOfAddress() {
   const asked = new URLSearchParams(location.search);
-  if (!asked.get("find")) return null;
-  return { q: asked.get("find"), regex: asked.get("regex"), case: asked.get("case") };
+  if (!asked.get("find") && !asked.get("level")) return null;
+  const [q, regex, withCase, level] = NAMES.map((name) => asked.get(name) ?? "");
+  return { q, regex, case: withCase, level };
 }
 
-export function keepInAddress({ q, ...options }) {
+export function keepInAddress({ q: find, level, ...options }) {
   const address = new URL(location.href);
   for (const name of NAMES) address.searchParams.delete(name);
-  const kept = q ? { find: q, ...options } : {};
-  for (const [name, value] of Object.entries(kept)) address.searchParams.set(name, value);
+  const kept = { find, level, ...(find ? options : {}) };
+  for (const [name, value] of Object.entries(kept)) if (value) address.searchParams.set(name, value);
   if (address.href !== location.href) history.replaceState(null, "", address);
 }

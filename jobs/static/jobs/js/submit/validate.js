@@ -84,10 +84,19 @@ export function bindValidation(form, editor) {
     }
   }
 
-  editor.area.addEventListener("input", () => {
+  function forget() {
     clearTimeout(timer);
+    asked?.abort();
+  }
+
+  editor.area.addEventListener("input", () => {
+    forget();
+    // Nobody shall read that a text is right which has not been looked at. A list of problems stays:
+    // whoever mends them one by one reads it meanwhile.
+    if (verdict.querySelector(".ok")) verdict.replaceChildren(element("span", "muted", "Checking …"));
     timer = setTimeout(check, PAUSE_MS);
   });
+  form.addEventListener("submit", forget);
   verdict.addEventListener("click", (event) => {
     const line = Number(event.target.closest("[data-line]")?.dataset.line);
     if (line) editor.showLine(line);

@@ -1,0 +1,36 @@
+"""All figures of the queue: `make bench NAME=schedule`. Each part is a program of its own as well.
+
+Parts are named first (`policies`, `passes`); options after them are theirs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import takewhile
+
+from bench.own_portal import CHECKOUT
+
+PARTS = ("passes", "policies")
+
+
+def commands(arguments: Sequence[str]) -> list[list[str]]:
+    """What to run, one program after the other. ValueError: such a part there is not."""
+    named = list(takewhile(lambda word: not word.startswith("-"), arguments))
+    if unknown := set(named) - set(PARTS):
+        raise ValueError(f"no such part: {', '.join(sorted(unknown))}; there are {PARTS}")
+    options = arguments[len(named) :]
+    return [[sys.executable, "-m", f"bench.schedule.{part}", *options] for part in named or PARTS]
+
+
+def main() -> int:
+    """Run the parts that are named, or all; the number of those that failed."""
+    return sum(
+        subprocess.run(command, cwd=CHECKOUT, check=False).returncode != 0
+        for command in commands(sys.argv[1:])
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""What an outcome says: how full the machine was, how long people waited, who got how much."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.measure import percentile
+from bench.schedule.simulate import Outcome, Run
+
+# Shorter jobs count as if they took so long: a second's wait of theirs would say too much.
+SHORTEST_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of many values."""
+
+    mean: float
+    median: float
+    p95: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """ValueError: of none."""
+    if not values:
+        raise ValueError("there are no values to tell of")
+    return Spread(sum(values) / len(values), percentile(values, 50), percentile(values, 95))
+
+
+def waits_s(runs: Iterable[Run]) -> Spread:
+    """Seconds from submission to start."""
+    return spread([run.waited_s for run in runs])
+
+
+def bounded_slowdowns(runs: Iterable[Run]) -> Spread:
+    """How many times longer it took than the job itself (Feitelson): at least 1."""
+    return spread(
+        [
+            max(1.0, (run.waited_s + run.job.runs_s) / max(run.job.runs_s, SHORTEST_S))
+            for run in runs
+        ]
+    )
+
+
+def by_project(runs: Iterable[Run]) -> dict[int, list[Run]]:
+    """The runs of each project."""
+    found: dict[int, list[Run]] = defaultdict(list)
+    for run in runs:
+        found[run.job.project].append(run)
+    return dict(sorted(found.items()))
+
+
+def utilisation(outcome: Outcome) -> float:
+    """Of all node-seconds from the first submission to the last, those in which jobs ran."""
+    first_s, until_s = outcome.trace.jobs[0].submit_s, outcome.trace.until_s
+    ran = sum(
+        run.job.nodes * max(0.0, min(run.ended_s, until_s) - run.began_s) for run in outcome.runs
+    )
+    return ran / (outcome.trace.nodes * (until_s - first_s))
+
+
+def delivered(outcome: Outcome) -> tuple[dict[int, float], float]:
+    """Each project's part of what ran while jobs of every project waited; and for how long."""
+    queued: dict[int, int] = dict.fromkeys(outcome.trace.weights, 0)
+    running: dict[int, int] = dict.fromkeys(outcome.trace.weights, 0)
+    given: dict[int, float] = dict.fromkeys(outcome.trace.weights, 0.0)
+    lasted_s = last_s = 0.0
+    for at_s, project, waiting, nodes in _changes(outcome):
+        if at_s > last_s and all(queued.values()):
+            lasted_s += at_s - last_s
+            for each, held in running.items():
+                given[each] += held * (at_s - last_s)
+        last_s = at_s
+        queued[project] += waiting
+        running[project] += nodes
+    total = sum(given.values())
+    return {each: part / total if total else 0.0 for each, part in given.items()}, lasted_s
+
+
+def _changes(outcome: Outcome) -> Iterator[tuple[float, int, int, int]]:
+    """Moment, project, and by how much its jobs that wait and its nodes in use change then."""
+    changes: list[tuple[float, int, int, int]] = []
+    for run in outcome.runs:
+        project, nodes = run.job.project, run.job.nodes
+        changes.append((run.job.submit_s, project, 1, 0))
+        changes.append((run.began_s, project, -1, nodes))
+        changes.append((run.ended_s, project, 0, -nodes))
+    yield from sorted(changes)

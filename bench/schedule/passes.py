@@ -1,0 +1,140 @@
+"""One pass over a deep queue, from rows of PostgreSQL to decisions: its time and its memory.
+
+`python -m bench.schedule.passes`. The machine is full, so that nothing starts and each pass is like
+the last: what is timed is what `jobs.reconcilers.queue.run_pass` does then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import django
+
+from bench.measure import median, report, say
+from bench.schedule.ground import fill, servers
+
+REPEATS = 5
+PARTS = (25_000, 50_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Seconds of its parts."""
+
+    load_s: float
+    plan_s: float
+    tell_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Of all of it."""
+        return self.load_s + self.plan_s + self.tell_s
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a process that makes passes and nothing else has seen. Memory is its most, in MB."""
+
+    first: Pass
+    passes: list[Pass]
+    part_plans_s: dict[int, float]
+    before_mb: float
+    most_mb: float
+
+
+def measured() -> Found:
+    """Passes over what the database of this environment holds."""
+    django.setup()
+    # The reconciler's own parts: only after the set-up.
+    import jobs.reconcilers.queue  # noqa: F401, PLC0415
+    from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
+    from jobs.scheduling.plan import plan  # noqa: PLC0415
+
+    before_mb = _memory_mb("VmRSS")
+    first, *passes = [_one_pass() for _ in range(REPEATS + 1)]
+    most_mb = _memory_mb("VmHWM")
+    snapshot = load_snapshot()
+    part_plans_s = {}
+    for count in PARTS:
+        part = replace(snapshot, queued=snapshot.queued[:count])
+        times = []
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            plan(part)
+            times.append(time.perf_counter() - began)
+        part_plans_s[count] = median(times)
+    return Found(first, passes, part_plans_s, before_mb, most_mb)
+
+
+def _one_pass() -> Pass:
+    """What `run_pass` does where nothing starts, with a look at the clock between its parts."""
+    from jobs.actions.plan_pass import begin_pass  # noqa: PLC0415
+    from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
+    from jobs.actions.tell_waits import tell_waits  # noqa: PLC0415
+    from jobs.scheduling.plan import plan  # noqa: PLC0415
+    from jobs.scheduling.snapshot import Wait  # noqa: PLC0415
+
+    began = time.perf_counter()
+    begin_pass()
+    snapshot = load_snapshot()
+    loaded = time.perf_counter()
+    decisions = plan(snapshot)
+    planned = time.perf_counter()
+    waits = [each for each in decisions if isinstance(each, Wait)]
+    if len(waits) != len(decisions):
+        raise RuntimeError("something starts, though the machine is full")
+    tell_waits(waits)
+    return Pass(loaded - began, planned - loaded, time.perf_counter() - planned)
+
+
+def _memory_mb(field: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    line = next(line for line in lines if line.startswith(f"{field}:"))
+    return int(line.split()[1]) / 1024
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Fill, measure, report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queued", type=int, default=100_000)
+    parser.add_argument("--running", type=int, default=5000)
+    options = parser.parse_args(arguments)
+    with servers():
+        fill(options.queued, options.running)
+        # A process of its own, whose memory is that of a worker that has made passes.
+        spawning = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=spawning) as alone:
+            found = alone.submit(measured).result()
+    tell(found, options.queued)
+
+
+def tell(found: Found, queued: int) -> None:
+    """Figures, and on stderr where the time goes."""
+    size = f"{queued // 1000}k"
+    for name, each in (("first", found.first), *(("then", one) for one in found.passes)):
+        say(
+            f"  {name}: {each.seconds:.2f} s = loading {each.load_s:.2f} + planning "
+            f"{each.plan_s:.2f} + telling {each.tell_s:.2f}"
+        )
+    _report(f"pass_{size}_s", [each.seconds for each in found.passes])
+    _report(f"load_{size}_s", [each.load_s for each in found.passes])
+    _report(f"plan_{size}_s", [each.plan_s for each in found.passes])
+    _report(f"tell_{size}_s", [each.tell_s for each in found.passes])
+    for count, seconds in found.part_plans_s.items():
+        report(f"plan_{count // 1000}k_s", seconds, "s")
+    say(f"  {found.before_mb:.0f} MB before the first pass")
+    report("pass_memory_mb", found.most_mb, "MB")
+
+
+def _report(figure: str, values: Sequence[float]) -> None:
+    report(figure, median(values), "s", spread=(min(values), max(values)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What is wrong with where a job would wait: its queue, and limits that it could never meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.actions.queue_places import Asked, Places, counted_of
+from jobs.models import Project, User
+from jobs.models.queue import DEFAULT_QUEUE
+from jobs.scheduling.causes import counted
+from jobs.scheduling.limits import NODES, Limit, LimitKind, Shape
+from monarch_client.spec import JobSpec, SpecCode
+
+Problem = tuple[str, SpecCode, str]
+
+_WHOSE = {
+    LimitKind.QUEUE: "queue {}",
+    LimitKind.PROJECT: "project {}",
+    LimitKind.PERSON: "{}",
+    LimitKind.POOL: "pool {}",
+}
+
+
+def queue_problems(
+    project: Project, user: User, spec: JobSpec, backend_name: str
+) -> Iterator[Problem]:
+    """(path, code, sentence) of each."""
+    places = Places.load()
+    name = spec.portal.queue
+    queue = places.queues.get(name)
+    if queue is None and name != DEFAULT_QUEUE:
+        known = ", ".join(sorted({*places.queues, DEFAULT_QUEUE}))
+        message = f"portal.queue: There is no queue {name}; there are: {known}."
+        yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
+        return
+    pool = queue.pool if queue else None
+    if pool is not None and pool.backend_name != backend_name:
+        message = (
+            f"portal.queue: Queue {name} has machines of {pool.backend_name} only; the job goes "
+            f"to {backend_name}."
+        )
+        yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
+        return
+    shape = places.shape_of(_asked(project, user, spec, backend_name))
+    yield from _never_fits(shape, [places.limits[key] for key in shape.limits])
+
+
+def _asked(project: Project, user: User, spec: JobSpec, backend_name: str) -> Asked:
+    counted_columns = counted_of(spec.to_dict())
+    return Asked(
+        project_id=project.pk,
+        user_id=user.pk,
+        queue_name=spec.portal.queue,
+        backend_name=backend_name,
+        num_nodes=spec.num_nodes,
+        gpu_type=counted_columns["gpu_type"],
+        gpu_count=counted_columns["gpu_count"],
+    )
+
+
+def _never_fits(shape: Shape, limits: list[Limit]) -> Iterator[Problem]:
+    for limit in limits:
+        what = limit.never_has(shape.demand)
+        # What a backend has changes, and it says so itself.
+        if what is None or limit.kind not in _WHOSE:
+            continue
+        whose = _WHOSE[limit.kind].format(limit.name)
+        verb = "has" if limit.kind == LimitKind.POOL else "may have"
+        path = "num_nodes" if what == NODES else "portal.queue"
+        needed, cap = counted(what, shape.amount(what)), counted(what, limit.caps[what])
+        message = f"{path}: Needs {needed}; {whose} {verb} {cap} at once."
+        yield path, SpecCode.OVER_LIMIT, message

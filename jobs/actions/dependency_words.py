@@ -1,0 +1,43 @@
+"""What a job that waits for others is said to wait for, and why one ended without a start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jobs.models import JobDependency
+from jobs.models.job_dependency import After
+from jobs.statuses import JobStatus, WaitReason
+
+_MOST_NAMED = 3
+
+
+def wait_for_dependencies(rows: Sequence[JobDependency]) -> dict[str, Any]:
+    """The columns of a job that waits for what is unmet of `rows`; empty where nothing is."""
+    unmet = [row for row in rows if not row.is_met]
+    if not unmet:
+        return {}
+    waits = [f"{_job(row)} {After(row.after).label}" for row in unmet[:_MOST_NAMED]]
+    if len(unmet) > _MOST_NAMED:
+        waits.append(f"{len(unmet) - _MOST_NAMED} more")
+    return {"wait_reason": WaitReason.DEPENDENCY, "message": f"Waits for {_listed(waits)}."}
+
+
+def why_it_cannot_start(rows: Sequence[JobDependency]) -> str:
+    """Which of the needed jobs did not succeed."""
+    broken = [row for row in rows if row.is_broken]
+    told = [f"{_job(row)} {_ENDED[row.ended_as]}" for row in broken[:_MOST_NAMED]]
+    if len(broken) > _MOST_NAMED:
+        told.append(f"{len(broken) - _MOST_NAMED} more did not succeed")
+    return f"It needs what did not succeed: {_listed(told)}."
+
+
+_ENDED = {JobStatus.FAILED.value: "failed", JobStatus.CANCELLED.value: "was cancelled"}
+
+
+def _job(row: JobDependency) -> str:
+    return f"job {row.needs_number} ({row.needs_name})"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

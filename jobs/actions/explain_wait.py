@@ -1,0 +1,208 @@
+"""Why a job waits, worked out at this moment: its place, what binds, who has it, until when."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from jobs.actions.past_runs import usual_seconds
+from jobs.actions.planned_now import planned_now
+from jobs.models import Job
+from jobs.permissions import Actor, projects_of
+from jobs.scheduling.causes import Cause, NoRoom, OverQuota, counted
+from jobs.scheduling.estimate import MOST_AHEAD, expected_start
+from jobs.scheduling.snapshot import Decision, Preempt, Refuse, RunningJob, Snapshot, Wait
+from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
+
+# Nobody reads more names than these; the numbers say how many there are.
+MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Another job, as far as the reader may know it. `has`: what it has of what binds, in words."""
+
+    job_id: int | None = None
+    project: str = ""
+    name: str = ""
+    owner: str = ""
+    status: str = ""
+    has: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a job waits.
+
+    `code` is stable (see docs/reference/why.md); `sentence` says it. `position` counts from 1 among
+    those who wait for the same machines. `expected_at` is an estimate: `basis` says from what.
+    """
+
+    job_id: int
+    status: str
+    code: str
+    reason: str
+    sentence: str
+    since: datetime
+    next_try_at: datetime | None = None
+    position: int | None = None
+    of: int | None = None
+    ahead: list[Named] = field(default_factory=list)
+    limit: dict[str, Any] | None = None
+    holders: list[Named] = field(default_factory=list)
+    expected_at: datetime | None = None
+    basis: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As REST answers it."""
+        return asdict(self)
+
+
+def explain_wait(actor: Actor, job: Job) -> Waiting:
+    """Why `job`, which `actor` sees, waits; of one that does not wait, that it does not."""
+    if job.status != JobStatus.QUEUED:
+        said = "It has ended." if job.status in FINAL_STATUSES else "It does not wait: it started."
+        return _told(job, "not_waiting", "", said)
+    if job.held:
+        return _told(job, "held", WaitReason.HELD, job.message or "Held: it waits to be released.")
+    snapshot, decisions = planned_now()
+    if job.pk not in {each.job_id for each in snapshot.queued}:
+        # It may not even be planned yet: it says itself what it waits for.
+        code = job.wait_reason.lower() or "queued"
+        return _told(job, code, job.wait_reason, job.message or "It waits for its turn.")
+    return _Explained(actor, job, snapshot, decisions).answer()
+
+
+class _Explained:
+    """One job within a plan."""
+
+    def __init__(
+        self, actor: Actor, job: Job, snapshot: Snapshot, decisions: Sequence[Decision]
+    ) -> None:
+        self._actor, self._job, self._snapshot = actor, job, snapshot
+        self._queued = {each.job_id: each for each in snapshot.queued}
+        self._mine = self._queued[job.pk]
+        in_pool = [
+            each
+            for each in decisions
+            if self._queued[each.job_id].shape.pool == self._mine.shape.pool
+        ]
+        self._decision = next(each for each in in_pool if each.job_id == job.pk)
+        self._before = in_pool[: in_pool.index(self._decision)]
+        self._of = len(in_pool)
+
+    def answer(self) -> Waiting:
+        """Everything that is known."""
+        if isinstance(self._decision, Refuse):
+            return _told(self._job, "never", WaitReason.CAPACITY, self._decision.message)
+        position = {"position": len(self._before) + 1, "of": self._of}
+        if not isinstance(self._decision, Wait | Preempt):
+            said = "Its turn has come: it starts with the next pass, within a second or two."
+            return _told(self._job, "next", "", said, **position)
+        cause = self._decision.cause
+        key = self._binding(cause)
+        holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
+        what = getattr(cause, "what", "nodes")
+        expected_at, basis = self._expected(cause)
+        return _told(
+            self._job,
+            "budget" if cause.reason == WaitReason.BUDGET else cause.code,
+            cause.reason,
+            cause.sentence,
+            **position,
+            ahead=self._named(each.job_id for each in self._before[-MOST_NAMED:]),
+            limit=_limit_of(cause) if isinstance(cause, OverQuota | NoRoom) else None,
+            holders=self._named(
+                (each.job_id for each in holders),
+                {each.job_id: counted(what, each.shape.amount(what)) for each in holders},
+            ),
+            expected_at=expected_at,
+            basis=basis,
+        )
+
+    def _binding(self, cause: Cause) -> str | None:
+        """The key of the limit that a cause is about."""
+        if not isinstance(cause, OverQuota | NoRoom):
+            return None
+        name = cause.name if isinstance(cause, OverQuota) else cause.place
+        kind = cause.limit if isinstance(cause, OverQuota) else None
+        for key in self._mine.shape.limits:
+            limit = self._snapshot.limits[key]
+            is_kind = limit.kind.is_machines if kind is None else limit.kind == kind
+            if is_kind and limit.name == name:
+                return key
+        return None
+
+    def _holders(self, key: str | None) -> Iterable[RunningJob]:
+        return [each for each in self._snapshot.running if key in each.shape.limits]
+
+    def _expected(self, cause: Cause) -> tuple[datetime | None, str]:
+        if isinstance(cause, NoRoom) and cause.expected_s is not None:
+            return _moment(cause.expected_s), "bounds"
+        if len(self._before) > MOST_AHEAD:
+            return None, ""
+        ahead = [self._queued[each.job_id] for each in self._before if _counts(each)]
+        running = self._snapshot.running
+        usual = usual_seconds(
+            [*(each.job_id for each in ahead), *(each.job_id for each in running)]
+        )
+        now_s = self._snapshot.now_s
+        began = {each.job_id: each.began_s for each in running}
+        lasts_s = {
+            number: max(0.0, seconds - (now_s - began[number])) if number in began else seconds
+            for number, seconds in usual.items()
+        }
+        found = expected_start(self._mine, ahead, self._snapshot, lasts_s)
+        return (None, "") if found is None else (_moment(found), "past_runs")
+
+    def _named(self, numbers: Iterable[int], has: dict[int, str] | None = None) -> list[Named]:
+        """The jobs, those that the reader may not see without name or number."""
+        chosen = list(dict.fromkeys(itertools.islice(numbers, MOST_NAMED)))
+        seen = set(projects_of(self._actor).values_list("pk", flat=True))
+        jobs = Job.objects.select_related("project", "submitted_by").in_bulk(chosen)
+        found = []
+        for number in chosen:
+            job, amount = jobs.get(number), (has or {}).get(number, "")
+            if job is None or job.project_id not in seen:
+                found.append(Named(has=amount))
+            else:
+                owner = job.submitted_by.get_username()
+                status = str(job.status)
+                found.append(Named(number, job.project.slug, job.name, owner, status, amount))
+        return found
+
+
+def _counts(decision: Decision) -> bool:
+    """Whether it will take machines before: not what a quota keeps back, nor what is refused."""
+    if isinstance(decision, Wait):
+        return not isinstance(decision.cause, OverQuota)
+    return not isinstance(decision, Refuse)
+
+
+def _limit_of(cause: OverQuota | NoRoom) -> dict[str, Any]:
+    if isinstance(cause, OverQuota):
+        of = {"kind": cause.limit, "name": cause.name, "used": cause.used, "cap": cause.cap}
+    else:
+        used = cause.total - cause.free
+        of = {"kind": "machines", "name": cause.place, "used": used, "cap": cause.total}
+    return {**of, "what": cause.what, "needed": cause.needed}
+
+
+def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:
+    return Waiting(
+        job_id=job.pk,
+        status=str(job.status),
+        code=code,
+        reason=str(reason),
+        sentence=sentence,
+        since=job.created_at,
+        next_try_at=job.next_try_at,
+        **more,
+    )
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

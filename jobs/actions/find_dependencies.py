@@ -1,0 +1,134 @@
+"""Which jobs `portal.depends_on` means: of those submitted together, else of the project's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.models import Job, JobArray, Project
+from jobs.models.job_dependency import After
+from jobs.policies.dependency_order import circle_in
+from jobs.statuses import JobStatus
+from monarch_client.spec import JobSpec, SpecCode
+from monarch_client.spec.dependency_keys import Needed
+
+# Of one submit: every job of an array waits for every job that is named.
+MOST_ROWS = 10_000
+PATH = "portal.depends_on"
+
+Problem = tuple[str, SpecCode, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What one specification waits for: jobs there are, and others by their place in the submit."""
+
+    jobs: dict[int, After]
+    siblings: dict[int, After]
+
+
+def find_dependencies(
+    project: Project, specs: Sequence[JobSpec | None]
+) -> tuple[list[Needs], list[list[Problem]]]:
+    """What each of `specs` waits for, and what is wrong with each; None has errors already."""
+    finder = _Finder(project, specs)
+    return finder.needs, finder.problems
+
+
+class _Finder:
+    """Looks up names: those submitted together come before those the project has."""
+
+    def __init__(self, project: Project, specs: Sequence[JobSpec | None]) -> None:
+        self._project = project
+        self._specs = specs
+        self.needs = [Needs({}, {}) for _ in specs]
+        self.problems: list[list[Problem]] = [[] for _ in specs]
+        for place, spec in enumerate(specs):
+            for number, needed in enumerate(spec.portal.depends_on if spec else ()):
+                self._find(place, number, needed)
+        self._refuse_circles()
+        self._refuse_too_many()
+
+    def _find(self, place: int, number: int, needed: Needed) -> None:
+        spec, path = self._specs[place], f"{PATH}[{number}]"
+        assert spec is not None  # noqa: S101 - only those are asked for
+        after = After(needed.after)
+        if spec.portal.if_dependency_fails == "run":
+            after = After.END
+        beside = [
+            i for i, each in enumerate(self._specs) if each and each.name == needed.job
+        ]  # fmt: skip
+        beside = [i for i in beside if i != place]
+        if len(beside) > 1:
+            message = f"{path}: {len(beside)} of the jobs submitted together are {needed.job}."
+            self.problems[place].append((path, SpecCode.CONFLICT, message))
+        elif beside:
+            self.needs[place].siblings[beside[0]] = after
+        else:
+            self._find_in_project(place, path, needed, after)
+
+    def _find_in_project(self, place: int, path: str, needed: Needed, after: After) -> None:
+        jobs = list(_jobs_of(self._project, needed.job))
+        if not jobs:
+            what = f"job {needed.job}" if isinstance(needed.job, int) else f"job {needed.job!r}"
+            message = f"{path}: Project {self._project.slug} has no {what}."
+            self.problems[place].append((path, SpecCode.UNKNOWN_JOB, message))
+        for job in jobs:
+            self.needs[place].jobs[job.pk] = after
+        spec = self._specs[place]
+        fails = spec is not None and spec.portal.if_dependency_fails == "fail"
+        if after == After.SUCCESS and fails and (bad := _not_succeeded(jobs)):
+            message = (
+                f"{path}: Job {bad.pk} ({bad.name}) ended as {bad.status}, so this would never "
+                "start. Rerun that first, or write `after: end`."
+            )
+            self.problems[place].append((path, SpecCode.DEPENDENCY_FAILED, message))
+
+    def _refuse_circles(self) -> None:
+        needs = {place: frozenset(each.siblings) for place, each in enumerate(self.needs)}
+        # Each circle once: without one of its jobs, what is left may hold another.
+        while circle := circle_in(needs):
+            specs = [self._specs[place] for place in (*circle, circle[0])]
+            chain = " needs ".join(spec.name for spec in specs if spec)
+            message = f"{PATH} goes round in a circle: {chain}."
+            self.problems[circle[0]].append((PATH, SpecCode.DEPENDENCY_CYCLE, message))
+            needs[circle[0]] = frozenset()
+
+    def _refuse_too_many(self) -> None:
+        sizes = [_size_of(spec) for spec in self._specs]
+        rows = 0
+        for place, each in enumerate(self.needs):
+            waits_for = len(each.jobs) + sum(sizes[i] for i in each.siblings)
+            rows += sizes[place] * waits_for
+            if rows > MOST_ROWS:
+                message = (
+                    f"{PATH}: {sizes[place]:,} jobs would wait for {waits_for:,} each; at most "
+                    f"{MOST_ROWS:,} such pairs are taken at once."
+                )
+                self.problems[place].append((PATH, SpecCode.TOO_LARGE, message))
+                return
+
+
+def _jobs_of(project: Project, wanted: str | int) -> Iterator[Job]:
+    if isinstance(wanted, int):
+        yield from Job.objects.filter(project=project, pk=wanted)
+        return
+    job = Job.objects.filter(project=project, name=wanted).order_by("-pk").first()
+    array = JobArray.objects.filter(project=project, name=wanted).order_by("-pk").first()
+    # Of a job and an array of one name the later counts.
+    if array is not None and (job is None or job.created_at < array.created_at):
+        yield from array.jobs.newest_of_arrays().order_by("pk")
+    elif job is not None:
+        yield job
+
+
+def _not_succeeded(jobs: Sequence[Job]) -> Job | None:
+    ended = (job for job in jobs if job.is_final and job.status != JobStatus.SUCCEEDED)
+    return next(ended, None)
+
+
+def _size_of(spec: JobSpec | None) -> int:
+    size = 1
+    for values in spec.portal.array.values() if spec else ():
+        size *= len(values)
+    return size

@@ -1,0 +1,70 @@
+"""Stopping jobs for another one: they get their grace, and wait in the queue again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from django.db import transaction
+
+from jobs.actions.history import record_note
+from jobs.actions.kept_clusters import let_nobody_in
+from jobs.actions.plan_pass import require_newest
+from jobs.errors import StaleJobError
+from jobs.lifecycle import move
+from jobs.models import Attempt, Job
+from jobs.statuses import ACTIVE_STATUSES, JobStatus, StopReason
+from jobs.wakeups import wake_on_commit
+from monarch_client.runner.crash_points import reach
+
+log = logging.getLogger(__name__)
+_STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING, JobStatus.RECOVERING}
+
+
+def preempt(job: Job, victims: Iterable[int], *, planned_by: int) -> None:
+    """Ask `victims` to give their machines to `job`, which waits; each is a transaction of its own.
+
+    `planned_by` is the number of the pass that chose them. StaleJobError when there was another
+    pass since. One that has ended or moved meanwhile is left alone: the next pass sees what is
+    free then.
+    """
+    for number in victims:
+        try:
+            with transaction.atomic():
+                require_newest(planned_by)
+                _stop_for(job, number)
+        except _MovedError:
+            log.info("victim moved meanwhile", extra={"action": "preempt_stale", "job": number})
+        reach("preempt.stopped")
+
+
+class _MovedError(Exception):
+    """The victim is not what the plan took it for."""
+
+
+def _stop_for(job: Job, number: int) -> None:
+    victim = Job.objects.in_status(*_STOPPABLE).select_related("project").filter(pk=number).first()
+    attempt = Attempt.objects.open().filter(job=number).first()
+    if victim is None or attempt is None:
+        raise _MovedError
+    if attempt.cluster_id is not None:
+        # Kept for a next job of its project, its machines would be of no use to this one. First:
+        # whoever ends an attempt locks its cluster before its job.
+        let_nobody_in(attempt.cluster_id)
+    message = f"Preempted by job {job.pk}."
+    try:
+        move(
+            victim,
+            JobStatus.STOPPING,
+            reason=StopReason.PREEMPTED,
+            message=message,
+            attempt=attempt,
+            hint="",
+            preempted_by=job,
+        )
+    except StaleJobError as error:
+        raise _MovedError from error
+    nodes = "1 node" if victim.num_nodes == 1 else f"{victim.num_nodes} nodes"
+    told = f"Waits for {nodes} of job {number}, which is being stopped for it."
+    record_note(job, told, verb="preempt")
+    wake_on_commit("stopping", number)

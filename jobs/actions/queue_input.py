@@ -1,0 +1,130 @@
+"""What administrators say of pools, queues, quotas and weights, read with every error at once."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from jobs.errors import PortalError
+from jobs.live.channel import publish_queue_on_commit
+from jobs.models.project import SLUG_PATTERN
+from jobs.permissions import Actor
+from jobs.scheduling.limits import GPUS, JOBS, NODES, gpus_of
+from jobs.wakeups import wake_on_commit
+from monarch_client.spec.durations import seconds_in
+
+log = logging.getLogger(__name__)
+
+MOST_CAPS, MOST_OF_ONE = 50, 1_000_000
+LONGEST_S = 366 * 86_400
+_TYPE = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,59}")
+_MOST_NAMED = 20
+_SHOWN = 60  # characters of what was sent that an answer repeats
+
+
+class InvalidSettingsError(PortalError):
+    """What was asked for has errors; nothing was changed. `data["errors"]` has each."""
+
+    code = "invalid_settings"
+    http_status = 422
+
+
+class Reading:
+    """Reads values one by one, and knows in the end all that was wrong with them."""
+
+    def __init__(self) -> None:
+        self.errors: list[dict[str, str]] = []
+
+    def wrong(self, path: str, message: str) -> None:
+        """Note what is wrong with the value at `path`."""
+        self.errors.append({"path": path, "code": "invalid", "message": message})
+
+    def require_none(self) -> None:
+        """InvalidSettingsError naming everything, unless all was right."""
+        if self.errors:
+            said = " ".join(f"{row['path']}: {row['message']}" for row in self.errors)
+            raise InvalidSettingsError(said, errors=self.errors)
+
+    def name(self, value: str) -> str:
+        """The name of a new queue or pool."""
+        if not re.fullmatch(SLUG_PATTERN, value):
+            self.wrong(
+                "name",
+                f"{shown(value)} is no name: a small letter first, then up to 38 small letters, "
+                "digits and dashes.",
+            )
+        return value
+
+    def whole(self, path: str, value: Any, least: int, most: int) -> int:
+        """A whole number from `least` to `most`."""
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            self.wrong(path, f"{shown(value)} is no whole number from {least:,} to {most:,}.")
+            return least
+        return value
+
+    def seconds(self, path: str, value: str) -> int:
+        """A length of time of a second or more, such as 12h."""
+        seconds = seconds_in(value)
+        if seconds is None or not 1 <= seconds <= LONGEST_S:
+            self.wrong(path, f"{shown(value)} is no length of time such as 12h or 7d, up to 366d.")
+            return 1
+        return seconds
+
+    def weight(self, value: Any) -> float:
+        """A proportion from 0.001 to 1000."""
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+        if not (math.isfinite(number) and 0.001 <= number <= 1000):  # noqa: PLR2004 - as told
+            self.wrong("weight", f"{shown(value)} is no number from 0.001 to 1000.")
+        return float(number)
+
+    def one_of(self, path: str, value: str, known: Iterable[str], kind: str) -> None:
+        """That `value` is among what there is."""
+        there = sorted(known)
+        if value not in there:
+            more = ", ..." if len(there) > _MOST_NAMED else ""
+            listed = f"there are: {', '.join(there[:_MOST_NAMED])}{more}"
+            listed = listed if there else "there is none yet"
+            self.wrong(path, f"There is no {kind} {shown(value)}; {listed}.")
+
+    def caps(self, value: Mapping[str, Any], *, of_machines: bool = False) -> dict[str, int]:
+        """Amounts by what is counted, types of GPUs in capitals as jobs have them."""
+        caps: dict[str, int] = {}
+        for what, amount in list(value.items())[: MOST_CAPS + 1]:
+            counted = self._counted(what, of_machines=of_machines)
+            if counted in caps:
+                self.wrong(f"caps.{shown(what)}", "Named twice: types are compared without case.")
+            caps[counted] = self.whole(f"caps.{shown(what)}", amount, 0, MOST_OF_ONE)
+        if len(caps) > MOST_CAPS:
+            self.wrong("caps", f"Names more than {MOST_CAPS} things.")
+        return caps
+
+    def _counted(self, what: str, *, of_machines: bool) -> str:
+        kind, colon, gpu = what.partition(":")
+        kind, gpu = kind.lower(), gpu.upper()
+        plain = (NODES, GPUS) if of_machines else (JOBS, NODES, GPUS)
+        if not colon and kind in plain:
+            return kind
+        if kind == GPUS and _TYPE.fullmatch(gpu):
+            return gpus_of(gpu)
+        known = ", ".join([*plain, f"{GPUS}:TYPE such as {GPUS}:H100"])
+        self.wrong(
+            f"caps.{shown(what)}", f"Nothing is counted as {shown(what)}; there are: {known}."
+        )
+        return what
+
+
+def shown(value: object) -> str:
+    """What was sent, as far as an answer repeats it."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def tell_change(verb: str, actor: Actor, what: str) -> None:
+    """Record an administrator's change; after commit the queue is planned anew with it."""
+    user = actor.user.get_username()
+    log.info("%s %s", verb, what, extra={"action": verb, "user": user})
+    wake_on_commit("queue")
+    publish_queue_on_commit()

@@ -1,0 +1,227 @@
+"""Which pool a job's machines come from, and what limits hold for it: rows become plain limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from jobs.models import Job, Pool, Queue, Quota, User
+from jobs.models.pool import DAY_S, WEEK_S
+from jobs.scheduling.limits import (
+    GPUS,
+    JOBS,
+    NODES,
+    Amounts,
+    Limit,
+    LimitKind,
+    Shape,
+    gpus_of,
+)
+from jobs.scheduling.snapshot import Preemption
+from monarch_client.spec.accelerators import first_accelerators
+
+# The columns of a job that make an `Asked`, in its order.
+ASKED = (
+    "project_id",
+    "submitted_by_id",
+    "queue_name",
+    "backend_name",
+    "num_nodes",
+    "gpu_type",
+    "gpu_count",
+    "group_name",
+)
+
+
+class Asked(NamedTuple):
+    """What the queue counts of a job. A tuple: a pass looks one up for each job."""
+
+    project_id: int
+    user_id: int
+    queue_name: str
+    backend_name: str
+    num_nodes: int
+    gpu_type: str = ""
+    gpu_count: int = 0
+    group_name: str = ""
+
+    @classmethod
+    def of(cls, job: Job) -> Asked:
+        """Of one row."""
+        return cls(*(getattr(job, name) for name in ASKED))
+
+    @property
+    def amounts(self) -> Amounts:
+        """What a start of it takes."""
+        counted: list[tuple[str, float]] = [(JOBS, 1.0), (NODES, float(self.num_nodes))]
+        if self.gpu_count:
+            gpus = float(self.gpu_count)
+            counted += [(GPUS, gpus), (gpus_of(self.gpu_type), gpus)]
+        return tuple(counted)
+
+    @property
+    def units(self) -> float:
+        """What its share counts: GPUs, or nodes where it asks for none."""
+        return float(self.gpu_count or self.num_nodes)
+
+
+def counted_of(spec: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a job that the queue counts by, from its checked specification."""
+    portal = spec.get("portal", {})
+    group = portal.get("concurrency") or {}
+    gpu_type, of_each_node = first_accelerators(spec.get("resources") or {})
+    return {
+        "gpu_type": gpu_type,
+        "gpu_count": of_each_node * int(spec.get("num_nodes") or 1),
+        "duration_s": portal.get("max_duration"),
+        "preemptible": bool(portal.get("preemptible")),
+        "group_name": group.get("group", ""),
+        "group_limit": group.get("max", 1),
+    }
+
+
+@dataclass(slots=True)
+class Places:
+    """Queues, pools and quotas as they are now, and the limits that were asked for of them."""
+
+    queues: Mapping[str, Queue]
+    quotas: list[Quota]
+    limits: dict[str, Limit] = field(default_factory=dict)
+    _shapes: dict[Asked, Shape] = field(default_factory=dict)
+    _names: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls) -> Places:
+        """From the database, with the names that sentences need."""
+        queues = {queue.name: queue for queue in Queue.objects.select_related("pool")}
+        quotas = list(Quota.objects.select_related("project", "user", "queue").order_by("pk"))
+        return cls(queues, quotas)
+
+    def rank_of(self, queue_name: str) -> int:
+        """A queue that is no more has the least say: 0, as the default one."""
+        queue = self.queues.get(queue_name)
+        return queue.rank if queue else 0
+
+    def shape_of(self, asked: Asked) -> Shape:
+        """The one shape of all jobs that ask for this, its limits being there from now on."""
+        shape = self._shapes.get(asked)
+        if shape is None:
+            pool = pool_of(self.queues.get(asked.queue_name), asked.backend_name)
+            shape = self._shapes[asked] = Shape(
+                pool=pool,
+                backend_name=asked.backend_name,
+                num_nodes=asked.num_nodes,
+                demand=asked.amounts,
+                limits=tuple(self._limits_of(asked)),
+                units=asked.units,
+            )
+        return shape
+
+    def patience_of(self, pool: str) -> float:
+        """Seconds after which a job there comes before those of its project with more priority."""
+        there = self._pool(pool)
+        return float(there.patience_s if there else DAY_S)
+
+    def half_life_of(self, pool: str) -> float:
+        """Seconds after which an hour of that pool's use counts half."""
+        there = self._pool(pool)
+        return float(there.half_life_s if there else WEEK_S)
+
+    def preemption_of(self, pool: str) -> Preemption:
+        """For whom jobs there may be stopped."""
+        there = self._pool(pool)
+        if there is None:
+            return Preemption()
+        return Preemption(there.reclaim, there.preempts_by_rank)
+
+    def may_be_stopped(self, asked: Asked, *, says_so: bool) -> bool:
+        """Whether a job, which says so or not, may be stopped for another."""
+        queue = self.queues.get(asked.queue_name)
+        return says_so or (queue is not None and queue.preemptible)
+
+    def _pool(self, key: str) -> Pool | None:
+        pools = (queue.pool for queue in self.queues.values() if queue.pool is not None)
+        return next((pool for pool in pools if pool_key(pool.name) == key), None)
+
+    def _limits_of(self, asked: Asked) -> Iterator[str]:
+        queue = self.queues.get(asked.queue_name)
+        pool = queue.pool if queue else None
+        for quota in self.quotas:
+            if quota.pool_id is not None and (pool is None or quota.pool_id != pool.pk):
+                continue
+            if _holds(quota, asked, queue):
+                yield self._quota_limit(quota, asked)
+        if asked.group_name:
+            key = group_key(asked)
+            self.limits.setdefault(key, Limit(LimitKind.GROUP, asked.group_name, {}))
+            yield key
+        if pool is not None:
+            yield self._pool_limit(pool, asked)
+        yield self.ask_for_backend(asked.backend_name)
+
+    def ask_for_backend(self, name: str) -> str:
+        """The key of what that backend has, its limit being there from now on."""
+        key = backend_key(name)
+        self.limits.setdefault(key, Limit(LimitKind.BACKEND, name, {}))
+        return key
+
+    def _quota_limit(self, quota: Quota, asked: Asked) -> str:
+        key, kind, name = quota_key(quota, asked.user_id), LimitKind.PROJECT, str(quota.project)
+        if quota.per_person or quota.user_id is not None:
+            kind, name = LimitKind.PERSON, self._name_of(asked.user_id)
+        elif quota.queue is not None:
+            kind, name = LimitKind.QUEUE, quota.queue.name
+        if key not in self.limits:
+            own = dict(quota.own_part) if kind == LimitKind.PROJECT else {}
+            self.limits[key] = Limit(kind, name, dict(quota.caps), nominal=own)
+        return key
+
+    def _pool_limit(self, pool: Pool, asked: Asked) -> str:
+        key = pool_key(pool.name)
+        limit = self.limits.setdefault(key, Limit(LimitKind.POOL, pool.name, dict(pool.caps)))
+        names_types = any(what.startswith(f"{GPUS}:") for what in pool.caps)
+        if asked.gpu_count and names_types:
+            # Who says which GPUs there are says that there are no others.
+            limit.caps.setdefault(gpus_of(asked.gpu_type), 0.0)
+        return key
+
+    def _name_of(self, user_id: int) -> str:
+        if not self._names:
+            self._names = dict(User.objects.values_list("pk", "username"))
+        return self._names.get(user_id, str(user_id))
+
+
+def pool_of(queue: Queue | None, backend_name: str) -> str:
+    """The key of the machines that a queue's jobs share on that backend."""
+    if queue is None or queue.pool is None:
+        return backend_key(backend_name)
+    return pool_key(queue.pool.name)
+
+
+def pool_key(name: str) -> str:
+    """Of a pool that an administrator has made."""
+    return f"pool:{name}"
+
+
+def backend_key(name: str) -> str:
+    """Of what a backend has in all."""
+    return f"backend:{name}"
+
+
+def quota_key(quota: Quota, user_id: int) -> str:
+    """Of a quota; of one that holds for each person by themselves, what that person has of it."""
+    of_person = quota.per_person or quota.user_id is not None
+    return f"quota:{quota.pk}:{user_id}" if of_person else f"quota:{quota.pk}"
+
+
+def group_key(asked: Asked) -> str:
+    """Of the jobs of a project that name the same `portal.concurrency` group."""
+    return f"group:{asked.project_id}:{asked.group_name}"
+
+
+def _holds(quota: Quota, asked: Asked, queue: Queue | None) -> bool:
+    if quota.queue_id is not None:
+        return queue is not None and quota.queue_id == queue.pk
+    of_person = quota.user_id in (None, asked.user_id)
+    return quota.project_id == asked.project_id and of_person

@@ -1,0 +1,261 @@
+"""Queues, machines, quotas and shares as they stand: counted by the planner, for whoever looks.
+
+Everybody sees queues and what machines are used of; quotas and shares of their own projects alone,
+and jobs of others neither by name nor by number.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count, Q
+
+from jobs.actions.planned_now import planned_now
+from jobs.actions.queue_places import Places, backend_key, pool_key, quota_key
+from jobs.actions.queue_rows import (
+    AmountRow,
+    PersonRow,
+    PlaceRow,
+    QueueRow,
+    QuotaRow,
+    ShareRow,
+    WaitingRow,
+    place_words,
+)
+from jobs.backends import registry
+from jobs.models import Job, Pool, Project, Quota
+from jobs.models.queue import DEFAULT_QUEUE
+from jobs.permissions import Actor, projects_of
+from jobs.scheduling.causes import counted
+from jobs.scheduling.limits import JOBS, NODES, Limit
+from jobs.scheduling.snapshot import Decision, Preempt, QueuedJob, Refuse, Snapshot, Wait
+from jobs.statuses import JobStatus
+
+PAGE = 50
+_FIRST = (JOBS, NODES)
+
+
+class QueueState:
+    """One moment, read once: what `actor` may know of it."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    @cached_property
+    def _planned(self) -> tuple[Snapshot, Sequence[Decision]]:
+        return planned_now()
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places.load()
+
+    @cached_property
+    def _own(self) -> dict[int, Project]:
+        return {project.pk: project for project in projects_of(self._actor)}
+
+    def queues(self) -> list[QueueRow]:
+        """All queues, those of the highest rank first, with their jobs of all projects."""
+        of_queue = Job.objects.unfinished().order_by().values("queue_name")
+        queued = Q(status=JobStatus.QUEUED)
+        numbers = {
+            row["queue_name"]: row
+            for row in of_queue.annotate(
+                waiting=Count("pk", filter=queued & Q(held=False)),
+                held=Count("pk", filter=queued & Q(held=True)),
+                running=Count("pk", filter=~queued),
+            )
+        }
+        rows = []
+        # A queue may be gone while its last jobs are there.
+        for name in {DEFAULT_QUEUE, *self._places.queues, *numbers}:
+            queue = self._places.queues.get(name)
+            there: Mapping[str, Any] = numbers.get(name, {})
+            rows.append(
+                QueueRow(
+                    name=name,
+                    rank=self._places.rank_of(name),
+                    pool=queue.pool.name if queue and queue.pool else "",
+                    waiting=there.get("waiting", 0),
+                    held=there.get("held", 0),
+                    running=there.get("running", 0),
+                )
+            )
+        return sorted(rows, key=lambda row: (-row.rank, row.name))
+
+    def places(self) -> list[PlaceRow]:
+        """Pools by name, then what backends have in all, with what is used of each."""
+        snapshot = self._planned[0]
+        queues: dict[str, list[str]] = defaultdict(list)
+        for queue in self._places.queues.values():
+            queues[queue.pool.name if queue.pool else ""].append(queue.name)
+        rows = [
+            self._place(pool_key(pool.name), pool, queues[pool.name])
+            for pool in Pool.objects.order_by("name")
+        ]
+        for name in registry.names():
+            limit = snapshot.limits.get(backend_key(name))
+            rows.append(
+                PlaceRow(
+                    kind="backend",
+                    name=name,
+                    backend=name,
+                    amounts=_amounts(limit.caps if limit else {}, limit),
+                    kept=limit.kept if limit else 0,
+                    problem=snapshot.problems.get(name, ""),
+                    patience_s=int(self._places.patience_of(backend_key(name))),
+                    half_life_s=int(self._places.half_life_of(backend_key(name))),
+                )
+            )
+        return rows
+
+    def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> PlaceRow:
+        limit = self._planned[0].limits.get(key)
+        return PlaceRow(
+            kind="pool",
+            name=pool.name,
+            backend=pool.backend_name,
+            amounts=_amounts(pool.caps, limit),
+            problem=self._planned[0].problems.get(pool.backend_name, ""),
+            queues=sorted(queues),
+            patience_s=pool.patience_s,
+            half_life_s=pool.half_life_s,
+        )
+
+    def quotas(self, project: Project | None = None) -> list[QuotaRow]:
+        """Those of queues and of one's own projects; of `project` alone if it is named."""
+        found = Quota.objects.select_related("project", "user", "queue", "pool").order_by("pk")
+        if project is not None:
+            found = found.filter(project=project)
+        rows = [
+            self._quota(quota)
+            for quota in found
+            if quota.project_id is None or quota.project_id in self._own
+        ]
+        return sorted(rows, key=lambda row: (row.queue, row.project, row.kind, row.user, row.id))
+
+    def _quota(self, quota: Quota) -> QuotaRow:
+        people = self._people(quota) if quota.per_person else []
+        limit = self._planned[0].limits.get(quota_key(quota, quota.user_id or 0))
+        amounts = _amounts(quota.caps, limit)
+        return QuotaRow(
+            id=quota.pk,
+            kind=_kind_of(quota),
+            queue=quota.queue.name if quota.queue else "",
+            project=quota.project.slug if quota.project else "",
+            user=quota.user.get_username() if quota.user else "",
+            pool=quota.pool.name if quota.pool else "",
+            # What each may have is used by nobody together.
+            amounts=[each.unused() for each in amounts] if quota.per_person else amounts,
+            people=people,
+        )
+
+    def _people(self, quota: Quota) -> list[PersonRow]:
+        """Who uses anything of what each person may have."""
+        prefix = f"{quota_key(quota, 0).rpartition(':')[0]}:"
+        found = (
+            (limit.name, _amounts(quota.caps, limit))
+            for key, limit in self._planned[0].limits.items()
+            if key.startswith(prefix)
+        )
+        return [
+            PersonRow(user=name, amounts=amounts)
+            for name, amounts in sorted(found, key=lambda each: each[0])
+            if any(each.used for each in amounts)
+        ]
+
+    def shares(self) -> list[ShareRow]:
+        """What projects have used of each place, least first; those of others as one."""
+        by_place: dict[str, list[ShareRow]] = defaultdict(list)
+        hidden: dict[str, list[float]] = defaultdict(list)
+        for (pool, project_id), share in self._planned[0].shares.items():
+            if project := self._own.get(project_id):
+                by_place[pool].append(
+                    ShareRow(*place_words(pool), project.slug, share.used, share.weight)
+                )
+            else:
+                hidden[pool].append(share.used)
+        for pool, used in hidden.items():
+            by_place[pool].append(ShareRow(*place_words(pool), "", sum(used), None, len(used)))
+        rows: list[ShareRow] = []
+        for pool in sorted(by_place):
+            total = sum(row.used_hours for row in by_place[pool])
+            ordered = sorted(by_place[pool], key=lambda row: (not row.project, row.counts_for or 0))
+            rows += [row.of(total) for row in ordered]
+        return rows
+
+    @property
+    def number_waiting(self) -> int:
+        """All who wait for their turn, of all projects."""
+        return len(self._planned[1])
+
+    def waiting(self, begin: int = 0, most: int = PAGE) -> list[WaitingRow]:
+        """Who waits for machines, place by place in the order of the plan."""
+        snapshot, decisions = self._planned
+        queued = {job.job_id: job for job in snapshot.queued}
+        positions: dict[str, int] = defaultdict(int)
+        shown: list[tuple[int, Decision, QueuedJob]] = []
+        for number, decision in enumerate(decisions):
+            job = queued[decision.job_id]
+            positions[job.shape.pool] += 1
+            if begin <= number < begin + most:
+                shown.append((positions[job.shape.pool], decision, job))
+        jobs = Job.objects.select_related("submitted_by").in_bulk(
+            [each[2].job_id for each in shown]
+        )
+        return [self._waiting(*each, jobs) for each in shown]
+
+    def _waiting(
+        self, position: int, decision: Decision, queued: QueuedJob, jobs: Mapping[int, Job]
+    ) -> WaitingRow:
+        job = jobs.get(queued.job_id)
+        project = self._own.get(queued.project_id)
+        row = WaitingRow(
+            *place_words(queued.shape.pool),
+            position=position,
+            needs=", ".join(
+                counted(what, amount) for what, amount in queued.shape.demand if _is_told(what)
+            ),
+            since_s=queued.since_s,
+        )
+        if job is None or project is None:
+            return row
+        return row.named(
+            job_id=job.pk,
+            project=project.slug,
+            name=job.name,
+            owner=job.submitted_by.get_username(),
+            queue=job.queue_name,
+            priority=job.priority,
+            sentence=_sentence(decision),
+        )
+
+
+def _kind_of(quota: Quota) -> str:
+    if quota.queue_id is not None:
+        return "queue"
+    if quota.per_person:
+        return "each_person"
+    return "person" if quota.user_id is not None else "project"
+
+
+def _amounts(caps: Mapping[str, float], limit: Limit | None) -> list[AmountRow]:
+    """What is used of each thing that is limited; of nodes also where they are not."""
+    used = limit.used if limit else {}
+    names = sorted(caps, key=lambda what: (what not in _FIRST, ":" in what, what)) or [NODES]
+    return [AmountRow(what, used.get(what, 0.0), caps.get(what)) for what in names]
+
+
+def _is_told(what: str) -> bool:
+    """GPUs are told with their type, and each job is one."""
+    return what == NODES or ":" in what
+
+
+def _sentence(decision: Decision) -> str:
+    if isinstance(decision, Wait | Preempt):
+        return decision.cause.sentence
+    if isinstance(decision, Refuse):
+        return decision.message
+    return "Its turn has come: it starts with the next pass."

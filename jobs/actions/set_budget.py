@@ -1,0 +1,65 @@
+"""What an administrator of the installation lets a project spend in a month."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from decimal import Decimal
+
+from django.db import transaction
+
+from jobs import clock
+from jobs.models import Budget, BudgetNotice, Project
+from jobs.permissions import Actor, require_budget
+from jobs.policies.budgets import WARNS_AT, Month, is_void
+from jobs.statuses import OnSpent
+from jobs.wakeups import wake_on_commit
+
+LARGEST = Decimal(10_000_000)
+MOST_THRESHOLDS = 20
+
+log = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def set_budget(
+    actor: Actor,
+    project: Project,
+    usd: Decimal,
+    on_spent: OnSpent,
+    warn_at: Iterable[int] | None = None,
+) -> None:
+    """Give the project a budget of so much a month; it holds at once, also for what runs.
+
+    Thresholds that a larger amount puts out of reach again are told once more when they are
+    crossed. PermissionDeniedError.
+    """
+    require_budget(actor)
+    month = Month.of(clock.now()).first_day
+    terms = {
+        "usd": usd,
+        "on_spent": on_spent,
+        "warn_at": sorted(set(WARNS_AT if warn_at is None else warn_at)),
+    }
+    by = {"set_by": actor.user, "set_at": clock.now()}
+    Budget.objects.update_or_create(project=project, defaults={**terms, **by})
+    for notice in BudgetNotice.objects.filter(project=project, month=month):
+        if is_void(notice.threshold, notice.usd, usd):
+            notice.delete()
+    _tell(actor, project, f"${usd} a month, {on_spent}")
+
+
+@transaction.atomic
+def remove_budget(actor: Actor, project: Project) -> None:
+    """Let the project spend as much as it likes. PermissionDeniedError."""
+    require_budget(actor)
+    Budget.objects.filter(project=project).delete()
+    BudgetNotice.objects.filter(project=project, month=Month.of(clock.now()).first_day).delete()
+    _tell(actor, project, "none")
+
+
+def _tell(actor: Actor, project: Project, what: str) -> None:
+    context = {"action": "budget_set", "project": project.slug, "by": actor.user.get_username()}
+    log.info("budget: %s", what, extra=context)
+    for reconciler in ("budgets", "queue"):
+        wake_on_commit(reconciler)

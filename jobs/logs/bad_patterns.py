@@ -1,0 +1,38 @@
+"""What is wrong with a pattern that RE2 does not take, and where in it."""
+
+from __future__ import annotations
+
+import re
+
+
+class BadPatternError(Exception):
+    """RE2 does not take the pattern. `position`: where in it, in characters from 0, if known."""
+
+    def __init__(self, message: str, position: int | None) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+def bad_pattern(text: str, error: Exception) -> BadPatternError:
+    """What RE2's `error` about pattern `text` means; it says what it stumbled over, not where."""
+    said = error.args[0] if error.args else b""
+    message = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    kind, _, fragment = message.partition(": ")
+    if kind.startswith("missing )"):
+        return BadPatternError(message, _open_parenthesis(text))
+    place = text.find(fragment) if fragment else -1
+    return BadPatternError(message, place if place >= 0 else None)
+
+
+def _open_parenthesis(text: str) -> int | None:
+    """Where the group begins that is never closed."""
+    opened: list[int] = []
+    in_class = False
+    for place, sign in enumerate(re.sub(r"\\.", "..", text, flags=re.DOTALL)):
+        if sign in "[]":
+            in_class = sign == "["
+        elif sign == "(" and not in_class:
+            opened.append(place)
+        elif sign == ")" and not in_class and opened:
+            opened.pop()
+    return opened[-1] if opened else None

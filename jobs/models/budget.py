@@ -1,0 +1,44 @@
+"""What a project may spend in a calendar month. Without a row: as much as it likes."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from jobs import clock
+from jobs.models.project import Project
+from jobs.policies.budgets import WARNS_AT, Terms
+from jobs.statuses import OnSpent
+
+
+def _warns_at() -> list[int]:
+    return list(WARNS_AT)
+
+
+class Budget(models.Model):
+    """Set by an administrator of the installation."""
+
+    project = models.OneToOneField(
+        Project, on_delete=models.CASCADE, primary_key=True, related_name="budget"
+    )
+    usd = models.DecimalField(max_digits=12, decimal_places=2)
+    on_spent = models.CharField(max_length=4, choices=OnSpent, default=OnSpent.HOLD)
+    # Per cent of it at which that is told.
+    warn_at = models.JSONField(default=_warns_at)
+    set_at = models.DateTimeField(default=clock.now)
+    set_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=models.Q(usd__gt=0), name="budget_above_nothing"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.usd} for {self.project_id}"
+
+    @property
+    def terms(self) -> Terms:
+        """The same as a plain value."""
+        return Terms(self.usd, OnSpent(self.on_spent), tuple(self.warn_at))

@@ -1,0 +1,66 @@
+"""A schedule: a job's specification, and when it is to be submitted again and again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from jobs import clock
+from jobs.models.project import Project
+from jobs.statuses import CatchUpPolicy, OverlapPolicy
+
+
+class ScheduleQuerySet(models.QuerySet["Schedule"]):
+    """Schedules by what has to happen to them next."""
+
+    def due(self, now: datetime) -> Self:
+        """Those whose next time has come; a paused one has none."""
+        return self.filter(next_at__lte=now)
+
+
+class Schedule(models.Model):
+    """`spec` is the checked form, `spec_source` the text as it was sent; jobs are the owner's."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="schedules")
+    name = models.CharField(max_length=60)
+    spec = models.JSONField()
+    spec_source = models.TextField(blank=True)
+    cron = models.CharField(max_length=100)
+    zone = models.CharField(max_length=64, default="UTC")
+    overlap = models.CharField(max_length=8, choices=OverlapPolicy, default=OverlapPolicy.SKIP)
+    catch_up = models.CharField(max_length=8, choices=CatchUpPolicy, default=CatchUpPolicy.LATEST)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="schedules"
+    )
+    paused = models.BooleanField(default=False)
+    # Why it is paused, or what went wrong the last time; one sentence.
+    message = models.TextField(blank=True)
+    # The first time that nobody has dealt with yet. None: it is paused, or no other time comes.
+    next_at = models.DateTimeField(null=True, blank=True)
+    # Grows with every change that a person makes: who began with an older one does nothing.
+    revision = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    updated_at = models.DateTimeField(default=clock.now)
+
+    objects = ScheduleQuerySet.as_manager()
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=["next_at"], condition=Q(next_at__isnull=False), name="schedule_due"
+            ),
+        )
+        constraints = (
+            models.UniqueConstraint(fields=["project", "name"], name="one_schedule_per_name"),
+            models.CheckConstraint(
+                condition=Q(paused=False) | Q(next_at__isnull=True),
+                name="paused_schedule_is_never_due",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.project}"

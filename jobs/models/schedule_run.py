@@ -1,0 +1,35 @@
+"""What became of one time of a schedule."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from jobs import clock
+from jobs.models.job import Job
+from jobs.models.schedule import Schedule
+from jobs.statuses import ScheduleOutcome
+
+
+class ScheduleRun(models.Model):
+    """A row of its own for each time, so that none is dealt with twice.
+
+    `slot`: the time that was due, or when somebody asked for a run besides.
+    """
+
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="runs")
+    slot = models.DateTimeField()
+    is_manual = models.BooleanField(default=False)
+    outcome = models.CharField(max_length=10, choices=ScheduleOutcome)
+    message = models.TextField(blank=True)
+    job = models.OneToOneField(
+        Job, on_delete=models.SET_NULL, null=True, blank=True, related_name="schedule_run"
+    )
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["schedule", "slot"], name="one_run_per_slot"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.schedule} at {self.slot}"

@@ -1,0 +1,26 @@
+"""In which order jobs that need one another are made, and which of them go round in a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from graphlib import CycleError, TopologicalSorter
+
+
+def order_of(needs: Mapping[int, Set[int]]) -> list[int]:
+    """All keys, each after those it needs; otherwise as they are given. ValueError: a circle."""
+    sorter = TopologicalSorter({key: sorted(needs[key]) for key in needs})
+    try:
+        return list(sorter.static_order())
+    except CycleError as error:
+        raise ValueError("circle") from error
+
+
+def circle_in(needs: Mapping[int, Set[int]]) -> Sequence[int]:
+    """One circle, each needing the next and the last the first; empty where there is none."""
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        found: list[int] = error.args[1]
+        # It comes with the first repeated at the end, each before the one that needs it.
+        return found[:0:-1]
+    return ()

@@ -1,0 +1,192 @@
+"""When a schedule is due: a cron expression read on the clock of a time zone, as instants.
+
+What a clock shows does not always come once. Where it is set forward, times do not come at all;
+where it is set back, they come twice. Two rules, as cron on Debian has them:
+
+- A schedule at certain hours (`30 2 * * *`) keeps its number of runs: a time that does not come
+  runs at the moment the clock is set forward, one that comes twice runs the first time.
+- A schedule of every hour, or of every so many minutes (`0 * * * *`, `*/15 9-17 * * *`), runs
+  whenever the clock shows its time: as long a time passes between two runs as on any other day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import cache, lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from cronsim import CronSim, CronSimError
+
+MOST_CHARACTERS = 100
+FIELDS = 5
+ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+HOURS = 24
+
+_ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - of the calendar, in no zone
+_SECOND, _MINUTE, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
+# Clocks are never set twice within it, nor by more.
+_CALM = _DAY
+# Two of them are further away from a wall time than any clock is ever set.
+_FAR = 2 * _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """A cron expression and the name of a time zone, with which `complaints` finds nothing."""
+
+    cron: str
+    zone: str
+
+    @classmethod
+    def of(cls, cron: str, zone: str) -> Timetable:
+        """With its five fields, where `cron` is a name for them."""
+        return cls(_in_full(cron), zone)
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The first time after `moment`, which is aware; None: no other comes in fifty years."""
+        if _follows_the_clock(self.cron):
+            return self._next_by_the_clock(moment)
+        return self._next_of_the_day(moment)
+
+    def last_in(self, after: datetime, until: datetime) -> datetime | None:
+        """The last time later than `after` and not later than `until`; None: there is none.
+
+        However many there are: their number is never counted.
+        """
+        found = self.next_after(after)
+        if found is None or found > until:
+            return None
+        low, high = after, until  # a time follows on `low` that is not too late; none on `high`
+        while high - low > _MINUTE:
+            middle = low + (high - low) / 2
+            later = self.next_after(middle)
+            if later is None or later > until:
+                high = middle
+            else:
+                low, found = middle, later
+        # Within the minute that is left there is no other.
+        return found
+
+    def _next_of_the_day(self, moment: datetime) -> datetime | None:
+        # What is not later on the clock was not later either, since the first time counts.
+        for wall in CronSim(self.cron, _wall(moment, self._zone)):
+            if (found := _first_time(wall, self._zone)) > moment:
+                return found
+        return None
+
+    def _next_by_the_clock(self, moment: datetime) -> datetime | None:
+        at = moment.astimezone(timezone.utc)
+        while True:
+            offset = _offset(at, self._zone)
+            wall = next(CronSim(self.cron, (at + offset).replace(tzinfo=None)), None)
+            if wall is None:
+                return None
+            # If the clock is not set before:
+            found = wall.replace(tzinfo=timezone.utc) - offset
+            end = min(found, at + _CALM)
+            if _offset(end, self._zone) != offset:
+                at = _when_set(at, end, self._zone)
+                if self._shows(at):
+                    return at
+            elif end == found:
+                return found
+            else:
+                # Nothing fits long before `found`, wherever the clock is set meanwhile.
+                at = max(end, found - _FAR)
+
+    def _shows(self, at: datetime) -> bool:
+        """Whether the clock shows one of its times at this very moment."""
+        wall = _wall(at, self._zone)
+        return next(CronSim(self.cron, wall - _SECOND), None) == wall
+
+    @property
+    def _zone(self) -> ZoneInfo:
+        return ZoneInfo(self.zone)
+
+
+def complaints(cron: str, zone: str) -> list[tuple[str, str]]:
+    """What is wrong with the two, as (field, sentence) each; empty: they make a timetable."""
+    found = []
+    if complaint := _about_cron(cron):
+        found.append(("cron", complaint))
+    if zone not in zones():
+        known = "Give a name such as UTC or Europe/Berlin."
+        found.append(("zone", f"There is no time zone {zone[:60]!r}. {known}"))
+    return found
+
+
+@cache
+def zones() -> frozenset[str]:
+    """The names of every zone that there is."""
+    return frozenset(available_timezones())
+
+
+@lru_cache(maxsize=1000)
+def _follows_the_clock(cron: str) -> bool:
+    """Whether it is one of every hour, or of every so many minutes."""
+    minute, hour = cron.split()[:2]
+    return minute.startswith("*") or len(CronSim(f"0 {hour} * * *", _ANY_TIME).hours) == HOURS
+
+
+def _in_full(cron: str) -> str:
+    return " ".join(ALIASES.get(cron.strip().lower(), cron).split())
+
+
+def _about_cron(cron: str) -> str:
+    if len(cron) > MOST_CHARACTERS:
+        return f"A cron expression has at most {MOST_CHARACTERS} characters."
+    text = _in_full(cron)
+    if len(text.split()) != FIELDS:
+        return (
+            "A cron expression has five fields: minute, hour, day of month, month and day of week; "
+            f"or it is one of {', '.join(ALIASES)}."
+        )
+    try:
+        comes = next(CronSim(text, _ANY_TIME), None) is not None
+    except CronSimError as error:
+        return f"{text!r} is no cron expression: {str(error).lower()}."
+    except (AssertionError, ValueError):
+        # What the library has not thought of.
+        return f"{text!r} is no cron expression."
+    return "" if comes else f"{text!r} never comes."
+
+
+def _wall(moment: datetime, zone: ZoneInfo) -> datetime:
+    """What the clock shows then."""
+    return moment.astimezone(zone).replace(tzinfo=None)
+
+
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    offset = moment.astimezone(zone).utcoffset()
+    assert offset is not None  # noqa: S101 - for the type checker: a zone always knows
+    return offset
+
+
+def _first_time(wall: datetime, zone: ZoneInfo) -> datetime:
+    """When the clock first shows `wall`; where it never does, when it is set forward over it."""
+    at = wall.replace(tzinfo=zone, fold=0).astimezone(timezone.utc)
+    if _wall(at, zone) == wall:
+        return at
+    return _when_set(at - _CALM, at, zone)
+
+
+def _when_set(begin: datetime, end: datetime, zone: ZoneInfo) -> datetime:
+    """The second at which the clock is set, once, after `begin` and not after `end`."""
+    before = _offset(begin, zone)
+    while end - begin > _SECOND:
+        middle = begin + (end - begin) / 2
+        if _offset(middle, zone) == before:
+            begin = middle
+        else:
+            end = middle
+    return end.replace(microsecond=0)

@@ -1,0 +1,81 @@
+"""How a project stands with its budget of the month, and whose jobs wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from jobs import clock
+from jobs.models import Budget, BudgetNotice, Project
+from jobs.permissions import Actor, Verb, may_set_budget, require
+from jobs.policies.budgets import WARNS_AT, Month, Terms, said_of, why_held
+from jobs.policies.costs import NOTHING, percent_of
+from jobs.spending import spent_in
+from jobs.statuses import OnSpent
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A threshold that was crossed: at `at`, `usd` were spent."""
+
+    threshold: int
+    usd: Decimal
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetView:
+    """A project's budget of this month. `usd` None: it has none.
+
+    `holds`: no further job starts. `sentence`: how it stands, for people.
+    """
+
+    project: str
+    usd: Decimal | None
+    on_spent: str
+    warn_at: list[int]
+    month: str
+    begins_at: datetime
+    ends_at: datetime
+    spent_usd: Decimal
+    percent: int | None
+    holds: bool
+    sentence: str
+    notices: list[Notice]
+    set_by: str
+    set_at: datetime | None
+    may_set: bool
+
+
+def budget_view(actor: Actor, project: Project) -> BudgetView:
+    """The project's budget with what this month has cost so far."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    now = clock.now()
+    month = Month.of(now)
+    spent = spent_in(month, now, [project.pk]).get(project.pk, NOTHING)
+    row = Budget.objects.select_related("set_by").filter(project=project).first()
+    terms = row.terms if row else None
+    notices = BudgetNotice.objects.filter(project=project, month=month.first_day)
+    return BudgetView(
+        project=project.slug,
+        usd=terms.usd if terms else None,
+        on_spent=terms.on_spent if terms else OnSpent.HOLD,
+        warn_at=list(terms.warn_at if terms else WARNS_AT),
+        month=f"{month.begin:%Y-%m}",
+        begins_at=month.begin,
+        ends_at=month.end,
+        spent_usd=spent,
+        percent=percent_of(spent, terms.usd) if terms else None,
+        holds=terms is not None and terms.holds(spent),
+        sentence=_sentence(project.slug, terms, spent, month) if terms else "",
+        notices=[Notice(each.threshold, each.usd, each.at) for each in notices.order_by("pk")],
+        set_by=row.set_by.get_username() if row and row.set_by else "",
+        set_at=row.set_at if row else None,
+        may_set=may_set_budget(actor),
+    )
+
+
+def _sentence(slug: str, terms: Terms, spent: Decimal, month: Month) -> str:
+    said = why_held if terms.holds(spent) else said_of
+    return said(slug, terms, spent, month)

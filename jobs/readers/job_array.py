@@ -1,0 +1,78 @@
+"""An array as one thing to watch: how many of its jobs stand where, and which they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count
+
+from jobs.errors import NotFoundError
+from jobs.models import Job, JobArray
+from jobs.permissions import Actor, Verb, project_for
+from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
+from jobs.statuses import FINAL_STATUSES, JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """An array with its jobs; of those that were run again, the newest. `counts` by status."""
+
+    id: int
+    project: str
+    name: str
+    size: int
+    max_parallel: int | None
+    values: dict[str, list[str]]
+    counts: dict[str, int]
+    submitted_by: str
+    created_at: datetime
+    ended_at: datetime | None
+    is_final: bool
+    can_cancel: bool
+    can_rerun_failed: bool
+    jobs: list[JobRow]
+
+    @property
+    def shares(self) -> list[tuple[JobStatus, int]]:
+        """Statuses with their numbers of jobs, in the order of a life."""
+        return [(status, self.counts[status]) for status in JobStatus if status in self.counts]
+
+
+def array_for(actor: Actor, slug: str, array_id: int) -> JobArray:
+    """The array of that number. NotFoundError when the actor cannot see it."""
+    arrays = JobArray.objects.select_related("project", "submitted_by")
+    array = arrays.filter(project=project_for(actor, slug), pk=array_id).first()
+    if array is None:
+        raise NotFoundError(f"There is no array {array_id} in project {slug}.")
+    return array
+
+
+def job_array(actor: Actor, slug: str, array_id: int) -> ArrayView:
+    """The array and its jobs, by their place in it."""
+    array = array_for(actor, slug, array_id)
+    rights = Rights.of(actor, array.project)
+    newest = Job.objects.filter(array=array).newest_of_arrays()
+    rows = [job_row(job, rights) for job in with_attempts(newest).order_by("array_index")]
+    counted = newest.values("status").annotate(jobs=Count("pk")).order_by()
+    counts = {row["status"]: row["jobs"] for row in counted}
+    is_final = FINAL_STATUSES.issuperset(counts)
+    lost = counts.get(JobStatus.FAILED, 0) + counts.get(JobStatus.CANCELLED, 0)
+    ends = [row.ended_at for row in rows if row.ended_at is not None]
+    open_rows = [row for row in rows if not row.is_final]
+    return ArrayView(
+        id=array.pk,
+        project=slug,
+        name=array.name,
+        size=array.size,
+        max_parallel=array.max_parallel,
+        values=dict(array.values),
+        counts=counts,
+        submitted_by=array.submitted_by.get_username(),
+        created_at=array.created_at,
+        ended_at=max(ends, default=None) if is_final else None,
+        is_final=is_final,
+        can_cancel=any(row.can_cancel for row in open_rows),
+        can_rerun_failed=bool(lost) and Verb.SUBMIT_JOB in rights.verbs,
+        jobs=rows,
+    )

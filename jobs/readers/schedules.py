@@ -1,0 +1,142 @@
+"""The schedules of a project: when each runs, what became of its last time, and which come next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs import clock
+from jobs.errors import NotFoundError
+from jobs.models import Project, Schedule, ScheduleRun
+from jobs.permissions import Actor, Verb, require, verbs_of
+from jobs.policies.schedules import upcoming
+from jobs.policies.timetables import Timetable, zones
+from jobs.statuses import JobStatus, ScheduleOutcome
+
+MOST_UPCOMING = 5
+MOST_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRunView:
+    """One time, and what became of it. `job`: None also where it has been deleted."""
+
+    slot: datetime
+    is_manual: bool
+    outcome: str
+    outcome_label: str
+    message: str
+    job: int | None
+    job_status: str
+    job_status_label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleView:
+    """A schedule as lists show it. `last`: its newest time; `last_job`: of any earlier one too."""
+
+    name: str
+    project: str
+    job_name: str
+    cron: str
+    zone: str
+    overlap: str
+    catch_up: str
+    owner: str
+    paused: bool
+    message: str
+    next_at: datetime | None
+    last: ScheduleRunView | None
+    last_job: int | None
+    created_at: datetime
+    updated_at: datetime
+    can_manage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePage:
+    """One schedule, with its specification and the times around now: `runs` newest first."""
+
+    schedule: ScheduleView
+    spec_source: str
+    upcoming: list[datetime]
+    runs: list[ScheduleRunView]
+
+
+def schedule_list(actor: Actor, project: Project) -> list[ScheduleView]:
+    """By name."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    rows = list(Schedule.objects.filter(project=project).select_related("owner").order_by("name"))
+    return _views(actor, project, rows)
+
+
+def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
+    """The project's schedule of that name. NotFoundError: there is none."""
+    require(actor, Verb.VIEW_PROJECT, project)
+    rows = Schedule.objects.select_related("owner", "project")
+    schedule = rows.filter(project=project, name=name).first()
+    if schedule is None:
+        raise NotFoundError(f"There is no schedule {name} in project {project.slug}.")
+    return schedule
+
+
+def schedule_page(actor: Actor, schedule: Schedule) -> SchedulePage:
+    """All of one."""
+    (view,) = _views(actor, schedule.project, [schedule])
+    timetable = Timetable.of(schedule.cron, schedule.zone)
+    times = [] if schedule.paused else upcoming(timetable, clock.now(), MOST_UPCOMING)
+    runs = schedule.runs.select_related("job").order_by("-slot")[:MOST_RUNS]
+    return SchedulePage(view, schedule.spec_source, times, [_run_view(run) for run in runs])
+
+
+def zone_names() -> list[str]:
+    """Every zone by its name, without those that are old names of others."""
+    return sorted(name for name in zones() if "/" in name or name == "UTC")
+
+
+def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[ScheduleView]:
+    verbs = verbs_of(actor, project)
+    newest = ScheduleRun.objects.filter(schedule__in=rows).order_by("schedule_id", "-slot")
+    newest = newest.distinct("schedule_id")
+    last = {run.schedule_id: run for run in newest.select_related("job")}
+    jobs = dict(newest.exclude(job=None).values_list("schedule_id", "job_id"))
+    return [
+        ScheduleView(
+            name=row.name,
+            project=project.slug,
+            job_name=str(row.spec.get("name", "")),
+            cron=row.cron,
+            zone=row.zone,
+            overlap=row.overlap,
+            catch_up=row.catch_up,
+            owner=row.owner.get_username(),
+            paused=row.paused,
+            message=row.message,
+            next_at=row.next_at,
+            last=_run_view(last[row.pk]) if row.pk in last else None,
+            last_job=jobs.get(row.pk),
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            can_manage=_manages(actor, row, verbs),
+        )
+        for row in rows
+    ]
+
+
+def _manages(actor: Actor, row: Schedule, verbs: frozenset[Verb]) -> bool:
+    """The same as `require_schedule` says."""
+    own = row.owner_id == actor.user.pk
+    return (Verb.MANAGE_OWN_SCHEDULES if own else Verb.MANAGE_SCHEDULES) in verbs
+
+
+def _run_view(run: ScheduleRun) -> ScheduleRunView:
+    return ScheduleRunView(
+        slot=run.slot,
+        is_manual=run.is_manual,
+        outcome=run.outcome,
+        outcome_label=ScheduleOutcome(run.outcome).label,
+        message=run.message,
+        job=run.job.pk if run.job else None,
+        job_status=run.job.status if run.job else "",
+        job_status_label=JobStatus(run.job.status).label if run.job else "",
+    )

@@ -1,0 +1,134 @@
+"""The stack dumps of an attempt: who asked when, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from jobs.models import Attempt, Job, StackDump
+from jobs.permissions import Actor, job_for, may, stacks_verb
+from jobs.readers.chosen_attempt import chosen_attempt
+from jobs.statuses import StackState
+
+NO_ANSWER = "Nothing has come from the node. What may still come is shown here."
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStacks:
+    """One Python process; `why` says why it has no `text`."""
+
+    pid: int | None
+    command: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackDumpView:
+    """One answer of a rank. `state`: asked, done or failed, and then `why`.
+
+    `pid`: the process that was asked for, None for all. `left_out`: processes that are not listed.
+    """
+
+    id: int
+    rank: int
+    pid: int | None
+    asked_by: str
+    asked_at: datetime
+    ended_at: datetime | None
+    state: str
+    why: str
+    left_out: int
+    processes: list[ProcessStacks] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class StacksView:
+    """The dumps of one attempt, newest first. `attempt`: its number, None before the first.
+
+    `can_ask`: whether the reader may ask for another now.
+    """
+
+    attempt: int | None
+    is_over: bool
+    is_final: bool
+    can_ask: bool
+    ranks: int
+    dumps: list[StackDumpView] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class StackChoice:
+    """`only`: the one dump of that id, of whatever attempt.
+
+    `shown`: the texts of that one alone, else of the newest.
+    """
+
+    attempt: int | None = None
+    only: int | None = None
+    shown: int | None = None
+
+
+def job_stacks(
+    actor: Actor, slug: str, job_id: int, choice: StackChoice | None = None
+) -> StacksView:
+    """The stack dumps of an attempt, the newest unless `choice` names one.
+
+    NotFoundError as for `job_for`, or for an attempt that there is not.
+    """
+    choice = choice or StackChoice()
+    job = job_for(actor, slug, job_id)
+    attempt = _attempt(job, choice)
+    if attempt is None:
+        return StacksView(None, False, job.is_final, False, job.num_nodes)
+    is_over = attempt.ended_at is not None
+    dumps = _dumps(attempt, choice)
+    is_asked = any(dump.state == StackState.ASKED for dump in dumps)
+    return StacksView(
+        attempt=attempt.number,
+        is_over=is_over,
+        is_final=is_over and not is_asked and (job.is_final or choice.attempt is not None),
+        can_ask=not is_over and _may_ask(actor, job),
+        ranks=job.num_nodes,
+        dumps=dumps,
+    )
+
+
+def stack_dump_view(dump: StackDump) -> StackDumpView:
+    """One dump with its texts."""
+    return _view(dump, dump.processes)
+
+
+def _may_ask(actor: Actor, job: Job) -> bool:
+    return may(actor, stacks_verb(actor, job), job.project)
+
+
+def _attempt(job: Job, choice: StackChoice) -> Attempt | None:
+    found = job.attempts.filter(stack_dumps=choice.only).first() if choice.only else None
+    return found or chosen_attempt(job, choice.attempt)
+
+
+def _dumps(attempt: Attempt, choice: StackChoice) -> list[StackDumpView]:
+    rows = attempt.stack_dumps.select_related("asked_by").order_by("-pk")
+    if choice.only is not None:
+        rows = rows.filter(pk=choice.only)
+    # Texts may be long: of many, those of one are read.
+    found = list(rows.defer("processes"))
+    shown = next((row for row in found if row.pk == choice.shown), found[0] if found else None)
+    return [_view(row, row.processes if row is shown else []) for row in found]
+
+
+def _view(row: StackDump, processes: list[dict[str, object]]) -> StackDumpView:
+    is_overdue = row.is_overdue
+    return StackDumpView(
+        id=row.pk,
+        rank=row.rank,
+        pid=row.pid,
+        asked_by=row.asked_by.get_username() if row.asked_by else "",
+        asked_at=row.asked_at,
+        ended_at=row.ended_at,
+        state=StackState.FAILED if is_overdue else row.state,
+        why=NO_ANSWER if is_overdue else row.why,
+        left_out=row.left_out,
+        processes=[ProcessStacks(**each) for each in processes],  # type: ignore[arg-type]
+    )

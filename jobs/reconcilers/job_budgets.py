@@ -1,0 +1,72 @@
+"""Jobs with a budget of their own: told when most of it is used, stopped when all of it is."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Q
+
+from jobs import clock
+from jobs.actions.history import record_note
+from jobs.errors import StaleJobError
+from jobs.lifecycle import move
+from jobs.models import Job
+from jobs.policies.budgets import Stand, stand_of
+from jobs.policies.costs import percent_of, shown
+from jobs.spending import cost_of_job
+from jobs.statuses import ACTIVE_STATUSES, BUDGET, JobStatus, StopReason
+from jobs.wakeups import wake_on_commit
+
+_STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING}
+
+
+def due() -> list[int]:
+    """Jobs with a budget that have begun and go on, or wait to begin again."""
+    begun = Q(status__in=_STOPPABLE) | Q(status=JobStatus.QUEUED, started_at__isnull=False)
+    jobs = Job.objects.filter(begun, spec__portal__has_key="budget_usd")
+    return list(jobs.values_list("pk", flat=True))
+
+
+def step(job_id: int) -> None:
+    """Look at what one job has cost. Safe to repeat; a crash loses nothing."""
+    job = Job.objects.in_status(JobStatus.QUEUED, *_STOPPABLE).filter(pk=job_id).first()
+    usd = job.spec.get("portal", {}).get("budget_usd") if job else None
+    if job is None or usd is None:
+        return
+    budget, spent = Decimal(str(usd)), cost_of_job(job, clock.now())
+    stand = stand_of(spent, budget)
+    if stand is Stand.NEAR:
+        _warn(job, spent, budget)
+    elif stand is Stand.SPENT:
+        try:
+            _stop(job, spent, budget)
+        except StaleJobError:
+            return  # the next look sees where it went
+
+
+@transaction.atomic
+def _warn(job: Job, spent: Decimal, budget: Decimal) -> None:
+    # Who looks at the same time waits here, and finds the note.
+    Job.objects.select_for_update(no_key=True).get(pk=job.pk)
+    if not job.events.filter(verb=BUDGET).exists():
+        message = (
+            f"Has used {percent_of(spent, budget)} % of its budget of {shown(budget)}; it is "
+            "stopped when all of it is used."
+        )
+        record_note(job, message, job.latest_attempt, verb=BUDGET)
+
+
+@transaction.atomic
+def _stop(job: Job, spent: Decimal, budget: Decimal) -> None:
+    waits = job.status == JobStatus.QUEUED
+    move(
+        job,
+        JobStatus.FAILED if waits else JobStatus.STOPPING,
+        reason=StopReason.BUDGET,
+        message=f"Has cost {shown(spent)}, all of its budget of {shown(budget)}.",
+        attempt=job.latest_attempt,
+        hint="Make the job save and resume its work, and run it again with a larger "
+        "portal.budget_usd.",
+    )
+    wake_on_commit("queue" if waits else "stopping", None if waits else job.pk)

@@ -1,0 +1,112 @@
+"""What a start takes, and what limits it: machines and quotas are counted in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+NODES = "nodes"
+JOBS = "jobs"
+GPUS = "gpus"  # of any type; of one type: see `gpus_of`
+
+# What is counted, with its number, such as (("jobs", 1), ("nodes", 2), ("gpus:H100", 16)).
+Amounts = tuple[tuple[str, float], ...]
+
+
+def gpus_of(kind: str) -> str:
+    """How GPUs of one type are counted."""
+    return f"{GPUS}:{kind}"
+
+
+class LimitKind(StrEnum):
+    """Whose limit it is."""
+
+    BACKEND = "backend"
+    POOL = "pool"
+    QUEUE = "queue"
+    PROJECT = "project"
+    PERSON = "person"
+    GROUP = "group"  # jobs that say they must not run at once
+
+    @property
+    def is_machines(self) -> bool:
+        """Whether it says what there is, and not what somebody may have of it."""
+        return self in {LimitKind.BACKEND, LimitKind.POOL}
+
+
+@dataclass(slots=True)
+class Limit:
+    """`caps` and `used` by what is counted; what no cap names is not limited.
+
+    `kept` are nodes of those used that are on without a job. `nominal` is a project's own part;
+    what it has beyond that, up to `caps`, it has borrowed. A plan takes copies and fills them.
+    """
+
+    kind: LimitKind
+    name: str
+    caps: dict[str, float]
+    used: dict[str, float] = field(default_factory=dict)
+    kept: int = 0
+    nominal: dict[str, float] = field(default_factory=dict)
+
+    def copy(self) -> Limit:
+        """One that can be filled without changing this one."""
+        return Limit(self.kind, self.name, self.caps, dict(self.used), self.kept, self.nominal)
+
+    def free(self, what: str) -> float | None:
+        """What is left, never negative; None without a limit."""
+        cap = self.caps.get(what)
+        return None if cap is None else max(0.0, cap - self.used.get(what, 0.0))
+
+    def lacks(self, demand: Amounts) -> str | None:
+        """The first thing of `demand` that there is too little of; None: it fits."""
+        for what, amount in demand:
+            cap = self.caps.get(what)
+            if cap is not None and amount and amount > cap - self.used.get(what, 0.0):
+                return what
+        return None
+
+    def never_has(self, demand: Amounts) -> str | None:
+        """The first thing of `demand` that is more than the limit itself."""
+        for what, amount in demand:
+            cap = self.caps.get(what)
+            if cap is not None and amount > cap:
+                return what
+        return None
+
+    def take(self, demand: Amounts) -> None:
+        """Count `demand` as used."""
+        for what, amount in demand:
+            self.used[what] = self.used.get(what, 0.0) + amount
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What all jobs have in common that ask for the same in the same place.
+
+    `limits` are the keys of all that hold for it. Whether one of them fits answers for all, so a
+    plan asks once a shape: make one for all jobs that are alike (it is compared by identity, since
+    a plan looks it up for each job).
+    """
+
+    pool: str
+    backend_name: str
+    num_nodes: int
+    demand: Amounts
+    limits: tuple[str, ...] = ()
+    units: float = 1.0  # what the share counts: GPUs, or nodes where there are none
+
+    def amount(self, what: str) -> float:
+        """How much of it a start takes."""
+        return next((amount for name, amount in self.demand if name == what), 0.0)
+
+
+def binding(
+    shape: Shape, limits: dict[str, Limit], *, machines: bool
+) -> Iterator[tuple[Limit, str]]:
+    """The limits of one sort that a start would exceed, each with what there is too little of."""
+    for key in shape.limits:
+        limit = limits[key]
+        if limit.kind.is_machines == machines and (what := limit.lacks(shape.demand)):
+            yield limit, what

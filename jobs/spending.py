@@ -1,0 +1,117 @@
+"""What projects and jobs have cost so far: the bills, and what has come to them since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+
+from django.db.models import F, Q, QuerySet, Sum
+
+from jobs.models import Attempt, Budget, Cluster, Job
+from jobs.policies.budgets import Month, why_held
+from jobs.policies.costs import NOTHING, Charge, Use, shares, so_far, within
+from jobs.statuses import ClusterStatus, OnSpent
+
+# What is known of a cluster's cost, and nothing else of it.
+OF_COST = (
+    "project_id",
+    "created_at",
+    "usd",
+    "usd_per_hour",
+    "billed_at",
+    "stopped_at",
+    "gone_at",
+)
+# The last bill is there, and nothing comes to it any more.
+_IS_SETTLED = Q(status=ClusterStatus.GONE, billed_at__gte=F("gone_at"))
+
+
+def charge_of(cluster: Cluster) -> Charge:
+    """What is known of the cluster's cost."""
+    return Charge(
+        began=cluster.created_at,
+        usd=cluster.usd,
+        usd_per_hour=cluster.usd_per_hour,
+        billed_at=cluster.billed_at,
+        ended=cluster.stopped_at or cluster.gone_at,
+    )
+
+
+def uses_of(attempts: Iterable[Attempt]) -> list[Use]:
+    """Their times on a cluster."""
+    return [Use(attempt.pk, attempt.created_at, attempt.ended_at) for attempt in attempts]
+
+
+def is_waiting_kind(cluster: Cluster) -> bool:
+    """Whether time without an attempt is its project's: also on one that takes no more jobs."""
+    return cluster.is_reusable or bool(cluster.fingerprint)
+
+
+def there_between(begin: datetime, end: datetime) -> QuerySet[Cluster]:
+    """Clusters that existed at some time from `begin` up to `end`."""
+    lived = Q(gone_at=None) | Q(gone_at__gte=begin)
+    return Cluster.objects.filter(lived, created_at__lt=end)
+
+
+def spent_in(
+    month: Month, now: datetime, project_ids: Iterable[int] | None = None
+) -> dict[int, Decimal]:
+    """US$ by project, of those or of all; idle time of clusters that are kept is in it."""
+    clusters = there_between(month.begin, min(now, month.end))
+    if project_ids is not None:
+        clusters = clusters.filter(project__in=project_ids)
+    # The many that came and went within the month are added up where they lie.
+    whole = Q(created_at__gte=month.begin, gone_at__lt=month.end) & _IS_SETTLED
+    added = clusters.filter(whole).values_list("project").annotate(Sum("usd"))
+    found = {project_id: usd or NOTHING for project_id, usd in added}
+    for cluster in clusters.exclude(whole).only(*OF_COST):
+        charge = charge_of(cluster)
+        part = within(
+            so_far(charge, now),
+            began=charge.began,
+            until=charge.until(now),
+            begin=month.begin,
+            end=month.end,
+        )
+        found[cluster.project_id] = found.get(cluster.project_id, NOTHING) + part
+    return found
+
+
+def budget_blocks(now: datetime) -> dict[int, str]:
+    """Projects of which no job may start now, by id, each with the sentence that says why."""
+    holding = Budget.objects.exclude(on_spent=OnSpent.WARN).select_related("project")
+    rows = {row.project_id: row for row in holding}
+    if not rows:
+        return {}
+    month = Month.of(now)
+    spent = spent_in(month, now, rows)
+    return {
+        project_id: why_held(row.project.slug, row.terms, spent.get(project_id, NOTHING), month)
+        for project_id, row in rows.items()
+        if row.terms.holds(spent.get(project_id, NOTHING))
+    }
+
+
+def cost_of_job(job: Job, now: datetime) -> Decimal:
+    """What all its attempts have cost together, US$."""
+    attempts = job.attempts.select_related("cluster")
+    return sum((_cost_of(attempt, now) for attempt in attempts), NOTHING)
+
+
+def _cost_of(attempt: Attempt, now: datetime) -> Decimal:
+    cluster, usd = attempt.cluster, attempt.usd or NOTHING
+    if cluster is None:
+        return usd
+    charge = charge_of(cluster)
+    total = so_far(charge, now)
+    if not total or total == cluster.usd:
+        return usd
+    divided = shares(
+        total,
+        uses_of(cluster.attempts.all()),
+        began=charge.began,
+        until=charge.until(now),
+        waits=is_waiting_kind(cluster),
+    )
+    return divided.of_attempts.get(attempt.pk, usd)

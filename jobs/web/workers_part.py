@@ -1,0 +1,90 @@
+"""The workers of an attempt: each of a few; of many some, and what is counted of all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from jobs.readers.job_page import WorkerView
+from jobs.statuses import WorkerStatus
+
+# The page is told anew with every change of the job.
+MOST_ROWS = 100
+MOST_CODES = 5
+TROUBLE = "trouble"
+_UNWELL = frozenset({WorkerStatus.LOST, WorkerStatus.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersChoice:
+    """Some of the workers. `name`: as the address names it."""
+
+    name: str
+    words: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersPart:
+    """What is shown. `choices` and `summary` are empty where all are shown."""
+
+    rows: list[WorkerView]
+    summary: str = ""
+    choices: tuple[WorkersChoice, ...] = ()
+    left_out: int = 0
+
+
+def workers_part(workers: list[WorkerView], num_nodes: int, asked: str) -> WorkersPart:
+    """Of many: those that `asked` names; else those in trouble, or the first ones."""
+    if len(workers) <= MOST_ROWS:
+        return WorkersPart(workers)
+    groups = _groups(workers)
+    chosen = asked if asked in groups else next(iter(groups))
+    rows = groups[chosen]
+    choices = (
+        WorkersChoice(name, _words(name, group), name == chosen) for name, group in groups.items()
+    )
+    return WorkersPart(
+        rows[:MOST_ROWS],
+        _summary(workers, num_nodes),
+        tuple(choices),
+        max(0, len(rows) - MOST_ROWS),
+    )
+
+
+def _groups(workers: list[WorkerView]) -> dict[str, list[WorkerView]]:
+    """Those in trouble, if any, then all by rank; by the name that an address has for them."""
+    groups: dict[str, list[WorkerView]] = {}
+    if trouble := [each for each in workers if _is_in_trouble(each)]:
+        groups[TROUBLE] = trouble
+    for worker in workers:
+        groups.setdefault(str(worker.rank // MOST_ROWS * MOST_ROWS), []).append(worker)
+    return groups
+
+
+def _is_in_trouble(worker: WorkerView) -> bool:
+    return worker.status in _UNWELL or bool(worker.exit_code)
+
+
+def _words(name: str, group: list[WorkerView]) -> str:
+    return f"Not well: {len(group)}" if name == TROUBLE else f"{group[0].rank}–{group[-1].rank}"
+
+
+def _summary(workers: list[WorkerView], num_nodes: int) -> str:
+    """In words how many stand how, and how many ended with what."""
+    statuses = Counter(worker.status for worker in workers)
+    parts = [
+        f"{statuses[status]} {status.label.lower()}" for status in WorkerStatus if statuses[status]
+    ]
+    missing = num_nodes - len(workers)
+    if missing > 0:
+        parts.append(f"{missing} not heard of")
+    said = f"{max(num_nodes, len(workers))} workers: {', '.join(parts)}."
+    codes = Counter(worker.exit_code for worker in workers if worker.exit_code is not None)
+    if not codes:
+        return said
+    told = [f"{code} on {count}" for code, count in codes.most_common(MOST_CODES)]
+    others = codes.total() - sum(count for _, count in codes.most_common(MOST_CODES))
+    if others:
+        told.append(f"others on {others}")
+    return f"{said} Exit code {', '.join(told)}."

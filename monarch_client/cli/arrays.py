@@ -1,0 +1,78 @@
+"""`mportal array`: several jobs that were submitted as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from monarch_client.cli.jobs import COLUMNS, project_option
+from monarch_client.cli.output import Output, output_options, print_table
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say
+from monarch_client.rest.array_models import JobArray
+from monarch_client.rest.models import Job
+
+_array = click.argument("array_id", type=int, metavar="ARRAY")
+
+
+@click.group()
+def array() -> None:
+    """Watch, cancel and rerun arrays: jobs that were submitted as one."""
+
+
+def _values(job: Job) -> str:
+    return " ".join(f"{name}={value}" for name, value in job.array_values.items())
+
+
+_COLUMNS: dict[str, Any] = {
+    "INDEX": lambda job: str(job.array_index),
+    "VALUES": _values,
+    "ID": COLUMNS["ID"],
+    "STATUS": COLUMNS["STATUS"],
+    "WHY": COLUMNS["WHY"],
+}
+
+
+@array.command()
+@_array
+@project_option
+@output_options
+@pass_session
+def get(session: Session, array_id: int, project: str | None, output: Output) -> None:
+    """Show an array: how many of its jobs stand where, and each of them."""
+    found = session.client.array(session.project(project), array_id)
+
+    def show() -> None:
+        say(told(found))
+        say(found.url)
+        say("")
+        rows = [[show(job) for show in _COLUMNS.values()] for job in found.jobs]
+        print_table(list(_COLUMNS), rows)
+
+    output.one(found, show)
+
+
+@array.command()
+@_array
+@project_option
+@pass_session
+def cancel(session: Session, array_id: int, project: str | None) -> None:
+    """End all jobs of an array that have not ended."""
+    say(told(session.client.cancel_array(session.project(project), array_id)))
+
+
+@array.command(name="rerun-failed")
+@_array
+@project_option
+@pass_session
+def rerun_failed(session: Session, array_id: int, project: str | None) -> None:
+    """Run those jobs of an array again that failed or were cancelled, in their places."""
+    say(told(session.client.rerun_failed(session.project(project), array_id)))
+
+
+def told(found: JobArray) -> str:
+    """An array in one line."""
+    counts = ", ".join(f"{count} {status}" for status, count in found.counts.items())
+    limit = f", {found.max_parallel} at once" if found.max_parallel else ""
+    return f"Array {found.id} ({found.name}), {found.size} jobs{limit}: {counts or 'none left'}"

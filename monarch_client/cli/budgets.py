@@ -1,0 +1,147 @@
+"""Commands about money: the budget of a project, and what it has used."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+import click
+
+from monarch_client.cli.jobs import project_option
+from monarch_client.cli.output import Output, dollars, output_options, print_table
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say
+from monarch_client.rest.money_models import Budget, Usage
+
+NONE = "none"
+ON_SPENT = {
+    "warn": "only that is said",
+    "hold": "no further job starts",
+    "stop": "what runs is stopped, and no further job starts",
+}
+HEADERS = {"user": "WHO", "job": "JOB", "day": "DAY"}
+
+
+@click.group()
+def budget() -> None:
+    """What a project may spend in a calendar month."""
+
+
+@budget.command("get")
+@project_option
+@output_options
+@pass_session
+def budget_get(session: Session, *, project: str | None, output: Output) -> None:
+    """Show a project's budget, and what was spent of it this month."""
+    found = session.client.budget(session.project(project))
+    output.one(found, lambda: _show_budget(found), key="spent_usd")
+
+
+@budget.command("set")
+@click.argument("amount", metavar="USD|none")
+@click.option(
+    "--on-spent",
+    type=click.Choice(list(ON_SPENT)),
+    default="hold",
+    show_default=True,
+    help="What happens when it is used up: say so, start no further job, stop what runs.",
+)
+@click.option(
+    "--warn-at",
+    type=click.IntRange(1, 1000),
+    multiple=True,
+    metavar="PERCENT",
+    help="Tell of it there; may be given several times. Default: 50, 80, 100.",
+)
+@project_option
+@output_options
+@pass_session
+def budget_set(
+    session: Session,
+    *,
+    amount: str,
+    on_spent: str,
+    warn_at: tuple[int, ...],
+    project: str | None,
+    output: Output,
+) -> None:
+    """Let a project spend so many US$ a month; `none` takes the budget away.
+
+    For administrators of the installation. It holds at once.
+    """
+    usd = None if amount.lower() == NONE else _amount(amount)
+    changed = session.client.set_budget(
+        session.project(project), usd, on_spent=on_spent, warn_at=warn_at or None
+    )
+    output.one(changed, lambda: _show_budget(changed), key="spent_usd")
+
+
+@click.command()
+@click.option("--by", type=click.Choice(list(HEADERS)), default="user", show_default=True)
+@click.option("--from", "first_day", default="", metavar="DAY", help="Such as 2026-11-01.")
+@click.option("--to", "last_day", default="", metavar="DAY", help="Default: today.")
+@project_option
+@output_options
+@pass_session
+def usage(
+    session: Session,
+    *,
+    by: str,
+    first_day: str,
+    last_day: str,
+    project: str | None,
+    output: Output,
+) -> None:
+    """Show what a project has used: US$, node hours, GPU hours. Days are UTC's.
+
+    Without days: this month so far.
+    """
+    slug = session.project(project)
+    found = session.client.usage(slug, by=by, first_day=first_day, last_day=last_day)
+    output.one(found, lambda: _show_usage(found), key="usd")
+
+
+def _amount(text: str) -> str:
+    try:
+        usd = Decimal(text.removeprefix("$").replace(",", ""))
+    except InvalidOperation:
+        usd = Decimal("NaN")
+    if not usd.is_finite() or usd <= 0:
+        raise click.BadParameter(f"{text!r} is not an amount in US$, such as 250, or none.")
+    return str(usd)
+
+
+def _show_budget(found: Budget) -> None:
+    spent = dollars(found.spent_usd)
+    if found.usd is None:
+        say(f"{found.project}: no budget; {spent} spent in {found.month}")
+        return
+    say(f"{found.project}: {spent} of {dollars(found.usd)} spent in {found.month}")
+    say(f"When it is used up: {ON_SPENT.get(found.on_spent, found.on_spent)}")
+    if found.holds:
+        say(found.sentence)
+    for notice in found.notices:
+        say(f"  {notice.threshold} % on {notice.at:%Y-%m-%d %H:%M} UTC, at {dollars(notice.usd)}")
+
+
+def _show_usage(found: Usage) -> None:
+    rows = [
+        [
+            _named(found.by, row.key, row.name),
+            dollars(row.usd),
+            *_hours(row.node_hours, row.gpu_hours),
+        ]
+        for row in found.rows
+    ]
+    total = ["Total", dollars(found.usd), *_hours(found.node_hours, found.gpu_hours)]
+    headers = [HEADERS.get(found.by, "WHAT"), "US$", "NODE HOURS", "GPU HOURS"]
+    print_table(headers, [*rows, total])
+
+
+def _named(by: str, key: str, name: str) -> str:
+    if by == "job" and key.isdecimal():
+        return f"{key} {name}"
+    return name or key
+
+
+def _hours(nodes: float, gpus: float | None) -> list[str]:
+    return [f"{nodes:,.1f}", "?" if gpus is None else f"{gpus:,.1f}"]

@@ -1,0 +1,142 @@
+"""`mportal queue` and `mportal quota`: who waits for what, and how much of what is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import tell
+from monarch_client.rest.queue_models import Amount, Place, Quota, Share, Turn
+
+_MOST_TURNS = 200
+
+
+def said(amounts: Sequence[Amount]) -> str:
+    """Amounts for people: `nodes 3/8, gpus:H100 16/64`."""
+    return ", ".join(_amount(each) for each in amounts)
+
+
+def _amount(amount: Amount) -> str:
+    used = "" if amount.used is None else f"{amount.used:g}"
+    if amount.cap is None:
+        return f"{amount.what} {used or 0}"
+    return f"{amount.what} {used}{'/' if used else '<='}{amount.cap:g}"
+
+
+def whose(quota: Quota) -> str:
+    """Whose quota it is."""
+    if quota.kind == "queue":
+        return f"queue {quota.queue}"
+    who = {"person": quota.user, "each_person": "each person"}.get(quota.kind)
+    return f"{who} in {quota.project}" if who else f"project {quota.project}"
+
+
+def _place(row: Share | Turn) -> str:
+    return row.place if row.kind == "pool" else f"({row.place})"
+
+
+def _people(quota: Quota) -> str:
+    return "; ".join(f"{each.user}: {said(each.amounts)}" for each in quota.people)
+
+
+QUEUE_COLUMNS = {
+    "QUEUE": lambda queue: queue.name,
+    "RANK": lambda queue: str(queue.rank),
+    "POOL": lambda queue: queue.pool or "-",
+    "WAITING": lambda queue: str(queue.waiting),
+    "HELD": lambda queue: str(queue.held),
+    "RUNNING": lambda queue: str(queue.running),
+}
+PLACE_COLUMNS = {
+    "POOL": lambda place: place.name if place.kind == "pool" else f"({place.name})",
+    "BACKEND": lambda place: place.backend,
+    "USED": lambda place: said(place.amounts),
+    "QUEUES": lambda place: ", ".join(place.queues) or "-",
+    "NOTE": lambda place: place.problem,
+}
+QUOTA_COLUMNS = {
+    "ID": lambda quota: str(quota.id),
+    "WHOSE": whose,
+    "POOL": lambda quota: quota.pool or "-",
+    "USED": lambda quota: said(quota.amounts),
+    "BY": _people,
+}
+SHARE_COLUMNS = {
+    "POOL": _place,
+    "PROJECT": lambda share: share.project or f"({share.projects} others)",
+    "UNIT-HOURS": lambda share: f"{share.used_hours:.1f}",
+    "OF ALL": lambda share: f"{share.percent:.0f} %",
+    "WEIGHT": lambda share: "" if share.weight is None else f"{share.weight:g}",
+    "COUNTS FOR": lambda share: "" if share.counts_for is None else f"{share.counts_for:.1f}",
+}
+TURN_COLUMNS = {
+    "POOL": _place,
+    "PLACE": lambda turn: str(turn.position),
+    "JOB": lambda turn: "-" if turn.job_id is None else str(turn.job_id),
+    "NAME": lambda turn: turn.name or "(of another project)",
+    "PROJECT": lambda turn: turn.project,
+    "OWNER": lambda turn: turn.owner,
+    "NEEDS": lambda turn: turn.needs,
+    "WAITS": lambda turn: age(turn.since),
+    "WHY": lambda turn: turn.sentence,
+}
+
+
+@click.group()
+def queue() -> None:
+    """Queues, the machines they share, and who waits."""
+
+
+@queue.command("list")
+@output_options
+@pass_session
+def queue_list(session: Session, output: Output) -> None:
+    """List queues, the highest rank first, with how many jobs wait and run."""
+    output.rows(session.client.queues(), QUEUE_COLUMNS, key="name")
+
+
+@queue.command("jobs")
+@click.option("--limit", "-n", default=50, show_default=True, type=click.IntRange(1, _MOST_TURNS))
+@output_options
+@pass_session
+def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
+    """List who waits for machines, in the order in which they would start."""
+    page = session.client.waiting(limit=limit)
+    seen = [row for row in page.results if row.job_id is not None]
+    output.rows(seen if output.quiet else page.results, TURN_COLUMNS, key="job_id")
+    if page.next:
+        tell(f"These are the first {limit}; -n shows up to {_MOST_TURNS}.")
+
+
+@queue.command("pools")
+@output_options
+@pass_session
+def queue_pools(session: Session, output: Output) -> None:
+    """List pools, and in brackets what backends have in all, with what is used."""
+    rows: list[Place] = session.client.pools()
+    output.rows(rows, PLACE_COLUMNS, key="name")
+
+
+@queue.command("shares")
+@output_options
+@pass_session
+def queue_shares(session: Session, output: Output) -> None:
+    """List what projects have used of each pool: who counts for least comes first."""
+    output.rows(session.client.shares(), SHARE_COLUMNS, key="project")
+
+
+@click.group()
+def quota() -> None:
+    """How much may run at once."""
+
+
+@quota.command("list")
+@click.option("--project", "-p", help="Of this project alone.")
+@output_options
+@pass_session
+def quota_list(session: Session, *, project: str | None, output: Output) -> None:
+    """List quotas of queues and of one's projects, with what is used of each."""
+    output.rows(session.client.quotas(project), QUOTA_COLUMNS)

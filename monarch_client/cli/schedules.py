@@ -1,0 +1,232 @@
+"""`mportal schedule`: jobs that are submitted again and again, at times that a cron line names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+
+from monarch_client.cli.exit_codes import BAD_REQUEST
+from monarch_client.cli.folders import Sender
+from monarch_client.cli.job_actions import each_of
+from monarch_client.cli.jobs import project_option
+from monarch_client.cli.output import Output, output_options, print_table
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.spec_text import excerpt
+from monarch_client.cli.submit import SPEC_FILE
+from monarch_client.cli.terminal import one_line, say, tell
+from monarch_client.errors import InvalidSpecErrors
+from monarch_client.rest.schedule_models import Schedule, ScheduleRun
+from monarch_client.spec import JobSpec
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MOST_RUNS = 10
+
+
+def _when(schedule: Schedule, moment: Any) -> str:
+    """On the clock of the schedule's zone, where this machine knows it."""
+    try:
+        return f"{moment.astimezone(ZoneInfo(schedule.zone)):%Y-%m-%d %H:%M %Z}"
+    except (KeyError, OSError, ValueError):
+        return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def _next(schedule: Schedule) -> str:
+    if schedule.next_at is None:
+        return "paused" if schedule.paused else "never"
+    return _when(schedule, schedule.next_at)
+
+
+def _outcome(run: ScheduleRun) -> str:
+    return f"job {run.job}: {run.job_status}" if run.job else run.outcome
+
+
+def _last(schedule: Schedule) -> str:
+    last = schedule.last
+    return "-" if last is None else f"{_when(schedule, last.slot)}, {_outcome(last)}"
+
+
+COLUMNS = {
+    "NAME": lambda schedule: schedule.name,
+    "WHEN": lambda schedule: f"{schedule.cron} {schedule.zone}",
+    "OWNER": lambda schedule: schedule.owner,
+    "NEXT": _next,
+    "LAST": _last,
+    "NOTE": lambda schedule: schedule.message,
+}
+names_argument = click.argument("names", nargs=-1, required=True, metavar="NAME...")
+
+
+def policy_options(command: F) -> F:
+    """Give a command --zone, --overlap and --catch-up."""
+    zone = click.option("--zone", "-z", help="Such as Europe/Berlin. Default: UTC.")
+    overlap = click.option(
+        "--overlap", type=click.Choice(["allow", "skip", "replace"]),
+        help="While a job that it made has not ended. Default: skip.",
+    )  # fmt: skip
+    catch_up = click.option(
+        "--catch-up", type=click.Choice(["none", "latest", "all"]),
+        help="Of times that came while the portal was away. Default: latest.",
+    )  # fmt: skip
+    return zone(overlap(catch_up(command)))
+
+
+@click.group()
+def schedule() -> None:
+    """Jobs that are submitted at certain times."""
+
+
+@schedule.command("add")
+@click.argument("name")
+@click.argument("file", type=SPEC_FILE)
+@click.option("--cron", "-c", required=True, help='Such as "30 2 * * 1-5", or @daily.')
+@policy_options
+@click.option("--paused", is_flag=True, help="It begins when it is resumed.")
+@project_option
+@output_options
+@pass_session
+def schedule_add(
+    session: Session, /, name: str, file: str, project: str | None, output: Output, **options: Any
+) -> None:
+    """Submit the job in FILE again and again; - is standard input. Its `workdir` is sent now."""
+
+    def make(slug: str, text: str) -> Schedule:
+        given = {key: value for key, value in options.items() if value}
+        return session.client.create_schedule(slug, name, text, given.pop("cron"), **given)
+
+    made = _with_file(session, file, project, make)
+    output.one(made, lambda: say(f"{made.name}: next {_next(made)}"), key="name")
+
+
+@schedule.command("change")
+@click.argument("name")
+@click.argument("file", type=SPEC_FILE, required=False)
+@click.option("--cron", "-c", help='Such as "30 2 * * 1-5", or @daily.')
+@policy_options
+@project_option
+@output_options
+@pass_session
+def schedule_change(
+    session: Session,
+    /,
+    name: str,
+    file: str | None,
+    project: str | None,
+    output: Output,
+    **options: Any,
+) -> None:
+    """Change when it runs, or what: with FILE it becomes your own."""
+    changes = {key: value for key, value in options.items() if value}
+    if file is None:
+        if not changes:
+            raise click.UsageError("Nothing to change: give a FILE or an option.")
+        made = session.client.change_schedule(session.project(project), name, **changes)
+    else:
+        made = _with_file(
+            session,
+            file,
+            project,
+            lambda slug, text: session.client.change_schedule(slug, name, spec=text, **changes),
+        )
+    output.one(made, lambda: say(f"{made.name}: next {_next(made)}"), key="name")
+
+
+@schedule.command("list")
+@project_option
+@output_options
+@pass_session
+def schedule_list(session: Session, *, project: str | None, output: Output) -> None:
+    """List schedules: when each runs next, and what became of its last time."""
+    output.rows(session.client.schedules(session.project(project)), COLUMNS, key="name")
+
+
+@schedule.command("show")
+@click.argument("name")
+@project_option
+@output_options
+@pass_session
+def schedule_show(session: Session, *, name: str, project: str | None, output: Output) -> None:
+    """Show one: its next times, and what became of the last ones."""
+    found = session.client.schedule(session.project(project), name)
+    output.one(found, lambda: _show(found), key="name")
+
+
+@schedule.command("pause")
+@names_argument
+@project_option
+@pass_session
+def schedule_pause(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
+    """Have schedules submit nothing until they are resumed."""
+    slug = session.project(project)
+    for made in each_of(names, lambda name: session.client.pause_schedule(slug, name)):
+        say(f"{made.name}: paused")
+
+
+@schedule.command("resume")
+@names_argument
+@project_option
+@pass_session
+def schedule_resume(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
+    """Let schedules go on with their next time."""
+    slug = session.project(project)
+    for made in each_of(names, lambda name: session.client.resume_schedule(slug, name)):
+        say(f"{made.name}: next {_next(made)}")
+
+
+@schedule.command("run")
+@click.argument("name")
+@project_option
+@output_options
+@pass_session
+def schedule_run(session: Session, *, name: str, project: str | None, output: Output) -> None:
+    """Submit its job now, in its owner's name, beside whatever runs."""
+    job = session.client.run_schedule(session.project(project), name)
+    output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
+
+
+@schedule.command("rm")
+@names_argument
+@project_option
+@pass_session
+def schedule_rm(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
+    """Remove schedules. The jobs that they have made stay, and go on."""
+    slug = session.project(project)
+
+    def remove(name: str) -> str:
+        session.client.delete_schedule(slug, name)
+        return name
+
+    for name in each_of(names, remove):
+        say(f"{name}: removed")
+
+
+def _with_file(
+    session: Session, file: str, project: str | None, send: Callable[[str, str], Schedule]
+) -> Schedule:
+    """What `send` makes of the project and the text of `file`, whose folders are sent before."""
+    with click.open_file(file, encoding="utf-8", errors="replace") as source:
+        text = source.read()
+    base = Path.cwd() if file == "-" else Path(file).parent
+    try:
+        spec = JobSpec.parse(text, admin=True)
+        slug = project or spec.portal.project or session.project(None)
+        return send(slug, Sender(session.client, slug, base).send_all(text, spec))
+    except InvalidSpecErrors as error:
+        for each in error.errors:
+            tell(excerpt(text, each, file))
+        click.get_current_context().exit(BAD_REQUEST)
+
+
+def _show(found: Schedule) -> None:
+    say(f"{found.name}: {found.cron} {found.zone}, job {found.job_name} of {found.owner}")
+    say(f"Overlap: {found.overlap}. Catch-up: {found.catch_up}.")
+    if found.message:
+        say(one_line(found.message))
+    say(f"Next: {', '.join(_when(found, at) for at in found.upcoming) or _next(found)}")
+    if found.runs:
+        rows = [[_when(found, run.slot), _outcome(run), run.message] for run in found.runs]
+        print_table(["TIME", "WHAT", "WHY"], rows[:MOST_RUNS])

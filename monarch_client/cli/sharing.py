@@ -1,0 +1,134 @@
+"""`mportal admin pool|queue|quota|project`: how machines are shared, for administrators."""
+
+from __future__ import annotations
+
+import click
+
+from monarch_client.cli.queues import said, whose
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say
+
+NONE = "none"
+
+
+class _Cap(click.ParamType):
+    """WHAT=N, such as nodes=8 or gpus:H100=64. What may be counted, the portal says."""
+
+    name = "WHAT=N"
+
+    def convert(
+        self,
+        value: str | tuple[str, int],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, int]:
+        """The two halves."""
+        if not isinstance(value, str):
+            return value
+        what, _, number = value.partition("=")
+        if not what or not (number.isascii() and number.isdecimal()):
+            self.fail(f"{value!r} is not WHAT=N, such as nodes=8 or gpus:H100=64.", param, ctx)
+        return what, int(number)
+
+
+_CAP = _Cap()
+Caps = tuple[tuple[str, int], ...]
+
+
+@click.group()
+def pool() -> None:
+    """Pools: machines of one backend that queues share out."""
+
+
+@pool.command("set")
+@click.argument("name")
+@click.argument("caps", nargs=-1, type=_CAP, metavar="[WHAT=N]...")
+@click.option("--backend", help="Whose machines; a new pool needs it.")
+@click.option("--patience", help="After how long a job comes before more important ones: 12h.")
+@click.option("--half-life", help="After how long an hour of use counts half: 7d.")
+@pass_session
+def pool_set(session: Session, /, name: str, caps: Caps, **change: str | None) -> None:
+    """Make a pool, or change it: how much it has, as nodes=8 gpus:H100=64."""
+    made = session.client.set_pool(name, caps=dict(caps) or None, **change)
+    say(f"{made.name}: {said(made.amounts)} on {made.backend}")
+
+
+@pool.command("rm")
+@click.argument("name")
+@pass_session
+def pool_rm(session: Session, name: str) -> None:
+    """Forget a pool that no queue uses, with the quotas that hold in it alone."""
+    session.client.delete_pool(name)
+    say(f"{name}: removed")
+
+
+@click.group()
+def queue() -> None:
+    """Queues: where jobs wait that name them in portal.queue."""
+
+
+@queue.command("set")
+@click.argument("name")
+@click.option("--rank", type=int, help="Jobs of a higher one come first in the same pool.")
+@click.option("--pool", "pool_name", help=f"Whose machines its jobs get; {NONE} takes it away.")
+@pass_session
+def queue_set(session: Session, *, name: str, rank: int | None, pool_name: str | None) -> None:
+    """Make a queue, or change its rank or its pool."""
+    pool_name = "" if pool_name == NONE else pool_name
+    made = session.client.set_queue(name, rank=rank, pool=pool_name)
+    say(f"{made.name}: rank {made.rank}, pool {made.pool or NONE}")
+
+
+@queue.command("rm")
+@click.argument("name")
+@pass_session
+def queue_rm(session: Session, name: str) -> None:
+    """Forget a queue in which no job waits or runs, with its quotas."""
+    session.client.delete_queue(name)
+    say(f"{name}: removed")
+
+
+@click.group()
+def quota() -> None:
+    """Quotas: how much may run at once."""
+
+
+@quota.command("set")
+@click.argument("caps", nargs=-1, required=True, type=_CAP, metavar="WHAT=N...")
+@click.option("--queue", default="", help="Of all jobs of this queue.")
+@click.option("--project", "-p", default="", help="Of this project.")
+@click.option("--user", default="", help="Of one person in the project.")
+@click.option("--each-person", "per_person", is_flag=True, help="Of each person by themselves.")
+@click.option("--pool", default="", help="Of what runs in this pool; else wherever it runs.")
+@pass_session
+def quota_set(session: Session, /, caps: Caps, **of: str | bool) -> None:
+    """Set how much may run at once: jobs=4 nodes=8 gpus=64 gpus:H100=32."""
+    made = session.client.set_quota(dict(caps), **of)
+    say(f"{made.id}: {whose(made)}: {said(made.amounts)}")
+
+
+@quota.command("rm")
+@click.argument("quota_id", type=int, metavar="ID")
+@pass_session
+def quota_rm(session: Session, quota_id: int) -> None:
+    """Take a quota away; `mportal quota list` has its ID."""
+    session.client.delete_quota(quota_id)
+    say(f"{quota_id}: removed")
+
+
+@click.group()
+def project() -> None:
+    """Projects."""
+
+
+@project.command("weight")
+@click.argument("slug")
+@click.argument("weight", type=float)
+@pass_session
+def project_weight(session: Session, slug: str, weight: float) -> None:
+    """Say how much of a pool a project may have beside others, as a proportion."""
+    made = session.client.set_weight(slug, weight)
+    say(f"{made.project}: weight {made.weight:g}")
+
+
+GROUPS = (pool, queue, quota, project)

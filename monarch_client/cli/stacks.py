@@ -1,0 +1,101 @@
+"""mportal stacks: where the Python processes of a node stand, or stood when somebody asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from monarch_client.cli.exit_codes import DETACHED, FAILED_WITHOUT_CODE, NOTHING_FOUND, TIMED_OUT
+from monarch_client.cli.jobs import job_argument, project_option
+from monarch_client.cli.output import Output, age, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import complain, say, tell
+from monarch_client.rest.stack_models import ProcessStacks, StackDump
+
+_ASK_AGAIN_S = 1.0
+# The portal itself waits for two minutes.
+_TRIES = 150
+
+COLUMNS: dict[str, Callable[[Any], str]] = {
+    "ID": lambda dump: str(dump.id),
+    "RANK": lambda dump: str(dump.rank),
+    "PROCESS": lambda dump: "all" if dump.pid is None else str(dump.pid),
+    "STATE": lambda dump: dump.state,
+    "ASKED": lambda dump: f"{age(dump.asked_at)} ago",
+    "BY": lambda dump: dump.asked_by,
+    "WHY": lambda dump: dump.why,
+}
+
+
+@click.command()
+@job_argument
+@project_option
+@click.option("--rank", "-r", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--pid", type=click.IntRange(1), help="This process alone; all Python ones else.")
+@click.option("--list", "is_list", is_flag=True, help="Ask nobody: list what was dumped before.")
+@click.option("--show", "shown", type=click.IntRange(1), help="Ask nobody: the dump of this ID.")
+@click.option("--attempt", "-a", type=click.IntRange(1), help="With --list: of this attempt.")
+@output_options
+@pass_session
+def stacks(
+    session: Session, /, job_id: int, project: str | None, output: Output, **choice: Any
+) -> None:
+    """Show in which Python calls every thread of a node is, while the job goes on."""
+    slug, context = session.project(project), click.get_current_context()
+    if choice["is_list"]:
+        found = session.client.stacks(slug, job_id, attempt=choice["attempt"])
+        output.rows(found.dumps, COLUMNS)
+        return
+    if choice["shown"] is not None:
+        kept = session.client.stacks(slug, job_id, dump=choice["shown"]).dumps
+        if not kept:
+            complain(f"Job {job_id} has no stack dump {choice['shown']}.")
+            context.exit(NOTHING_FOUND)
+        dump = kept[0]
+    else:
+        asked = session.client.ask_stacks(slug, job_id, rank=choice["rank"], pid=choice["pid"])
+        dump = _answered(session, slug, job_id, asked)
+    output.one(dump, lambda: _show(dump))
+    if dump.state == "asked":
+        context.exit(TIMED_OUT)
+    if dump.state != "done":
+        context.exit(FAILED_WITHOUT_CODE)
+
+
+def _answered(session: Session, slug: str, job_id: int, dump: StackDump) -> StackDump:
+    """The dump once its node has answered; as it is when nobody waits any longer."""
+    tell(f"Rank {dump.rank} has been asked; it answers within seconds.")
+    try:
+        for _ in range(_TRIES):
+            if dump.state != "asked":
+                break
+            session.client.connection.sleep(_ASK_AGAIN_S)
+            found = session.client.stacks(slug, job_id, dump=dump.id).dumps
+            if not found:
+                break
+            dump = found[0]
+    except KeyboardInterrupt:
+        click.get_current_context().exit(DETACHED)
+    return dump
+
+
+def _show(dump: StackDump) -> None:
+    for process in dump.processes:
+        _show_process(process)
+    if dump.left_out:
+        tell(f"{dump.left_out} more processes are not listed.")
+    if dump.state == "asked":
+        complain("No answer yet; see --list.")
+    elif dump.why:
+        complain(dump.why)
+
+
+def _show_process(process: ProcessStacks) -> None:
+    if process.text:
+        say(process.text)
+    else:
+        say(f"Process {process.pid}: {process.command}")
+        say(f"  {process.why}")
+    say("")

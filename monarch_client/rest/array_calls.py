@@ -1,0 +1,53 @@
+"""The endpoints about several jobs at once: submitted together, and arrays."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from monarch_client.rest.array_models import JobArray
+from monarch_client.rest.connection import Connection
+from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.rest.models import Job
+
+
+class ArrayCalls:
+    """A part of `PortalClient`."""
+
+    connection: Connection
+
+    def submit_batch(
+        self,
+        project: str,
+        specs: Sequence[str | Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+    ) -> list[Job]:
+        """Submit several jobs, which may depend on one another: all of them or none.
+
+        InvalidSpecErrors carries everything wrong with any of them, each with its `document`.
+        """
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        body = {"specs": [each if isinstance(each, str) else dict(each) for each in specs]}
+        path = f"/projects/{project}/jobs/batch"
+        answer = self.connection.request("POST", path, repeatable=True, json=body, headers=headers)
+        return decode_page(Job, answer).results
+
+    def array(self, project: str, array_id: int) -> JobArray:
+        """An array with its jobs."""
+        return decode(JobArray, self.connection.request("GET", _array(project, array_id)))
+
+    def cancel_array(self, project: str, array_id: int) -> JobArray:
+        """End all jobs of an array that have not ended."""
+        path = _array(project, array_id) + "/actions/cancel"
+        return decode(JobArray, self.connection.request("POST", path, repeatable=True))
+
+    def rerun_failed(self, project: str, array_id: int) -> JobArray:
+        """Run its failed and cancelled jobs again. ConflictError where there is none."""
+        path = _array(project, array_id) + "/actions/rerun-failed"
+        return decode(JobArray, self.connection.request("POST", path))
+
+
+def _array(project: str, array_id: int) -> str:
+    return f"/projects/{project}/arrays/{array_id}"

@@ -1,0 +1,77 @@
+"""The endpoints about the queue: queues, machines, quotas, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from monarch_client.rest.connection import Connection
+from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.rest.models import Page
+from monarch_client.rest.queue_models import Place, Queue, Quota, Share, Turn, Weight
+
+
+class QueueCalls:
+    """A part of `PortalClient`. What sets or deletes is for administrators of the installation."""
+
+    connection: Connection
+
+    def pools(self) -> list[Place]:
+        """Machines by what shares them: pools, then backends, with what is used of each now."""
+        return decode_page(Place, self.connection.request("GET", "/pools")).results
+
+    def set_pool(self, name: str, **change: Any) -> Place:
+        """Make or change a pool: backend, caps, patience ("12h"), half_life; None leaves it."""
+        return decode(Place, self._put("/pools", name, change))
+
+    def delete_pool(self, name: str) -> None:
+        """Forget a pool. ConflictError while queues use it."""
+        self.connection.request("DELETE", f"/pools/{quote(name, safe='')}")
+
+    def queues(self) -> list[Queue]:
+        """Queues, the highest rank first, with how many jobs wait, are held and run."""
+        return decode_page(Queue, self.connection.request("GET", "/queues")).results
+
+    def set_queue(self, name: str, **change: Any) -> Queue:
+        """Make or change a queue: rank, pool (empty: none); None leaves it."""
+        return decode(Queue, self._put("/queues", name, change))
+
+    def delete_queue(self, name: str) -> None:
+        """Forget a queue. ConflictError while jobs wait or run in it."""
+        self.connection.request("DELETE", f"/queues/{quote(name, safe='')}")
+
+    def waiting(self, *, cursor: str | None = None, limit: int | None = None) -> Page[Turn]:
+        """Who waits for machines, in the order in which they would start."""
+        given = {"cursor": cursor, "limit": limit}
+        params = {name: value for name, value in given.items() if value is not None}
+        return decode_page(Turn, self.connection.request("GET", "/queue", params=params))
+
+    def quotas(self, project: str | None = None) -> list[Quota]:
+        """Quotas with what is used of each now: a project's, or all that one may see."""
+        path = "/quotas" if project is None else f"/projects/{project}/quotas"
+        return decode_page(Quota, self.connection.request("GET", path)).results
+
+    def set_quota(self, caps: Mapping[str, int], **whose: Any) -> Quota:
+        """Set how much may run at once. `whose`: project or queue; user, per_person, pool."""
+        body = {**whose, "caps": dict(caps)}
+        return decode(Quota, self.connection.request("POST", "/quotas", repeatable=True, json=body))
+
+    def delete_quota(self, quota_id: int) -> None:
+        """Take a quota away."""
+        self.connection.request("DELETE", f"/quotas/{quota_id}")
+
+    def shares(self) -> list[Share]:
+        """What projects have used of each place; whose weighted use is least comes first."""
+        return decode_page(Share, self.connection.request("GET", "/shares")).results
+
+    def set_weight(self, project: str, weight: float) -> Weight:
+        """Say how much of a pool a project may have beside others, as a proportion."""
+        path, body = f"/projects/{project}/weight", {"weight": weight}
+        return decode(Weight, self.connection.request("PUT", path, repeatable=True, json=body))
+
+    def _put(self, path: str, name: str, change: Mapping[str, Any]) -> Any:
+        body = {key: value for key, value in change.items() if value is not None}
+        return self.connection.request(
+            "PUT", f"{path}/{quote(name, safe='')}", repeatable=True, json=body
+        )

@@ -1,0 +1,102 @@
+"""Stack dumps of a job in a browser: asked with a button, there by themselves; in every look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobs import clock
+from jobs.actions.ingest_frames import ingest_frames
+from jobs.attempt_tokens import attempt_token
+from jobs.models import Attempt, StackDump
+from jobs.statuses import Carrier, JobStatus, StackState
+from tests.browser.test_pictures import LOOKS, Camera
+from tests.browser.visits import sign_in
+from tests.factories import make_attempt, make_job
+from tests.frame_bytes import body, frame
+
+ASKED, DONE, EMPTY = 311, 312, 313
+TEXT = """Process 5121: python train.py --a-long-option with-a-value-that-never-ends
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 5121 (idle): "MainThread"
+    wait (threading.py:327)
+    waits_for_nobody (train.py:3)
+    <module> (train.py:7)"""
+WHY = "py-spy may not read this process (kernel.yama.ptrace_scope is 1 here)."
+
+
+def make_running(project: Any, ada: Any, number: int) -> Attempt:
+    job = make_job(
+        project,
+        pk=number,
+        name=f"stacks-{number}",
+        status=JobStatus.RUNNING,
+        submitted_by=ada,
+        num_nodes=4,
+    )
+    return make_attempt(job, contacted_at=clock.now(), carrier=Carrier.PUSH)
+
+
+def kept(attempt: Attempt, rank: int, state: StackState = StackState.DONE, **fields: Any) -> None:
+    told = {"pid": 5121, "command": "python train.py", "text": TEXT, "why": ""}
+    unread = {"pid": 5122, "command": "python loader.py " + "x" * 200, "text": "", "why": WHY}
+    processes = [told, unread] if state == StackState.DONE else []
+    fields = {"processes": processes, "asked_by": attempt.job.submitted_by, **fields}
+    StackDump.objects.create(attempt=attempt, rank=rank, state=state, **fields)
+
+
+@pytest.fixture(params=LOOKS)
+def camera(request, visitors, address, faults, ada) -> Camera:
+    page = visitors.open(address, **LOOKS[request.param])
+    sign_in(page)
+    return Camera(page, request.param)
+
+
+@pytest.mark.timeout(400)
+def test_stack_dumps_are_fine_in_every_look_asked_done_failed_or_none(camera, project, ada) -> None:
+    make_running(project, ada, EMPTY)
+    kept(make_running(project, ada, ASKED), 1, StackState.ASKED)
+    attempt = make_running(project, ada, DONE)
+    kept(attempt, 0, StackState.FAILED, why=WHY)
+    kept(attempt, 3, left_out=2)
+    camera.at(f"/rl/jobs/{EMPTY}/stacks", "stacks-none", "#stacks-form")
+    camera.at(f"/rl/jobs/{ASKED}/stacks", "stacks-asked", ".stack-dump")
+    camera.at(f"/rl/jobs/{DONE}/stacks", "stacks", ".stack-dump pre")
+    camera.page.locator("#job-stacks").screenshot(
+        path=f".results/screenshots/{camera.look}/stacks-part.png"
+    )
+    assert camera.problems == []
+
+
+def test_what_was_asked_with_the_button_shows_by_itself(page, project, ada) -> None:
+    attempt = make_running(project, ada, ASKED)
+    page.goto(f"/rl/jobs/{ASKED}")
+    page.get_by_role("tab", name="Stacks").click()
+    page.get_by_label("Rank").fill("2")
+    page.get_by_role("button", name="Dump stacks").click()
+    page.get_by_text("The node has been asked.").wait_for()
+    dump = StackDump.objects.get()
+    assert (dump.rank, dump.pid) == (2, None)
+    token = attempt_token(attempt.job_id, attempt.number)
+    told = {"ask": dump.pk, "pid": 5121, "command": "python train.py", "text": TEXT}
+    frames = [
+        frame(1, "stacks", rank=2, **told),
+        frame(2, "stacks", rank=2, ask=dump.pk, done=True),
+    ]
+    ingest_frames(attempt.pk, token, body(*frames))
+    # Within the next look, a few seconds on.
+    page.get_by_text("waits_for_nobody (train.py:3)").wait_for()
+
+
+def test_an_older_dump_is_a_click_away(page, project, ada) -> None:
+    attempt = make_running(project, ada, DONE)
+    kept(attempt, 0, StackState.FAILED, why="There is no py-spy on this node")
+    kept(attempt, 3)
+    page.goto(f"/rl/jobs/{DONE}/stacks")
+    page.get_by_role("link", name="Rank 0").click()
+    page.get_by_text("There is no py-spy on this node").wait_for()
+    assert "dump=" in page.url
+    page.get_by_role("link", name="Rank 3").click()
+    page.get_by_text("waits_for_nobody (train.py:3)").wait_for()

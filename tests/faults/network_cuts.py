@@ -1,0 +1,62 @@
+"""Cutting the HTTP connections of nodes and portal on their way, where it hurts most."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from typing import Literal
+
+from tests.faults.tcp_proxy import Look
+
+# "request": in the middle of what is posted. "answer": it has its effect, and nobody is told.
+Moment = Literal["request", "answer"]
+
+
+class NetworkCuts:
+    """From `begin` to `end` it breaks what is posted at the two moments by turns, all else at once.
+
+    What is posted in one piece breaks when it is answered. `made`: how often, since it began.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[Moment, int] = {"request": 0, "answer": 0}
+        self._is_on = False
+        self._turns: Iterator[Moment] = itertools.cycle(("request", "answer"))
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Break what is there and what comes."""
+        self.made = {"request": 0, "answer": 0}
+        self._is_on = True
+
+    def end(self) -> None:
+        """Let everything pass."""
+        self._is_on = False
+
+    def look(self) -> Look:
+        """What watches one connection."""
+        breaks_at: Moment | None = None
+
+        def look(from_client: bool, data: bytes) -> bool:
+            nonlocal breaks_at
+            if not self._is_on:
+                return False
+            if from_client and data.startswith(b"POST "):
+                breaks_at = self._next()
+                return False
+            if from_client and breaks_at == "answer":
+                return False
+            if breaks_at is not None:
+                self._note("request" if from_client else "answer")
+            return True
+
+        return look
+
+    def _next(self) -> Moment:
+        with self._lock:
+            return next(self._turns)
+
+    def _note(self, moment: Moment) -> None:
+        with self._lock:
+            self.made[moment] += 1

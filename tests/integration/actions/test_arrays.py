@@ -1,0 +1,172 @@
+"""Arrays: one submit, many jobs, so many at once; cancelled and run again as one."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs import clock
+from jobs.actions.arrays import cancel_array, rerun_failed
+from jobs.actions.rerun import rerun_job
+from jobs.actions.submit import submit_job, submit_jobs
+from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
+from jobs.lifecycle import move
+from jobs.models import Job, JobArray
+from jobs.readers.job_array import job_array
+from jobs.statuses import JobStatus, Role, StopReason, WaitReason
+from tests.factories import make_actor, make_project
+
+pytestmark = pytest.mark.feature("S2.6")
+
+
+@pytest.fixture
+def project(db):
+    return make_project("rl")
+
+
+@pytest.fixture
+def member(project):
+    return make_actor(project, Role.MEMBER)
+
+
+def sweep(**portal) -> dict:
+    portal = {"array": {"lr": ["1e-4", "3e-4"], "seed": [1, 2]}, **portal}
+    return {"name": "ppo", "run": "true", "resources": {"infra": "local"}, "portal": portal}
+
+
+def members(job: Job) -> list[Job]:
+    return list(job.array.jobs.order_by("array_index", "pk"))
+
+
+def startable() -> list[int]:
+    found = Job.objects.startable(clock.now())
+    return sorted(found.values_list("array_index", flat=True))
+
+
+def end(job: Job, status: JobStatus) -> None:
+    job.refresh_from_db()
+    if job.status == JobStatus.QUEUED:
+        start(job)
+    for step in (JobStatus.SETTING_UP, JobStatus.RUNNING):
+        move(job, step)
+    move(job, status, reason=StopReason.COMPLETED)
+
+
+def start(job: Job) -> None:
+    job.refresh_from_db()
+    move(job, JobStatus.PROVISIONING)
+
+
+def test_one_submit_makes_a_job_for_each_combination(project, member):
+    first = submit_job(member, project, sweep())
+    jobs = members(first)
+    assert [(job.name, job.spec["envs"]) for job in jobs] == [
+        ("ppo-0", {"LR": "1e-4", "SEED": "1"}),
+        ("ppo-1", {"LR": "1e-4", "SEED": "2"}),
+        ("ppo-2", {"LR": "3e-4", "SEED": "1"}),
+        ("ppo-3", {"LR": "3e-4", "SEED": "2"}),
+    ]
+    assert [job.events.get().verb for job in jobs] == ["submit"] * 4
+    assert "array" not in jobs[0].spec["portal"]
+    assert startable() == [0, 1, 2, 3]
+
+
+def test_no_more_than_max_parallel_may_start_and_each_end_makes_room_for_one(project, member):
+    jobs = members(submit_job(member, project, sweep(max_parallel=2)))
+    assert (jobs[3].wait_reason, "at most 2 jobs at once" in jobs[3].message) == (
+        WaitReason.PARALLEL,
+        True,
+    )
+    assert startable() == [0, 1]
+    start(jobs[0])
+    assert startable() == [1]
+    start(jobs[1])
+    assert startable() == []
+    move(jobs[1], JobStatus.RECOVERING, reason=StopReason.WORKER_LOST)
+    assert startable() == []
+    end(jobs[0], JobStatus.SUCCEEDED)
+    assert startable() == [2]
+
+
+def test_a_held_job_takes_no_place_of_those_that_may_start(project, member):
+    jobs = members(submit_job(member, project, sweep(max_parallel=1)))
+    Job.objects.filter(pk=jobs[0].pk).update(held=True)
+    assert startable() == [1]
+
+
+def test_arrays_do_not_count_for_one_another(project, member):
+    submit_job(member, project, sweep(max_parallel=1))
+    submit_job(member, project, sweep(max_parallel=1))
+    assert startable() == [0, 0]
+
+
+def test_too_many_jobs_are_refused_with_their_number(project, member):
+    with pytest.raises(InvalidSpecError) as caught:
+        submit_job(member, project, sweep(array={"a": list(range(50)), "b": list(range(50))}))
+    [error] = caught.value.data["errors"]
+    assert (error["path"], error["code"]) == ("portal.array", "too_large")
+    assert "2,500" in error["message"] and not Job.objects.exists()
+
+
+def test_cancelling_ends_all_that_have_not_ended(project, member):
+    jobs = members(submit_job(member, project, sweep(max_parallel=2)))
+    end(jobs[0], JobStatus.SUCCEEDED)
+    start(jobs[1])
+    assert cancel_array(member, jobs[0].array) == 3
+    statuses = [job.status for job in members(jobs[0])]
+    assert statuses == ["SUCCEEDED", "STOPPING", "CANCELLED", "CANCELLED"]
+    assert startable() == []
+    assert cancel_array(member, jobs[0].array) == 1
+
+
+def test_others_may_not_cancel_it(project, member):
+    array = submit_job(member, project, sweep()).array
+    with pytest.raises(PermissionDeniedError):
+        cancel_array(make_actor(project, Role.MEMBER), array)
+    assert set(array.jobs.values_list("status", flat=True)) == {"QUEUED"}
+    cancel_array(make_actor(project, Role.MAINTAINER), array)
+
+
+def test_rerun_failed_puts_new_jobs_in_the_places_of_those_that_failed(project, member):
+    jobs = members(submit_job(member, project, sweep(max_parallel=2)))
+    for job, status in zip(jobs, ["SUCCEEDED", "FAILED", "SUCCEEDED", "FAILED"], strict=True):
+        end(job, JobStatus(status))
+    again = rerun_failed(member, jobs[0].array)
+    assert [(job.array_index, job.rerun_of_id, job.name) for job in again] == [
+        (1, jobs[1].pk, "ppo-1"),
+        (3, jobs[3].pk, "ppo-3"),
+    ]
+    assert again[0].spec["envs"] == jobs[1].spec["envs"]
+    view = job_array(member, "rl", jobs[0].array_id)
+    assert (view.counts, view.is_final) == ({"SUCCEEDED": 2, "QUEUED": 2}, False)
+    assert [row.id for row in view.jobs] == [jobs[0].pk, again[0].pk, jobs[2].pk, again[1].pk]
+    with pytest.raises(ConflictError):
+        rerun_failed(member, jobs[0].array)
+
+
+def test_a_single_rerun_stands_in_the_array_as_well(project, member):
+    jobs = members(submit_job(member, project, sweep()))
+    again = rerun_job(member, jobs[2])
+    assert (again.array, again.array_index) == (jobs[0].array, 2)
+    assert job_array(member, "rl", jobs[0].array_id).jobs[2].id == again.pk
+
+
+def test_a_job_may_wait_for_a_whole_array_and_an_array_for_a_job(project, member):
+    prepare = {"name": "prepare", "run": "true", "resources": {"infra": "local"}}
+    report = {**prepare, "name": "report", "portal": {"depends_on": ["ppo"]}}
+    jobs = submit_jobs(member, project, [prepare, sweep(depends_on=["prepare"]), report])
+    assert [job.name for job in jobs] == ["prepare", "ppo-0", "ppo-1", "ppo-2", "ppo-3", "report"]
+    assert [job.dependencies.count() for job in jobs] == [0, 1, 1, 1, 1, 4]
+    end(jobs[0], JobStatus.SUCCEEDED)
+    assert startable() == [0, 1, 2, 3]
+    later = submit_job(member, project, {**report, "name": "later"})
+    assert later.dependencies.count() == 4
+
+
+def test_a_thousand_jobs_are_submitted_and_planned_in_a_moment(project, member):
+    values = {"a": list(range(40)), "b": list(range(25))}
+    begin = clock.now()
+    submit_job(member, project, sweep(array=values, max_parallel=3))
+    took_s = (clock.now() - begin).total_seconds()
+    assert startable() == [0, 1, 2]
+    assert JobArray.objects.get().size == 1000
+    assert took_s < 10

@@ -1,0 +1,59 @@
+"""Several jobs as one over REST: a batch, and arrays."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Job
+from tests.integration.api.conftest import assert_problem
+
+BATCH = "/projects/rl/jobs/batch"
+pytestmark = pytest.mark.feature("S2.6")
+
+
+def spec(name: str, **portal) -> dict:
+    return {"name": name, "run": "true", "resources": {"infra": "local"}, "portal": portal}
+
+
+def test_a_list_of_specifications_is_submitted_as_one(member):
+    answer = member.post(BATCH, {"specs": [spec("b", depends_on=["a"]), spec("a")]})
+    assert answer.status_code == 201
+    b, a = answer.json()["results"]
+    assert (b["name"], b["wait_reason"]) == ("b", "DEPENDENCY")
+    detail = member.get(f"/projects/rl/jobs/{b['id']}").json()
+    assert detail["dependencies"] == [
+        {"job": a["id"], "name": "a", "after": "success", "ended_as": "", "is_met": False}
+    ]
+
+
+def test_documents_of_one_text_are_told_errors_by_its_lines(member):
+    text = "name: a\nrun: 'true'\n---\nname: b\nrun: 'true'\nportal:\n  depends_on: [nobody]\n"
+    answer = member.post(BATCH, {"spec": text})
+    assert_problem(answer, 422, "invalid_spec")
+    [error] = answer.json()["errors"]
+    assert (error["document"], error["line"], error["code"]) == (1, 7, "unknown_job")
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("body", [{}, {"specs": []}, {"specs": [1]}, {"spec": "a", "specs": ["a"]}])
+def test_a_batch_of_another_shape_is_refused(member, body):
+    assert_problem(member.post(BATCH, body), 400, "invalid_request")
+
+
+def test_an_array_is_read_cancelled_and_run_again(member):
+    body = {"spec": spec("ppo", array={"lr": ["1e-4", "3e-4"]}, max_parallel=1)}
+    first = member.post("/projects/rl/jobs", body).json()
+    path = f"/projects/rl/arrays/{first['array']}"
+    array = member.get(path).json()
+    assert (array["name"], array["size"], array["max_parallel"]) == ("ppo", 2, 1)
+    assert (array["counts"], array["values"]) == ({"QUEUED": 2}, {"lr": ["1e-4", "3e-4"]})
+    assert [job["array_values"] for job in array["jobs"]] == [{"lr": "1e-4"}, {"lr": "3e-4"}]
+    assert array["url"].endswith(f"/rl/arrays/{array['id']}")
+    cancelled = member.post(f"{path}/actions/cancel")
+    assert (cancelled.status_code, cancelled.json()["counts"]) == (202, {"CANCELLED": 2})
+    again = member.post(f"{path}/actions/rerun-failed")
+    assert (again.status_code, again.json()["counts"]) == (201, {"QUEUED": 2})
+    listed = member.get(f"/projects/rl/jobs?array={array['id']}").json()["results"]
+    assert len(listed) == 4
+    assert_problem(member.post(f"{path}/actions/rerun-failed"), 409, "conflict")
+    assert_problem(member.get("/projects/rl/arrays/4711"), 404, "not_found")

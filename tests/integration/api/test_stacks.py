@@ -1,0 +1,95 @@
+"""Stack dumps over REST: who may ask, and how runners hear of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.models import Attempt, JobEvent
+from jobs.statuses import Carrier
+from tests.factories import make_job
+from tests.integration.api.conftest import assert_problem
+from tests.integration.api.stack_calls import (
+    TEXT,
+    ask,
+    heartbeat,
+    path,
+    running_attempt,
+    stacks,
+    tell,
+)
+
+
+@pytest.fixture
+def attempt(project, member) -> Attempt:
+    return running_attempt(project, member)
+
+
+def test_an_ask_reaches_the_runner_and_its_answer_whoever_sees_the_job(
+    member, viewer, attempt
+) -> None:
+    asked = ask(member, attempt, rank=1)
+    assert (asked["state"], asked["asked_by"]) == ("asked", member.user.get_username())
+    assert heartbeat(attempt)["stacks"] == [{"id": asked["id"], "rank": 1, "pid": None}]
+    tell(attempt, {"ask": asked["id"], "pid": 7, "command": "python wait.py", "text": TEXT}, rank=1)
+    assert stacks(viewer, attempt)["dumps"][0]["state"] == "asked"
+    tell(attempt, {"ask": asked["id"], "done": True, "left_out": 2}, rank=1)
+    (dump,) = stacks(viewer, attempt)["dumps"]
+    assert dump["processes"] == [{"pid": 7, "command": "python wait.py", "text": TEXT, "why": ""}]
+    assert (dump["state"], dump["left_out"], dump["why"]) == ("done", 2, "")
+    assert dump["asked_at"] <= dump["ended_at"]
+    assert "stacks" not in heartbeat(attempt)
+
+
+def test_one_process_can_be_asked_for_and_the_history_says_who_did(member, attempt) -> None:
+    asked = ask(member, attempt, rank=2, pid=77)
+    assert heartbeat(attempt)["stacks"] == [{"id": asked["id"], "rank": 2, "pid": 77}]
+    event = JobEvent.objects.get(job=attempt.job, verb="stacks")
+    assert event.message == "Stack dump of process 77 of rank 2, attempt 1."
+    assert event.actor == member.user
+
+
+def test_a_viewer_sees_but_may_not_ask(viewer, maintainer, attempt) -> None:
+    assert stacks(viewer, attempt)["can_ask"] is False
+    assert_problem(viewer.post(path(attempt), {"rank": 0}), 403, "permission_denied")
+    assert stacks(maintainer, attempt)["can_ask"] is True
+    ask(maintainer, attempt)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"), [({"rank": -1}, 400), ({"rank": "x"}, 400), ({"rank": 0, "pid": 0}, 400)]
+)
+def test_what_is_no_rank_or_process_is_refused(member, attempt, wrong, status) -> None:
+    assert member.post(path(attempt), wrong).status_code == status
+
+
+def test_a_rank_that_the_job_has_not_is_not_found(member, attempt) -> None:
+    problem = assert_problem(member.post(path(attempt), {"rank": 3}), 404, "not_found")
+    assert "it has 3, from 0" in problem["detail"]
+
+
+def test_a_rank_is_asked_once_at_a_time(member, attempt) -> None:
+    ask(member, attempt, rank=1)
+    problem = assert_problem(member.post(path(attempt), {"rank": 1}), 409, "conflict")
+    assert "is being asked already" in problem["detail"]
+    ask(member, attempt, rank=0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"contacted_at": None}, "once its first node has reported"),
+        ({"carrier": Carrier.PULL}, "do not reach this portal"),
+        ({"ended_at": "2026-01-01T00:00:00Z"}, "only while it runs"),
+    ],
+)
+def test_where_nobody_can_be_asked_the_refusal_says_why(member, attempt, fields, why) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(**fields)
+    problem = assert_problem(member.post(path(attempt), {"rank": 0}), 409, "conflict")
+    assert why in problem["detail"]
+
+
+def test_a_job_without_an_attempt_has_none_and_cannot_be_asked(member, project) -> None:
+    job = make_job(project, submitted_by=member.user)
+    found = member.get(f"/projects/rl/jobs/{job.pk}/stacks").json()
+    assert (found["attempt"], found["can_ask"], found["dumps"]) == (None, False, [])
+    assert member.post(f"/projects/rl/jobs/{job.pk}/stacks", {"rank": 0}).status_code == 409

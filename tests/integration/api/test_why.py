@@ -1,0 +1,223 @@
+"""Why a job waits, each cause planted: the sentence, what binds, who has it, and until when."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from jobs.actions.hold import hold_job
+from jobs.actions.queue_places import counted_of
+from jobs.backends.fake import FakeBackend
+from jobs.errors import BackendUnavailableError
+from jobs.models import Job, Pool, Project, Queue, Quota
+from jobs.permissions import Actor
+from jobs.reconcilers import queue
+from jobs.statuses import JobStatus
+from tests.factories import make_attempt, make_job, make_project, make_spec
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("fake"),
+    pytest.mark.feature("P5.5"),
+]
+
+
+@pytest.fixture
+def fake(settings, tmp_path) -> FakeBackend:
+    """Machines without end, unless a test says how many."""
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
+    return FakeBackend(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_hints(monkeypatch) -> None:
+    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
+
+
+def why(client: Any, job: Job) -> dict[str, Any]:
+    answer = client.get(f"/projects/{job.project.slug}/jobs/{job.pk}/why")
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def moment(text: str) -> datetime:
+    parsed = parse_datetime(text)
+    assert parsed is not None
+    return parsed
+
+
+def queued(project: Project, nodes: int = 1, **fields: Any) -> Job:
+    portal = fields.pop("portal", {})
+    spec = make_spec(num_nodes=nodes, portal=portal, **fields.pop("spec", {}))
+    return make_job(project, num_nodes=nodes, spec=spec, **counted_of(spec), **fields)
+
+
+def running(project: Project, nodes: int = 1, **fields: Any) -> Job:
+    job = queued(project, nodes, status=JobStatus.RUNNING, **fields)
+    make_attempt(job, run_started_at=timezone.now())
+    return job
+
+
+def test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when(
+    member, project, fake
+):
+    fake.set_capacity(4)
+    holder = running(project, 3, portal={"max_duration": "1h"})
+    told = why(member, queued(project, 2))
+    assert told["code"] == "no_room"
+    assert told["sentence"] == "Needs 2 nodes; 1 of 4 are free on fake."
+    assert (told["position"], told["of"], told["ahead"]) == (1, 1, [])
+    limit = {"kind": "machines", "name": "fake", "what": "nodes"}
+    assert told["limit"] == {**limit, "needed": 2, "used": 3, "cap": 4}
+    (has,) = told["holders"]
+    assert (has["job_id"], has["has"]) == (holder.pk, "3 nodes")
+    assert told["basis"] == "bounds"
+    at = moment(told["expected_at"])
+    assert timedelta(minutes=59) < at - timezone.now() < timedelta(minutes=71)
+
+
+def test_who_is_behind_is_told_for_whom_and_its_place(member, project, fake):
+    fake.set_capacity(2)
+    running(project, 1)
+    first, second = queued(project, 2), queued(project, 1)
+    told = why(member, second)
+    assert told["code"] == "behind"
+    assert told["sentence"] == f"Waits behind job {first.pk}, which needs more room."
+    assert (told["position"], told["of"]) == (2, 2)
+    assert [each["job_id"] for each in told["ahead"]] == [first.pk]
+
+
+def test_an_estimate_goes_by_how_long_such_jobs_lasted_before(member, project, fake):
+    fake.set_capacity(1)
+    now = timezone.now()
+    for minutes in (10, 20, 90):
+        past = queued(project, name="train", status=JobStatus.SUCCEEDED)
+        begun = now - timedelta(days=1)
+        ended = begun + timedelta(minutes=minutes)
+        attempt = make_attempt(past, ended_at=ended, exit_code=0)
+        type(attempt).objects.filter(pk=attempt.pk).update(created_at=begun)
+        type(attempt.cluster).objects.update(status="GONE")
+    running(project, name="train")
+    told = why(member, queued(project))
+    assert told["basis"] == "past_runs"
+    at = moment(told["expected_at"])
+    assert timedelta(minutes=19) < at - timezone.now() < timedelta(minutes=21)
+
+
+def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, project, fake):
+    fake.set_capacity(1)
+    running(project)
+    told = why(member, queued(project))
+    assert (told["expected_at"], told["basis"]) == (None, "")
+
+
+@pytest.mark.parametrize("whose", ["project", "person", "each person", "queue"])
+def test_a_quota_is_named_with_whose_it_is_and_who_uses_it(member, project, fake, whose):
+    fake.set_capacity(9)
+    line = Queue.objects.get_or_create(name="default")[0]
+    fields: dict[str, Any] = {
+        "project": {"project": project},
+        "person": {"project": project, "user": member.user},
+        "each person": {"project": project, "per_person": True},
+        "queue": {"queue": line},
+    }[whose]
+    Quota.objects.create(caps={"nodes": 3}, **fields)
+    holder = running(project, 2, submitted_by=member.user)
+    told = why(member, queued(project, 2, submitted_by=member.user))
+    name = {"project": f"project {project.slug}", "queue": "queue default"}.get(
+        whose, member.user.username
+    )
+    said = f"Needs 2 nodes; {name} has 2 of the 3 nodes that it may have at once."
+    assert (told["code"], told["reason"], told["sentence"]) == ("quota", "QUOTA", said)
+    assert [each["job_id"] for each in told["holders"]] == [holder.pk]
+
+
+def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
+    fake.set_capacity(9)
+    Quota.objects.create(caps={"gpus:H100": 8}, project=project)
+    gpus = {"spec": {"resources": {"accelerators": "H100:8"}}}
+    running(project, 1, **gpus)
+    said = "Needs 8 GPUs (H100); project {} has 8 of the 8 GPUs (H100) that it may have at once."
+    assert why(member, queued(project, 1, **gpus))["sentence"] == said.format(project.slug)
+    assert why(member, queued(project, 1))["code"] == "next"
+
+
+@pytest.mark.feature("P5.3")
+def test_a_group_that_is_full_is_named(member, project, fake):
+    fake.set_capacity(9)
+    group = {"portal": {"concurrency": {"group": "eval", "max": 1}}}
+    running(project, **group)
+    told = why(member, queued(project, **group))
+    said = (
+        "Needs 1 running job; the group eval has 1 of the 1 running job that it may have at once."
+    )
+    assert told["sentence"] == said
+    assert told["limit"]["kind"] == "group"
+
+
+def test_a_pool_without_that_much_is_named(member, project, fake):
+    fake.set_capacity(9)
+    pool = Pool.objects.create(name="small", backend_name="fake", caps={"nodes": 2})
+    Queue.objects.create(name="short", pool=pool)
+    running(project, 1, queue_name="short")
+    told = why(member, queued(project, 2, queue_name="short"))
+    assert told["sentence"] == "Needs 2 nodes; 1 of 2 are free on small."
+
+
+def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake, monkeypatch):
+    def away(_: object) -> int:
+        raise BackendUnavailableError("The cloud is away.")
+
+    monkeypatch.setattr(type(fake), "capacity_nodes", away)
+    assert why(member, queued(project))["sentence"] == "The cloud is away."
+
+
+def test_a_pause_after_a_failed_start_is_told_in_the_clouds_words(member, project):
+    soon = timezone.now() + timedelta(minutes=1)
+    message = "No H100 in eu-west-4."
+    job = queued(project, wait_reason="BACKOFF", message=message, next_try_at=soon)
+    told = why(member, job)
+    assert (told["code"], told["reason"], told["sentence"]) == ("backoff", "BACKOFF", message)
+    assert told["next_try_at"] is not None
+
+
+def test_who_holds_it_is_told(member, project):
+    job = queued(project, submitted_by=member.user)
+    hold_job(Actor(member.user), job)
+    told = why(member, job)
+    assert (told["code"], told["sentence"]) == ("held", f"Held by {member.user.username}.")
+
+
+def test_a_job_that_starts_next_or_runs_is_said_to(member, project, fake):
+    fake.set_capacity(1)
+    job = queued(project)
+    assert why(member, job)["code"] == "next"
+    queue.run_pass()
+    assert why(member, job)["code"] == "not_waiting"
+
+
+def test_of_another_project_only_that_there_is_a_job_is_told(member, project, fake):
+    fake.set_capacity(2)
+    running(make_project(), 2, name="secret-plan")
+    queued(make_project(), 2, name="secret-too")
+    told = why(member, queued(project, 2))
+    nobody = {"job_id": None, "project": "", "name": "", "owner": "", "status": ""}
+    assert told["ahead"] == [{**nobody, "has": ""}]
+    assert told["code"] == "behind"
+    assert "secret" not in str(told)
+
+
+def test_the_sentence_is_the_one_that_the_job_itself_tells_after_a_pass(member, project, fake):
+    fake.set_capacity(4)
+    running(project, 3)
+    jobs = [queued(project, 2), queued(project, 1)]
+    queue.run_pass()
+    for job in jobs:
+        job.refresh_from_db()
+        assert why(member, job)["sentence"] == job.message

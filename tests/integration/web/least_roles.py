@@ -1,0 +1,80 @@
+"""The least role that each page and each button takes, in the project it belongs to."""
+
+from __future__ import annotations
+
+ROLES = ("viewer", "member", "maintainer", "admin")
+PUBLIC = "public"  # without signing in
+SIGNED_IN = "signed in"  # about oneself
+
+# The least role for each operation.
+LEAST: dict[tuple[str, str], str] = {
+    ("get", "healthz"): PUBLIC,
+    ("get", "readyz"): PUBLIC,
+    ("get", "landing"): SIGNED_IN,
+    ("get", "sign_in"): PUBLIC,
+    ("post", "sign_in"): PUBLIC,
+    ("get", "sign_in_once"): PUBLIC,
+    ("post", "sign_in_once"): PUBLIC,
+    ("post", "sign_out"): PUBLIC,
+    ("get", "tokens"): SIGNED_IN,
+    ("post", "tokens"): SIGNED_IN,
+    ("post", "revoke"): SIGNED_IN,
+    ("get", "password"): SIGNED_IN,
+    ("post", "password"): SIGNED_IN,
+    ("post", "theme"): PUBLIC,
+    ("get", "project"): "viewer",
+    ("get", "all_clusters"): SIGNED_IN,
+    ("get", "all_clusters_live"): SIGNED_IN,
+    ("post", "any_cluster_down"): SIGNED_IN,
+    ("get", "clusters"): "viewer",
+    ("get", "clusters_live"): "viewer",
+    ("post", "cluster_down"): "maintainer",  # of another's; one's own: test_clusters
+    ("post", "cluster_extend"): "maintainer",  # as above
+    ("get", "queue"): "viewer",
+    ("get", "queue_live"): "viewer",
+    ("get", "queue_stream"): "viewer",
+    ("get", "infra"): "viewer",
+    ("get", "infra_live"): "viewer",
+    ("post", "plan"): "member",
+    ("get", "usage"): "viewer",
+    ("post", "usage"): SIGNED_IN,  # and the installation's administrators alone: test_usage
+    ("get", "members"): "viewer",
+    ("post", "members"): "admin",
+    ("post", "change_role"): "admin",
+    ("post", "remove_member"): "admin",
+    ("get", "secrets"): "member",
+    ("post", "secrets"): "maintainer",
+    ("post", "delete_secret"): "maintainer",
+    ("get", "schedules"): "viewer",
+    ("get", "new_schedule"): "member",
+    ("post", "new_schedule"): "member",
+    ("get", "schedule"): "viewer",
+    ("post", "schedule"): "maintainer",  # of another's; one's own: test_schedules
+    ("post", "pause_schedule"): "maintainer",  # as above
+    ("post", "resume_schedule"): "maintainer",  # as above
+    ("post", "run_schedule"): "maintainer",  # as above
+    ("post", "delete_schedule"): "maintainer",  # as above
+    ("get", "jobs"): "viewer",
+    ("get", "jobs_stream"): "viewer",
+    ("get", "jobs_live"): "viewer",
+    ("get", "submit"): "member",
+    ("post", "submit"): "member",
+    ("get", "job"): "viewer",
+    ("get", "job_live"): "viewer",
+    ("get", "job_tab"): "viewer",
+    ("get", "job_hosts_live"): "viewer",
+    ("get", "job_mesh_live"): "viewer",
+    ("get", "job_stacks_live"): "viewer",
+    ("post", "stacks"): "maintainer",  # of another's job; one's own: test_stacks
+    ("get", "array"): "viewer",
+    ("get", "array_live"): "viewer",
+    ("post", "array_cancel"): "maintainer",  # of another's; one's own: test_arrays
+    ("post", "array_rerun_failed"): "member",
+    ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
+    ("post", "hold"): "maintainer",  # as above
+    ("post", "release"): "maintainer",  # as above
+    ("post", "prioritize"): "maintainer",  # as above
+    ("post", "extend"): "maintainer",  # as above
+    ("post", "rerun"): "member",
+    ("post", "delete"): "maintainer",
+}

@@ -1,0 +1,120 @@
+"""/{project}/schedules, /{project}/new-schedule and the page of each."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from jobs.models import Job, Membership, Schedule
+from tests.factories import make_job, make_schedule, make_spec
+from tests.integration.web.conftest import SOURCE, text_of
+
+FORM = {
+    "name": "nightly",
+    "cron": "30 2 * * *",
+    "zone": "Europe/Berlin",
+    "overlap": "replace",
+    "catch_up": "all",
+    "source": SOURCE.replace("\n", "\r\n"),
+}
+PAGE = "/rl/schedules/nightly"
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
+
+
+@pytest.mark.feature("P9.2")
+def test_a_member_makes_one_looks_at_it_pauses_runs_and_deletes_it(member):
+    assert "No schedules" in member.text("/rl/schedules")
+    assert member.post("/rl/new-schedule", FORM)["Location"] == PAGE
+    schedule = Schedule.objects.get()
+    assert (schedule.owner, schedule.spec_source) == (member.user, SOURCE)
+    assert (schedule.overlap, schedule.catch_up) == ("replace", "all")
+    page = member.text(PAGE)
+    assert "nightly is made." in page and "30 2 * * *" in page
+    assert page.count("to come") == 5
+    member.post(f"{PAGE}/pause")
+    assert "Paused by mia." in member.text(PAGE)
+    assert "paused" in member.text("/rl/schedules")
+    member.post(f"{PAGE}/resume")
+    assert "Paused" not in member.text(PAGE)
+    job_page = member.post(f"{PAGE}/run")["Location"]
+    assert job_page == f"/rl/jobs/{Job.objects.get().pk}"
+    member.post(f"{PAGE}/delete")
+    assert not Schedule.objects.exists()
+    assert f'href="{PAGE}"' not in member.get(job_page).content.decode()
+
+
+@pytest.mark.feature("P9.2")
+def test_a_job_says_by_which_schedule_it_was_made_and_the_schedule_names_its_job(member, project):
+    schedule = make_schedule(project)
+    job = make_job(project)
+    slot = datetime(2026, 7, 1, 3, tzinfo=timezone.utc)
+    schedule.runs.create(slot=slot, outcome="submitted", job=job)
+    assert f'href="{PAGE}"' in member.get(f"/rl/jobs/{job.pk}").content.decode()
+    for address in (PAGE, "/rl/schedules"):
+        assert f'href="/rl/jobs/{job.pk}"' in member.get(address).content.decode()
+    assert "Wed 2026-07-01 03:00" in member.text(PAGE)
+    Job.objects.all().delete()
+    assert "Its job is deleted" in member.text(PAGE)
+
+
+def test_all_that_is_wrong_is_told_where_it_is(member):
+    wrong = {**FORM, "name": "No", "cron": "61 * * * *", "zone": "Berlin", "source": "nam: x\n"}
+    answer = member.post("/rl/new-schedule", wrong)
+    assert answer.status_code == 422
+    page = text_of(answer)
+    for said in ("small letters", "no cron expression", "no time zone", "Line 1:"):
+        assert said in page
+    assert "This field is required" in text_of(member.post("/rl/new-schedule", {}))
+
+
+def test_a_name_that_is_taken_is_told(member, project):
+    make_schedule(project)
+    assert "has a schedule nightly already" in text_of(member.post("/rl/new-schedule", FORM))
+
+
+def test_a_new_one_can_begin_with_the_specification_of_a_job(member, project):
+    job = make_job(project, spec_source="run: echo of-the-job\n")
+    assert "of-the-job" in member.text(f"/rl/new-schedule?from={job.pk}")
+
+
+def test_a_change_of_anothers_times_leaves_it_theirs_and_one_of_its_job_does_not(
+    maintainer, project
+):
+    schedule = make_schedule(project, spec_source=SOURCE)
+    owner = schedule.owner
+    change = {**FORM, "cron": "@weekly"}
+    assert maintainer.post(PAGE, change)["Location"] == PAGE
+    schedule.refresh_from_db()
+    assert (schedule.owner, schedule.cron) == (owner, "@weekly")
+    maintainer.post(PAGE, {**change, "source": "run: echo other"})
+    schedule.refresh_from_db()
+    assert schedule.owner == maintainer.user
+    answer = maintainer.post(PAGE, {**change, "cron": "x"})
+    assert (answer.status_code, "five fields" in text_of(answer)) == (422, True)
+
+
+def test_others_look_and_have_no_buttons(viewer, member, project):
+    make_schedule(project)
+    for browser in (viewer, member):
+        page = browser.get(PAGE).content.decode()
+        assert "echo hello" in page
+        assert "Run now" not in page and "Delete" not in page
+    assert "New schedule" not in viewer.text("/rl/schedules")
+    assert "New schedule" in member.text("/rl/schedules")
+
+
+def test_what_keeps_it_from_running_now_is_told(maintainer, project):
+    schedule = make_schedule(project, spec=make_spec(secrets={"A": "A"}))
+    assert "names a secret" in text_of(maintainer.post(f"{PAGE}/run", follow=True))
+    Membership.objects.filter(user=schedule.owner).delete()
+    assert "Pause it and resume it" in text_of(maintainer.post(f"{PAGE}/run", follow=True))
+
+
+def test_there_is_no_page_of_one_that_is_not_there(member):
+    assert member.get("/rl/schedules/none").status_code == 404

@@ -1,0 +1,101 @@
+"""/{project}/jobs/{id}/stacks: the form, what was asked, and where the processes stood."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs import clock
+from jobs.models import Attempt, StackDump, Worker
+from jobs.statuses import Carrier, JobStatus, StackState, WorkerStatus
+from tests.factories import make_attempt, make_job
+from tests.integration.web.conftest import SOURCE, text_of
+
+TEXT = 'Thread 7 (idle): "MainThread"\n    waits_for_nobody (<b>wait.py:5)'
+PROCESS = {"pid": 7, "command": "python wait.py", "text": TEXT, "why": ""}
+
+
+@pytest.fixture
+def attempt(project, member) -> Attempt:
+    job = make_job(
+        project,
+        status=JobStatus.RUNNING,
+        submitted_by=member.user,
+        num_nodes=3,
+        spec_source=SOURCE,
+    )
+    made = make_attempt(job, contacted_at=clock.now(), carrier=Carrier.PUSH)
+    Worker.objects.create(attempt=made, rank=2, status=WorkerStatus.RUNNING, pid=77)
+    return made
+
+
+def tab(of: Attempt, more: str = "") -> str:
+    return f"/rl/jobs/{of.job_id}/stacks{more}"
+
+
+def done(of: Attempt, **fields) -> StackDump:
+    known = {"processes": [PROCESS], "state": StackState.DONE, "ended_at": clock.now()}
+    return StackDump.objects.create(attempt=of, **{"rank": 0, **known, **fields})
+
+
+def test_the_form_asks_and_the_tab_shows_that_it_waits(member, attempt) -> None:
+    answer = member.post(tab(attempt, "/ask"), {"rank": "2", "pid": ""}, follow=True)
+    assert answer.redirect_chain == [(tab(attempt), 302)]
+    (dump,) = StackDump.objects.all()
+    assert (dump.rank, dump.pid, dump.asked_by) == (2, None, member.user)
+    assert "The node has been asked." in text_of(answer)
+
+
+def test_what_came_is_shown_as_it_is_and_escaped(viewer, attempt) -> None:
+    done(attempt, left_out=2)
+    html = viewer.get(tab(attempt)).content.decode()
+    assert "waits_for_nobody (&lt;b&gt;wait.py:5)" in html
+    assert "And 2 more processes, not listed here." in html
+    assert "stacks-form" not in html
+
+
+def test_of_several_the_newest_is_open_and_another_can_be_chosen(viewer, attempt) -> None:
+    old = done(attempt, rank=1, processes=[{**PROCESS, "text": "the old one"}])
+    done(attempt)
+    assert "the old one" not in viewer.text(tab(attempt))
+    live = viewer.text(tab(attempt, "/live"), dump=old.pk)
+    assert "the old one" in live
+    assert "waits_for_nobody" not in live
+
+
+def test_a_failure_says_why(viewer, attempt) -> None:
+    why = "py-spy may not read this process"
+    process = {**PROCESS, "text": "", "why": why}
+    done(attempt, state=StackState.FAILED, why=why, processes=[process])
+    assert why in viewer.text(tab(attempt))
+
+
+@pytest.mark.parametrize("form", [{}, {"rank": "x"}, {"rank": "-1"}, {"rank": "0", "pid": "zero"}])
+def test_what_is_no_rank_is_said_and_nothing_is_asked(member, attempt, form) -> None:
+    answer = member.post(tab(attempt, "/ask"), form, follow=True)
+    assert "Choose a rank of the job" in text_of(answer)
+    assert not StackDump.objects.exists()
+
+
+def test_what_stands_in_the_way_is_said_on_the_page(member, attempt) -> None:
+    Attempt.objects.update(carrier=Carrier.PULL)
+    answer = member.post(tab(attempt, "/ask"), {"rank": "0"}, follow=True)
+    assert "do not reach this portal" in text_of(answer)
+
+
+def test_who_may_not_ask_is_refused(viewer, attempt) -> None:
+    assert viewer.post(tab(attempt, "/ask"), {"rank": "0"}).status_code == 403
+
+
+def test_a_worker_leads_to_the_stacks_of_its_rank(member, attempt) -> None:
+    html = member.get(f"/rl/jobs/{attempt.job_id}/workers").content.decode()
+    assert f'href="{tab(attempt)}?rank=2"' in html
+    assert 'value="2"' in member.get(tab(attempt), {"rank": "2"}).content.decode()
+
+
+def test_a_part_that_will_not_change_says_so(viewer, attempt) -> None:
+    assert "data-final" not in viewer.get(tab(attempt, "/live")).content.decode()
+    done(attempt)
+    Attempt.objects.update(ended_at=clock.now())
+    job = attempt.job
+    type(job).objects.filter(pk=job.pk).update(status=JobStatus.FAILED, ended_at=clock.now())
+    assert "data-final" in viewer.get(tab(attempt, "/live")).content.decode()

@@ -1,0 +1,111 @@
+"""/{project}/usage: what was spent, by whom, and the budget beside it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from jobs.models import Attempt, Budget, Cluster
+from jobs.statuses import ClusterStatus, JobStatus
+from tests.factories import make_attempt, make_job, make_user
+from tests.integration.web.conftest import browser_of, text_of
+
+pytestmark = pytest.mark.feature("P5.6")
+PATH = "/rl/usage"
+NOON = datetime(2026, 11, 24, 12, tzinfo=timezone.utc)
+FORM = {"usd": "20", "on_spent": "hold", "warn_at": "50, 80 %, 100"}
+
+
+@pytest.fixture(autouse=True)
+def noon(time_machine):
+    time_machine.move_to(NOON, tick=False)
+
+
+@pytest.fixture
+def root(project):
+    return browser_of(make_user("root", is_superuser=True))
+
+
+def spend(project, usd, name="ppo", hours=2, end=NOON):
+    job = make_job(project, name=name, status=JobStatus.SUCCEEDED)
+    attempt = make_attempt(job)
+    begin = end - timedelta(hours=hours)
+    Attempt.objects.filter(pk=attempt.pk).update(created_at=begin, ended_at=end)
+    Cluster.objects.filter(pk=attempt.cluster_id).update(
+        status=ClusterStatus.GONE, created_at=begin, gone_at=end, billed_at=end, usd=Decimal(usd)
+    )
+    return job
+
+
+def test_it_shows_who_has_spent_what_on_which_job(viewer, project):
+    job = spend(project, "12.50")
+    page = viewer.text(PATH)
+    assert "$12.50" in page and job.submitted_by.username in page
+    assert f"/rl/jobs/{job.pk}" in viewer.get(PATH).content.decode()
+    assert "2026-11-24: $12.50, 2.0 node hours" in viewer.get(PATH).content.decode()
+
+
+def test_a_project_that_has_used_nothing_says_so(viewer, project):
+    page = viewer.text(PATH)
+    assert "Nothing this month." in page
+    assert "The project has no budget." in page
+    assert "Set a budget" not in page
+
+
+def test_where_nothing_has_a_price_hours_are_compared(viewer, project):
+    spend(project, "0", hours=3)
+    spend(project, "0", name="small", hours=1)
+    page = viewer.text(PATH)
+    assert "4.0 node hours" in page and "75 %" in page
+
+
+def test_other_months_are_a_step_away(viewer, project):
+    spend(project, "7.77", end=datetime(2026, 10, 5, tzinfo=timezone.utc))
+    assert "$7.77" not in viewer.text(PATH)
+    october = viewer.text(f"{PATH}?month=2026-10")
+    assert "$7.77" in october and "October 2026" in october
+    assert "Budget of" not in october
+
+
+@pytest.mark.parametrize("month", ["2026-13", "x", "9999-12", "0001-01", "", "2026-11-24"])
+def test_a_month_that_is_none_or_is_to_come_shows_something(viewer, project, month):
+    assert viewer.get(f"{PATH}?month={month}").status_code == 200
+
+
+def test_an_administrator_of_the_installation_sets_a_budget(root, viewer, project):
+    assert "Set a budget" in root.text(PATH)
+    assert root.post(PATH, FORM)["Location"] == PATH
+    budget = Budget.objects.get()
+    assert budget.usd == 20
+    assert (budget.on_spent, budget.warn_at) == ("hold", [50, 80, 100])
+    spend(project, "25")
+    page = viewer.text(PATH)
+    assert "$25.00 of $20.00" in page and "125 %" in page
+    assert "Its jobs start again on 1 December 2026" in page
+    assert "Change the budget" in root.text(PATH)
+
+
+def test_an_empty_amount_takes_the_budget_away(root, project):
+    root.post(PATH, FORM)
+    root.post(PATH, {**FORM, "usd": ""})
+    assert not Budget.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"usd": "-1"}, {"usd": "much"}, {"warn_at": "half"}, {"warn_at": "0"}]
+)
+def test_what_makes_no_sense_is_told_at_its_field(root, project, wrong):
+    page = root.post(PATH, {**FORM, **wrong})
+    assert page.status_code == 200
+    assert 'class="error"' in page.content.decode()
+    assert text_of(page)
+    assert not Budget.objects.exists()
+
+
+@pytest.mark.feature("P8.1")
+def test_nobody_else_sets_a_budget(viewer, admin, project):
+    for browser in (viewer, admin):
+        assert browser.post(PATH, FORM).status_code == 403
+    assert not Budget.objects.exists()

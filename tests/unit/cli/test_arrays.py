@@ -1,0 +1,37 @@
+"""mportal array: what is asked for, and what is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.rest.fake_portal import array_json, ok, problem
+
+ARRAY = "/projects/rl/arrays/7"
+
+
+def test_get_shows_counts_and_each_job_with_its_values(mportal, portal):
+    portal.on(f"GET {ARRAY}", ok(array_json()))
+    result = mportal("array", "get", "7")
+    assert result.exit_code == 0
+    assert "Array 7 (ppo), 2 jobs, 1 at once: 2 QUEUED" in result.stdout
+    assert "lr=1e-4" in result.stdout and "lr=3e-4" in result.stdout
+    assert json.loads(mportal("array", "get", "7", "-o", "json").stdout)["size"] == 2
+
+
+@pytest.mark.parametrize("verb", ["cancel", "rerun-failed"])
+def test_what_is_done_to_all_is_told_in_a_line(mportal, portal, verb):
+    portal.on(f"POST {ARRAY}/actions/{verb}", ok(array_json(counts={"CANCELLED": 2})))
+    result = mportal("array", verb, "7")
+    assert (result.exit_code, result.stdout.strip()) == (
+        0,
+        "Array 7 (ppo), 2 jobs, 1 at once: 2 CANCELLED",
+    )
+
+
+def test_a_refusal_is_told(mportal, portal):
+    detail = "No job of array 7 has failed or was cancelled."
+    portal.on(f"POST {ARRAY}/actions/rerun-failed", problem(409, "conflict", detail))
+    result = mportal("array", "rerun-failed", "7")
+    assert (result.exit_code != 0, detail in result.stderr) == (True, True)

@@ -1,0 +1,232 @@
+"""When schedules are due, on ordinary days and on those on which clocks are set."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from cronsim import CronSim
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from jobs.policies.timetables import ALIASES, Timetable, complaints
+
+UTC = timezone.utc
+# Forward and back by an hour, in both halves of the world; by half an hour; over midnight; in
+# the other direction in winter; and never.
+ZONES = (
+    "Europe/Berlin",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "America/Santiago",
+    "Asia/Beirut",
+    "Europe/Dublin",
+    "Africa/Casablanca",
+    "Asia/Kolkata",
+    "UTC",
+)
+AT_CERTAIN_HOURS = (
+    "30 2 * * *",
+    "0 0 * * *",
+    "15,45 1-3 * * *",
+    "5 */2 * * *",
+    "0 3 * * 0",
+    "59 23 L * *",
+    "0 2 29 2 *",
+)
+BY_THE_CLOCK = ("* * * * *", "*/15 * * * *", "0 * * * *", "*/20 2 * * *", "7 0-23 * * 0")
+_FIRST, _LAST = datetime(2024, 1, 1), datetime(2028, 1, 1)  # noqa: DTZ001 - the strategy adds it
+moments = st.datetimes(_FIRST, _LAST, timezones=st.just(UTC))
+zones = st.sampled_from(ZONES)
+crons = st.sampled_from(AT_CERTAIN_HOURS + BY_THE_CLOCK)
+
+
+def local(zone: str, *parts: int, fold: int = 0) -> datetime:
+    return datetime(*parts, tzinfo=ZoneInfo(zone), fold=fold).astimezone(UTC)
+
+
+def runs(cron: str, zone: str, begin: datetime, end: datetime) -> list[datetime]:
+    """Every time later than `begin` and not later than `end`."""
+    table, found = Timetable.of(cron, zone), []
+    at = table.next_after(begin)
+    while at is not None and at <= end:
+        found.append(at)
+        at = table.next_after(at)
+    return found
+
+
+def on(cron: str, zone: str, year: int, month: int, day: int) -> list[str]:
+    """The times of one local day, as the clock shows them, with the offset from UTC."""
+    begin = local(zone, year, month, day) - timedelta(seconds=1)
+    end = begin + timedelta(hours=26)
+    shown = [at.astimezone(ZoneInfo(zone)) for at in runs(cron, zone, begin, end)]
+    return [f"{at:%H:%M%z}" for at in shown if at.day == day]
+
+
+@pytest.mark.feature("P9.2")
+@pytest.mark.parametrize(
+    ("zone", "day", "cron", "shown"),
+    [
+        ("Europe/Berlin", (2026, 3, 29), "30 2 * * *", ["03:00+0200"]),
+        ("Europe/Berlin", (2026, 3, 29), "15,45 2 * * *", ["03:00+0200"]),
+        ("Europe/Berlin", (2026, 3, 29), "0 2,3 * * *", ["03:00+0200"]),
+        ("Europe/Berlin", (2026, 3, 29), "30 1 * * *", ["01:30+0100"]),
+        ("America/New_York", (2026, 3, 8), "30 2 * * *", ["03:00-0400"]),
+        ("Australia/Lord_Howe", (2026, 10, 4), "10 2 * * *", ["02:30+1100"]),
+        ("America/Santiago", (2026, 9, 6), "0 0 * * *", ["01:00-0300"]),
+        ("America/Santiago", (2026, 9, 6), "0 */6 * * *",
+         ["01:00-0300", "06:00-0300", "12:00-0300", "18:00-0300"]),
+    ],
+)  # fmt: skip
+def test_a_time_that_does_not_come_runs_once_when_the_clock_is_set_forward(zone, day, cron, shown):
+    assert on(cron, zone, *day) == shown
+
+
+@pytest.mark.feature("P9.2")
+@pytest.mark.parametrize(
+    ("zone", "day", "cron", "shown"),
+    [
+        ("Europe/Berlin", (2026, 10, 25), "30 2 * * *", ["02:30+0200"]),
+        ("Europe/Berlin", (2026, 10, 25), "0 1-4 * * *",
+         ["01:00+0200", "02:00+0200", "03:00+0100", "04:00+0100"]),
+        ("America/New_York", (2026, 11, 1), "30 1 * * *", ["01:30-0400"]),
+        ("Australia/Lord_Howe", (2026, 4, 5), "45 1 * * *", ["01:45+1100"]),
+    ],
+)  # fmt: skip
+def test_a_time_that_comes_twice_runs_the_first_time(zone, day, cron, shown):
+    assert on(cron, zone, *day) == shown
+
+
+@pytest.mark.feature("P9.2")
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize(("cron", "minutes"), [("*/15 * * * *", 15), ("* * * * *", 1)])
+def test_every_so_many_minutes_are_so_many_minutes_on_days_on_which_clocks_are_set(
+    zone, cron, minutes
+):
+    for begin in ((2026, 3, 1), (2026, 9, 1), (2026, 10, 20)):
+        at = local(zone, *begin)
+        found = runs(cron, zone, at, at + timedelta(days=14))
+        steps = {later - earlier for earlier, later in itertools.pairwise(found)}
+        assert steps == {timedelta(minutes=minutes)}
+
+
+@pytest.mark.feature("P9.2")
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "America/Santiago"])
+def test_every_hour_is_every_hour_on_days_on_which_clocks_are_set(zone):
+    at = local(zone, 2026, 1, 1)
+    found = runs("@hourly", zone, at, at + timedelta(days=365))
+    assert found == [at + timedelta(hours=n + 1) for n in range(365 * 24)]
+
+
+@pytest.mark.feature("P9.2")
+@settings(deadline=None, max_examples=50)
+@given(crons, zones, moments)
+def test_times_only_ever_go_forward_and_are_whole_minutes(cron, zone, moment):
+    table, at = Timetable.of(cron, zone), moment
+    for _ in range(20):
+        later = table.next_after(at)
+        assert later is not None and later > at
+        assert (later.second, later.microsecond, later.tzinfo) == (0, 0, UTC)
+        # From wherever one asks, the same time is next.
+        assert table.next_after(at + (later - at) / 2) == later
+        at = later
+
+
+@pytest.mark.feature("P9.2")
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from(AT_CERTAIN_HOURS[:-1]), zones, moments)
+def test_at_certain_hours_every_time_of_the_calendar_runs_once_and_none_is_lost(cron, zone, moment):
+    begin = moment.replace(hour=0)
+    found = runs(cron, zone, begin, begin + timedelta(days=40))
+    shown = [at.astimezone(ZoneInfo(zone)).replace(tzinfo=None) for at in found]
+    assert len(set(shown)) == len(shown)
+    assume(len(found) > 1)
+    wanted = []
+    for wall in CronSim(cron, shown[0]):
+        if wall > shown[-1]:
+            break
+        wanted.append(wall)
+    # What the calendar has and the clock did not show has run when the clock was set.
+    set_forward = {wall for wall in wanted if not is_shown(wall, zone)}
+    assert set(wanted) - set_forward <= set(shown)
+    extra = set(shown[1:]) - set(wanted)
+    assert len(extra) <= len(set_forward)
+    assert all(not is_shown(at - timedelta(minutes=1), zone) for at in extra)
+
+
+@pytest.mark.feature("P9.2")
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from(BY_THE_CLOCK), zones, moments)
+def test_by_the_clock_it_runs_whenever_the_clock_shows_it_and_never_else(cron, zone, moment):
+    begin = moment.replace(second=0, microsecond=0)
+    end = begin + timedelta(hours=30)
+    every = [begin + timedelta(minutes=n + 1) for n in range(30 * 60)]
+    fits = [at for at in every if shows(cron, at.astimezone(ZoneInfo(zone)).replace(tzinfo=None))]
+    assert runs(cron, zone, begin, end) == fits
+
+
+@settings(deadline=None, max_examples=50)
+@given(crons, zones, moments, st.timedeltas(timedelta(0), timedelta(days=3)))
+def test_the_last_time_is_the_last_of_all_that_came(cron, zone, moment, length):
+    every = runs(cron, zone, moment, moment + length)
+    last = Timetable.of(cron, zone).last_in(moment, moment + length)
+    assert last == (every[-1] if every else None)
+
+
+def test_the_last_of_very_many_times_is_found_at_once():
+    begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2046, 1, 1, 0, 0, 30, tzinfo=UTC)
+    assert Timetable.of("* * * * *", "UTC").last_in(begin, end) == end.replace(second=0)
+
+
+def test_a_day_that_comes_every_four_years_is_found():
+    at = Timetable.of("*/5 * 29 2 *", "Europe/Berlin").next_after(local("UTC", 2025, 1, 1))
+    assert at == local("Europe/Berlin", 2028, 2, 29)
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_a_name_stands_for_its_fields(alias):
+    assert complaints(alias.upper(), "UTC") == []
+    moment = local("UTC", 2026, 3, 3)
+    named, written = Timetable.of(alias, "UTC"), Timetable.of(ALIASES[alias], "UTC")
+    assert named.next_after(moment) == written.next_after(moment)
+
+
+@pytest.mark.parametrize(
+    "cron",
+    ["", "* * * *", "* * * * * *", "61 * * * *", "@reboot", "x * * * *", "* * * * L/2",
+     "0 0 30 2 *", "* * */20 * 1L", "*/0 * * * *", "²L * * * *", "1#6 * * * *", "* * * * 1L/2",
+     "9" * 101, "0 0 \0 * *"],
+)  # fmt: skip
+def test_what_is_no_cron_expression_is_told(cron):
+    ((field, sentence),) = complaints(cron, "UTC")
+    assert field == "cron"
+    assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize("zone", ["", "Berlin", "../../etc/passwd", "CET ", "\0", "x" * 500])
+def test_what_is_no_zone_is_told(zone):
+    ((field, sentence),) = complaints("@daily", zone)
+    assert field == "zone"
+    assert len(sentence) < 200
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.text(max_size=30)
+    | st.lists(st.text("0123456789*/,-#L", max_size=6), min_size=5, max_size=5).map(" ".join)
+)
+def test_no_text_breaks_the_reading(text):
+    if complaints(text, "UTC") == []:
+        assert Timetable.of(text, "UTC").next_after(local("UTC", 2026, 1, 1)) is not None
+
+
+def is_shown(wall: datetime, zone: str) -> bool:
+    """Whether the clock ever shows it."""
+    at = wall.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    return at.astimezone(ZoneInfo(zone)).replace(tzinfo=None) == wall
+
+
+def shows(cron: str, wall: datetime) -> bool:
+    return next(CronSim(cron, wall - timedelta(seconds=1)), None) == wall

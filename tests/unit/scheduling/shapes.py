@@ -1,0 +1,36 @@
+"""Snapshots in few words: jobs of nodes on backends, and what there is of them."""
+
+from __future__ import annotations
+
+from jobs.scheduling.limits import Limit, LimitKind, Shape
+from jobs.scheduling.plan import plan
+from jobs.scheduling.snapshot import Snapshot, Start, Wait
+
+
+def shape(
+    nodes: int = 1, backend: str = "local", *, limits: tuple[str, ...] = (), pool: str = ""
+) -> Shape:
+    """What a job of so many nodes asks for, in a pool or in what the backend has."""
+    places = (*([f"pool:{pool}"] if pool else []), f"backend:{backend}")
+    demand = (("jobs", 1.0), ("nodes", float(nodes)))
+    return Shape(places[0], backend, nodes, demand, (*limits, *places), float(nodes))
+
+
+def machines(used: float = 0, kept: int = 0, **nodes: float) -> dict[str, Limit]:
+    """Backends with so many nodes each, of which `used` are in use."""
+    return {
+        f"backend:{name}": Limit(
+            LimitKind.BACKEND, name, {"nodes": float(total)}, {"nodes": float(used)}, kept
+        )
+        for name, total in nodes.items()
+    }
+
+
+def started(snapshot: Snapshot) -> list[int]:
+    """Who starts, in order."""
+    return [each.job_id for each in plan(snapshot) if isinstance(each, Start)]
+
+
+def sentences(snapshot: Snapshot) -> dict[int, str]:
+    """What those who wait are told."""
+    return {each.job_id: each.cause.sentence for each in plan(snapshot) if isinstance(each, Wait)}

@@ -1,0 +1,115 @@
+"""What holds for every plan, whatever the queue: limits, whole gangs, places that are kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.scheduling.causes import Behind, NoRoom
+from jobs.scheduling.limits import Limit, LimitKind, Shape
+from jobs.scheduling.plan import plan
+from jobs.scheduling.snapshot import QueuedJob, RunningJob, Snapshot, Start, Wait
+
+HOUR = 3600.0
+pytestmark = pytest.mark.feature("P5.1")
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    """One backend, two pools on it, quotas of projects, people and a group, jobs that run."""
+    limits: dict[str, Limit] = {}
+    for key, kind in (
+        ("backend:b", LimitKind.BACKEND),
+        ("pool:a", LimitKind.POOL),
+        ("pool:z", LimitKind.POOL),
+        ("project:1", LimitKind.PROJECT),
+        ("project:2", LimitKind.PROJECT),
+        ("person:1", LimitKind.PERSON),
+        ("group", LimitKind.GROUP),
+    ):
+        counted = draw(st.sets(st.sampled_from(["jobs", "nodes", "gpus:H100"]), max_size=3))
+        caps = {what: float(draw(st.integers(0, 24))) for what in sorted(counted)}
+        limits[key] = Limit(kind, key, caps)
+
+    def shape(project: int, person: int) -> Shape:
+        nodes, gpus = draw(st.integers(1, 6)), draw(st.sampled_from([0, 8]))
+        pool = draw(st.sampled_from(["pool:a", "pool:z"]))
+        keys = [f"project:{project}", pool, "backend:b"]
+        keys += ["person:1"] if person == 1 else []
+        keys += ["group"] if draw(st.booleans()) else []
+        demand = (("jobs", 1.0), ("nodes", float(nodes)), ("gpus:H100", float(gpus * nodes)))
+        return Shape(pool, "b", nodes, demand, tuple(keys), float(nodes))
+
+    running = []
+    for number in range(draw(st.integers(0, 4))):
+        ends = draw(st.one_of(st.none(), st.floats(0, 10 * HOUR)))
+        each = RunningJob(-number, shape(1, 1), ends)
+        for key in each.shape.limits:
+            limits[key].take(each.shape.demand)
+        running.append(each)
+    queued = []
+    for number in range(draw(st.integers(0, 15))):
+        project, person = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+        lasts = draw(st.one_of(st.none(), st.floats(60, 10 * HOUR)))
+        queued.append(
+            QueuedJob(
+                number,
+                shape(project, person),
+                draw(st.integers(0, 3)),
+                project,
+                person,
+                draw(st.integers(0, 1)),
+                duration_s=lasts,
+            )
+        )
+    return Snapshot(tuple(queued), tuple(running), limits)
+
+
+def starts(snapshot: Snapshot) -> list[QueuedJob]:
+    by_number = {job.job_id: job for job in snapshot.queued}
+    return [by_number[each.job_id] for each in plan(snapshot) if isinstance(each, Start)]
+
+
+@given(snapshots())
+def test_every_job_gets_exactly_one_decision(snapshot):
+    assert sorted(each.job_id for each in plan(snapshot)) == [j.job_id for j in snapshot.queued]
+
+
+@given(snapshots())
+def test_no_limit_is_ever_exceeded_and_gangs_are_whole(snapshot):
+    for key, limit in snapshot.limits.items():
+        for what, cap in limit.caps.items():
+            taken = sum(
+                job.shape.amount(what) for job in starts(snapshot) if key in job.shape.limits
+            )
+            assert taken == 0 or limit.used.get(what, 0.0) + taken <= cap
+
+
+@given(snapshots())
+def test_a_plan_is_the_same_each_time_and_leaves_what_it_looked_at(snapshot):
+    before = {key: dict(limit.used) for key, limit in snapshot.limits.items()}
+    assert plan(snapshot) == plan(snapshot)
+    assert {key: limit.used for key, limit in snapshot.limits.items()} == before
+
+
+@given(snapshots())
+def test_whoever_waits_for_room_really_has_none(snapshot):
+    """With what the plan started taken, the first of each pool that waits does not fit."""
+    left = {key: limit.copy() for key, limit in snapshot.limits.items()}
+    for job in starts(snapshot):
+        for key in job.shape.limits:
+            left[key].take(job.shape.demand)
+    jobs = {job.job_id: job for job in snapshot.queued}
+    for each in plan(snapshot):
+        if isinstance(each, Wait) and isinstance(each.cause, NoRoom):
+            shape = jobs[each.job_id].shape
+            assert any(left[key].lacks(shape.demand) for key in shape.limits)
+
+
+@given(snapshots())
+def test_who_is_held_back_for_another_is_told_for_whom(snapshot):
+    jobs = {job.job_id: job for job in snapshot.queued}
+    for each in plan(snapshot):
+        if isinstance(each, Wait) and isinstance(each.cause, Behind):
+            assert jobs[each.cause.job_id].shape.pool == jobs[each.job_id].shape.pool
