@@ -18,6 +18,7 @@ from jobs.models import (
     LogHead,
     Membership,
     Project,
+    Queue,
     Schedule,
     User,
 )
@@ -65,6 +66,11 @@ def make_token(user: User, **fields: Any) -> tuple[ApiToken, str]:
         ApiToken.objects.create(user=user, name=name, digest=token_digest(secret), **fields),
         secret,
     )
+
+
+def set_default_queue(**fields: Any) -> Queue:
+    """The default queue with other fields; made anew where a test before emptied the tables."""
+    return Queue.objects.update_or_create(name="default", defaults=fields)[0]
 
 
 def make_spec(**fields: Any) -> dict[str, Any]:

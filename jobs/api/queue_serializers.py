@@ -115,7 +115,10 @@ class PageQuery(serializers.Serializer[Any]):
 class CapsField(serializers.Field[Any, Any, Any, Any]):
     """Amounts by what is counted; what may stand there is the action's to say."""
 
-    default_error_messages = {"invalid": 'Give an object such as {"nodes": 8, "gpus:H100": 64}.'}  # noqa: RUF012
+    # Doubled braces: REST framework formats its messages.
+    default_error_messages = {  # noqa: RUF012
+        "invalid": 'Give an object such as {{"nodes": 8, "gpus:H100": 64}}.'
+    }
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """As it is, if it is an object."""

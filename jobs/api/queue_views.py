@@ -30,6 +30,8 @@ from jobs.api.queue_serializers import (
 from jobs.api.schema import page_of, problems
 
 _READS, _SETS, _DELETES = problems(401), problems(400, 401, 403, 422), problems(401, 403, 404)
+# A name that no address can have is not found.
+_SETS_NAMED = {**_SETS, **problems(404)}
 
 
 # Two lists of quotas, one name in the description.
@@ -58,7 +60,7 @@ class PoolView(PortalView):
     tag = "queue"
 
     @extend_schema(
-        operation_id="pool_set", request=PoolBody, responses={200: PlaceSerializer, **_SETS}
+        operation_id="pool_set", request=PoolBody, responses={200: PlaceSerializer, **_SETS_NAMED}
     )
     def put(self, request: Request, name: str) -> Response:
         """Make a pool, or change what is named of it."""
@@ -91,7 +93,7 @@ class QueueView(PortalView):
     tag = "queue"
 
     @extend_schema(
-        operation_id="queue_set", request=QueueBody, responses={200: QueueSerializer, **_SETS}
+        operation_id="queue_set", request=QueueBody, responses={200: QueueSerializer, **_SETS_NAMED}
     )
     def put(self, request: Request, name: str) -> Response:
         """Make a queue, or change what is named of it."""
@@ -194,7 +196,7 @@ class WeightView(PortalView):
     @extend_schema(
         operation_id="weight_set",
         request=WeightBody,
-        responses={200: WeightSerializer, **_SETS, **problems(404)},
+        responses={200: WeightSerializer, **_SETS_NAMED},
     )
     def put(self, request: Request, slug: str) -> Response:
         """Say how much of a pool a project may have beside others, as a proportion."""

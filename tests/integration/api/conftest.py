@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from jobs.backends.fake import FakeBackend
 from jobs.models import Project, User
 from jobs.statuses import Role
 from tests.factories import make_member, make_project, make_token, make_user
@@ -107,3 +108,15 @@ def assert_problem(response: Any, status: int, code: str) -> dict[str, Any]:
     assert body["detail"]
     assert "Traceback" not in response.content.decode()
     return body
+
+
+def messages(answer: Any) -> dict[str, str]:
+    body = assert_problem(answer, 422, "invalid_settings")
+    return {row["path"]: row["message"] for row in body["errors"]}
+
+
+@pytest.fixture
+def fake(settings, tmp_path) -> FakeBackend:
+    """Machines without end, unless a test says how many."""
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
+    return FakeBackend(tmp_path)

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from jobs.actions.queue_places import counted_of
-from jobs.backends.fake import FakeBackend
 from jobs.models import Job, Pool, Project, Queue, Quota
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user
-from tests.integration.api.conftest import assert_problem, caller_for
+from tests.integration.api.conftest import assert_problem, caller_for, messages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake"), pytest.mark.feature("P5.1")]
 
@@ -25,12 +24,6 @@ CHANGES: list[tuple[str, str, dict[str, Any]]] = [
     ("DELETE", "/quotas/1", {}),
     ("PUT", "/projects/rl/weight", {"weight": 2}),
 ]
-
-
-@pytest.fixture
-def fake(settings, tmp_path) -> FakeBackend:
-    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
-    return FakeBackend(tmp_path)
 
 
 def put(caller: Any, path: str, **body: Any) -> dict[str, Any]:
@@ -56,11 +49,6 @@ def running(project: Project, nodes: int = 1, gpus: str = "", **fields: Any) -> 
     job = job_of(project, nodes, gpus, status=JobStatus.RUNNING, **fields)
     make_attempt(job)
     return job
-
-
-def messages(answer: Any) -> dict[str, str]:
-    body = assert_problem(answer, 422, "invalid_settings")
-    return {row["path"]: row["message"] for row in body["errors"]}
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
@@ -216,33 +204,6 @@ def test_what_runs_is_counted_in_its_pool_its_quotas_and_its_share(root, member,
     ]
     share = next(row for row in rows(member, "/shares") if row["place"] == "big")
     assert share["project"] == "rl" and share["used_hours"] >= 15 and share["percent"] == 100
-
-
-def test_a_second_time_changes_the_same_quota(root):
-    make_project("rl2")
-    for caps in ({"jobs": 1}, {"nodes": 4}):
-        root.post("/quotas", {"project": "rl2", "caps": caps})
-    assert Quota.objects.get().caps == {"nodes": 4}
-    assert root.delete(f"/quotas/{Quota.objects.get().pk}").status_code == 204
-    assert_problem(root.delete("/quotas/99"), 404, "not_found")
-
-
-@pytest.mark.parametrize(
-    ("body", "paths"),
-    [
-        ({"caps": {"jobs": 1}}, {"project"}),
-        ({"project": "rl", "queue": "nix", "caps": {}}, {"project", "queue", "caps"}),
-        ({"project": "nix", "user": "nobody", "caps": {"jobs": 1}}, {"project", "user"}),
-        ({"project": "rl", "user": "nobody", "per_person": True, "caps": {"x": 1}},
-         {"user", "caps.x"}),
-        ({"user": "nobody", "caps": {"jobs": 1}}, {"project", "user"}),
-        ({"project": "rl", "pool": "nix", "caps": {"jobs": 1}}, {"pool"}),
-        ({"queue": "default", "pool": "nix", "caps": {"jobs": 1}}, {"pool"}),
-    ],
-)  # fmt: skip
-def test_every_error_of_a_quota_is_told_at_once(root, project, body, paths):
-    assert set(messages(root.post("/quotas", body))) == paths
-    assert not Quota.objects.exists()
 
 
 @pytest.mark.feature("P5.2")

@@ -11,26 +11,18 @@ from django.utils.dateparse import parse_datetime
 
 from jobs.actions.hold import hold_job
 from jobs.actions.queue_places import counted_of
-from jobs.backends.fake import FakeBackend
 from jobs.errors import BackendUnavailableError
 from jobs.models import Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
 from jobs.reconcilers import queue
 from jobs.statuses import JobStatus
-from tests.factories import make_attempt, make_job, make_project, make_spec
+from tests.factories import make_attempt, make_job, make_project, make_spec, set_default_queue
 
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.usefixtures("fake"),
     pytest.mark.feature("P5.5"),
 ]
-
-
-@pytest.fixture
-def fake(settings, tmp_path) -> FakeBackend:
-    """Machines without end, unless a test says how many."""
-    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
-    return FakeBackend(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +112,7 @@ def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, proj
 @pytest.mark.parametrize("whose", ["project", "person", "each person", "queue"])
 def test_a_quota_is_named_with_whose_it_is_and_who_uses_it(member, project, fake, whose):
     fake.set_capacity(9)
-    line = Queue.objects.get_or_create(name="default")[0]
+    line = set_default_queue()
     fields: dict[str, Any] = {
         "project": {"project": project},
         "person": {"project": project, "user": member.user},

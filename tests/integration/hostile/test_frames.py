@@ -65,7 +65,14 @@ def test_an_attempts_token_opens_nothing_but_its_frames(attempt, route, settings
     settings.MPORTAL_TRIES_PER_ADDRESS = 0
     parts = {"slug": "rl", "job_id": attempt.job_id, "attempt_id": attempt.pk}
     path = route
-    others = {"digest": "a" * 64, "token_id": 1, "array_id": 1, "schedule_name": "nightly"}
+    others = {
+        "digest": "a" * 64,
+        "token_id": 1,
+        "array_id": 1,
+        "schedule_name": "nightly",
+        "name": "big",
+        "quota_id": 1,
+    }
     for name, value in {**parts, **others}.items():
         for kind in ("slug", "int"):
             path = path.replace(f"<{kind}:{name}>", str(value))

@@ -18,7 +18,7 @@ from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Q
 from jobs.permissions import Actor
 from jobs.reconcilers import queue, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
-from tests.factories import make_job, make_project, make_spec
+from tests.factories import make_job, make_project, make_spec, set_default_queue
 from tests.integration.reconcilers.steps import push, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.4")]
@@ -31,7 +31,7 @@ def pool(fake) -> Pool:
     made = Pool.objects.create(
         name="gpus", backend_name="fake", caps={"nodes": 2}, preempts_by_rank=True
     )
-    Queue.objects.filter(name="default").update(pool=made)
+    set_default_queue(pool=made)
     Queue.objects.create(name="urgent", rank=10, pool=made)
     return made
 
@@ -154,7 +154,7 @@ def test_nobody_is_stopped_who_did_not_agree_or_where_no_administrator_did(
 
 
 def test_a_queue_says_it_for_its_jobs(tick, run, pool, project):
-    Queue.objects.filter(name="default").update(preemptible=True)
+    set_default_queue(preemptible=True)
     victim = run(project, 2, preemptible=False)
     submit(project, 2, queue_name="urgent")
     queue.run_pass()
