@@ -1,6 +1,5 @@
 """The ASGI application: HTTP and server-sent events."""
 
-import gc
 import os
 
 import django
@@ -11,10 +10,9 @@ django.setup(set_prefix=False)
 
 # These look at settings and models, which are there from now on.
 from jobs.api.body_limit import BodyLimit  # noqa: E402
+from monarch_portal.garbage import look_seldom  # noqa: E402
 from monarch_portal.request_threads import RequestHandler  # noqa: E402
 
-# How many objects are made between two looks for garbage. A thousand live streams make as many in
-# a moment as Python's own number (700), and looking through all of theirs takes long.
-gc.set_threshold(20_000)
+look_seldom()
 
 application = BodyLimit(RequestHandler())

@@ -4,9 +4,11 @@ import os
 
 from celery import Celery
 from celery.schedules import schedule
+from celery.signals import worker_init
 
 from monarch_portal import redis_broker
 from monarch_portal.beat import steady_now
+from monarch_portal.garbage import look_seldom
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 
@@ -42,3 +44,8 @@ app.conf.beat_schedule = {
     name: {"task": name, "schedule": schedule(seconds, nowfun=steady_now)}
     for name, seconds in BEAT_INTERVALS_S.items()
 }
+
+
+@worker_init.connect
+def _begin_worker(**_: object) -> None:
+    look_seldom()

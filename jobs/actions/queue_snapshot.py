@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, FilteredRelation, FloatField, Func, Max, Q, QuerySet, Sum
+from django.db.models import Field, FilteredRelation, Func, Q, QuerySet
 
 from jobs import clock
 from jobs.actions.kept_clusters import kept_clusters, wish_of
+from jobs.actions.queue_machines import Machines, machines_of, nodes_of
 from jobs.actions.queue_places import ASKED, Asked, Places, backend_key, group_key
 from jobs.actions.use_accounts import used_by_persons
 from jobs.backends import registry
 from jobs.disk_space import shortage
 from jobs.errors import BackendError
 from jobs.limits import duration_limit
-from jobs.models import Attempt, Cluster, Job, Project
+from jobs.models import Cluster, Job, Project
+from jobs.models.job import TAKES_KEPT
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
 from jobs.scheduling.limits import JOBS, NODES, Shape
@@ -29,13 +31,13 @@ from jobs.statuses import FINAL_STATUSES, ClusterStatus, JobStatus, WaitReason
 # What a job holds its machines for beside the time of `run`: their start, its set-up, its end.
 AROUND_RUN_S = 600.0
 
-_WOULD_SHARE = Q(spec__portal__has_key="reuse") | Q(spec__portal__has_key="cluster")
 # Of a job that has machines: what says whether they may be taken from it.
 _GIVES_WAY = ("status", "preemptible", "preempted_by_id", "spec__portal__cluster")
 _TIMES = ("duration_s", "extended_s", "group_limit")
 # Moments as numbers: to read a hundred thousand as datetimes takes longer than all else of a row.
-_CREATED_S = Func(
-    "created_at", template="EXTRACT(EPOCH FROM %(expressions)s)::float8", output_field=FloatField()
+# A field of no type: what the database gives is a float, and need not be made one for each row.
+_CREATED_S: Func = Func(
+    "created_at", template="EXTRACT(EPOCH FROM %(expressions)s)::float8", output_field=Field()
 )
 
 
@@ -84,7 +86,7 @@ class _Loader:
         """Everything that a plan may look at."""
         active = list(self._active())
         startable = Job.objects.startable(self._now)
-        wishes = {job.pk: wish_of(job) for job in startable.filter(_WOULD_SHARE)}
+        wishes = {job.pk: wish_of(job) for job in startable.filter(TAKES_KEPT)}
         queued = tuple(self._queued(startable, wishes))
         self._count_quotas(active)
         running = tuple(self._count_machines(active))
@@ -186,15 +188,14 @@ class _Loader:
                 self._take_machines(shape)
                 begin_end = (job.ends_s, self._now_s)
                 yield RunningJob(job.job_id, shape, *begin_end, is_leaving=job.is_over)
-        for attempt, cluster, asked in _last_attempts(there):
-            shape = self._places.shape_of(asked)
-            self._take_machines(shape, but=backend_key(asked.backend_name))
-            yield self._on(cluster, attempt, asked, guests.get(cluster.pk, []))
+        for cluster in machines_of(there):
+            shape = self._places.shape_of(cluster.asked)
+            self._take_machines(shape, but=backend_key(shape.backend_name))
+            yield self._on(cluster, guests.get(cluster.pk, []))
 
-    def _on(
-        self, cluster: Cluster, attempt: Attempt, asked: Asked, guests: list[_Active]
-    ) -> RunningJob:
+    def _on(self, cluster: Machines, guests: list[_Active]) -> RunningJob:
         """What is on a cluster, under the number of who came there last."""
+        asked = cluster.asked
         alone = guests[0] if len(guests) == 1 else None
         is_stopping = alone is not None and alone.status == JobStatus.STOPPING
         is_last = not cluster.is_reusable and (is_stopping or not guests)
@@ -206,15 +207,15 @@ class _Loader:
             and self._places.may_be_stopped(asked, says_so=alone.preemptible)
         )
         return RunningJob(
-            job_id=alone.job_id if alone else attempt.job_id,
+            job_id=alone.job_id if alone else cluster.last_job_id,
             shape=self._places.shape_of(asked),
             ends_s=self._free_at(cluster, [each.ends_s for each in guests], is_leaving=is_leaving),
-            began_s=attempt.created_at.timestamp(),
+            began_s=cluster.began_at.timestamp(),
             project_id=asked.project_id,
             rank=self._places.rank_of(asked.queue_name),
             is_preemptible=may,
             is_leaving=is_leaving,
-            stopped_for=(attempt.job.preempted_by_id or 0) if is_leaving else 0,
+            stopped_for=(cluster.preempted_by_id or 0) if is_leaving else 0,
             counts_in_quotas=alone is not None,
         )
 
@@ -225,7 +226,7 @@ class _Loader:
                 limits[key].take(shape.demand)
 
     def _count_backends(self, there: QuerySet[Cluster]) -> None:
-        used, kept = _nodes_of(there), _nodes_of(there.exclude(idle_since=None))
+        used, kept = nodes_of(there), nodes_of(there.exclude(idle_since=None))
         for name in [each for each in self._places.limits if each.startswith(backend_key(""))]:
             limit = self._places.limits[name]
             capacity = self._capacity_of(limit.name)
@@ -247,7 +248,7 @@ class _Loader:
             return None
 
     def _free_at(
-        self, cluster: Cluster, ends: list[float | None], *, is_leaving: bool
+        self, cluster: Machines, ends: list[float | None], *, is_leaving: bool
     ) -> float | None:
         """When a cluster's machines are free at the latest."""
         if is_leaving:
@@ -271,21 +272,3 @@ class _Loader:
             (pool, project_id): Share(used[pool, project_id], self._weights.get(project_id, 1.0))
             for pool, project_id in both
         }
-
-
-def _nodes_of(clusters: QuerySet[Cluster]) -> dict[str, int]:
-    counted = clusters.values("backend_name").annotate(nodes=Sum("num_nodes"))
-    return dict(counted.values_list("backend_name", "nodes"))
-
-
-def _last_attempts(clusters: QuerySet[Cluster]) -> Iterator[tuple[Attempt, Cluster, Asked]]:
-    """Each cluster with what was put there last: its job says which pool it is of."""
-    last = clusters.annotate(last=Max("attempts__pk")).exclude(last=None).values("last")
-    attempts = Attempt.objects.filter(pk__in=last).select_related("cluster", "job")
-    named = {f"_{name}": F(f"job__{name}") for name in ASKED}
-    for attempt in attempts.annotate(**named):
-        cluster = attempt.cluster
-        if cluster is not None:
-            asked = Asked(*(getattr(attempt, f"_{name}") for name in ASKED))
-            # Of a cluster that was kept, a job may use a part.
-            yield attempt, cluster, asked._replace(num_nodes=cluster.num_nodes)

@@ -69,6 +69,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.exclude(Exists(later))
 
 
+# Of a job that may go onto a cluster that was kept.
+TAKES_KEPT = Q(spec__portal__has_key="reuse") | Q(spec__portal__has_key="cluster")
+
+
 class Job(models.Model):
     """One submitted job: `spec` is the checked form, `spec_source` the text as it was sent."""
 
@@ -144,6 +148,11 @@ class Job(models.Model):
                 fields=["array", "array_index", "-id"],
                 condition=Q(array__isnull=False),
                 name="job_of_array",
+            ),
+            models.Index(
+                fields=["id"],
+                condition=Q(status=JobStatus.QUEUED) & TAKES_KEPT,
+                name="job_takes_kept",
             ),
             # A name stands for the newest job that bears it.
             models.Index(fields=["project", "name", "-id"], name="job_by_name"),

@@ -1,0 +1,12 @@
+"""How often Python looks for garbage in cycles."""
+
+import gc
+
+# Objects made between two looks. A thousand live streams, or a pass over a deep queue, make as many
+# in a moment as Python's own number (700), and looking through all of theirs takes long.
+_OBJECTS = 20_000
+
+
+def look_seldom() -> None:
+    """For a process that holds many objects at once."""
+    gc.set_threshold(_OBJECTS)
