@@ -22,8 +22,7 @@ def idle_limit(project: Project) -> Limit | None:
 
 def walltime_of(job: Job) -> int | None:
     """Seconds that an attempt of `job` may run, as things stand; None: as long as it likes."""
-    asked_s = job.spec.get("portal", {}).get("max_duration")
-    return walltime_s(asked_s, job.extended_s, duration_limit(job.project))
+    return walltime_s(job.duration_s, job.extended_s, duration_limit(job.project))
 
 
 def gpu_rule_of(job: Job) -> GpuRule | None:

@@ -90,6 +90,7 @@ def make_job(project: Project | None = None, **fields: Any) -> Job:
         fields["submitted_by"] = make_member(project)
     if "spec" not in fields:
         fields["spec"] = make_spec(num_nodes=fields.get("num_nodes", 1))
+    fields.setdefault("duration_s", fields["spec"].get("portal", {}).get("max_duration"))
     defaults = {"name": "hello", "kind": JobKind.PLAIN, "backend_name": "fake"}
     return Job.objects.create(project=project, **{**defaults, **fields})
 

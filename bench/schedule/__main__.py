@@ -1,6 +1,6 @@
 """All figures of the queue: `make bench NAME=schedule`. Each part is a program of its own as well.
 
-Parts are named first (`policies`, `passes`); options after them are theirs.
+Parts are named first (`passes`, `policies`, `lag`); options after them are theirs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from bench.own_portal import CHECKOUT
 
-PARTS = ("passes", "policies")
+PARTS = ("passes", "policies", "lag")
 
 
 def commands(arguments: Sequence[str]) -> list[list[str]]:

@@ -83,8 +83,8 @@ def fill(queued: int, running: int) -> None:
     pool = Pool.objects.create(name="all", backend_name="fake", caps={"nodes": NODES})
     Queue.objects.create(name=QUEUE, pool=pool)
     trace = drawn(Recipe(jobs=queued, nodes=NODES, load=2.0))
-    owners = _Owners(trace.weights)
-    _fill_running(owners, running)
+    owners = Owners(trace.weights)
+    fill_running(owners, running, NODES // running)
     for some in _batches(trace.jobs):
         owners.submit(some)
     say(f"{queued:,} jobs wait and {running:,} run")
@@ -93,7 +93,7 @@ def fill(queued: int, running: int) -> None:
         cursor.execute("VACUUM ANALYZE")
 
 
-class _Owners:
+class Owners:
     """Projects and people of a trace as rows, made when they first submit."""
 
     def __init__(self, weights: dict[int, float]) -> None:
@@ -140,13 +140,13 @@ class _Owners:
         return self._people[number]
 
 
-def _fill_running(owners: _Owners, count: int) -> None:
+def fill_running(owners: Owners, count: int, nodes: int) -> None:
+    """Rows of jobs that run since an hour, on machines of their own."""
     from jobs import clock  # noqa: PLC0415
     from jobs.models import Attempt, Cluster  # noqa: PLC0415
     from jobs.statuses import ClusterStatus, JobStatus  # noqa: PLC0415
 
     began = clock.now() - timedelta(hours=1)
-    nodes = NODES // count
     traced = [
         TraceJob(number, 0.0, nodes, 3600.0, 7200.0 + number, number % 5, number % 5 * 100)
         for number in range(count)

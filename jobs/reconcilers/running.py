@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from jobs import clock
 from jobs.actions.end_attempt import finish_attempt
@@ -19,7 +18,7 @@ from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
 from jobs.reconcilers.log_policies import catch_up
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
-from jobs.reconcilers.walltime import watch_time
+from jobs.reconcilers.walltime import timed_out, watch_time
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.runner.crash_points import reach
 
@@ -31,22 +30,18 @@ FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 
 
 def due() -> list[int]:
-    """Jobs whose attempt ended, has begun to run, runs or starts for long, is silent or idle."""
+    """Jobs whose attempt ended, has begun to run, ran or starts for long, is silent or idle."""
     silent_since = clock.now() - SILENT_AFTER
     attempts = Attempt.objects.filter(job__status__in=FOLLOWED)
-    changed = Q(ended_at__isnull=False) | Q(
+    # Those that were before one that goes on have long been dealt with.
+    goes_on = Exists(Attempt.objects.open().filter(job=OuterRef("job")))
+    changed = Q(~goes_on, ended_at__isnull=False) | Q(
         run_started_at__isnull=False, job__status=JobStatus.SETTING_UP
     )
     silent = Q(last_seen_at__lt=silent_since) | Q(last_seen_at=None, created_at__lt=silent_since)
     starting = Q(job__status=JobStatus.SETTING_UP, created_at__lt=silent_since)
-    timed = Q(job__spec__portal__has_key="max_duration") | Q(
-        job__project__max_duration_s__isnull=False
-    )
-    if settings.MPORTAL_MAX_DURATION_S:
-        # Not an empty Q: in an OR that stands for nothing, and not for all.
-        timed = Q(run_started_at__isnull=False)
-    newest = attempts.filter(changed | silent | starting | timed | Q(may_be_idle()))
-    return sorted(set(newest.values_list("job_id", flat=True)))
+    due = attempts.filter(changed | silent | starting | Q(may_be_idle()))
+    return sorted(timed_out(attempts.open()).union(due.values_list("job_id", flat=True)))
 
 
 def step(job_id: int) -> None:

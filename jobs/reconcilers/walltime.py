@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from collections.abc import Mapping
+
+from django.db.models import Q, QuerySet
 
 from jobs import clock
 from jobs.actions.history import record_note
 from jobs.lifecycle import move
 from jobs.limits import duration_limit, walltime_of
-from jobs.models import Attempt, Job
-from jobs.policies.limits import should_warn, shown_s
+from jobs.models import Attempt, Job, JobEvent, Project
+from jobs.policies.limits import should_warn, shown_s, walltime_s
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
 
 WARNED = "walltime"
+
+
+def timed_out(attempts: QuerySet[Attempt]) -> set[int]:
+    """The jobs of those whose time is over, or of which it is not told yet that it soon will be.
+
+    Thousands run for each that is one of these.
+    """
+    now = clock.now()
+    most = {project.pk: duration_limit(project) for project in Project.objects.all()}
+    columns = ("pk", "job_id", "job__project_id", "job__duration_s", "job__extended_s")
+    begun = attempts.filter(run_started_at__isnull=False)
+    over, soon = set(), {}
+    for row in begun.values_list(*columns, "run_started_at"):
+        pk, job_id, project_id, asked_s, extended_s, began = row
+        walltime = walltime_s(asked_s, extended_s, most.get(project_id))
+        ran_s = (now - began).total_seconds()
+        if walltime is not None and ran_s > walltime:
+            over.add(job_id)
+        elif walltime is not None and should_warn(ran_s, walltime):
+            soon[job_id] = pk
+    return over | soon.keys() - _warned(soon)
 
 
 def watch_time(job: Job, attempt: Attempt) -> None:
@@ -27,22 +50,23 @@ def watch_time(job: Job, attempt: Attempt) -> None:
     ran_s = (clock.now() - attempt.run_started_at).total_seconds()
     if ran_s > walltime:
         _stop(job, attempt, walltime)
-    elif should_warn(ran_s, walltime) and not _is_warned(job, attempt):
+    elif should_warn(ran_s, walltime) and not _warned({job.pk: attempt.pk}):
         left = shown_s(walltime - ran_s)
         message = f"Stops in {left}: it may run for {shown_s(walltime)}. It can be extended."
         record_note(job, message, attempt, verb=WARNED)
 
 
-def _is_warned(job: Job, attempt: Attempt) -> bool:
-    """Whether it was told since the time was last extended."""
-    told = Q(verb=WARNED, attempt=attempt) | Q(verb="extend")
-    last = job.events.filter(told).order_by("-pk").first()
-    return last is not None and last.verb == WARNED
+def _warned(attempts: Mapping[int, int]) -> set[int]:
+    """The jobs, of those with their attempts, that were told since their time was last extended."""
+    told = Q(verb=WARNED, attempt__in=attempts.values()) | Q(verb="extend")
+    events = JobEvent.objects.filter(told, job__in=attempts).order_by("pk")
+    last = dict(events.values_list("job_id", "verb"))
+    return {job_id for job_id, verb in last.items() if verb == WARNED}
 
 
 def _stop(job: Job, attempt: Attempt, walltime: int) -> None:
     limit = duration_limit(job.project)
-    asked_s = job.spec.get("portal", {}).get("max_duration")
+    asked_s = job.duration_s
     message = f"Ran longer than its max_duration of {shown_s(walltime)}."
     hint = "Raise portal.max_duration, or make the job save and resume its work."
     if limit is not None and (asked_s is None or asked_s + job.extended_s > limit.value):

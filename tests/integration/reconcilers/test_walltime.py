@@ -81,6 +81,22 @@ def test_a_limit_of_the_installation_holds_for_a_job_that_asks_for_nothing_and_i
     assert look(job) == JobStatus.STOPPING
 
 
+def test_a_job_is_looked_at_for_its_time_only_when_something_of_it_is_due(run_job, time_machine):
+    job = run_job(max_duration="2h")
+
+    def is_due(**passed: float) -> bool:
+        later(time_machine, **passed)
+        job.attempts.update(last_seen_at=clock.now())
+        return job.pk in running.due()
+
+    assert not is_due(minutes=100)
+    assert is_due(minutes=11), "to be told that it will be stopped"
+    look(job)
+    assert len(warnings(job)) == 1
+    assert not is_due(minutes=5), "it was told"
+    assert is_due(minutes=6), "over"
+
+
 def test_what_comes_before_run_does_not_count(fake, tick, project, time_machine):
     fake.set_plan(FakePlan(start_s=2 * HOUR))
     job = make_job(project, backend_name="fake", spec=make_spec(portal={"max_duration": "1h"}))
