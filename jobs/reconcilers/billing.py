@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 # How often a cluster that exists is billed, and how long a last bill is waited for.
 EVERY = timedelta(minutes=1)
 LAST_BILL_WAITED_FOR = timedelta(hours=1)
+# Bills of one backend in one look. Where it has more clusters, each is billed less often: bills of
+# thousands must not keep the worker from jobs.
+AT_ONCE = 200
 # How long after a cluster's end the last bill is asked for. What a backend says until then may be
 # from before: SkyPilot's report is kept for ten seconds, and while machines are taken down it has
 # seconds that are not charged in the end.
@@ -31,7 +34,7 @@ SETTLED_AFTER = timedelta(seconds=15)
 
 
 def due() -> list[int]:
-    """Clusters whose bill is a minute old, and those that went a moment ago."""
+    """Clusters whose bill is a minute old, and those that went a moment ago; the oldest first."""
     now = clock.now()
     gone = Q(status=ClusterStatus.GONE)
     old = Q(billed_at=None) | Q(billed_at__lt=now - EVERY)
@@ -39,7 +42,12 @@ def due() -> list[int]:
     is_missing = Q(billed_at=None) | Q(billed_at__lt=F("gone_at") + SETTLED_AFTER)
     last_is_missing = gone & is_settled & is_missing
     rows = Cluster.objects.filter((~gone & old) | last_is_missing)
-    return list(rows.filter(backend_name__in=registry.keeping()).values_list("pk", flat=True))
+    oldest_first = rows.order_by(F("billed_at").asc(nulls_first=True), "pk")
+    found: list[int] = []
+    for name in registry.keeping():
+        # By backend: one that is away would else keep the others from their turn.
+        found += oldest_first.filter(backend_name=name).values_list("pk", flat=True)[:AT_ONCE]
+    return found
 
 
 def step(cluster_id: int) -> None:

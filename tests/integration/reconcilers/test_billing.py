@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -43,6 +44,17 @@ def bill(time_machine):
         return due
 
     return run
+
+
+def test_of_many_clusters_those_are_billed_first_whose_bill_is_the_oldest(fake, bill, monkeypatch):
+    monkeypatch.setattr(billing, "AT_ONCE", 2)
+    fake.set_price("1.00")
+    clusters = [make_attempt(make_job(status=JobStatus.RUNNING)).cluster for _ in range(5)]
+    numbers = [cluster.pk for cluster in clusters if cluster is not None]
+    rounds = [bill(2 * MINUTE)]
+    rounds += [bill(timedelta(seconds=10)) for _ in range(2)]
+    assert [len(each) for each in rounds] == [2, 2, 1]
+    assert sorted(chain(*rounds)) == sorted(numbers)
 
 
 @pytest.mark.feature("S2.7")
