@@ -30,7 +30,7 @@ from jobs.models import Job, Pool, Project, Quota
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
 from jobs.scheduling.causes import counted
-from jobs.scheduling.limits import JOBS, NODES, Limit
+from jobs.scheduling.limits import JOBS, NODES, USD_PER_HOUR, Limit
 from jobs.scheduling.snapshot import Decision, Preempt, QueuedJob, Refuse, Snapshot, Wait
 from jobs.statuses import JobStatus
 
@@ -245,12 +245,13 @@ def _amounts(caps: Mapping[str, float], limit: Limit | None) -> list[AmountRow]:
     """What is used of each thing that is limited; of nodes also where they are not."""
     used = limit.used if limit else {}
     names = sorted(caps, key=lambda what: (what not in _FIRST, ":" in what, what)) or [NODES]
-    return [AmountRow(what, used.get(what, 0.0), caps.get(what)) for what in names]
+    # Sums of prices have no more places than prices.
+    return [AmountRow(what, round(used.get(what, 0.0), 6), caps.get(what)) for what in names]
 
 
 def _is_told(what: str) -> bool:
     """GPUs are told with their type, and each job is one."""
-    return what == NODES or ":" in what
+    return what in {NODES, USD_PER_HOUR} or ":" in what
 
 
 def _sentence(decision: Decision) -> str:
