@@ -30,7 +30,7 @@ from jobs.models import Job, Pool, Project, Quota
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
 from jobs.scheduling.causes import counted
-from jobs.scheduling.limits import JOBS, NODES, USD_PER_HOUR, Limit
+from jobs.scheduling.limits import JOBS, NODES, Limit
 from jobs.scheduling.snapshot import Decision, Preempt, QueuedJob, Refuse, Snapshot, Wait
 from jobs.statuses import JobStatus
 
@@ -250,8 +250,8 @@ def _amounts(caps: Mapping[str, float], limit: Limit | None) -> list[AmountRow]:
 
 
 def _is_told(what: str) -> bool:
-    """GPUs are told with their type, and each job is one."""
-    return what in {NODES, USD_PER_HOUR} or ":" in what
+    """GPUs are told with their type, each job is one, and its price is its project's to know."""
+    return what == NODES or ":" in what
 
 
 def _sentence(decision: Decision) -> str:

@@ -257,7 +257,8 @@ def test_no_pass_ever_exceeds_a_quota_of_money(fake, root, people, seed):
     most_seen = 0
     for _ in range(12):
         for _ in range(chance.randint(0, 4)):
-            queued(*chance.choice(people), chance.randint(1, 4))
+            project, user = chance.choice(people)
+            queued(project, user, chance.randint(1, 4))
         running = there()
         for job in chance.sample(running, chance.randint(0, len(running))):
             end(job)
