@@ -21,6 +21,7 @@ from jobs.reconcilers import (
     job_budgets,
     log_policies,
     orphans,
+    prices,
     provisioning,
     queue,
     recovering,
@@ -69,6 +70,12 @@ def run_orphans() -> None:
 def run_infra() -> None:
     """One look at clouds and free GPUs, if somebody wants to know."""
     infra.step()
+
+
+@shared_task(name="jobs.prices")
+def run_prices() -> None:
+    """One look for prices that a quota counts and nobody knows yet."""
+    prices.step()
 
 
 @shared_task(name="jobs.billing")

@@ -31,6 +31,7 @@ Reconciler = Literal[
     "billing",
     "budgets",
     "infra",
+    "prices",
 ]
 
 

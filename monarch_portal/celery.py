@@ -28,6 +28,7 @@ BEAT_INTERVALS_S = {
     "jobs.sealing": 10,
     "jobs.billing": 10,
     "jobs.budgets": 5,
+    "jobs.prices": 5,
     "jobs.job_budgets": 5,
     "jobs.infra": 10,
     "jobs.orphans": 60,

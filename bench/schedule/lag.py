@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import django
 
@@ -22,7 +23,12 @@ from bench.measure import median, percentile, report, say
 from bench.own_portal import OwnPortal, running
 from bench.schedule.ground import NODES, SETTINGS, Owners, fill_running
 
-SPEC = {"name": "short", "run": "true", "resources": {"infra": "fake"}}
+if TYPE_CHECKING:
+    from jobs.backends.base import LaunchRequest
+    from jobs.models import Attempt, Cluster
+
+NAME = "short"
+SPEC = {"name": NAME, "run": "true", "resources": {"infra": "fake"}}
 # Seconds: of a job's machines to come up, of its program, and the longest wait for the last one.
 UP_S, RUN_S, LIMIT_S = 1.0, 5.0, 120.0
 # As often as a runner gives a sign of life.
@@ -65,31 +71,29 @@ def _fill(home: Path, jobs: int) -> None:
     fill_running(Owners(weights), jobs, nodes=2)
     attempts = list(Attempt.objects.select_related("job", "cluster"))
     for attempt in attempts:
-        backend.launch(_launch_of(attempt))
+        if attempt.cluster is not None:
+            backend.launch(_launch_of(attempt, attempt.cluster))
     # Their runners push, which is no part of this: nobody fetches from them.
     for_ever = attempts[0].created_at + timedelta(days=1)
     FollowLease.objects.bulk_create(
         FollowLease(attempt=attempt, owner="bench", expires_at=for_ever) for attempt in attempts
     )
-    backend.set_plan(FakePlan(start_s=UP_S, run_s=RUN_S), SPEC["name"])
+    backend.set_plan(FakePlan(start_s=UP_S, run_s=RUN_S), NAME)
     say(f"{len(attempts):,} jobs run")
 
 
-def _launch_of(attempt: object) -> object:
+def _launch_of(attempt: Attempt, cluster: Cluster) -> LaunchRequest:
     from jobs.backends.base import LaunchRequest  # noqa: PLC0415
-    from jobs.models import Attempt  # noqa: PLC0415
 
-    assert isinstance(attempt, Attempt)
-    assert attempt.cluster is not None
     return LaunchRequest(
-        cluster_name=attempt.cluster.name,
+        cluster_name=cluster.name,
         project_slug="",
         job_id=attempt.job_id,
         job_name=attempt.job.name,
         attempt_id=attempt.pk,
         attempt_number=attempt.number,
         spec=attempt.job.spec,
-        num_nodes=attempt.cluster.num_nodes,
+        num_nodes=cluster.num_nodes,
         portal_url="",
         token="",
     )
@@ -147,7 +151,8 @@ def lags_of(numbers: Sequence[int]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {lag: [] for lag in LAGS}
     for row in rows:
         for lag, due, done in zip(LAGS, row[::2], row[1::2], strict=True):
-            found[lag].append((done - due).total_seconds())
+            if due is not None and done is not None:
+                found[lag].append((done - due).total_seconds())
     return found
 
 

@@ -12,7 +12,7 @@ from jobs.actions.past_runs import usual_seconds
 from jobs.actions.planned_now import planned_now
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
-from jobs.scheduling.causes import Cause, NoRoom, OverQuota, counted
+from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota, counted
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
 from jobs.scheduling.snapshot import Decision, Preempt, Refuse, RunningJob, Snapshot, Wait
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
@@ -142,7 +142,7 @@ class _Explained:
     def _expected(self, cause: Cause) -> tuple[datetime | None, str]:
         if isinstance(cause, NoRoom) and cause.expected_s is not None:
             return _moment(cause.expected_s), "bounds"
-        if len(self._before) > MOST_AHEAD:
+        if len(self._before) > MOST_AHEAD or isinstance(cause, NoPrice):
             return None, ""
         ahead = [self._queued[each.job_id] for each in self._before if _counts(each)]
         running = self._snapshot.running
@@ -178,7 +178,7 @@ class _Explained:
 def _counts(decision: Decision) -> bool:
     """Whether it will take machines before: not what a quota keeps back, nor what is refused."""
     if isinstance(decision, Wait):
-        return not isinstance(decision.cause, OverQuota)
+        return not isinstance(decision.cause, OverQuota | NoPrice)
     return not isinstance(decision, Refuse)
 
 

@@ -192,6 +192,7 @@ def _kept(cluster: Cluster) -> KeptCluster:
         is_on=cluster.status != ClusterStatus.STOPPED,
         is_ready=cluster.status in _READY,
         guests=[_guest(attempt.job) for attempt in guests],
+        usd_per_hour=None if cluster.usd_per_hour is None else float(cluster.usd_per_hour),
     )
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from jobs.actions.create_jobs import Source
 from jobs.actions.submit import check_spec
@@ -20,6 +21,8 @@ from jobs.policies.limits import shown_s, walltime_s
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
+
+NOTHING_FITS = "Nothing that could run this job was found."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
         sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
     )
     limit_s = _limit_s(project, spec)
-    price = next((each.usd_per_hour for each in candidates if each.is_chosen), None)
+    price = price_of(plan)
     usd = None if price is None or limit_s is None else for_time(price, limit_s)
     return JobPlan(
         backend=backend_name,
@@ -86,13 +89,26 @@ def _beyond_budget(spec: JobSpec, usd: Decimal | None, limit_s: int | None) -> I
         )
 
 
+def plan_of(backend_name: str, spec: dict[str, Any]) -> Plan:
+    """What the backend offers for a checked specification. BackendError: why it offers nothing.
+
+    StillLookingError: it is at it, ask again.
+    """
+    backend = registry.get(backend_name)
+    if not is_keeping(backend):
+        return Plan((_on_own_machines(backend_name),))
+    return backend.plan(spec)
+
+
+def price_of(plan: Plan) -> Decimal | None:
+    """What an hour of the candidate that would be taken costs; None where there is none."""
+    return next((each.usd_per_hour for each in plan.candidates if each.is_chosen), None)
+
+
 def _ask(backend_name: str, spec: JobSpec) -> tuple[Plan, str, bool]:
     """The plan, why there is none, and whether it is still being made."""
     try:
-        backend = registry.get(backend_name)
-        if not is_keeping(backend):
-            return Plan((_on_own_machines(backend_name),)), "", False
-        plan = backend.plan(spec.to_dict())
+        plan = plan_of(backend_name, spec.to_dict())
     except StillLookingError as error:
         return Plan(), error.message, True
     except BackendError as error:
@@ -100,8 +116,7 @@ def _ask(backend_name: str, spec: JobSpec) -> tuple[Plan, str, bool]:
     except Exception as error:
         log.exception("no plan", extra={"action": "plan", "backend": backend_name})
         return Plan(), f"The portal failed to plan it: {type(error).__name__}: {error}", False
-    nothing_fits = "" if plan.candidates else "Nothing that could run this job was found."
-    return plan, nothing_fits, False
+    return plan, "" if plan.candidates else NOTHING_FITS, False
 
 
 def _on_own_machines(backend_name: str) -> Candidate:

@@ -12,13 +12,14 @@ from jobs.errors import PortalError
 from jobs.live.channel import publish_queue_on_commit
 from jobs.models.project import SLUG_PATTERN
 from jobs.permissions import Actor
-from jobs.scheduling.limits import GPUS, JOBS, NODES, gpus_of
+from jobs.scheduling.limits import GPUS, JOBS, NODES, USD_PER_HOUR, gpus_of
 from jobs.wakeups import wake_on_commit
 from monarch_client.spec.durations import seconds_in
 
 log = logging.getLogger(__name__)
 
 MOST_CAPS, MOST_OF_ONE = 50, 1_000_000
+_USD_PLACES = 6  # of a price
 LONGEST_S = 366 * 86_400
 _TYPE = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,59}")
 _MOST_NAMED = 20
@@ -65,6 +66,15 @@ class Reading:
             return least
         return value
 
+    def usd(self, path: str, value: Any) -> float:
+        """An amount of money, not negative."""
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
+        # What is not finite is not within.
+        if not 0 <= number <= MOST_OF_ONE or round(number, _USD_PLACES) != number:
+            self.wrong(path, f"{shown(value)} is no amount of US$ from 0 to {MOST_OF_ONE:,}.")
+            return 0
+        return number
+
     def seconds(self, path: str, value: str) -> int:
         """A length of time of a second or more, such as 12h."""
         seconds = seconds_in(value)
@@ -89,14 +99,18 @@ class Reading:
             listed = listed if there else "there is none yet"
             self.wrong(path, f"There is no {kind} {shown(value)}; {listed}.")
 
-    def caps(self, value: Mapping[str, Any], *, of_machines: bool = False) -> dict[str, int]:
+    def caps(self, value: Mapping[str, Any], *, of_machines: bool = False) -> dict[str, float]:
         """Amounts by what is counted, types of GPUs in capitals as jobs have them."""
-        caps: dict[str, int] = {}
+        caps: dict[str, float] = {}
         for what, amount in list(value.items())[: MOST_CAPS + 1]:
             counted = self._counted(what, of_machines=of_machines)
             if counted in caps:
                 self.wrong(f"caps.{shown(what)}", "Named twice: types are compared without case.")
-            caps[counted] = self.whole(f"caps.{shown(what)}", amount, 0, MOST_OF_ONE)
+            path = f"caps.{shown(what)}"
+            is_money = counted == USD_PER_HOUR
+            caps[counted] = (
+                self.usd(path, amount) if is_money else self.whole(path, amount, 0, MOST_OF_ONE)
+            )
         if len(caps) > MOST_CAPS:
             self.wrong("caps", f"Names more than {MOST_CAPS} things.")
         return caps
@@ -104,7 +118,7 @@ class Reading:
     def _counted(self, what: str, *, of_machines: bool) -> str:
         kind, colon, gpu = what.partition(":")
         kind, gpu = kind.lower(), gpu.upper()
-        plain = (NODES, GPUS) if of_machines else (JOBS, NODES, GPUS)
+        plain = (NODES, GPUS) if of_machines else (JOBS, NODES, GPUS, USD_PER_HOUR)
         if not colon and kind in plain:
             return kind
         if kind == GPUS and _TYPE.fullmatch(gpu):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import Max, QuerySet, Sum
 
-from jobs.actions.queue_places import ASKED, Asked
+from jobs.actions.queue_places import Asked
 from jobs.models import Attempt, Cluster
 
 # The first columns of `Machines`, as an attempt knows them.
@@ -40,13 +40,16 @@ class Machines(NamedTuple):
     asked: Asked
 
 
-def machines_of(clusters: QuerySet[Cluster]) -> Iterator[Machines]:
-    """Those on which anything was put: what was put there last says which pool they are of."""
+def machines_of(clusters: QuerySet[Cluster], asked_of: Iterable[str]) -> Iterator[Machines]:
+    """Those on which anything was put: what was put there last says which pool they are of.
+
+    `asked_of` are the columns of a job that make an `Asked`.
+    """
     last = clusters.annotate(last=Max("attempts__pk")).exclude(last=None).values("last")
-    asked = [f"job__{name}" for name in ASKED]
+    asked = [f"job__{name}" for name in asked_of]
     rows = Attempt.objects.filter(pk__in=last).order_by("pk").values_list(*_COLUMNS, *asked)
     for row in rows.iterator(chunk_size=20_000):
-        cluster, job = row[: len(_COLUMNS)], Asked._make(row[len(_COLUMNS) :])
+        cluster, job = row[: len(_COLUMNS)], Asked(*row[len(_COLUMNS) :])
         # Of a cluster that was kept, a job may use a part.
         whole = job._replace(num_nodes=cluster[_COLUMNS.index("cluster__num_nodes")])
         yield Machines._make((*cluster, whole))

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jobs.actions.queue_prices import Prices
 from jobs.models import Job, Pool, Queue, Quota, User
 from jobs.models.pool import DAY_S, WEEK_S
+from jobs.policies.reuse import fingerprint
 from jobs.scheduling.limits import (
     GPUS,
     JOBS,
     NODES,
+    USD_PER_HOUR,
     Amounts,
     Limit,
     LimitKind,
@@ -32,6 +35,8 @@ ASKED = (
     "gpu_count",
     "group_name",
 )
+# The same where a quota counts money: what jobs cost by tells more of them apart.
+PRICED = (*ASKED, "price_key")
 
 
 class Asked(NamedTuple):
@@ -45,6 +50,7 @@ class Asked(NamedTuple):
     gpu_type: str = ""
     gpu_count: int = 0
     group_name: str = ""
+    price_key: str = ""
 
     @classmethod
     def of(cls, job: Job) -> Asked:
@@ -78,7 +84,16 @@ def counted_of(spec: dict[str, Any]) -> dict[str, Any]:
         "preemptible": bool(portal.get("preemptible")),
         "group_name": group.get("group", ""),
         "group_limit": group.get("max", 1),
+        "price_key": price_key_of(spec),
     }
+
+
+def price_key_of(spec: dict[str, Any]) -> str:
+    """The same for all that ask for the same machines, on whichever backend."""
+    return fingerprint(spec, "", int(spec.get("num_nodes") or 1))[:_KEY_LENGTH]
+
+
+_KEY_LENGTH = 24
 
 
 @dataclass(slots=True)
@@ -87,6 +102,7 @@ class Places:
 
     queues: Mapping[str, Queue]
     quotas: list[Quota]
+    prices: Prices = field(default_factory=Prices)
     limits: dict[str, Limit] = field(default_factory=dict)
     _shapes: dict[Asked, Shape] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
@@ -96,7 +112,12 @@ class Places:
         """From the database, with the names that sentences need."""
         queues = {queue.name: queue for queue in Queue.objects.select_related("pool")}
         quotas = list(Quota.objects.select_related("project", "user", "queue").order_by("pk"))
-        return cls(queues, quotas)
+        return cls(queues, quotas, Prices.load(quotas))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of a job that make an `Asked` here."""
+        return PRICED if self.prices.are_counted else ASKED
 
     def rank_of(self, queue_name: str) -> int:
         """A queue that is no more has the least say: 0, as the default one."""
@@ -108,7 +129,7 @@ class Places:
         shape = self._shapes.get(asked)
         if shape is None:
             pool = pool_of(self.queues.get(asked.queue_name), asked.backend_name)
-            shape = self._shapes[asked] = Shape(
+            shape = Shape(
                 pool=pool,
                 backend_name=asked.backend_name,
                 num_nodes=asked.num_nodes,
@@ -116,6 +137,9 @@ class Places:
                 limits=tuple(self._limits_of(asked)),
                 units=asked.units,
             )
+            if any(self.limits[key].counts_money for key in shape.limits):
+                shape = self.prices.of_waiting(shape, asked.price_key)
+            self._shapes[asked] = shape
         return shape
 
     def patience_of(self, pool: str) -> float:
@@ -174,6 +198,8 @@ class Places:
             kind, name = LimitKind.QUEUE, quota.queue.name
         if key not in self.limits:
             own = dict(quota.own_part) if kind == LimitKind.PROJECT else {}
+            # Machines are borrowed; money that is spent nobody gives back.
+            own.pop(USD_PER_HOUR, None)
             self.limits[key] = Limit(kind, name, dict(quota.caps), nominal=own)
         return key
 

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.scheduling.causes import counted
+from jobs.scheduling.causes import counted, usd
+from jobs.scheduling.limits import USD_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
 class AmountRow:
     """How much of one thing is used, of how much. `cap` None: nothing limits it here."""
 
-    what: str  # jobs, nodes, gpus, gpus:TYPE
+    what: str  # jobs, nodes, gpus, gpus:TYPE, usd_per_hour
     used: float | None
     cap: float | None
 
@@ -31,11 +32,13 @@ class AmountRow:
 
     @property
     def words(self) -> str:
-        """As people read it: `3 of 8 nodes`, `at most 8 nodes`, `3 nodes`."""
+        """As people read it: `3 of 8 nodes`, `at most 8 nodes`, `3 nodes`; `$3.20 of $40.00`."""
         if self.cap is None:
             return counted(self.what, self.used or 0)
         if self.used is None:
             return f"at most {counted(self.what, self.cap)}"
+        if self.what == USD_PER_HOUR:
+            return f"{usd(self.used)} of {usd(self.cap)} per hour"
         return f"{self.used:g} of {counted(self.what, self.cap)}"
 
     def unused(self) -> AmountRow:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from django.db.models import Field, FilteredRelation, Func, Q, QuerySet
 from jobs import clock
 from jobs.actions.kept_clusters import kept_clusters, wish_of
 from jobs.actions.queue_machines import Machines, machines_of, nodes_of
-from jobs.actions.queue_places import ASKED, Asked, Places, backend_key, group_key
+from jobs.actions.queue_places import Asked, Places, backend_key, group_key
 from jobs.actions.use_accounts import used_by_persons
 from jobs.backends import registry
 from jobs.disk_space import shortage
@@ -111,14 +111,14 @@ class _Loader:
         )
 
     def _queued(self, startable: QuerySet[Job], wishes: dict[int, Any]) -> Iterator[QueuedJob]:
-        columns = ("pk", "priority", "since_s", "preempted_by_id", *_TIMES, *ASKED)
+        columns = ("pk", "priority", "since_s", "preempted_by_id", *_TIMES, *self._places.columns)
         victims = Job.objects.in_status(JobStatus.STOPPING, JobStatus.QUEUED)
         owed = set(victims.exclude(preempted_by=None).values_list("preempted_by_id", flat=True))
         shape_of, rank_of = self._places.shape_of, self._places.rank_of
         rows = startable.annotate(since_s=_CREATED_S).order_by("pk").values_list(*columns)
         for row in rows.iterator(chunk_size=20_000):
             pk, priority, since_s, by, asked_s, extended_s, group_limit, *rest = row
-            asked = Asked._make(rest)
+            asked = Asked(*rest)
             shape = shape_of(asked)
             if asked.group_name:
                 self._limit_group(asked, group_limit)
@@ -142,7 +142,7 @@ class _Loader:
             now=FilteredRelation("attempts", condition=Q(attempts__ended_at=None))
         )
         attempt = ("now__run_started_at", "now__created_at", "now__cluster_id")
-        columns = ("pk", *attempt, *_GIVES_WAY, *_TIMES, *ASKED)
+        columns = ("pk", *attempt, *_GIVES_WAY, *_TIMES, *self._places.columns)
         for row in rows.order_by("pk").values_list(*columns):
             pk, run_started_at, created_at, cluster_id, *more = row
             status, preemptible, by, named, asked_s, extended_s, limit, *rest = more
@@ -167,13 +167,17 @@ class _Loader:
         walltime = walltime_s(asked_s, extended_s, most)
         return None if walltime is None else walltime + AROUND_RUN_S
 
-    def _count_quotas(self, active: Iterable[_Active]) -> None:
-        limits = self._places.limits
+    def _count_quotas(self, active: Collection[_Active]) -> None:
+        limits, prices = self._places.limits, self._places.prices
+        sharing = Counter(job.cluster_id for job in active)
         for job in active:
             shape = self._places.shape_of(job.asked)
-            for key in shape.limits:
-                if not limits[key].kind.is_machines:
-                    limits[key].take(shape.demand)
+            shape = prices.of_running(shape, job.cluster_id, sharing[job.cluster_id])
+            for limit in (limits[key] for key in shape.limits):
+                if not limit.kind.is_machines:
+                    limit.take(shape.demand)
+                if limit.counts_money and shape.unpriced is not None:
+                    limit.unpriced = job.job_id
 
     def _count_machines(self, active: Iterable[_Active]) -> Iterator[RunningJob]:
         """What holds machines: clusters that are on, whatever for, and jobs between two of them."""
@@ -188,7 +192,7 @@ class _Loader:
                 self._take_machines(shape)
                 begin_end = (job.ends_s, self._now_s)
                 yield RunningJob(job.job_id, shape, *begin_end, is_leaving=job.is_over)
-        for cluster in machines_of(there):
+        for cluster in machines_of(there, self._places.columns):
             shape = self._places.shape_of(cluster.asked)
             self._take_machines(shape, but=backend_key(shape.backend_name))
             yield self._on(cluster, guests.get(cluster.pk, []))
@@ -208,7 +212,7 @@ class _Loader:
         )
         return RunningJob(
             job_id=alone.job_id if alone else cluster.last_job_id,
-            shape=self._places.shape_of(asked),
+            shape=self._places.prices.of_running(self._places.shape_of(asked), cluster.pk),
             ends_s=self._free_at(cluster, [each.ends_s for each in guests], is_leaving=is_leaving),
             began_s=cluster.began_at.timestamp(),
             project_id=asked.project_id,

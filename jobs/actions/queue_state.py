@@ -245,11 +245,12 @@ def _amounts(caps: Mapping[str, float], limit: Limit | None) -> list[AmountRow]:
     """What is used of each thing that is limited; of nodes also where they are not."""
     used = limit.used if limit else {}
     names = sorted(caps, key=lambda what: (what not in _FIRST, ":" in what, what)) or [NODES]
-    return [AmountRow(what, used.get(what, 0.0), caps.get(what)) for what in names]
+    # Sums of prices have no more places than prices.
+    return [AmountRow(what, round(used.get(what, 0.0), 6), caps.get(what)) for what in names]
 
 
 def _is_told(what: str) -> bool:
-    """GPUs are told with their type, and each job is one."""
+    """GPUs are told with their type, each job is one, and its price is its project's to know."""
     return what == NODES or ":" in what
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-_COUNTED = "jobs, nodes, gpus, or gpus:TYPE."
+_COUNTED = "jobs, nodes, gpus, gpus:TYPE, or usd_per_hour."
 _LENGTH = "A length of time such as 12h, or seconds."
 
 
@@ -111,7 +111,7 @@ class PageQuery(serializers.Serializer[Any]):
     limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=200)
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": "integer"}})
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
 class CapsField(serializers.Field[Any, Any, Any, Any]):
     """Amounts by what is counted; what may stand there is the action's to say."""
 

@@ -33,7 +33,7 @@ class BindingLimitSerializer(serializers.Serializer[Any]):
 
     kind = serializers.CharField(help_text="machines, queue, project, person or group.")
     name = serializers.CharField()
-    what = serializers.CharField(help_text="jobs, nodes, gpus, or gpus:TYPE.")
+    what = serializers.CharField(help_text="jobs, nodes, gpus, gpus:TYPE, or usd_per_hour.")
     needed = serializers.FloatField()
     used = serializers.FloatField()
     cap = serializers.FloatField()

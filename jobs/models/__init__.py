@@ -6,6 +6,7 @@ from jobs.models.attempt_stage import AttemptStage
 from jobs.models.budget import Budget
 from jobs.models.budget_notice import BudgetNotice
 from jobs.models.cluster import Cluster
+from jobs.models.expected_price import ExpectedPrice
 from jobs.models.follow_lease import FollowLease
 from jobs.models.handed_secrets import HandedSecrets
 from jobs.models.host_metrics import HostMetrics
@@ -44,6 +45,7 @@ __all__ = [
     "Budget",
     "BudgetNotice",
     "Cluster",
+    "ExpectedPrice",
     "FollowLease",
     "HandedSecrets",
     "HostMetrics",

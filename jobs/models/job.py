@@ -92,6 +92,8 @@ class Job(models.Model):
     duration_s = models.PositiveIntegerField(null=True, blank=True)
     group_name = models.CharField(max_length=60, blank=True)
     group_limit = models.PositiveIntegerField(default=1)
+    # The same for all that ask for the same machines, and so cost the same on one backend.
+    price_key = models.CharField(max_length=24, blank=True)
     # Whether it may be stopped for another, and the one for which it was: until it starts again.
     preemptible = models.BooleanField(default=False)
     preempted_by = models.ForeignKey(

@@ -14,7 +14,8 @@ from jobs.models.queue import Queue
 class Quota(models.Model):
     """One limit: of a queue, or of a project, or of each person (or one) in a project.
 
-    `caps` by what is counted: jobs, nodes, gpus, gpus:<TYPE>. In `pool` alone, or in all together.
+    `caps` by what is counted: jobs, nodes, gpus, gpus:<TYPE>, usd_per_hour. In `pool` alone, or in
+    all together.
     `nominal`, of a project: its own part of them; what it has beyond is borrowed, and can be taken
     back where the pool reclaims. What it does not name is not borrowed.
     """

@@ -21,6 +21,7 @@ class LockSpace(IntEnum):
     INFRA = 71013
     LOG_POLICIES = 71014
     SCHEDULES = 71015
+    PRICES = 71016
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.reconcilers import pace
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.scheduling.causes import NoPrice
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Preempt, Refuse, Start, Wait
 from jobs.statuses import JobStatus, StopReason
@@ -57,7 +58,10 @@ def run_pass() -> None:
     for decision in decisions:
         if not isinstance(decision, Wait):
             _carry_out(decision, number)
-    tell_waits(each for each in decisions if isinstance(each, Wait | Preempt))
+    waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
+    if any(isinstance(each.cause, NoPrice) for each in waits):
+        wake("prices")
+    tell_waits(waits)
 
 
 def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:

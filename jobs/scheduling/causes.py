@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from jobs.scheduling.limits import GPUS, JOBS, NODES, LimitKind
+from jobs.scheduling.limits import GPUS, JOBS, NODES, USD_PER_HOUR, LimitKind
 from jobs.statuses import WaitReason
 
 
@@ -128,11 +128,43 @@ class OverQuota(Cause):
     @property
     def sentence(self) -> str:
         """Whose limit, and how much of it is used."""
+        if self.what == USD_PER_HOUR:
+            left = f"{usd(max(0.0, self.cap - self.used))} of {usd(self.cap)} is left"
+            where = _SPENDERS[LimitKind(self.limit)].format(name=self.name)
+            return f"Needs {counted(self.what, self.needed)}; {left} {where}."
         whose = _OWNERS[LimitKind(self.limit)].format(name=self.name)
         return (
             f"Needs {counted(self.what, self.needed)}; {whose} {_number(self.used)} of "
             f"{_allowed(self.what, self.cap)} at once."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NoPrice(Cause):
+    """A quota counts money, and the price of the job, or of job `of` that counts in it, is unknown.
+
+    `problem`: why, as a sentence; empty while it is asked for.
+    """
+
+    code: ClassVar[str] = "price"
+    problem: str = ""
+    of: int | None = None
+
+    @property
+    def reason(self) -> WaitReason:
+        """It is for a quota's sake."""
+        return WaitReason.QUOTA
+
+    @property
+    def sentence(self) -> str:
+        """What is not known, and that it is asked for."""
+        if self.of is not None:
+            return (
+                f"The price of job {self.of}, which counts in the same quota, is being asked for."
+            )
+        if self.problem:
+            return f"Its price is asked for again, which a quota counts. {self.problem}"
+        return "Its price is being asked for."
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +192,12 @@ class Told(Cause):
 
 # Of many jobs that are stopped for one, so many are named.
 _MOST_NAMED = 5
+# Of whom the limits are that may count money.
+_SPENDERS: Mapping[LimitKind, str] = {
+    LimitKind.QUEUE: "in queue {name}",
+    LimitKind.PROJECT: "in project {name}",
+    LimitKind.PERSON: "for {name}",
+}
 _OWNERS: Mapping[LimitKind, str] = {
     LimitKind.QUEUE: "queue {name} has",
     LimitKind.PROJECT: "project {name} has",
@@ -172,6 +210,8 @@ _OWNERS: Mapping[LimitKind, str] = {
 
 def counted(what: str, amount: float) -> str:
     """An amount in words, such as `1 node`, `16 GPUs (H100)`."""
+    if what == USD_PER_HOUR:
+        return f"{usd(amount)} an hour"
     number = _number(amount)
     if what == NODES:
         return f"{number} node" if amount == 1 else f"{number} nodes"
@@ -180,6 +220,12 @@ def counted(what: str, amount: float) -> str:
     word = "GPU" if amount == 1 else "GPUs"
     kind = _type_of(what)
     return f"{number} {word} ({kind})" if kind else f"{number} {word}"
+
+
+def usd(amount: float) -> str:
+    """An amount of money, such as `$1,234.50`, with more places below a cent."""
+    is_small = 0 < amount < 0.01  # noqa: PLR2004 - a cent
+    return f"${amount:.4f}" if is_small else f"${amount:,.2f}"
 
 
 def _allowed(what: str, cap: float) -> str:

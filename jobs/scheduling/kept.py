@@ -41,6 +41,7 @@ class KeptCluster:
     is_on: bool = True
     is_ready: bool = True  # not while it starts, or is being switched off
     guests: list[Guest] = field(default_factory=list)
+    usd_per_hour: float | None = None  # of all its nodes; None: nobody knows
 
     @property
     def nodes_to_switch_on(self) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 NODES = "nodes"
 JOBS = "jobs"
 GPUS = "gpus"  # of any type; of one type: see `gpus_of`
+USD_PER_HOUR = "usd_per_hour"  # the price of an hour, to six places
+
+# What sums of prices are off by, not being whole numbers; less than any price differs by.
+_DUST = 1e-7
 
 # What is counted, with its number, such as (("jobs", 1), ("nodes", 2), ("gpus:H100", 16)).
 Amounts = tuple[tuple[str, float], ...]
@@ -40,7 +44,8 @@ class Limit:
     """`caps` and `used` by what is counted; what no cap names is not limited.
 
     `kept` are nodes of those used that are on without a job. `nominal` is a project's own part;
-    what it has beyond that, up to `caps`, it has borrowed. A plan takes copies and fills them.
+    what it has beyond that, up to `caps`, it has borrowed. `unpriced` is a job that counts in it
+    and whose price nobody knows. A plan takes copies and fills them.
     """
 
     kind: LimitKind
@@ -49,10 +54,16 @@ class Limit:
     used: dict[str, float] = field(default_factory=dict)
     kept: int = 0
     nominal: dict[str, float] = field(default_factory=dict)
+    unpriced: int | None = None
+
+    @property
+    def counts_money(self) -> bool:
+        """Whether it limits what an hour may cost."""
+        return USD_PER_HOUR in self.caps
 
     def copy(self) -> Limit:
         """One that can be filled without changing this one."""
-        return Limit(self.kind, self.name, self.caps, dict(self.used), self.kept, self.nominal)
+        return replace(self, used=dict(self.used))
 
     def free(self, what: str) -> float | None:
         """What is left, never negative; None without a limit."""
@@ -63,7 +74,7 @@ class Limit:
         """The first thing of `demand` that there is too little of; None: it fits."""
         for what, amount in demand:
             cap = self.caps.get(what)
-            if cap is not None and amount and amount > cap - self.used.get(what, 0.0):
+            if cap is not None and amount and amount > cap - self.used.get(what, 0.0) + _DUST:
                 return what
         return None
 
@@ -88,6 +99,9 @@ class Shape:
     `limits` are the keys of all that hold for it. Whether one of them fits answers for all, so a
     plan asks once a shape: make one for all jobs that are alike (it is compared by identity, since
     a plan looks it up for each job).
+
+    Where a limit counts money, the price is in `demand`; as long as nobody knows it, `unpriced` is
+    why: empty while it is asked for.
     """
 
     pool: str
@@ -96,10 +110,20 @@ class Shape:
     demand: Amounts
     limits: tuple[str, ...] = ()
     units: float = 1.0  # what the share counts: GPUs, or nodes where there are none
+    unpriced: str | None = None
 
     def amount(self, what: str) -> float:
         """How much of it a start takes."""
         return next((amount for name, amount in self.demand if name == what), 0.0)
+
+    def priced(self, usd_per_hour: float) -> Shape:
+        """The same at this price."""
+        others = tuple(each for each in self.demand if each[0] != USD_PER_HOUR)
+        return replace(self, demand=(*others, (USD_PER_HOUR, usd_per_hour)), unpriced=None)
+
+    def unpriced_for(self, problem: str) -> Shape:
+        """The same without a price, and why; "": it is asked for."""
+        return replace(self, unpriced=problem)
 
 
 def binding(

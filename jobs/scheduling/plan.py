@@ -19,6 +19,7 @@ from jobs.scheduling.causes import (
     Behind,
     Cause,
     GaveWay,
+    NoPrice,
     NoRoom,
     OverQuota,
     StoppedForIt,
@@ -112,8 +113,8 @@ class _Planner:
         shape = job.shape
         if problem := self._snapshot.problems.get(shape.backend_name):
             return self._for_all(shape, Told(problem))
-        for limit, what in binding(shape, self._limits, machines=False):
-            return self._for_all(shape, _over(limit, what, shape))
+        if (over := self._over_a_quota(shape)) is not None:
+            return self._for_all(shape, over)
         if (never := self._never(shape)) is not None:
             return self._for_all(shape, never)
         for limit, what in binding(shape, self._limits, machines=True):
@@ -121,6 +122,20 @@ class _Planner:
                 return self._for_all(shape, self._behind[shape.pool])
             return _no_room(limit, what, shape, self._reserve(job).at_s)
         return None
+
+    def _over_a_quota(self, shape: Shape) -> Cause | None:
+        if (unpriced := self._no_price(shape)) is not None:
+            return unpriced
+        over = binding(shape, self._limits, machines=False)
+        return next((_over(limit, what, shape) for limit, what in over), None)
+
+    def _no_price(self, shape: Shape) -> Cause | None:
+        """What keeps it from being counted in a limit of money."""
+        if shape.unpriced is not None:
+            return NoPrice(shape.unpriced)
+        limits = (self._limits[key] for key in shape.limits)
+        others = (limit.unpriced for limit in limits if limit.unpriced is not None)
+        return next((NoPrice(of=other) for other in others), None)
 
     def _never(self, shape: Shape) -> Cause | str | None:
         """More than there is at all, for which no place is held.
@@ -204,8 +219,9 @@ class _Planner:
             return Refuse(job.job_id, f"The project keeps no cluster {wish.cluster} any more.")
         if why := why_not(wish, cluster):
             return Wait(job.job_id, Told(why))
-        for limit, what in binding(job.shape, self._limits, machines=False):
-            return Wait(job.job_id, _over(limit, what, job.shape))
+        shape = _as_guest(job.shape, cluster)
+        if (over := self._over_a_quota(shape)) is not None:
+            return Wait(job.job_id, over)
         if not self._has_room(job, cluster):
             message = f"Cluster {cluster.name} is switched off; there is no room for it."
             return Wait(job.job_id, Told(message))
@@ -214,21 +230,32 @@ class _Planner:
     def _has_room(self, job: QueuedJob, cluster: KeptCluster) -> bool:
         """Whether its nodes are on, or there is room for them; and no quota keeps the job back."""
         switched_on = ((NODES, float(cluster.nodes_to_switch_on)),)
-        for key in job.shape.limits:
+        shape = _as_guest(job.shape, cluster)
+        if self._no_price(shape) is not None:
+            return False
+        for key in shape.limits:
             limit = self._limits[key]
-            if limit.lacks(switched_on if limit.kind.is_machines else job.shape.demand):
+            if limit.lacks(switched_on if limit.kind.is_machines else shape.demand):
                 return False
         return True
 
     def _let_in(self, job: QueuedJob, wish: Wish, cluster: KeptCluster) -> Start:
         switched_on = ((NODES, float(cluster.nodes_to_switch_on)),)
-        for key in job.shape.limits:
+        shape = _as_guest(job.shape, cluster)
+        for key in shape.limits:
             limit = self._limits[key]
-            limit.take(switched_on if limit.kind.is_machines else job.shape.demand)
+            limit.take(switched_on if limit.kind.is_machines else shape.demand)
         self._starts += 1
         cluster.is_on = True
         cluster.guests.append(Guest(job.job_id, wish.port, wish.wants_gpus))
         return Start(job.job_id)
+
+
+def _as_guest(shape: Shape, cluster: KeptCluster) -> Shape:
+    """What a job takes on that cluster: of its price, as much as each who is on it then."""
+    if cluster.usd_per_hour is None:
+        return shape
+    return shape.priced(cluster.usd_per_hour / (len(cluster.guests) + 1))
 
 
 def _of_victim(job: QueuedJob, cause: Cause) -> Cause:

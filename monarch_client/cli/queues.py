@@ -12,6 +12,7 @@ from monarch_client.cli.terminal import tell
 from monarch_client.rest.queue_models import Amount, Place, Quota, Share, Turn
 
 _MOST_TURNS = 200
+_USD_PER_HOUR = "usd_per_hour"
 
 
 def said(amounts: Sequence[Amount]) -> str:
@@ -20,10 +21,11 @@ def said(amounts: Sequence[Amount]) -> str:
 
 
 def _amount(amount: Amount) -> str:
-    used = "" if amount.used is None else f"{amount.used:g}"
+    form = ".2f" if amount.what == _USD_PER_HOUR else "g"
+    used = "" if amount.used is None else f"{amount.used:{form}}"
     if amount.cap is None:
         return f"{amount.what} {used or 0}"
-    return f"{amount.what} {used}{'/' if used else '<='}{amount.cap:g}"
+    return f"{amount.what} {used}{'/' if used else '<='}{amount.cap:{form}}"
 
 
 def whose(quota: Quota) -> str:

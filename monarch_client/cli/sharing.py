@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from monarch_client.cli.queues import said, whose
@@ -9,6 +11,7 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
 
 NONE = "none"
+_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
 class _Cap(click.ParamType):
@@ -18,21 +21,21 @@ class _Cap(click.ParamType):
 
     def convert(
         self,
-        value: str | tuple[str, int],
+        value: str | tuple[str, float],
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> tuple[str, int]:
+    ) -> tuple[str, float]:
         """The two halves."""
         if not isinstance(value, str):
             return value
         what, _, number = value.partition("=")
-        if not what or not (number.isascii() and number.isdecimal()):
+        if not what or not _NUMBER.fullmatch(number):
             self.fail(f"{value!r} is not WHAT=N, such as nodes=8 or gpus:H100=64.", param, ctx)
-        return what, int(number)
+        return what, float(number) if "." in number else int(number)
 
 
 _CAP = _Cap()
-Caps = tuple[tuple[str, int], ...]
+Caps = tuple[tuple[str, float], ...]
 
 
 @click.group()
@@ -102,7 +105,7 @@ def quota() -> None:
 @click.option("--pool", default="", help="Of what runs in this pool; else wherever it runs.")
 @pass_session
 def quota_set(session: Session, /, caps: Caps, **of: str | bool) -> None:
-    """Set how much may run at once: jobs=4 nodes=8 gpus=64 gpus:H100=32."""
+    """Set how much may run at once: jobs=4 nodes=8 gpus=64 gpus:H100=32 usd_per_hour=40."""
     made = session.client.set_quota(dict(caps), **of)
     say(f"{made.id}: {whose(made)}: {said(made.amounts)}")
 

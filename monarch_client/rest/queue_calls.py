@@ -52,7 +52,7 @@ class QueueCalls:
         path = "/quotas" if project is None else f"/projects/{project}/quotas"
         return decode_page(Quota, self.connection.request("GET", path)).results
 
-    def set_quota(self, caps: Mapping[str, int], **whose: Any) -> Quota:
+    def set_quota(self, caps: Mapping[str, float], **whose: Any) -> Quota:
         """Set how much may run at once. `whose`: project or queue; user, per_person, pool."""
         body = {**whose, "caps": dict(caps)}
         return decode(Quota, self.connection.request("POST", "/quotas", repeatable=True, json=body))

@@ -49,3 +49,25 @@ def test_amounts_are_an_object(root, project, caps):
         assert answer.status_code == 400, answer.content
         assert told in json.dumps(answer.json(), ensure_ascii=False).replace('\\"', '"')
     assert not Quota.objects.exists() and not Pool.objects.exists()
+
+
+def test_money_may_have_cents_and_everything_else_is_whole(root, project):
+    answer = root.post("/quotas", {"project": "rl", "caps": {"usd_per_hour": 40.5, "jobs": 2}})
+    assert answer.json()["amounts"] == [
+        {"what": "jobs", "used": 0.0, "cap": 2.0, "free": 2.0},
+        {"what": "usd_per_hour", "used": 0.0, "cap": 40.5, "free": 40.5},
+    ]
+    assert Quota.objects.get().caps == {"usd_per_hour": 40.5, "jobs": 2}
+    wrong = root.post("/quotas", {"project": "rl", "caps": {"nodes": 1.5}})
+    assert messages(wrong) == {"caps.nodes": "1.5 is no whole number from 0 to 1,000,000."}
+
+
+@pytest.mark.parametrize("usd", [-1, "40", True, None, 2_000_000, 0.0000001, [], 10**400])
+def test_what_is_no_amount_of_money_is_refused(root, project, usd):
+    answer = root.post("/quotas", {"project": "rl", "caps": {"usd_per_hour": usd}})
+    assert set(messages(answer)) == {"caps.usd_per_hour"}
+
+
+def test_a_pool_counts_machines_and_no_money(root):
+    body = {"backend": "fake", "caps": {"usd_per_hour": 40}}
+    assert set(messages(root.send("PUT", "/pools/big", body))) == {"caps.usd_per_hour"}

@@ -12,9 +12,9 @@ from django.utils.dateparse import parse_datetime
 from jobs.actions.hold import hold_job
 from jobs.actions.queue_places import counted_of
 from jobs.errors import BackendUnavailableError
-from jobs.models import Job, Pool, Project, Queue, Quota
+from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
-from jobs.reconcilers import queue
+from jobs.reconcilers import prices, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_project, make_spec, set_default_queue
 
@@ -138,6 +138,29 @@ def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
     said = "Needs 8 GPUs (H100); project {} has 8 of the 8 GPUs (H100) that it may have at once."
     assert why(member, queued(project, 1, **gpus))["sentence"] == said.format(project.slug)
     assert why(member, queued(project, 1))["code"] == "next"
+
+
+@pytest.mark.feature("P5.1")
+def test_a_quota_of_money_tells_what_is_left_and_before_that_for_what_it_waits(
+    member, project, fake
+):
+    fake.set_price("4.00")
+    Quota.objects.create(caps={"usd_per_hour": 10.5}, project=project)
+    holder = running(project, 1)
+    Cluster.objects.update(usd_per_hour="7.30")
+    job = queued(project, 2)
+    told = why(member, job)
+    said = "Its price is being asked for."
+    assert (told["code"], told["reason"], told["sentence"]) == ("price", "QUOTA", said)
+    prices.step()
+    told = why(member, job)
+    said = f"Needs $8.00 an hour; $3.20 of $10.50 is left in project {project.slug}."
+    assert (told["code"], told["reason"], told["sentence"]) == ("quota", "QUOTA", said)
+    numbers = {"what": "usd_per_hour", "needed": 8.0, "used": 7.3, "cap": 10.5}
+    assert told["limit"] == {"kind": "project", "name": project.slug, **numbers}
+    assert [(each["job_id"], each["has"]) for each in told["holders"]] == [
+        (holder.pk, "$7.30 an hour")
+    ]
 
 
 @pytest.mark.feature("P5.3")

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from jobs.actions.quotas import Whose, set_quota, set_weight
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job, Pool, Project, Queue, User
 from jobs.permissions import Actor
-from jobs.reconcilers import queue
+from jobs.reconcilers import prices, queue
 from jobs.statuses import ClusterStatus, JobStatus, StopReason
 from tests.factories import make_job, make_member, make_project, make_spec, make_user
 
@@ -242,3 +243,29 @@ def test_with_weights_the_starts_come_in_their_proportion(people, root, fake):
         queued(project, user)
     queue.run_pass()
     assert Counter(job.project.slug for job in there()) == {"rl": 6, "evals": 2}
+
+
+@pytest.mark.feature("P5.1")
+@pytest.mark.parametrize("seed", range(4))
+def test_no_pass_ever_exceeds_a_quota_of_money(fake, root, people, seed):
+    fake.set_price("1.10")
+    fake.set_capacity(30)
+    caps = {"rl": 7.7, "evals": 3.3}
+    for slug, usd in caps.items():
+        set_quota(root, Whose(project=slug), {"usd_per_hour": usd})
+    chance = random.Random(seed)
+    most_seen = 0
+    for _ in range(12):
+        for _ in range(chance.randint(0, 4)):
+            project, user = chance.choice(people)
+            queued(project, user, chance.randint(1, 4))
+        running = there()
+        for job in chance.sample(running, chance.randint(0, len(running))):
+            end(job)
+        prices.step()
+        queue.run_pass()
+        most_seen = max(most_seen, len(there()))
+        for slug, usd in caps.items():
+            nodes = sum(job.num_nodes for job in there() if job.project.slug == slug)
+            assert nodes * Decimal("1.10") <= Decimal(str(usd))
+    assert most_seen > 2, "nothing ran, so nothing was shown"

@@ -10,8 +10,9 @@ from jobs.actions import queue_state
 from jobs.actions.queue_places import counted_of
 from jobs.backends.fake import FakeBackend
 from jobs.errors import BackendUnavailableError
-from jobs.models import Job, Pool, Project, Queue, Quota
+from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
+from jobs.reconcilers import prices
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user
 from tests.integration.web.conftest import browser_of
@@ -54,6 +55,17 @@ def test_it_shows_machines_queues_turns_quotas_and_shares(member, project, big):
     assert "Each person in rl" in text and "at most 2 running jobs" in text
     assert "ana 1 of 2 running jobs" in text
     assert "100 %" in text
+
+
+def test_money_is_shown_as_money_and_only_to_its_project(stranger, member, project, big):
+    Quota.objects.create(project=project, caps={"usd_per_hour": 40})
+    make_attempt(job_of(project, 2, status=JobStatus.RUNNING))
+    Cluster.objects.update(usd_per_hour="12.80")
+    job_of(project, 4)
+    prices.step()
+    text = member.text("/rl/queue")
+    assert "$12.80 of $40.00 per hour" in text
+    assert "$" not in stranger.text("/other/queue")
 
 
 @pytest.mark.feature("P8.1")

@@ -126,6 +126,17 @@ def test_a_quota_is_set_for_whom_it_is_said(portal, mportal):
     }  # fmt: skip
 
 
+@pytest.mark.feature("P5.1")
+def test_a_quota_of_money_may_have_cents_and_is_told_with_them(portal, mportal):
+    money = {"what": "usd_per_hour", "used": 12.8, "cap": 40.5, "free": 27.7}
+    portal.on("POST /quotas", ok({**QUOTA, "amounts": [money]}))
+    result = mportal("admin", "quota", "set", "usd_per_hour=40.5", "nodes=8", "-p", "rl")
+    assert "usd_per_hour 12.80/40.50" in lines(result)[0]
+    assert sent(portal)["caps"] == {"usd_per_hour": 40.5, "nodes": 8}
+    for wrong in ("usd_per_hour=-1", "usd_per_hour=1e3", "usd_per_hour=nan", "usd_per_hour=4."):
+        assert mportal("admin", "quota", "set", wrong, "-p", "rl").exit_code == 2
+
+
 @pytest.mark.feature("P5.2")
 def test_a_project_gets_a_weight(portal, mportal):
     portal.on("PUT /projects/rl/weight", ok({"project": "rl", "weight": 2.0}))

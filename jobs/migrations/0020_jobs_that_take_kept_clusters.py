@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0018_preemption'),
+        ('jobs', '0019_money_quotas'),
     ]
 
     operations = [

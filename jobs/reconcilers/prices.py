@@ -1,0 +1,138 @@
+"""Asks backends what jobs would cost an hour, where a quota counts that; once for equal machines.
+
+A plan asks nobody: a job under such a quota waits until its price is here. A price that is known
+stays in use while a newer one is asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import Q, QuerySet
+
+from jobs import clock
+from jobs.actions.plan import NOTHING_FITS, plan_of, price_of
+from jobs.actions.queue_places import price_key_of
+from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
+from jobs.models import ExpectedPrice, Job, Quota
+from jobs.policies.costs import rounded
+from jobs.policies.endings import retry_delay_s
+from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.pace import first_to_ask
+from jobs.scheduling.limits import USD_PER_HOUR
+from jobs.wakeups import wake
+
+log = logging.getLogger(__name__)
+
+# How long a price is taken for true, and one that nobody asks for any more is kept.
+FRESH, KEPT = timedelta(hours=1), timedelta(days=7)
+# How soon questions are looked at again that are under way, and how many may be.
+ASK_AGAIN_S, MOST_UNDER_WAY = 1.0, 8
+# Rows from before there were keys, at a time.
+_MOST_NAMED = 1000
+
+Key = tuple[str, str]  # backend, Job.price_key
+
+
+def step() -> None:
+    """Ask for all prices that are missing or old. Safe to repeat; a crash loses nothing."""
+    counted = _counted()
+    if counted is None:
+        return
+    with exclusive(LockSpace.PRICES) as alone:
+        if not alone:
+            return
+        _give_keys(counted)
+        is_news, under_way = _ask_all(counted)
+        ExpectedPrice.objects.filter(ask_again_at__lt=clock.now() - KEPT).delete()
+    if is_news:
+        wake("queue")
+    if under_way and first_to_ask(ASK_AGAIN_S, "prices"):
+        wake("prices", delay_s=ASK_AGAIN_S)
+
+
+def _counted() -> QuerySet[Job] | None:
+    """Jobs that have not ended, and whose price a quota may count; None where no quota does."""
+    quotas = list(Quota.objects.filter(caps__has_key=USD_PER_HOUR).select_related("queue"))
+    if not quotas:
+        return None
+    projects = {quota.project_id for quota in quotas if quota.project_id is not None}
+    queues = {quota.queue.name for quota in quotas if quota.queue is not None}
+    return Job.objects.unfinished().filter(Q(project__in=projects) | Q(queue_name__in=queues))
+
+
+def _give_keys(counted: QuerySet[Job]) -> None:
+    """To jobs that were submitted before the portal gave them any."""
+    for job in counted.filter(price_key="").only("pk", "spec")[:_MOST_NAMED]:
+        Job.objects.filter(pk=job.pk).update(price_key=price_key_of(job.spec))
+
+
+def _ask_all(counted: QuerySet[Job]) -> tuple[bool, int]:
+    """Whether there are new answers, and how many are on their way."""
+    away: dict[str, str] = {}
+    is_news, under_way = False, 0
+    for backend_name, price_key in list(_due(counted, clock.now())):
+        if under_way >= MOST_UNDER_WAY:
+            break
+        key = (backend_name, price_key)
+        usd, problem = None, away.get(backend_name, "")
+        try:
+            if not problem:
+                usd, problem = _answer(counted, key)
+        except StillLookingError:
+            under_way += 1
+            continue
+        except BackendUnavailableError as error:
+            # Nobody else there is asked for either: each question would wait for it again.
+            away[backend_name] = problem = error.message
+        is_news = _store(key, usd, problem) or is_news
+    return is_news, under_way
+
+
+def _due(counted: QuerySet[Job], now: datetime) -> Iterator[Key]:
+    rows = ExpectedPrice.objects.filter(ask_again_at__gt=now)
+    known = set(rows.values_list("backend_name", "price_key"))
+    wanted = counted.exclude(price_key="").order_by("backend_name", "price_key")
+    for key in wanted.values_list("backend_name", "price_key").distinct():
+        if key not in known:
+            yield key
+
+
+def _answer(counted: QuerySet[Job], key: Key) -> tuple[Decimal | None, str]:
+    """The price, or why there is none. BackendUnavailableError: nobody can say just now."""
+    backend_name, price_key = key
+    job = counted.filter(backend_name=backend_name, price_key=price_key).first()
+    if job is None:
+        raise StillLookingError("It has just ended.")
+    try:
+        plan = plan_of(backend_name, job.spec)
+    except BackendUnavailableError:
+        raise
+    except BackendError as error:
+        return None, error.message
+    except Exception as error:
+        # A bug of ours, which must not keep others from their prices.
+        log.exception("no price", extra={"action": "price", "backend": backend_name})
+        return None, f"The portal failed to ask for it: {type(error).__name__}: {error}"
+    usd = price_of(plan)
+    return (usd, "") if usd is not None else (None, " ".join([NOTHING_FITS, *plan.reasons[:1]]))
+
+
+def _store(key: Key, usd: Decimal | None, problem: str) -> bool:
+    """Write the answer down; whether it changes what a plan would say."""
+    backend_name, price_key = key
+    row, _ = ExpectedPrice.objects.get_or_create(
+        backend_name=backend_name, price_key=price_key, defaults={"ask_again_at": clock.now()}
+    )
+    before = (row.usd_per_hour, row.problem)
+    row.problem = problem
+    row.tries = row.tries + 1 if problem else 0
+    if usd is not None:
+        row.usd_per_hour = rounded(usd)
+    wait = timedelta(seconds=retry_delay_s(row.tries)) if problem else FRESH
+    row.ask_again_at = clock.now() + wait
+    row.save()
+    return (row.usd_per_hour, row.problem) != before
