@@ -89,19 +89,21 @@ class Reading:
             listed = listed if there else "there is none yet"
             self.wrong(path, f"There is no {kind} {shown(value)}; {listed}.")
 
-    def caps(self, value: Mapping[str, Any], *, of_machines: bool = False) -> dict[str, int]:
+    def caps(
+        self, value: Mapping[str, Any], *, of_machines: bool = False, path: str = "caps"
+    ) -> dict[str, int]:
         """Amounts by what is counted, types of GPUs in capitals as jobs have them."""
         caps: dict[str, int] = {}
         for what, amount in list(value.items())[: MOST_CAPS + 1]:
-            counted = self._counted(what, of_machines=of_machines)
+            counted = self._counted(path, what, of_machines=of_machines)
             if counted in caps:
-                self.wrong(f"caps.{shown(what)}", "Named twice: types are compared without case.")
-            caps[counted] = self.whole(f"caps.{shown(what)}", amount, 0, MOST_OF_ONE)
+                self.wrong(f"{path}.{shown(what)}", "Named twice: types are compared without case.")
+            caps[counted] = self.whole(f"{path}.{shown(what)}", amount, 0, MOST_OF_ONE)
         if len(caps) > MOST_CAPS:
-            self.wrong("caps", f"Names more than {MOST_CAPS} things.")
+            self.wrong(path, f"Names more than {MOST_CAPS} things.")
         return caps
 
-    def _counted(self, what: str, *, of_machines: bool) -> str:
+    def _counted(self, path: str, what: str, *, of_machines: bool) -> str:
         kind, colon, gpu = what.partition(":")
         kind, gpu = kind.lower(), gpu.upper()
         plain = (NODES, GPUS) if of_machines else (JOBS, NODES, GPUS)
@@ -111,7 +113,7 @@ class Reading:
             return gpus_of(gpu)
         known = ", ".join([*plain, f"{GPUS}:TYPE such as {GPUS}:H100"])
         self.wrong(
-            f"caps.{shown(what)}", f"Nothing is counted as {shown(what)}; there are: {known}."
+            f"{path}.{shown(what)}", f"Nothing is counted as {shown(what)}; there are: {known}."
         )
         return what
 
