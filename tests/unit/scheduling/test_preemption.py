@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.scheduling.causes import GaveWay
+from jobs.scheduling.causes import GaveWay, NoRoom
+from jobs.scheduling.kept import KeptCluster, Wish
 from jobs.scheduling.limits import Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
 from jobs.scheduling.preemption import victims, without_leaving
@@ -78,6 +79,7 @@ def troubles(draw: st.DrawFn) -> tuple[QueuedJob, list[RunningJob], dict[str, Li
     holders = []
     for number in range(draw(st.integers(0, 9))):
         project, is_leaving = draw(st.integers(1, 4)), draw(st.integers(0, 5)) == 0
+        kept = f"c{number}" if draw(st.integers(0, 4)) == 0 else ""
         holders.append(
             RunningJob(
                 number,
@@ -89,9 +91,10 @@ def troubles(draw: st.DrawFn) -> tuple[QueuedJob, list[RunningJob], dict[str, Li
                 began_s=float(draw(st.integers(0, 3))),
                 project_id=project,
                 rank=draw(st.integers(0, 2)),
-                is_preemptible=draw(st.integers(0, 3)) > 0,
+                is_preemptible=not kept and draw(st.integers(0, 3)) > 0,
                 is_leaving=is_leaving,
-                counts_in_quotas=not is_leaving or draw(st.booleans()),
+                counts_in_quotas=not kept and (not is_leaving or draw(st.booleans())),
+                kept=kept,
             )
         )
     used = sum(each.shape.num_nodes for each in holders)
@@ -119,10 +122,24 @@ def test_nobody_of_those_who_are_stopped_could_have_been_spared(trouble):
         assert not fits(job, holders, numbers - {each.job_id}, total)
 
 
+@pytest.mark.feature("S2.8")
+@given(troubles())
+def test_nobody_is_stopped_while_giving_back_kept_clusters_is_enough(trouble):
+    job, holders, limits, allowed = trouble
+    total = limits["backend:b"].caps["nodes"]
+    taken = victims(job, holders, without_leaving(limits, holders), allowed)
+    idle = {each.job_id for each in holders if each.kept and each.shape.pool == job.shape.pool}
+    if allowed.is_on and fits(job, holders, idle, total):
+        assert all(each.kept for each in taken)
+        assert bool(taken) == (not fits(job, holders, set(), total))
+
+
 @given(troubles())
 def test_only_those_are_stopped_who_may_be_and_by_a_right_that_the_pool_gives(trouble):
     job, holders, limits, allowed = trouble
-    for each in victims(job, holders, without_leaving(limits, holders), allowed):
+    chosen = victims(job, holders, without_leaving(limits, holders), allowed)
+    assert allowed.is_on or not chosen
+    for each in (each for each in chosen if not each.kept):
         assert each.is_preemptible
         assert not each.is_leaving
         assert each.shape.pool == job.shape.pool
@@ -137,7 +154,8 @@ def test_only_borrowers_are_reclaimed_from_and_only_for_who_stays_within_its_par
     """The last of a project to be stopped is stopped while the project still borrows."""
     job, holders, limits, _ = trouble
     left = without_leaving(limits, holders)
-    taken = victims(job, holders, left, Preemption(reclaim=True))
+    chosen = victims(job, holders, left, Preemption(reclaim=True))
+    taken = [each for each in chosen if not each.kept]
     if taken:
         used = left[f"project:{job.project_id}"].used.get("nodes", 0.0)
         assert used + job.shape.num_nodes <= NOMINAL[job.project_id]
@@ -151,7 +169,11 @@ def test_only_borrowers_are_reclaimed_from_and_only_for_who_stays_within_its_par
 def test_nobody_is_stopped_where_all_together_were_not_enough(trouble):
     job, holders, limits, _ = trouble
     total = limits["backend:b"].caps["nodes"]
-    lower = {each.job_id for each in holders if each.is_preemptible and each.rank < job.rank}
+    lower = {
+        each.job_id
+        for each in holders
+        if each.kept or (each.is_preemptible and each.rank < job.rank)
+    }
     lower &= {each.job_id for each in holders if each.shape.pool == job.shape.pool}
     left = without_leaving(limits, holders)
     taken = victims(job, holders, left, Preemption(by_rank=True))
@@ -242,3 +264,73 @@ def test_what_was_given_up_goes_to_the_one_it_was_given_up_for():
         second.cause.sentence
         == "Was preempted by job 100. Needs 2 nodes; 0 of 2 are free on pool:a."
     )
+
+
+def kept(number: int, nodes: int, **fields) -> RunningJob:
+    fields = {"kept": f"c{number}", "is_preemptible": False, "counts_in_quotas": False, **fields}
+    return running(number, 1, nodes, **fields)
+
+
+def warm(number: int, nodes: int) -> KeptCluster:
+    return KeptCluster(f"c{number}", 1, "b", nodes, "same")
+
+
+def test_a_plan_gives_kept_clusters_back_first_and_stops_jobs_for_the_rest_alone():
+    holders = [running(7, 1, 2), running(8, 1, 2, began_s=1.0), kept(9, 2)]
+    (only,) = planned(holders, [wants(4, 2, rank=1)], 6)
+    assert isinstance(only, Preempt)
+    assert (only.victims, only.kept) == ((), ("c9",))
+    assert isinstance(only.cause, NoRoom)
+    (both,) = planned(holders, [wants(4, 4, rank=1)], 6)
+    assert isinstance(both, Preempt)
+    assert (both.victims, both.kept) == ((8,), ("c9",))
+    assert both.cause.sentence == "Waits for 2 nodes of job 8, which is being stopped for it."
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_pool_that_stops_nobody_gives_no_kept_cluster_back(is_on):
+    holders = [kept(9, 2)]
+    snapshot = Snapshot(
+        (wants(4, 2),),
+        tuple(holders),
+        limits_of(holders, 2),
+        preemption={"pool:a": Preemption(reclaim=is_on)},
+    )
+    (decision,) = plan(snapshot)
+    assert isinstance(decision, Preempt if is_on else Wait)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_given_back_takes_no_job_and_what_a_job_names_is_not_given_back(named):
+    holders = [kept(9, 2)]
+    wish = Wish(1, 2, 1, fingerprint="" if named else "same", cluster="c9" if named else "")
+    later = wants(1, 2, number=101, wish=wish)
+    snapshot = Snapshot(
+        (wants(4, 2, rank=1), later),
+        tuple(holders),
+        limits_of(holders, 2),
+        preemption={"pool:a": ANYTHING},
+        kept=(warm(9, 2),),
+    )
+    first, second = plan(snapshot)
+    if named:
+        assert isinstance(first, Wait)
+        assert second == Start(101)
+    else:
+        assert isinstance(first, Preempt)
+        assert isinstance(second, Wait)
+
+
+def test_a_cluster_that_a_job_has_just_got_is_not_given_back():
+    holders = [kept(9, 2)]
+    guest = wants(1, 2, number=99, rank=2, wish=Wish(1, 2, 1, fingerprint="same"))
+    snapshot = Snapshot(
+        (guest, wants(4, 2, rank=1)),
+        tuple(holders),
+        limits_of(holders, 2),
+        preemption={"pool:a": ANYTHING},
+        kept=(warm(9, 2),),
+    )
+    first, second = plan(snapshot)
+    assert first == Start(99)
+    assert isinstance(second, Wait)
