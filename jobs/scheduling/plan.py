@@ -240,7 +240,7 @@ class _Planner:
 
 
 def _without_named(snapshot: Snapshot) -> list[RunningJob]:
-    """What runs. A kept cluster that a queued job names is not given back: it has the job's data."""
+    """What runs. A kept cluster that a queued job names is not given back: its data is there."""
     named = {job.wish.cluster for job in snapshot.queued if job.wish is not None}
     return [
         replace(each, kept="") if each.kept in named and each.kept else each

@@ -10,13 +10,13 @@ from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.plan_pass import begin_pass
-from jobs.actions.preempt import give_back, preempt
+from jobs.actions.preempt import preempt
 from jobs.actions.queue_places import counted_of
 from jobs.backends.fake import FakePlan
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount
 from jobs.permissions import Actor
-from jobs.reconcilers import autostop, queue, stopping
+from jobs.reconcilers import queue, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
 from tests.factories import make_job, make_project, make_spec, set_default_queue
 from tests.integration.reconcilers.steps import push, status_of
@@ -222,89 +222,3 @@ def test_a_victim_whose_program_ended_before_it_was_asked_goes_by_its_own_verdic
     stopping.step(victim.pk)
     assert (status_of(victim), victim.failure_count) == ends
     assert victim.recovery_count == 0
-
-
-@pytest.fixture
-def keep(fake, tick, run) -> Callable[..., Cluster]:
-    """Lets a job that reuses its cluster come to its end; the cluster is kept."""
-
-    def make(project: Project, nodes: int = 1, **idle: Any) -> Cluster:
-        idle = {"minutes": 30, **idle}
-        job = run(project, nodes, portal={"reuse": True, "idle": idle})
-        push(fake, job, exit_code=0)
-        for _ in range(3):
-            tick()
-        cluster = Cluster.objects.get(attempts__job=job)
-        assert cluster.idle_since is not None
-        return cluster
-
-    return make
-
-
-def state_of(cluster: Cluster) -> tuple[str, bool]:
-    cluster.refresh_from_db()
-    return cluster.status, cluster.release_requested_at is not None
-
-
-@pytest.mark.feature("S2.8")
-def test_a_kept_cluster_is_given_back_before_anybody_is_stopped(tick, run, keep, pool, project):
-    cluster = keep(project)
-    holder = run(make_project())
-    urgent = submit(project, queue_name="urgent")
-    queue.run_pass()
-    assert state_of(cluster) == (ClusterStatus.UP, True)
-    assert status_of(holder) == JobStatus.RUNNING
-    said = f"Kept cluster {cluster.name} is given back: job {urgent.pk} needs its machines."
-    assert JobEvent.objects.filter(message=said).exists()
-    queue.run_pass()
-    for _ in range(3):
-        tick()
-    assert (status_of(urgent), status_of(holder)) == (JobStatus.SETTING_UP, JobStatus.RUNNING)
-
-
-@pytest.mark.feature("S2.8")
-def test_a_kept_cluster_that_is_to_be_switched_off_keeps_its_disks_when_it_is_given_back(
-    tick, run, keep, pool, project
-):
-    cluster = keep(project, then="stop", down_after=60)
-    holder = run(make_project())
-    urgent = submit(project, queue_name="urgent")
-    queue.run_pass()
-    assert state_of(cluster) == (ClusterStatus.STOPPING, False)
-    queue.run_pass()
-    assert status_of(holder) == JobStatus.RUNNING
-    for _ in range(3):
-        autostop.step(cluster.pk)
-    assert state_of(cluster) == (ClusterStatus.STOPPED, False)
-    tick()
-    assert status_of(urgent) != JobStatus.QUEUED
-
-
-@pytest.mark.feature("S2.8")
-@pytest.mark.parametrize("why", ["pool stops nobody", "somebody wants it longer", "a job names it"])
-def test_a_kept_cluster_stays_where(why, keep, pool, project):
-    cluster = keep(project, 2)
-    if why == "pool stops nobody":
-        Pool.objects.update(preempts_by_rank=False)
-    elif why == "somebody wants it longer":
-        until = timezone.now() + timezone.timedelta(hours=1)
-        Cluster.objects.update(idle_policy={**cluster.idle_policy, "until": until.isoformat()})
-    else:
-        submit(project, 2, portal={"cluster": cluster.name})
-    submit(make_project(), queue_name="urgent")
-    queue.run_pass()
-    assert state_of(cluster) == (ClusterStatus.UP, False)
-
-
-@pytest.mark.feature("S2.8")
-def test_a_kept_cluster_that_a_job_has_taken_since_the_plan_or_by_an_older_plan_stays(
-    keep, pool, project
-):
-    cluster = keep(project)
-    urgent = submit(project, queue_name="urgent")
-    older, newer = begin_pass(), begin_pass()
-    with pytest.raises(StaleJobError):
-        give_back(urgent, [cluster.name], planned_by=older)
-    Cluster.objects.update(idle_since=None)
-    give_back(urgent, [cluster.name], planned_by=newer)
-    assert state_of(cluster) == (ClusterStatus.UP, False)
