@@ -44,7 +44,7 @@ def busy_portal(jobs: int) -> Iterator[OwnPortal]:
         "BENCH_FAKE_BACKEND": "{home}/fake",
         "MPORTAL_SKYPILOT": "off",
     }
-    with running(**environment) as portal:
+    with running(None, **environment) as portal:
         home = portal.home.path
         os.environ.update({key: value.format(home=home) for key, value in environment.items()})
         os.environ["MPORTAL_HOME"] = str(home)

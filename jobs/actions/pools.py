@@ -20,12 +20,15 @@ class PoolChange:
     """What an administrator says of a pool; None leaves it as it is.
 
     `caps` as {"nodes": 8, "gpus:H100": 64}, all of them anew; `patience` and `half_life` as "12h".
+    `reclaim` and `preempts_by_rank`: whether jobs there are stopped for others, and by which right.
     """
 
     backend: str | None = None
     caps: Mapping[str, Any] | None = None
     patience: str | None = None
     half_life: str | None = None
+    reclaim: bool | None = None
+    preempts_by_rank: bool | None = None
 
 
 @transaction.atomic
@@ -41,7 +44,8 @@ def set_pool(actor: Actor, name: str, change: PoolChange) -> Pool:
     _read(reading, made, change, is_new=pool is None)
     reading.require_none()
     made.save()
-    tell_change("set_pool", actor, f"{name}: {made.backend_name} {made.caps}")
+    rights = f"reclaim {made.reclaim}, by rank {made.preempts_by_rank}"
+    tell_change("set_pool", actor, f"{name}: {made.backend_name} {made.caps}, {rights}")
     return made
 
 
@@ -74,6 +78,10 @@ def _read(reading: Reading, pool: Pool, change: PoolChange, *, is_new: bool) -> 
         pool.patience_s = reading.seconds("patience", change.patience)
     if change.half_life is not None:
         pool.half_life_s = reading.seconds("half_life", change.half_life)
+    if change.reclaim is not None:
+        pool.reclaim = change.reclaim
+    if change.preempts_by_rank is not None:
+        pool.preempts_by_rank = change.preempts_by_rank
 
 
 def _refuse_moving(reading: Reading, pool: Pool, backend: str) -> None:

@@ -1,4 +1,4 @@
-"""Stopping jobs for another one: they get their grace, and wait in the queue again."""
+"""Stopping jobs for another one, which wait again, and giving back clusters that have none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
+from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
 from jobs.actions.kept_clusters import let_nobody_in
 from jobs.actions.plan_pass import require_newest
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
-from jobs.models import Attempt, Job
-from jobs.statuses import ACTIVE_STATUSES, JobStatus, StopReason
+from jobs.models import Attempt, Cluster, Job
+from jobs.policies.idle import IdlePolicy
+from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 
@@ -36,6 +38,18 @@ def preempt(job: Job, victims: Iterable[int], *, planned_by: int) -> None:
         except _MovedError:
             log.info("victim moved meanwhile", extra={"action": "preempt_stale", "job": number})
         reach("preempt.stopped")
+
+
+def give_back(job: Job, names: Iterable[str], *, planned_by: int) -> None:
+    """Have the kept clusters of these names give their machines to `job`, which waits.
+
+    As their policy says, they are switched off or taken down. StaleJobError as for `preempt`; one
+    that a job has taken meanwhile is left alone.
+    """
+    for name in names:
+        with transaction.atomic():
+            require_newest(planned_by)
+            _give_back(job, name)
 
 
 class _MovedError(Exception):
@@ -68,3 +82,22 @@ def _stop_for(job: Job, number: int) -> None:
     told = f"Waits for {nodes} of job {number}, which is being stopped for it."
     record_note(job, told, verb="preempt")
     wake_on_commit("stopping", number)
+
+
+def _give_back(job: Job, name: str) -> None:
+    # Whoever puts a job on it locks it, and takes its idle_since.
+    idle = Cluster.objects.waiting().filter(name=name, status=ClusterStatus.UP)
+    cluster = idle.select_for_update(no_key=True).first()
+    if cluster is None:
+        log.info("cluster taken meanwhile", extra={"action": "give_back_stale", "cluster": name})
+        return
+    if IdlePolicy.from_dict(cluster.idle_policy).then == "stop":
+        # From here on it takes no job.
+        Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
+        wake_on_commit("autostop", cluster.pk)
+    else:
+        take_down(cluster.pk)
+    last = cluster.attempts.select_related("job").order_by("-pk").first()
+    if last is not None:
+        told = f"Kept cluster {name} is given back: job {job.pk} needs its machines."
+        record_note(last.job, told, last, verb="cluster_ended")

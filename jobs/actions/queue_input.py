@@ -75,6 +75,9 @@ class Reading:
             return 0
         return number
 
+    def _count(self, path: str, value: Any) -> float:
+        return self.whole(path, value, 0, MOST_OF_ONE)
+
     def seconds(self, path: str, value: str) -> int:
         """A length of time of a second or more, such as 12h."""
         seconds = seconds_in(value)
@@ -99,33 +102,34 @@ class Reading:
             listed = listed if there else "there is none yet"
             self.wrong(path, f"There is no {kind} {shown(value)}; {listed}.")
 
-    def caps(self, value: Mapping[str, Any], *, of_machines: bool = False) -> dict[str, float]:
+    def caps(
+        self, value: Mapping[str, Any], *, of_machines: bool = False, path: str = "caps"
+    ) -> dict[str, float]:
         """Amounts by what is counted, types of GPUs in capitals as jobs have them."""
         caps: dict[str, float] = {}
         for what, amount in list(value.items())[: MOST_CAPS + 1]:
-            counted = self._counted(what, of_machines=of_machines)
+            counted = self._counted(path, what, of_machines=of_machines)
             if counted in caps:
-                self.wrong(f"caps.{shown(what)}", "Named twice: types are compared without case.")
-            path = f"caps.{shown(what)}"
-            is_money = counted == USD_PER_HOUR
-            caps[counted] = (
-                self.usd(path, amount) if is_money else self.whole(path, amount, 0, MOST_OF_ONE)
-            )
+                self.wrong(f"{path}.{shown(what)}", "Named twice: types are compared without case.")
+            number = self.usd if counted == USD_PER_HOUR else self._count
+            caps[counted] = number(f"{path}.{shown(what)}", amount)
         if len(caps) > MOST_CAPS:
-            self.wrong("caps", f"Names more than {MOST_CAPS} things.")
+            self.wrong(path, f"Names more than {MOST_CAPS} things.")
         return caps
 
-    def _counted(self, what: str, *, of_machines: bool) -> str:
+    def _counted(self, path: str, what: str, *, of_machines: bool) -> str:
         kind, colon, gpu = what.partition(":")
         kind, gpu = kind.lower(), gpu.upper()
-        plain = (NODES, GPUS) if of_machines else (JOBS, NODES, GPUS, USD_PER_HOUR)
+        # A part of its own a project has of machines, not of money.
+        of_money = () if of_machines or path == "nominal" else (USD_PER_HOUR,)
+        plain = (NODES, GPUS) if of_machines else (JOBS, NODES, GPUS, *of_money)
         if not colon and kind in plain:
             return kind
         if kind == GPUS and _TYPE.fullmatch(gpu):
             return gpus_of(gpu)
         known = ", ".join([*plain, f"{GPUS}:TYPE such as {GPUS}:H100"])
         self.wrong(
-            f"caps.{shown(what)}", f"Nothing is counted as {shown(what)}; there are: {known}."
+            f"{path}.{shown(what)}", f"Nothing is counted as {shown(what)}; there are: {known}."
         )
         return what
 

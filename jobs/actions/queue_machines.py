@@ -14,6 +14,8 @@ from jobs.models import Attempt, Cluster
 # The first columns of `Machines`, as an attempt knows them.
 _COLUMNS = (
     "cluster_id",
+    "cluster__name",
+    "cluster__status",
     "cluster__num_nodes",
     "cluster__is_reusable",
     "cluster__release_requested_at",
@@ -29,6 +31,8 @@ class Machines(NamedTuple):
     """A cluster that is on, and what was put there last. A tuple: there may be thousands."""
 
     pk: int
+    name: str
+    status: str
     num_nodes: int
     is_reusable: bool
     release_requested_at: datetime | None

@@ -17,6 +17,7 @@ class AmountRow:
     what: str  # jobs, nodes, gpus, gpus:TYPE, usd_per_hour
     used: float | None
     cap: float | None
+    nominal: float | None = None  # a project's own part; what it has beyond is borrowed
 
     @property
     def free(self) -> float | None:
@@ -59,6 +60,8 @@ class PlaceRow:
     queues: list[str] = field(default_factory=list)
     patience_s: int = 0
     half_life_s: int = 0
+    reclaim: bool = False
+    preempts_by_rank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class QueueRow:
     waiting: int
     held: int
     running: int
+    preemptible: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,11 @@ class _Loader:
         alone = guests[0] if len(guests) == 1 else None
         is_stopping = alone is not None and alone.status == JobStatus.STOPPING
         is_last = not cluster.is_reusable and (is_stopping or not guests)
-        is_leaving = is_last or cluster.release_requested_at is not None
+        is_idle = not guests and cluster.idle_since is not None
+        is_switched_off = is_idle and cluster.status == ClusterStatus.STOPPING
+        is_leaving = is_last or is_switched_off or cluster.release_requested_at is not None
+        is_wanted = bool(cluster.idle_policy.get("until"))  # somebody has asked to keep it longer
+        may_go = is_idle and not (is_leaving or is_wanted) and cluster.status == ClusterStatus.UP
         may = (
             alone is not None
             and not is_stopping
@@ -221,6 +225,7 @@ class _Loader:
             is_leaving=is_leaving,
             stopped_for=(cluster.preempted_by_id or 0) if is_leaving else 0,
             counts_in_quotas=alone is not None,
+            kept=cluster.name if may_go else "",
         )
 
     def _take_machines(self, shape: Shape, *, but: str = "") -> None:

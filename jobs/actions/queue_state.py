@@ -81,6 +81,7 @@ class QueueState:
                     waiting=there.get("waiting", 0),
                     held=there.get("held", 0),
                     running=there.get("running", 0),
+                    preemptible=queue is not None and queue.preemptible,
                 )
             )
         return sorted(rows, key=lambda row: (-row.rank, row.name))
@@ -122,6 +123,8 @@ class QueueState:
             queues=sorted(queues),
             patience_s=pool.patience_s,
             half_life_s=pool.half_life_s,
+            reclaim=pool.reclaim,
+            preempts_by_rank=pool.preempts_by_rank,
         )
 
     def quotas(self, project: Project | None = None) -> list[QuotaRow]:
@@ -139,7 +142,7 @@ class QueueState:
     def _quota(self, quota: Quota) -> QuotaRow:
         people = self._people(quota) if quota.per_person else []
         limit = self._planned[0].limits.get(quota_key(quota, quota.user_id or 0))
-        amounts = _amounts(quota.caps, limit)
+        amounts = _amounts(quota.caps, limit, quota.nominal)
         return QuotaRow(
             id=quota.pk,
             kind=_kind_of(quota),
@@ -241,12 +244,18 @@ def _kind_of(quota: Quota) -> str:
     return "person" if quota.user_id is not None else "project"
 
 
-def _amounts(caps: Mapping[str, float], limit: Limit | None) -> list[AmountRow]:
+def _amounts(
+    caps: Mapping[str, float], limit: Limit | None, nominal: Mapping[str, float] | None = None
+) -> list[AmountRow]:
     """What is used of each thing that is limited; of nodes also where they are not."""
     used = limit.used if limit else {}
     names = sorted(caps, key=lambda what: (what not in _FIRST, ":" in what, what)) or [NODES]
+    own = nominal or {}
     # Sums of prices have no more places than prices.
-    return [AmountRow(what, round(used.get(what, 0.0), 6), caps.get(what)) for what in names]
+    return [
+        AmountRow(what, round(used.get(what, 0.0), 6), caps.get(what), own.get(what))
+        for what in names
+    ]
 
 
 def _is_told(what: str) -> bool:

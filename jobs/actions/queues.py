@@ -21,10 +21,14 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class QueueChange:
-    """What an administrator says of a queue; None leaves it as it is, NO_POOL takes its pool."""
+    """What an administrator says of a queue; None leaves it as it is, NO_POOL takes its pool.
+
+    `preemptible`: whether all its jobs may be stopped for others.
+    """
 
     rank: int | None = None
     pool: str | None = None
+    preemptible: bool | None = None
 
 
 @transaction.atomic
@@ -41,9 +45,12 @@ def set_queue(actor: Actor, name: str, change: QueueChange) -> Queue:
         made.rank = reading.whole("rank", change.rank, -MOST_RANK, MOST_RANK)
     if change.pool is not None:
         made.pool = _pool(reading, name, change.pool)
+    if change.preemptible is not None:
+        made.preemptible = change.preemptible
     reading.require_none()
     made.save()
-    tell_change("set_queue", actor, f"{name}: rank {made.rank}, pool {made.pool or 'none'}")
+    said = f"rank {made.rank}, pool {made.pool or 'none'}, preemptible {made.preemptible}"
+    tell_change("set_queue", actor, f"{name}: {said}")
     return made
 
 

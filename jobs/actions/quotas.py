@@ -29,9 +29,12 @@ class Whose:
 
 
 @transaction.atomic
-def set_quota(actor: Actor, whose: Whose, caps: Mapping[str, Any]) -> Quota:
+def set_quota(
+    actor: Actor, whose: Whose, caps: Mapping[str, Any], nominal: Mapping[str, Any] | None = None
+) -> Quota:
     """Set how much may run at once; all of `caps` anew. What runs already goes on.
 
+    `nominal` is a project's own part of that, all of it anew; None leaves it as it is.
     InvalidSettingsError names everything that is wrong.
     """
     require_sharing(actor)
@@ -40,11 +43,12 @@ def set_quota(actor: Actor, whose: Whose, caps: Mapping[str, Any]) -> Quota:
     checked = reading.caps(caps)
     if not caps:
         reading.wrong("caps", "Names nothing. Say how much, as jobs=4; or delete the quota.")
+    which = {**found, "per_person": whose.per_person}
+    own = _own_part(reading, whose, which, nominal)
+    _require_within(reading, own, checked)
     reading.require_none()
-    quota, _ = Quota.objects.update_or_create(
-        **found, per_person=whose.per_person, defaults={"caps": checked}
-    )
-    tell_change("set_quota", actor, f"{quota.pk}: {whose} {checked}")
+    quota, _ = Quota.objects.update_or_create(**which, defaults={"caps": checked, "nominal": own})
+    tell_change("set_quota", actor, f"{quota.pk}: {whose} {checked}, own {own}")
     return quota
 
 
@@ -70,6 +74,32 @@ def set_weight(actor: Actor, slug: str, weight: Any) -> Project:
     project.save(update_fields=["share_weight"])
     tell_change("set_weight", actor, f"{slug}: {project.share_weight:g}")
     return project
+
+
+def _own_part(
+    reading: Reading, whose: Whose, which: Mapping[str, Any], nominal: Mapping[str, Any] | None
+) -> dict[str, float]:
+    if nominal is not None:
+        if nominal and (whose.queue or whose.user or whose.per_person):
+            reading.wrong("nominal", "Only a project has a part of its own: leave it out.")
+        return reading.caps(nominal, path="nominal")
+    if reading.errors:
+        return {}  # of whom it would be is not known
+    quota = Quota.objects.select_for_update(no_key=True).filter(**which).first()
+    return quota.nominal if quota else {}
+
+
+def _require_within(reading: Reading, own: Mapping[str, int], caps: Mapping[str, int]) -> None:
+    for what, amount in own.items():
+        if what not in caps:
+            reading.wrong(
+                f"nominal.{shown(what)}", f"Say up to how much with it: caps name no {shown(what)}."
+            )
+        elif amount > caps[what]:
+            reading.wrong(
+                f"nominal.{shown(what)}",
+                f"Its own part is {amount:,}, more than the {caps[what]:,} that may run at once.",
+            )
 
 
 def _rows_of(reading: Reading, whose: Whose) -> dict[str, Any]:

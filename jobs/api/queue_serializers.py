@@ -17,6 +17,9 @@ class AmountSerializer(serializers.Serializer[Any]):
     what = serializers.CharField(help_text=_COUNTED)
     used = serializers.FloatField(allow_null=True)
     cap = serializers.FloatField(allow_null=True, help_text="Null: nothing limits it.")
+    nominal = serializers.FloatField(
+        allow_null=True, help_text="A project's own part. Null: nobody has said one."
+    )
     free = serializers.FloatField(allow_null=True)
 
 
@@ -32,6 +35,8 @@ class PlaceSerializer(serializers.Serializer[Any]):
     queues = serializers.ListField(child=serializers.CharField())
     patience_s = serializers.IntegerField()
     half_life_s = serializers.IntegerField()
+    reclaim = serializers.BooleanField(help_text="Projects take their nominal part back.")
+    preempts_by_rank = serializers.BooleanField(help_text="Queues take from lower ones.")
 
 
 class QueueSerializer(serializers.Serializer[Any]):
@@ -43,6 +48,7 @@ class QueueSerializer(serializers.Serializer[Any]):
     waiting = serializers.IntegerField()
     held = serializers.IntegerField()
     running = serializers.IntegerField()
+    preemptible = serializers.BooleanField(help_text="All its jobs may be stopped for others.")
 
 
 class PersonUseSerializer(serializers.Serializer[Any]):
@@ -142,6 +148,8 @@ class PoolBody(serializers.Serializer[Any]):
     half_life = serializers.CharField(
         required=False, default=None, allow_null=True, help_text=_LENGTH
     )
+    reclaim = serializers.BooleanField(required=False, default=None, allow_null=True)
+    preempts_by_rank = serializers.BooleanField(required=False, default=None, allow_null=True)
 
 
 class QueueBody(serializers.Serializer[Any]):
@@ -151,6 +159,7 @@ class QueueBody(serializers.Serializer[Any]):
     pool = serializers.CharField(
         required=False, default=None, allow_null=True, allow_blank=True, help_text="Empty: none."
     )
+    preemptible = serializers.BooleanField(required=False, default=None, allow_null=True)
 
 
 class QuotaBody(serializers.Serializer[Any]):
@@ -162,6 +171,12 @@ class QuotaBody(serializers.Serializer[Any]):
     per_person = serializers.BooleanField(required=False, default=False)
     pool = serializers.CharField(required=False, default="", allow_blank=True)
     caps = CapsField()
+    nominal = CapsField(
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="A project's own part of caps, all of it anew. Null: as it is.",
+    )
 
 
 class WeightBody(serializers.Serializer[Any]):

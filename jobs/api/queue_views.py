@@ -145,8 +145,8 @@ class QuotaListView(PortalView):
     def post(self, request: Request) -> Response:
         """Set how much may run at once: a new quota, or other amounts of the one there is."""
         body = self.parsed(QuotaBody, request.data)
-        caps = body.pop("caps")
-        quota = set_quota(self.actor, Whose(**body), caps)
+        caps, nominal = body.pop("caps"), body.pop("nominal")
+        quota = set_quota(self.actor, Whose(**body), caps, nominal)
         made = next(row for row in QueueState(self.actor).quotas() if row.id == quota.pk)
         return Response(QuotaSerializer(made).data)
 

@@ -52,6 +52,7 @@ class JobSerializer(serializers.Serializer[Any]):
     backend = serializers.CharField()
     queue = serializers.CharField()
     priority = serializers.IntegerField()
+    preemptible = serializers.BooleanField(help_text="It may be stopped for others.")
     submitted_by = serializers.CharField()
     rerun_of = serializers.IntegerField(allow_null=True)
     schedule = serializers.CharField(help_text="Name of what made it; empty: a person did.")

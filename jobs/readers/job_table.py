@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 
 from jobs.errors import InvalidCursorError
 from jobs.limits import walltime_of
-from jobs.models import Job, Project, ScheduleRun
+from jobs.models import Job, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.statuses import JobKind, JobStatus
 
@@ -55,6 +55,7 @@ class JobRow:
     backend: str
     queue: str
     priority: int
+    preemptible: bool  # it says so, or its queue does
     submitted_by: str
     rerun_of: int | None
     schedule: str  # the name of the one that made it; "" where a person did
@@ -169,6 +170,7 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
         attempt_count=Count("attempts"),
         run_began=Max("attempts__run_started_at", filter=Q(attempts__ended_at=None)),
         usd=Sum("attempts__usd"),
+        queue_gives_way=Exists(Queue.objects.filter(name=OuterRef("queue_name"), preemptible=True)),
     )
 
 
@@ -193,6 +195,7 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         backend=job.backend_name,
         queue=job.queue_name,
         priority=job.priority,
+        preemptible=job.preemptible or getattr(job, "queue_gives_way", False),
         submitted_by=job.submitted_by.get_username(),
         rerun_of=job.rerun_of_id,
         schedule=_schedule_of(job),

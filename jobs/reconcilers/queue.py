@@ -10,7 +10,7 @@ import time
 
 from jobs import clock
 from jobs.actions.plan_pass import begin_pass
-from jobs.actions.preempt import preempt
+from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.tell_waits import tell_waits
@@ -73,6 +73,7 @@ def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:
         if isinstance(decision, Start):
             start_attempt(job, planned_by=number)
         elif isinstance(decision, Preempt):
+            give_back(job, decision.kept, planned_by=number)
             preempt(job, decision.victims, planned_by=number)
         else:
             reason = StopReason.NO_CAPACITY

@@ -65,7 +65,7 @@ class _Planner:
         self._now_s = snapshot.now_s
         self._limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
         self._kept = [replace(each, guests=list(each.guests)) for each in snapshot.kept]
-        self._running = list(snapshot.running)
+        self._running = _without_named(snapshot)
         self._reserved: dict[str, Reservation] = {}
         self._behind: dict[str, Behind] = {}
         # Answers that hold for all jobs of a shape until the plan is done; and after how many
@@ -172,24 +172,29 @@ class _Planner:
             return None
         left = without_leaving(self._limits, self._running)
         chosen = victims(job, self._running, left, allowed)
+        stopped = [each for each in chosen if not each.kept]
         going = [each for each in self._running if each.stopped_for == job.job_id]
         if not chosen and not going:
             return None
-        both = sorted([*going, *chosen], key=lambda each: each.job_id)
-        numbers = tuple(each.job_id for each in both)
-        told = StoppedForIt(numbers, sum(each.shape.num_nodes for each in both))
+        told = _of_victim(job, cause)
+        if both := sorted([*going, *stopped], key=lambda each: each.job_id):
+            numbers = tuple(each.job_id for each in both)
+            told = StoppedForIt(numbers, sum(each.shape.num_nodes for each in both))
         if not chosen:
             return Wait(job.job_id, told)
         self._count_on(chosen, job)
-        return Preempt(job.job_id, tuple(each.job_id for each in chosen), told)
+        kept = tuple(each.kept for each in chosen if each.kept)
+        return Preempt(job.job_id, tuple(each.job_id for each in stopped), told, kept)
 
     def _count_on(self, chosen: list[RunningJob], job: QueuedJob) -> None:
         """Hold the place for `job` at once: nobody may fill it until those have given theirs up."""
-        gone = {each.job_id for each in chosen}
         self._running = [
-            replace(each, is_leaving=True, ends_s=self._now_s) if each.job_id in gone else each
+            replace(each, is_leaving=True, ends_s=self._now_s) if each in chosen else each
             for each in self._running
         ]
+        given_back = {each.kept for each in chosen if each.kept}
+        for cluster in self._kept:
+            cluster.is_ready = cluster.is_ready and cluster.name not in given_back
         self._reserve(job)
 
     def _start(self, job: QueuedJob) -> Start:
@@ -248,6 +253,9 @@ class _Planner:
         self._starts += 1
         cluster.is_on = True
         cluster.guests.append(Guest(job.job_id, wish.port, wish.wants_gpus))
+        self._running = [
+            replace(each, kept="") if each.kept == cluster.name else each for each in self._running
+        ]
         return Start(job.job_id)
 
 
@@ -256,6 +264,15 @@ def _as_guest(shape: Shape, cluster: KeptCluster) -> Shape:
     if cluster.usd_per_hour is None:
         return shape
     return shape.priced(cluster.usd_per_hour / (len(cluster.guests) + 1))
+
+
+def _without_named(snapshot: Snapshot) -> list[RunningJob]:
+    """What runs. A kept cluster that a queued job names is not given back: its data is there."""
+    named = {job.wish.cluster for job in snapshot.queued if job.wish is not None}
+    return [
+        replace(each, kept="") if each.kept in named and each.kept else each
+        for each in snapshot.running
+    ]
 
 
 def _of_victim(job: QueuedJob, cause: Cause) -> Cause:

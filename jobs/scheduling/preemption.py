@@ -5,6 +5,7 @@ project that stays within its nominal part takes back from those who borrow beyo
 higher queue. Nobody can answer in kind: whoever was stopped by rank stands lower, and whoever was
 stopped as a borrower is beyond its part.
 
+Clusters that were kept and have no job go first: a job is stopped only where they are not enough.
 Victims are taken in the order: lowest queue, most borrowed, started last; then each is let go
 again, the last one first, if the rest is enough. What is coming free anyway counts as free.
 """
@@ -34,6 +35,7 @@ def victims(
 ) -> list[RunningJob]:
     """Whom to stop so that `job` has machines; nobody if it has them, or all were not enough.
 
+    Those with `kept` are machines alone, which are given back.
     `limits` are those of `without_leaving`; they stay as they are.
     """
     left = {key: limit.copy() for key, limit in limits.items()}
@@ -46,7 +48,8 @@ def victims(
         may = (
             each
             for each in in_reach
-            if (allowed.by_rank and each.rank < job.rank)
+            if (each.kept and allowed.is_on)
+            or (allowed.by_rank and each.rank < job.rank)
             or (takes_back and each.project_id != job.project_id and _borrowed(each, left) > 0)
         )
         worst = min(may, key=lambda each: _first_to_go(each, left), default=None)
@@ -72,12 +75,9 @@ def _spared(job: QueuedJob, chosen: list[RunningJob], left: dict[str, Limit]) ->
 
 
 def _is_in_reach(each: RunningJob, job: QueuedJob) -> bool:
-    return (
-        each.is_preemptible
-        and not each.is_leaving
-        and each.shape.pool == job.shape.pool
-        and each.rank <= job.rank
-    )
+    if each.is_leaving or each.shape.pool != job.shape.pool:
+        return False
+    return bool(each.kept) or (each.is_preemptible and each.rank <= job.rank)
 
 
 def _has_room(job: QueuedJob, limits: Mapping[str, Limit]) -> bool:
@@ -113,7 +113,8 @@ def _projects(keys: Iterable[str], limits: Mapping[str, Limit]) -> list[Limit]:
 
 
 def _first_to_go(each: RunningJob, limits: Mapping[str, Limit]) -> tuple[float, ...]:
-    return (each.rank, -_borrowed(each, limits), -each.began_s, -each.job_id)
+    is_job = 0.0 if each.kept else 1.0
+    return (is_job, each.rank, -_borrowed(each, limits), -each.began_s, -each.job_id)
 
 
 def _count(limits: Mapping[str, Limit], each: RunningJob, sign: int) -> None:

@@ -39,7 +39,8 @@ class RunningJob:
     """A job that holds machines. `ends_s`: when it has given them back at the latest.
 
     `is_leaving`: its machines are being given back; `stopped_for`: the job that needs them, if it
-    is for one. `counts_in_quotas`: not where only the machines of it are left.
+    is for one. `counts_in_quotas`: not where only the machines of it are left. `kept`: the cluster
+    that is left, on and without a job, if it may be given back.
     """
 
     job_id: int
@@ -52,6 +53,7 @@ class RunningJob:
     is_leaving: bool = False
     stopped_for: int = 0
     counts_in_quotas: bool = True
+    kept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,11 @@ class Preemption:
 
     reclaim: bool = False
     by_rank: bool = False
+
+    @property
+    def is_on(self) -> bool:
+        """Whether machines are taken back at all."""
+        return self.reclaim or self.by_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +124,15 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Stop these jobs, so that this one can start; until then it waits, and why."""
+    """Stop these jobs, so that this one can start; until then it waits, and why.
+
+    `kept` are clusters without a job that are given back for it.
+    """
 
     job_id: int
     victims: tuple[int, ...]
     cause: Cause
+    kept: tuple[str, ...] = ()
 
 
 Decision = Start | Wait | Refuse | Preempt

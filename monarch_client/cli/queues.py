@@ -25,7 +25,8 @@ def _amount(amount: Amount) -> str:
     used = "" if amount.used is None else f"{amount.used:{form}}"
     if amount.cap is None:
         return f"{amount.what} {used or 0}"
-    return f"{amount.what} {used}{'/' if used else '<='}{amount.cap:{form}}"
+    own = "" if amount.nominal is None else f" (own {amount.nominal:g})"
+    return f"{amount.what} {used}{'/' if used else '<='}{amount.cap:{form}}{own}"
 
 
 def whose(quota: Quota) -> str:
@@ -34,6 +35,12 @@ def whose(quota: Quota) -> str:
         return f"queue {quota.queue}"
     who = {"person": quota.user, "each_person": "each person"}.get(quota.kind)
     return f"{who} in {quota.project}" if who else f"project {quota.project}"
+
+
+def preemption(place: Place) -> str:
+    """By which rights jobs there are stopped for others; empty: by none."""
+    rights = {"reclaims": place.reclaim, "preempts by rank": place.preempts_by_rank}
+    return ", ".join(right for right, is_given in rights.items() if is_given)
 
 
 def _place(row: Share | Turn) -> str:
@@ -51,13 +58,14 @@ QUEUE_COLUMNS = {
     "WAITING": lambda queue: str(queue.waiting),
     "HELD": lambda queue: str(queue.held),
     "RUNNING": lambda queue: str(queue.running),
+    "NOTE": lambda queue: "preemptible" if queue.preemptible else "",
 }
 PLACE_COLUMNS = {
     "POOL": lambda place: place.name if place.kind == "pool" else f"({place.name})",
     "BACKEND": lambda place: place.backend,
     "USED": lambda place: said(place.amounts),
     "QUEUES": lambda place: ", ".join(place.queues) or "-",
-    "NOTE": lambda place: place.problem,
+    "NOTE": lambda place: "; ".join(filter(None, (place.problem, preemption(place)))),
 }
 QUOTA_COLUMNS = {
     "ID": lambda quota: str(quota.id),

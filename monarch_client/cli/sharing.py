@@ -6,7 +6,7 @@ import re
 
 import click
 
-from monarch_client.cli.queues import said, whose
+from monarch_client.cli.queues import preemption, said, whose
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
 
@@ -34,6 +34,25 @@ class _Cap(click.ParamType):
         return what, float(number) if "." in number else int(number)
 
 
+class _Caps(click.ParamType):
+    """WHAT=N,WHAT=N in one, or none."""
+
+    name = "WHAT=N,..."
+
+    def convert(
+        self,
+        value: str | dict[str, float],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> dict[str, float]:
+        """Amounts by what is counted."""
+        if not isinstance(value, str):
+            return value
+        if value == NONE:
+            return {}
+        return dict(_CAP.convert(each, param, ctx) for each in value.split(","))
+
+
 _CAP = _Cap()
 Caps = tuple[tuple[str, float], ...]
 
@@ -49,11 +68,22 @@ def pool() -> None:
 @click.option("--backend", help="Whose machines; a new pool needs it.")
 @click.option("--patience", help="After how long a job comes before more important ones: 12h.")
 @click.option("--half-life", help="After how long an hour of use counts half: 7d.")
+@click.option(
+    "--reclaim/--no-reclaim",
+    default=None,
+    help="Whether projects take their nominal part back from who borrows.",
+)
+@click.option(
+    "--preempts-by-rank/--no-preempts-by-rank",
+    default=None,
+    help="Whether queues take machines from lower ones.",
+)
 @pass_session
-def pool_set(session: Session, /, name: str, caps: Caps, **change: str | None) -> None:
+def pool_set(session: Session, /, name: str, caps: Caps, **change: str | bool | None) -> None:
     """Make a pool, or change it: how much it has, as nodes=8 gpus:H100=64."""
     made = session.client.set_pool(name, caps=dict(caps) or None, **change)
-    say(f"{made.name}: {said(made.amounts)} on {made.backend}")
+    rights = f"; {preemption(made)}" if preemption(made) else ""
+    say(f"{made.name}: {said(made.amounts)} on {made.backend}{rights}")
 
 
 @pool.command("rm")
@@ -74,12 +104,20 @@ def queue() -> None:
 @click.argument("name")
 @click.option("--rank", type=int, help="Jobs of a higher one come first in the same pool.")
 @click.option("--pool", "pool_name", help=f"Whose machines its jobs get; {NONE} takes it away.")
+@click.option(
+    "--preemptible/--no-preemptible",
+    default=None,
+    help="Whether all its jobs may be stopped for others.",
+)
 @pass_session
-def queue_set(session: Session, *, name: str, rank: int | None, pool_name: str | None) -> None:
-    """Make a queue, or change its rank or its pool."""
+def queue_set(
+    session: Session, /, name: str, pool_name: str | None, **change: int | bool | None
+) -> None:
+    """Make a queue, or change it."""
     pool_name = "" if pool_name == NONE else pool_name
-    made = session.client.set_queue(name, rank=rank, pool=pool_name)
-    say(f"{made.name}: rank {made.rank}, pool {made.pool or NONE}")
+    made = session.client.set_queue(name, pool=pool_name, **change)
+    preemptible = ", preemptible" if made.preemptible else ""
+    say(f"{made.name}: rank {made.rank}, pool {made.pool or NONE}{preemptible}")
 
 
 @queue.command("rm")
@@ -103,10 +141,17 @@ def quota() -> None:
 @click.option("--user", default="", help="Of one person in the project.")
 @click.option("--each-person", "per_person", is_flag=True, help="Of each person by themselves.")
 @click.option("--pool", default="", help="Of what runs in this pool; else wherever it runs.")
+@click.option(
+    "--nominal",
+    type=_Caps(),
+    help=f"A project's own part, nodes=4,gpus=32; beyond it borrows. {NONE}: all is its own.",
+)
 @pass_session
-def quota_set(session: Session, /, caps: Caps, **of: str | bool) -> None:
+def quota_set(
+    session: Session, /, caps: Caps, nominal: dict[str, float] | None, **of: str | bool
+) -> None:
     """Set how much may run at once: jobs=4 nodes=8 gpus=64 gpus:H100=32 usd_per_hour=40."""
-    made = session.client.set_quota(dict(caps), **of)
+    made = session.client.set_quota(dict(caps), nominal=nominal, **of)
     say(f"{made.id}: {whose(made)}: {said(made.amounts)}")
 
 

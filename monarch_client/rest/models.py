@@ -102,6 +102,7 @@ class Job:
     spec: dict[str, Any] | None = None
     usd: str | None = None
     schedule: str = ""
+    preemptible: bool = False
     array: int | None = None
     array_index: int | None = None
     array_values: dict[str, str] = field(default_factory=dict)

@@ -22,7 +22,10 @@ class QueueCalls:
         return decode_page(Place, self.connection.request("GET", "/pools")).results
 
     def set_pool(self, name: str, **change: Any) -> Place:
-        """Make or change a pool: backend, caps, patience ("12h"), half_life; None leaves it."""
+        """Make or change a pool; None leaves it.
+
+        `change`: backend, caps, patience ("12h"), half_life, reclaim, preempts_by_rank.
+        """
         return decode(Place, self._put("/pools", name, change))
 
     def delete_pool(self, name: str) -> None:
@@ -34,7 +37,7 @@ class QueueCalls:
         return decode_page(Queue, self.connection.request("GET", "/queues")).results
 
     def set_queue(self, name: str, **change: Any) -> Queue:
-        """Make or change a queue: rank, pool (empty: none); None leaves it."""
+        """Make or change a queue: rank, pool (empty: none), preemptible; None leaves it."""
         return decode(Queue, self._put("/queues", name, change))
 
     def delete_queue(self, name: str) -> None:
@@ -52,9 +55,15 @@ class QueueCalls:
         path = "/quotas" if project is None else f"/projects/{project}/quotas"
         return decode_page(Quota, self.connection.request("GET", path)).results
 
-    def set_quota(self, caps: Mapping[str, float], **whose: Any) -> Quota:
-        """Set how much may run at once. `whose`: project or queue; user, per_person, pool."""
-        body = {**whose, "caps": dict(caps)}
+    def set_quota(
+        self, caps: Mapping[str, float], *, nominal: Mapping[str, float] | None = None, **whose: Any
+    ) -> Quota:
+        """Set how much may run at once. `whose`: project or queue; user, per_person, pool.
+
+        `nominal`: a project's own part of `caps`; None leaves it, an empty one takes it away.
+        """
+        own = {} if nominal is None else {"nominal": dict(nominal)}
+        body = {**whose, "caps": dict(caps), **own}
         return decode(Quota, self.connection.request("POST", "/quotas", repeatable=True, json=body))
 
     def delete_quota(self, quota_id: int) -> None:

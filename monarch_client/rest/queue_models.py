@@ -52,11 +52,15 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Amount:
-    """How much of one thing is used, and of how much. `cap` None: nothing limits it."""
+    """How much of one thing is used, and of how much. `cap` None: nothing limits it.
+
+    `nominal`: a project's own part, where somebody has said one.
+    """
 
     what: str
     used: float | None
     cap: float | None
+    nominal: float | None
     free: float | None
 
 
@@ -73,6 +77,8 @@ class Place:
     queues: list[str]
     patience_s: int
     half_life_s: int
+    reclaim: bool
+    preempts_by_rank: bool
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,7 @@ class Queue:
     waiting: int
     held: int
     running: int
+    preemptible: bool
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def rows(caller: Any, path: str) -> list[dict[str, Any]]:
 
 def job_of(project: Project, nodes: int = 1, gpus: str = "", **fields: Any) -> Job:
     spec = make_spec(num_nodes=nodes, **({"resources": {"accelerators": gpus}} if gpus else {}))
-    return make_job(project, num_nodes=nodes, spec=spec, **counted_of(spec), **fields)
+    return make_job(project, num_nodes=nodes, spec=spec, **{**counted_of(spec), **fields})
 
 
 def running(project: Project, nodes: int = 1, gpus: str = "", **fields: Any) -> Job:
@@ -82,6 +82,32 @@ def test_a_pool_is_made_changed_in_part_and_deleted_and_each_wakes_the_queue(
     assert [row["name"] for row in rows(member, "/pools") if row["kind"] == "pool"] == ["big"]
     assert root.delete("/pools/big").status_code == 204
     assert_problem(root.delete("/pools/big"), 404, "not_found")
+
+
+@pytest.mark.feature("P5.4")
+def test_preemption_is_off_until_it_is_set_and_stays_until_it_is_set_again(root, member):
+    made = put(root, "/pools/big", **POOL)
+    assert (made["reclaim"], made["preempts_by_rank"]) == (False, False)
+    put(root, "/pools/big", reclaim=True)
+    made = put(root, "/pools/big", preempts_by_rank=True, patience="3h")
+    assert (made["reclaim"], made["preempts_by_rank"]) == (True, True)
+    assert put(root, "/pools/big", reclaim=False)["preempts_by_rank"] is True
+    assert Pool.objects.get().reclaim is False
+    assert put(root, "/queues/night", rank=-5)["preemptible"] is False
+    assert put(root, "/queues/night", preemptible=True)["rank"] == -5
+    assert put(root, "/queues/night", rank=-6)["preemptible"] is True
+    assert_problem(root.send("PUT", "/queues/night", {"preemptible": "x"}), 400, "invalid_request")
+    shown = {row["name"]: row["preemptible"] for row in rows(member, "/queues")}
+    assert shown == {"default": False, "night": True}
+
+
+@pytest.mark.feature("P5.4")
+def test_a_job_says_whether_it_may_be_stopped_also_where_its_queue_says_it(root, member, project):
+    put(root, "/queues/night", preemptible=True)
+    jobs = [job_of(project), job_of(project, preemptible=True), job_of(project, queue_name="night")]
+    shown = {row["id"]: row["preemptible"] for row in rows(member, "/projects/rl/jobs")}
+    assert [shown[job.pk] for job in jobs] == [False, True, True]
+    assert member.get(f"/projects/rl/jobs/{jobs[2].pk}").json()["preemptible"] is True
 
 
 def test_every_error_of_a_pool_is_told_at_once_with_what_is_known(root):

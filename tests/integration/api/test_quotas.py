@@ -41,6 +41,56 @@ def test_every_error_of_a_quota_is_told_at_once(root, project, body, paths):
     assert not Quota.objects.exists()
 
 
+@pytest.mark.feature("P5.4")
+def test_a_project_has_an_own_part_which_stays_until_it_is_said_anew(root, project):
+    def set_it(**body):
+        answer = root.post("/quotas", {"project": "rl", **body})
+        assert answer.status_code == 200, answer.content
+        return [(each["what"], each["nominal"]) for each in answer.json()["amounts"]]
+
+    caps = {"nodes": 8, "gpus:h100": 64}
+    own = {"nodes": 4, "gpus:h100": 0}
+    assert set_it(caps=caps, nominal=own) == [("nodes", 4), ("gpus:H100", 0)]
+    assert Quota.objects.get().nominal == {"nodes": 4, "gpus:H100": 0}
+    assert set_it(caps={**caps, "nodes": 4}) == [("nodes", 4), ("gpus:H100", 0)]
+    told = messages(root.post("/quotas", {"project": "rl", "caps": {"nodes": 3}}))
+    assert set(told) == {"nominal.nodes", "nominal.gpus:H100"}
+    assert told["nominal.nodes"] == ("Its own part is 4, more than the 3 that may run at once.")
+    assert Quota.objects.get().caps["nodes"] == 4
+    assert set_it(caps=caps, nominal={}) == [("nodes", None), ("gpus:H100", None)]
+
+
+@pytest.mark.feature("P5.4")
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        ({"project": "rl", "caps": {"nodes": 2}, "nominal": {"nodes": 3, "x": 1, "gpus:A": -1}},
+         {"nominal.nodes", "nominal.x", "nominal.gpus:A"}),
+        ({"project": "nix", "caps": {"y": 2}, "nominal": {"jobs": 1}},
+         {"project", "caps.y", "nominal.jobs"}),
+        ({"project": "rl", "per_person": True, "caps": {"nodes": 2}, "nominal": {"nodes": 1}},
+         {"nominal"}),
+        ({"project": "rl", "user": "nobody", "caps": {"nodes": 2}, "nominal": {"nodes": 3}},
+         {"user", "nominal", "nominal.nodes"}),
+        ({"queue": "default", "caps": {"nodes": 2}, "nominal": {"nodes": 1}}, {"nominal"}),
+    ],
+)  # fmt: skip
+def test_every_error_of_an_own_part_is_told_at_once(root, project, body, paths):
+    set_default_queue()
+    assert set(messages(root.post("/quotas", body))) == paths
+    assert not Quota.objects.exists()
+
+
+@pytest.mark.feature("P5.4")
+@pytest.mark.parametrize("nominal", [["nodes"], "nodes=8", 8])
+def test_an_own_part_is_an_object(root, project, nominal):
+    body = {"project": "rl", "caps": {"nodes": 8}, "nominal": nominal}
+    answer = root.post("/quotas", body)
+    assert answer.status_code == 400, answer.content
+    assert "Give an object such as" in answer.content.decode()
+    assert not Quota.objects.exists()
+
+
 @pytest.mark.parametrize("caps", [["nodes"], "nodes=8", 8, [None, None]])
 def test_amounts_are_an_object(root, project, caps):
     told = 'Give an object such as {"nodes": 8, "gpus:H100": 64}.'

@@ -68,6 +68,22 @@ def test_money_is_shown_as_money_and_only_to_its_project(stranger, member, proje
     assert "$" not in stranger.text("/other/queue")
 
 
+@pytest.mark.feature("P5.4")
+def test_it_says_where_jobs_are_stopped_for_others(member, project, big):
+    before = member.text("/rl/queue")
+    assert "take" not in before and "preemptible" not in before
+    Pool.objects.update(reclaim=True, preempts_by_rank=True)
+    Queue.objects.update(preemptible=True)
+    Quota.objects.create(project=project, caps={"nodes": 8}, nominal={"nodes": 4})
+    text = member.text("/rl/queue")
+    assert "Projects take their own part back from who borrows." in text
+    assert "Higher queues take from lower ones." in text
+    assert "train preemptible" in text
+    assert "own 4, up to 8" in text
+    job = job_of(project)
+    assert "train, priority 50 preemptible" in member.text(f"/rl/jobs/{job.pk}")
+
+
 @pytest.mark.feature("P8.1")
 def test_a_job_of_another_project_has_a_place_and_no_name(stranger, member, project, big):
     Quota.objects.create(project=project, caps={"jobs": 7})

@@ -169,6 +169,7 @@ def test_parts_that_there_are_not_are_told():
     assert [command[2] for command in commands([])] == [
         "bench.schedule.passes",
         "bench.schedule.policies",
+        "bench.schedule.lag",
     ]
     assert commands(["passes", "--queued", "9"])[0][2:] == [
         "bench.schedule.passes",

@@ -14,15 +14,19 @@ pytestmark = pytest.mark.feature("P5.1")
 
 def amount(what: str, used: float | None, cap: float | None) -> dict[str, Any]:
     free = None if used is None or cap is None else cap - used
-    return {"what": what, "used": used, "cap": cap, "free": free}
+    return {"what": what, "used": used, "cap": cap, "nominal": None, "free": free}
 
 
 PLACE = {
     "kind": "pool", "name": "big", "backend": "local", "kept": 0, "problem": "",
     "amounts": [amount("nodes", 3, 8), amount("gpus:H100", 16, 64)],
     "queues": ["night"], "patience_s": 86400, "half_life_s": 604800,
+    "reclaim": False, "preempts_by_rank": False,
 }  # fmt: skip
-QUEUE = {"name": "night", "rank": 5, "pool": "big", "waiting": 3, "held": 1, "running": 2}
+QUEUE = {
+    "name": "night", "rank": 5, "pool": "big", "waiting": 3, "held": 1, "running": 2,
+    "preemptible": False,
+}  # fmt: skip
 QUOTA = {
     "id": 7, "kind": "project", "queue": "", "project": "rl", "user": "", "pool": "big",
     "amounts": [amount("jobs", 2, 4)], "people": [],
@@ -60,7 +64,7 @@ def lines(result: Any) -> list[str]:
 def test_queues_are_listed_with_who_waits_and_runs(portal, mportal):
     portal.on("GET /queues", page([QUEUE]))
     assert [line.split() for line in lines(mportal("queue", "list"))] == [
-        ["QUEUE", "RANK", "POOL", "WAITING", "HELD", "RUNNING"],
+        ["QUEUE", "RANK", "POOL", "WAITING", "HELD", "RUNNING", "NOTE"],
         ["night", "5", "big", "3", "1", "2"],
     ]
     assert json.loads(mportal("queue", "list", "-o", "json").stdout) == [QUEUE]
@@ -135,6 +139,30 @@ def test_a_quota_of_money_may_have_cents_and_is_told_with_them(portal, mportal):
     assert sent(portal)["caps"] == {"usd_per_hour": 40.5, "nodes": 8}
     for wrong in ("usd_per_hour=-1", "usd_per_hour=1e3", "usd_per_hour=nan", "usd_per_hour=4."):
         assert mportal("admin", "quota", "set", wrong, "-p", "rl").exit_code == 2
+
+
+@pytest.mark.feature("P5.4")
+def test_preemption_is_set_and_said_of_pools_queues_and_quotas(portal, mportal):
+    portal.on("PUT /pools/big", ok({**PLACE, "reclaim": True, "preempts_by_rank": True}))
+    (said,) = lines(mportal("admin", "pool", "set", "big", "--reclaim", "--no-preempts-by-rank"))
+    assert said.endswith("on local; reclaims, preempts by rank")
+    assert sent(portal) == {"reclaim": True, "preempts_by_rank": False}
+    portal.on("PUT /queues/night", ok({**QUEUE, "preemptible": True}))
+    (said,) = lines(mportal("admin", "queue", "set", "night", "--preemptible"))
+    assert said == "night: rank 5, pool big, preemptible"
+    assert sent(portal) == {"preemptible": True}
+    own = {**QUOTA, "amounts": [{**amount("nodes", 3, 8), "nominal": 4}]}
+    portal.on("POST /quotas", ok(own))
+    set_it = ("admin", "quota", "set", "nodes=8", "-p", "rl", "--nominal")
+    assert lines(mportal(*set_it, "nodes=4,gpus=32")) == ["7: project rl: nodes 3/8 (own 4)"]
+    assert sent(portal)["nominal"] == {"nodes": 4, "gpus": 32}
+    mportal(*set_it, "none")
+    assert sent(portal)["nominal"] == {}
+    assert mportal(*set_it, "nodes").exit_code == 2
+    portal.on("GET /queues", page([{**QUEUE, "preemptible": True}]))
+    assert lines(mportal("queue", "list"))[1].endswith("preemptible")
+    portal.on("GET /pools", page([{**PLACE, "problem": "Away.", "reclaim": True}]))
+    assert lines(mportal("queue", "pools"))[1].endswith("Away.; reclaims")
 
 
 @pytest.mark.feature("P5.2")

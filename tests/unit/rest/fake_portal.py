@@ -108,6 +108,7 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "backend": "local",
         "queue": "default",
         "priority": 50,
+        "preemptible": False,
         "submitted_by": "alice",
         "rerun_of": None,
         "schedule": "",
