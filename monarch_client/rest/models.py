@@ -102,6 +102,8 @@ class Job:
     spec: dict[str, Any] | None = None
     usd: str | None = None
     schedule: str = ""
+    parent: int | None = None
+    parent_attempt: int | None = None
     array: int | None = None
     array_index: int | None = None
     array_values: dict[str, str] = field(default_factory=dict)

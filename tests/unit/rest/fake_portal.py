@@ -110,6 +110,8 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "priority": 50,
         "submitted_by": "alice",
         "rerun_of": None,
+        "parent": None,
+        "parent_attempt": None,
         "schedule": "",
         "created_at": MOMENT,
         "started_at": None,
