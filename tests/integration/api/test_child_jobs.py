@@ -85,7 +85,7 @@ def test_a_later_attempt_finds_the_children_of_the_one_before(parent, member):
 
 def test_the_token_ends_with_its_attempt(parent):
     Attempt.objects.filter(pk=parent.pk).update(ended_at=timezone.now())
-    assert_problem(submit(program_of(parent)), 401, "not_authenticated")
+    assert_problem(submit(program_of(parent)), 401, "authentication_failed")
     assert not Job.objects.filter(parent=parent.job_id).exists()
 
 
@@ -105,7 +105,7 @@ def test_whoever_may_not_submit_any_more_does_not_do_so_by_a_job(parent):
     user = parent.job.submitted_by
     user.is_active = False
     user.save()
-    assert_problem(submit(program_of(parent)), 401, "not_authenticated")
+    assert_problem(submit(program_of(parent)), 401, "authentication_failed")
 
 
 def test_a_token_that_was_made_up_is_refused(parent, project):
@@ -117,7 +117,7 @@ def test_a_token_that_was_made_up_is_refused(parent, project):
     for token in (own[:-1], own + "x", mixed, elsewhere, "mpj_", "mpj_1", "mpj_" + "9" * 40 + "_x"):
         program = program_of(parent)
         program.headers["Authorization"] = f"Bearer {token}"
-        assert_problem(submit(program), 401, "not_authenticated")
+        assert_problem(submit(program), 401, "authentication_failed")
 
 
 def test_a_program_does_nothing_else_to_its_children(parent):
@@ -126,7 +126,7 @@ def test_a_program_does_nothing_else_to_its_children(parent):
     assert_problem(submit(program, slug="vision"), 404, "not_found")
     for verb in ("hold", "release", "rerun", "prioritize", "extend"):
         path = f"{JOBS}/{child.pk}/actions/{verb}"
-        assert_problem(program.post(path, {}), 401, "not_authenticated")
+        assert_problem(program.post(path, {}), 401, "authentication_failed")
 
 
 def test_the_child_of_an_administrators_job_is_no_administrator(project):
@@ -134,7 +134,7 @@ def test_the_child_of_an_administrators_job_is_no_administrator(project):
     program = program_of(running(project, submitted_by=admin))
     make_project("vision")
     assert_problem(submit(program, slug="vision"), 404, "not_found")
-    assert_problem(program.get("/clouds"), 401, "not_authenticated")
+    assert_problem(program.get("/clouds"), 401, "authentication_failed")
 
 
 def test_children_are_bounded_in_number_and_in_depth(parent, settings):

@@ -9,10 +9,10 @@ from jobs.actions.cancel import cancel_job
 from jobs.actions.delete import delete_job
 from jobs.actions.submit import submit_job
 from jobs.lifecycle import move
-from jobs.models import Job, JobEvent
+from jobs.models import Cluster, Job, JobEvent
 from jobs.permissions import Actor
 from jobs.reconcilers import children
-from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, JobStatus, Role, StopReason
+from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, ClusterStatus, JobStatus, Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job
 from tests.integration.reconcilers.steps import push, status_of
 
@@ -119,7 +119,8 @@ def test_a_child_that_gives_way_to_another_is_not_queued_again(parent):
 def test_a_parent_that_is_deleted_takes_its_children_along(parent):
     child = child_of(parent)
     end(parent)
-    delete_job(make_actor(parent.project, Role.ADMIN), parent)
+    Cluster.objects.update(status=ClusterStatus.GONE)
+    delete_job(make_actor(parent.project, Role.ADMIN), Job.objects.get(pk=parent.pk))
     sweep()
     child.refresh_from_db()
     assert (child.status, child.parent_number) == (JobStatus.CANCELLED, parent.pk)
@@ -163,8 +164,6 @@ def test_a_child_counts_as_its_submitters_own_and_ends_when_the_parent_is_cancel
     cancel_job(Actor(parent.submitted_by), parent)
     for _ in range(4):
         tick()
-        for job in (parent, child):
-            push(fake, job)
         sweep()
     child.refresh_from_db()
     assert (status_of(parent), child.status) == (JobStatus.CANCELLED, JobStatus.CANCELLED)
