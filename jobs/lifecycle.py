@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.errors import IllegalMoveError, StaleJobError
-from jobs.live.channel import publish_on_commit
+from jobs.live.channel import publish_many_on_commit, publish_on_commit
 from jobs.models import Attempt, Job, JobDependency, JobEvent
 from jobs.statuses import EventKind, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
@@ -90,6 +90,9 @@ def move(
             _tell_dependants(job, to)
             _tell_children(job)
         publish_on_commit(job)
+        if job.parent_id is not None:
+            # Its page shows how its children stand.
+            publish_many_on_commit([(job.parent_id, job.project_id)])
     for name, value in changes.items():
         setattr(job, name, value)
 

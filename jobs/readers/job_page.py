@@ -105,8 +105,8 @@ class ChildView:
 class JobPage:
     """All that the job page shows but log and events. Attempts: newest first.
 
-    Workers has the attempt that was asked for, or the newest. `children`: the newest of all
-    `child_count`. `time_left`: how long it may still run, where that is not long; else empty.
+    Workers has the attempt that was asked for, or the newest. `parent_is_there`: it
+    has not been deleted. `children`: the newest of all `child_count`. `time_left`: how long it may still run, where that is not long; else empty.
     """
 
     job: JobRow
@@ -114,6 +114,7 @@ class JobPage:
     spec: dict[str, Any]
     attempts: list[AttemptView]
     dependencies: list[DependencyView]
+    parent_is_there: bool
     children: list[ChildView]
     child_count: int
     time_left: str = ""
@@ -133,6 +134,7 @@ def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
         spec=job.spec,
         attempts=attempts_of(job, workers_of=number or row.attempt or 0),
         dependencies=[_dependency_view(each) for each in job.dependencies.order_by("needs_number")],
+        parent_is_there=job.parent_id is not None,
         children=_children_of(job),
         child_count=job.children.count(),
         time_left=_time_left(row),

@@ -12,7 +12,14 @@ from jobs.lifecycle import move
 from jobs.models import Cluster, Job, JobEvent
 from jobs.permissions import Actor
 from jobs.reconcilers import children
-from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, ClusterStatus, JobStatus, Role, StopReason
+from jobs.statuses import (
+    ACTIVE_STATUSES,
+    FINAL_STATUSES,
+    ClusterStatus,
+    JobStatus,
+    Role,
+    StopReason,
+)
 from tests.factories import make_actor, make_attempt, make_job
 from tests.integration.reconcilers.steps import push, status_of
 
