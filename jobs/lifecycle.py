@@ -89,12 +89,16 @@ def move(
         if to.is_final:
             _tell_dependants(job, to)
             _tell_children(job)
-        publish_on_commit(job)
-        if job.parent_id is not None:
-            # Its page shows how its children stand.
-            publish_many_on_commit([(job.parent_id, job.project_id)])
+        _publish(job)
     for name, value in changes.items():
         setattr(job, name, value)
+
+
+def _publish(job: Job) -> None:
+    publish_on_commit(job)
+    if job.parent_id is not None:
+        # Its page shows how its children stand.
+        publish_many_on_commit([(job.parent_id, job.project_id)])
 
 
 def _tell_dependants(job: Job, ended_as: JobStatus) -> None:

@@ -105,8 +105,9 @@ class ChildView:
 class JobPage:
     """All that the job page shows but log and events. Attempts: newest first.
 
-    Workers has the attempt that was asked for, or the newest. `parent_is_there`: it
-    has not been deleted. `children`: the newest of all `child_count`. `time_left`: how long it may still run, where that is not long; else empty.
+    Workers has the attempt that was asked for, or the newest. `parent_is_there`: it has not been
+    deleted. `children`: the newest of all `child_count`. `time_left`: how long it may still run,
+    where that is not long; else empty.
     """
 
     job: JobRow

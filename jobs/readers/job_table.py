@@ -58,7 +58,7 @@ class JobRow:
     priority: int
     submitted_by: str
     rerun_of: int | None
-    parent: int | None  # the job whose program submitted it, and in which attempt
+    parent: int | None  # the job whose program submitted it
     parent_attempt: int | None
     schedule: str  # the name of the one that made it; "" where a person did
     array: int | None
@@ -115,12 +115,7 @@ class Rights:
 
 
 def job_table(
-    actor: Actor,
-    project: Project,
-    flt: JobFilter,
-    *,
-    cursor: str | None = None,
-    limit: int = 50,
+    actor: Actor, project: Project, flt: JobFilter, *, cursor: str | None = None, limit: int = 50
 ) -> JobTable:
     """One page of at most `limit` (1..200) jobs. InvalidCursorError for a cursor not ours."""
     require(actor, Verb.VIEW_PROJECT, project)
@@ -269,8 +264,8 @@ def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
         jobs = jobs.filter(name=flt.name)
     if flt.kind:
         jobs = jobs.filter(kind=flt.kind)
-    families = {"array": flt.array, "parent": flt.parent}
-    jobs = jobs.filter(**{name: pk for name, pk in families.items() if pk is not None})
+    of = {"array": flt.array, "parent": flt.parent}.items()
+    jobs = jobs.filter(**{name: pk for name, pk in of if pk is not None})
     if flt.q:
         jobs = jobs.filter(_matching(flt.q))
     return jobs
