@@ -83,7 +83,7 @@ class PortalClient(ArrayCalls, MachineCalls, QueueCalls, ScheduleCalls):
         return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
 
     def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
-        """Jobs, newest first. `filters`: user ("me" or a name), name, kind, parent, q, limit, ..."""
+        """Jobs, newest first. `filters`: user ("me" or a name), name, kind, parent, q, limit."""
         params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
         return decode_page(Job, answer)
