@@ -1,11 +1,12 @@
-"""The token with which an attempt's runner signs in.
+"""The tokens of an attempt: its runner's, which sends frames, and its driver's, for child jobs.
 
-It is derived, not stored: a launch that is repeated after a crash carries the same token, and a
-copy of the database lets nobody forge one.
+They are derived, not stored: a launch that is repeated after a crash carries the same ones, and a
+copy of the database lets nobody forge any.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 
@@ -14,15 +15,34 @@ from django.conf import settings
 from jobs.models.api_token import token_digest
 
 ATTEMPT_TOKEN_PREFIX = "mpa_"  # noqa: S105 - the public prefix by which scanners know our tokens
+DRIVER_TOKEN_PREFIX = "mpj_"  # noqa: S105
+# More digits than this do not fit the database's 64 bits.
+_ID_DIGITS = 18
 
 
 def attempt_token(job_id: int, number: int) -> str:
     """HMAC-SHA-256 over the attempt's identity, under the installation's secret key."""
-    message = f"attempt-token:{job_id}:{number}".encode()
-    mac = hmac.new(settings.SECRET_KEY.encode(), message, hashlib.sha256)
-    return ATTEMPT_TOKEN_PREFIX + mac.hexdigest()
+    return ATTEMPT_TOKEN_PREFIX + _mac(f"attempt-token:{job_id}:{number}").hex()
 
 
 def attempt_token_digest(job_id: int, number: int) -> str:
     """What is stored of the token."""
     return token_digest(attempt_token(job_id, number))
+
+
+def driver_token(attempt_id: int, job_id: int, number: int) -> str:
+    """What the programs of an attempt get: it begins with the number by which it is found."""
+    mac = _mac(f"driver-token:{attempt_id}:{job_id}:{number}")
+    code = base64.urlsafe_b64encode(mac).decode().rstrip("=")
+    return f"{DRIVER_TOKEN_PREFIX}{attempt_id}_{code}"
+
+
+def attempt_id_in(token: str) -> int | None:
+    """Of which attempt a driver's token says that it is; None where it says nothing such."""
+    number, _, code = token.removeprefix(DRIVER_TOKEN_PREFIX).partition("_")
+    is_one = number.isascii() and number.isdecimal() and len(number) <= _ID_DIGITS
+    return int(number) if is_one and code else None
+
+
+def _mac(message: str) -> bytes:
+    return hmac.new(settings.SECRET_KEY.encode(), message.encode(), hashlib.sha256).digest()

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.errors import IllegalMoveError, StaleJobError
-from jobs.live.channel import publish_on_commit
+from jobs.live.channel import publish_many_on_commit, publish_on_commit
 from jobs.models import Attempt, Job, JobDependency, JobEvent
 from jobs.statuses import EventKind, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
@@ -88,15 +88,29 @@ def move(
         )
         if to.is_final:
             _tell_dependants(job, to)
-        publish_on_commit(job)
+            _tell_children(job)
+        _publish(job)
     for name, value in changes.items():
         setattr(job, name, value)
+
+
+def _publish(job: Job) -> None:
+    publish_on_commit(job)
+    if job.parent_id is not None:
+        # Its page shows how its children stand.
+        publish_many_on_commit([(job.parent_id, job.project_id)])
 
 
 def _tell_dependants(job: Job, ended_as: JobStatus) -> None:
     """Who waits for `job` may start with the commit of its end: nothing in between is lost."""
     if JobDependency.objects.filter(needs=job, ended_as="").update(ended_as=ended_as):
         wake_on_commit("dependencies")
+
+
+def _tell_children(job: Job) -> None:
+    """Those that are to end with `job` do so soon; without this hint, with the next tick."""
+    if Job.objects.unfinished().filter(parent=job, detached=False).exists():
+        wake_on_commit("children")
 
 
 def _moments(job: Job, to: JobStatus) -> dict[str, Any]:

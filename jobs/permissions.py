@@ -8,7 +8,7 @@ from enum import Enum
 from django.db.models import QuerySet
 
 from jobs.errors import NotFoundError, PermissionDeniedError
-from jobs.models import ApiToken, Cluster, Job, Membership, Project, Schedule, User
+from jobs.models import ApiToken, Attempt, Cluster, Job, Membership, Project, Schedule, User
 from jobs.statuses import Role
 
 
@@ -66,13 +66,28 @@ LEAST_ROLE: dict[Verb, Role] = {
 }
 
 
+# All that the program of a job may do by itself: in its own project, and to its children alone.
+DRIVER_VERBS = frozenset({Verb.VIEW_PROJECT, Verb.SUBMIT_JOB, Verb.UPLOAD, Verb.CANCEL_OWN_JOB})
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks: the user, the token they used (None in the browser) and where from."""
+    """Who asks: the user, the token they used (None in the browser) and where from.
+
+    `driver` is the attempt whose program asks in its submitter's name, with its own token.
+    """
 
     user: User
     token: ApiToken | None = None
     source: str = ""
+    driver: Attempt | None = None
+
+    @property
+    def only_project_id(self) -> int | None:
+        """The one project that the token is bound to; None where it reaches all of the user's."""
+        if self.driver is not None:
+            return self.driver.job.project_id
+        return None if self.token is None else self.token.project_id
 
     @property
     def is_installation_admin(self) -> bool:
@@ -82,7 +97,7 @@ class Actor:
     @property
     def reaches_beyond_projects(self) -> bool:
         """Whether that holds for what belongs to no project; a token bound to one closes it."""
-        bound = self.token is not None and self.token.project_id is not None
+        bound = self.only_project_id is not None
         return self.is_installation_admin and self.user.is_active and not bound
 
 
@@ -93,7 +108,7 @@ def role_allows(role: Role, verb: Verb) -> bool:
 
 def role_in(actor: Actor, project: Project) -> Role | None:
     """The actor's role in `project`; None when they may not even see it."""
-    if not actor.user.is_active or not _token_reaches(actor.token, project):
+    if not actor.user.is_active or not _reaches(actor, project):
         return None
     if actor.is_installation_admin:
         return Role.ADMIN
@@ -107,6 +122,8 @@ def verbs_of(actor: Actor, project: Project) -> frozenset[Verb]:
     if role is None:
         return frozenset()
     allowed = frozenset(verb for verb in Verb if role_allows(role, verb))
+    if actor.driver is not None:
+        return allowed & DRIVER_VERBS
     if actor.token is not None and actor.token.read_only:
         return allowed & {Verb.VIEW_PROJECT}
     return allowed
@@ -122,7 +139,9 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
     if may(actor, verb, project):
         return
     role = role_in(actor, project)
-    if role is not None and role_allows(role, verb):
+    if role is not None and role_allows(role, verb) and actor.driver is not None:
+        why = "the token of a job's program submits, sees and cancels its child jobs only."
+    elif role is not None and role_allows(role, verb):
         why = "this token may only read. Use one that may write."
     else:
         why = f"this takes the role {LEAST_ROLE[verb].value}. Ask one of its admins."
@@ -231,8 +250,8 @@ def projects_of(actor: Actor) -> QuerySet[Project]:
     projects = Project.objects.order_by("slug")
     if not actor.user.is_active:
         return projects.none()
-    if actor.token is not None and actor.token.project_id is not None:
-        projects = projects.filter(pk=actor.token.project_id)
+    if actor.only_project_id is not None:
+        projects = projects.filter(pk=actor.only_project_id)
     if actor.is_installation_admin:
         return projects
     return projects.filter(memberships__user=actor.user)
@@ -257,13 +276,19 @@ def project_for(actor: Actor, slug: str) -> Project:
 
 def job_for(actor: Actor, slug: str, job_id: int) -> Job:
     """The job with its project and submitter; NotFoundError as for `project_for`."""
-    project = project_for(actor, slug)
-    jobs = Job.objects.select_related("project", "submitted_by")
-    job = jobs.filter(project=project, pk=job_id).first()
+    jobs = jobs_of(actor, project_for(actor, slug)).select_related("project", "submitted_by")
+    job = jobs.filter(pk=job_id).first()
     if job is None:
-        raise NotFoundError(f"There is no job {job_id} in project {slug}.")
+        whose = "" if actor.driver is None else f" that job {actor.driver.job_id} submitted"
+        raise NotFoundError(f"There is no job {job_id} in project {slug}{whose}.")
     return job
 
 
-def _token_reaches(token: ApiToken | None, project: Project) -> bool:
-    return token is None or token.project_id is None or token.project_id == project.pk
+def jobs_of(actor: Actor, project: Project) -> QuerySet[Job]:
+    """The jobs of a project that `actor` may see: all of them; a driver, its own children."""
+    jobs = Job.objects.filter(project=project)
+    return jobs if actor.driver is None else jobs.filter(parent=actor.driver.job_id)
+
+
+def _reaches(actor: Actor, project: Project) -> bool:
+    return actor.only_project_id in {None, project.pk}

@@ -60,6 +60,7 @@ class StopReason(TextChoices):
     CANCELLED_BY_USER = "CANCELLED_BY_USER", "Cancelled by a user"
     PREEMPTED = "PREEMPTED", "Preempted"
     DEPENDENCY = "DEPENDENCY", "A dependency failed"
+    PARENT = "PARENT", "Its parent ended"
     BACKEND = "BACKEND", "The backend failed"
     LOG_POLICY = "LOG_POLICY", "A line of its log ended it"
 
@@ -73,11 +74,19 @@ _FINAL_STATUS_OF_REASON = {
     StopReason.COMPLETED: JobStatus.SUCCEEDED,
     StopReason.CANCELLED_BY_USER: JobStatus.CANCELLED,
     StopReason.IDLE: JobStatus.CANCELLED,
+    StopReason.PARENT: JobStatus.CANCELLED,
     # A preempted job goes back to its queue: it has not ended.
     StopReason.PREEMPTED: JobStatus.QUEUED,
 }
 # Endings that somebody, or a policy, wished for.
-PURPOSES = frozenset({StopReason.CANCELLED_BY_USER, StopReason.IDLE, StopReason.PREEMPTED})
+PURPOSES = frozenset(
+    {
+        StopReason.CANCELLED_BY_USER,
+        StopReason.IDLE,
+        StopReason.PARENT,
+        StopReason.PREEMPTED,
+    }
+)
 RETRYABLE_REASONS = frozenset({StopReason.USER_CODE, StopReason.SETUP, StopReason.OOM})
 RECOVERABLE_REASONS = frozenset({StopReason.WORKER_LOST})
 

@@ -16,6 +16,7 @@ from jobs.reconcilers import (
     autostop,
     billing,
     budgets,
+    children,
     dependencies,
     infra,
     job_budgets,
@@ -52,6 +53,12 @@ def run_queue() -> None:
 def run_dependencies(job_id: int | None = None) -> None:
     """One job that waits for others, or all for which one has ended."""
     _run(dependencies, job_id)
+
+
+@shared_task(name="jobs.children")
+def run_children(job_id: int | None = None) -> None:
+    """One job whose parent has ended, or all such."""
+    _run(children, job_id)
 
 
 @shared_task(name="jobs.retention")

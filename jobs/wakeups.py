@@ -20,6 +20,7 @@ _later = Later()
 Reconciler = Literal[
     "queue",
     "dependencies",
+    "children",
     "provisioning",
     "running",
     "recovering",

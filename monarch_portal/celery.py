@@ -16,6 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 BEAT_INTERVALS_S = {
     "jobs.queue": 2,
     "jobs.dependencies": 2,
+    "jobs.children": 5,
     "jobs.provisioning": 3,
     "jobs.running": 3,
     "jobs.recovering": 3,

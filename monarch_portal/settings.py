@@ -58,6 +58,8 @@ MPORTAL_MAX_IDLE_MINUTES = env_int("MPORTAL_MAX_IDLE_MINUTES", 0)
 MPORTAL_ORPHAN_GRACE_MINUTES = env_int("MPORTAL_ORPHAN_GRACE_MINUTES", 10)
 # How often nodes tell of their processor, memory and GPUs. 0: never.
 MPORTAL_METRICS_SECONDS = env_int("MPORTAL_METRICS_SECONDS", 10)
+# Jobs that one job's program has submitted and that have not ended.
+MPORTAL_MAX_CHILDREN = env_int("MPORTAL_MAX_CHILDREN", 100)
 REDIS_URL = env_secret("REDIS_URL") or _home.redis.url
 # How a person runs manage.py here: pages name commands that work when they are copied.
 _python = Path(sys.executable)

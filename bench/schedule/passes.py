@@ -89,7 +89,7 @@ def _one_pass() -> Pass:
     waits = [each for each in decisions if isinstance(each, Wait)]
     if len(waits) != len(decisions):
         raise RuntimeError("something starts, though the machine is full")
-    tell_waits(waits)
+    tell_waits(waits, {job.job_id: job.shape.pool for job in snapshot.queued})
     return Pass(loaded - began, planned - loaded, time.perf_counter() - planned)
 
 

@@ -24,6 +24,9 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
     second call changes nothing.
     """
     jobs = array.jobs.unfinished().select_related("project")
+    if actor.driver is not None:
+        # Somebody may have run one of its children again: that is theirs.
+        jobs = jobs.filter(parent=actor.driver.job_id)
     queued = list(jobs.in_status(JobStatus.QUEUED).order_by("-pk"))
     others = list(jobs.exclude(status=JobStatus.QUEUED).order_by("-pk"))
     for job in (*queued, *others):

@@ -27,7 +27,7 @@ def cancel_job(actor: Actor, job: Job) -> Job:
     for _ in range(_TRIES):
         read_again(job)
         try:
-            return end_job(actor, job, f"Cancelled by {actor.user.get_username()}.")
+            return end_job(actor, job, f"Cancelled by {_who(actor)}.")
         except StaleJobError:
             continue
     raise StaleJobError(f"Job {job.pk} keeps changing; try again.")
@@ -40,7 +40,9 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
     """
     refuse_ended(job)
     if job.status == JobStatus.STOPPING:
-        return _end_for_good(actor, job) if job.stop_reason == StopReason.PREEMPTED else job
+        return (
+            _end_for_good(actor, job, message) if job.stop_reason == StopReason.PREEMPTED else job
+        )
     was_queued = job.status == JobStatus.QUEUED
     to = JobStatus.CANCELLED if was_queued else JobStatus.STOPPING
     with transaction.atomic():
@@ -54,9 +56,8 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
     return job
 
 
-def _end_for_good(actor: Actor, job: Job) -> Job:
+def _end_for_good(actor: Actor, job: Job, message: str) -> Job:
     """See to it that a job which gives way to another is not queued again."""
-    message = f"Cancelled by {actor.user.get_username()}."
     told = {"stop_reason": StopReason.CANCELLED_BY_USER, "message": message, "preempted_by": None}
     stopping = Job.objects.in_status(JobStatus.STOPPING).filter(stop_reason=StopReason.PREEMPTED)
     with transaction.atomic():
@@ -66,3 +67,7 @@ def _end_for_good(actor: Actor, job: Job) -> Job:
     for name, value in told.items():
         setattr(job, name, value)
     return job
+
+
+def _who(actor: Actor) -> str:
+    return f"job {actor.driver.job_id}" if actor.driver else actor.user.get_username()

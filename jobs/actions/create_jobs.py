@@ -11,6 +11,7 @@ import yaml
 from django.db import transaction
 
 from jobs.actions.check_policies import backend_of
+from jobs.actions.children import parent_fields, refuse_children, tell_parent
 from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.find_dependencies import Needs
 from jobs.actions.history import record_actions
@@ -49,11 +50,16 @@ def create_jobs(
 ) -> list[Job]:
     """The queued rows with their first events, `message`; call it inside a transaction.
 
-    Those that others need come first. ConflictError when a job that is needed has been deleted.
+    Those that others need come first. ConflictError when a job that is needed has been deleted,
+    and when the job whose program asks may submit no more.
     """
     if rerun_of:
         message = f"Rerun of job {rerun_of.pk}"
-    needed = _locked({pk for each in checked for pk in each.needs.jobs})
+    needed = _locked(_to_lock(actor, checked))
+    if actor.driver is not None:
+        parent, count = needed[actor.driver.job_id], sum(_size_of(each) for each in checked)
+        refuse_children(actor.driver, parent, count)
+        message = f"Submitted by job {parent.pk}, attempt {actor.driver.number}"
     made: dict[int, list[Job]] = {}
     for place in order_of({i: each.needs.siblings.keys() for i, each in enumerate(checked)}):
         each = checked[place]
@@ -63,10 +69,24 @@ def create_jobs(
             needs += [(job, after) for job in made[sibling]]
         made[place] = _stored(jobs, needs)
         record_actions(made[place], actor, "rerun" if rerun_of else "submit", message)
+    jobs = [job for place in range(len(checked)) for job in made[place]]
+    if actor.driver is not None:
+        tell_parent(actor.driver, jobs)
     transaction.on_commit(lambda: reach("submit.committed"))
     wake_on_commit("queue")
     reach("submit.stored")
-    return [job for place in range(len(checked)) for job in made[place]]
+    return jobs
+
+
+def _to_lock(actor: Actor, checked: Sequence[Checked]) -> set[int]:
+    """The jobs that must not end meanwhile: those that are needed, and the one that submits."""
+    needed = {pk for each in checked for pk in each.needs.jobs}
+    return needed if actor.driver is None else {*needed, actor.driver.job_id}
+
+
+def _size_of(checked: Checked) -> int:
+    array = checked.spec.portal.array
+    return len(list(combinations(array))) if array else 1
 
 
 def _locked(numbers: set[int]) -> dict[int, Job]:
@@ -175,6 +195,7 @@ def _new_job(
         **counted_of(content),
         submitted_by=actor.user,
         rerun_of=rerun_of,
+        **parent_fields(actor, spec),
         **(held_by(actor) if is_held else {}),
     )
 

@@ -30,10 +30,15 @@ def preempt(job: Job, victims: Iterable[int], *, planned_by: int) -> None:
     pass since. One that has ended or moved meanwhile is left alone: the next pass sees what is
     free then.
     """
+    with transaction.atomic():
+        require_newest(planned_by)
+        # Until it starts: whoever was stopped for it, or has a smaller share, comes after it.
+        Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk).update(is_owed=True)
     for number in victims:
         try:
             with transaction.atomic():
                 require_newest(planned_by)
+                _require_waiting(job)
                 _stop_for(job, number)
         except _MovedError:
             log.info("victim moved meanwhile", extra={"action": "preempt_stale", "job": number})
@@ -49,7 +54,14 @@ def give_back(job: Job, names: Iterable[str], *, planned_by: int) -> None:
     for name in names:
         with transaction.atomic():
             require_newest(planned_by)
+            _require_waiting(job)
             _give_back(job, name)
+
+
+def _require_waiting(job: Job) -> None:
+    """Nobody gives way to a job that was cancelled or held meanwhile."""
+    if not Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False).exists():
+        raise StaleJobError(job=job.pk)
 
 
 class _MovedError(Exception):

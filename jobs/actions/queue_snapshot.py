@@ -111,13 +111,19 @@ class _Loader:
         )
 
     def _queued(self, startable: QuerySet[Job], wishes: dict[int, Any]) -> Iterator[QueuedJob]:
-        columns = ("pk", "priority", "since_s", "preempted_by_id", *_TIMES, *self._places.columns)
-        victims = Job.objects.in_status(JobStatus.STOPPING, JobStatus.QUEUED)
-        owed = set(victims.exclude(preempted_by=None).values_list("preempted_by_id", flat=True))
+        columns = (
+            "pk",
+            "priority",
+            "since_s",
+            "preempted_by_id",
+            "is_owed",
+            *_TIMES,
+            *self._places.columns,
+        )
         shape_of, rank_of = self._places.shape_of, self._places.rank_of
         rows = startable.annotate(since_s=_CREATED_S).order_by("pk").values_list(*columns)
         for row in rows.iterator(chunk_size=20_000):
-            pk, priority, since_s, by, asked_s, extended_s, group_limit, *rest = row
+            pk, priority, since_s, by, is_owed, asked_s, extended_s, group_limit, *rest = row
             asked = Asked(*rest)
             shape = shape_of(asked)
             if asked.group_name:
@@ -132,7 +138,7 @@ class _Loader:
                 since_s=since_s,
                 duration_s=self._lasts_s(asked.project_id, asked_s, extended_s),
                 wish=wishes.get(pk),
-                is_owed=pk in owed,
+                is_owed=is_owed,
                 stopped_for=by or 0,
             )
 
@@ -205,7 +211,7 @@ class _Loader:
         is_last = not cluster.is_reusable and (is_stopping or not guests)
         is_idle = not guests and cluster.idle_since is not None
         is_switched_off = is_idle and cluster.status == ClusterStatus.STOPPING
-        is_leaving = is_last or is_switched_off or cluster.release_requested_at is not None
+        is_leaving = is_last or is_switched_off or self._is_going(cluster)
         is_wanted = bool(cluster.idle_policy.get("until"))  # somebody has asked to keep it longer
         may_go = is_idle and not (is_leaving or is_wanted) and cluster.status == ClusterStatus.UP
         may = (
@@ -227,6 +233,11 @@ class _Loader:
             counts_in_quotas=alone is not None,
             kept=cluster.name if may_go else "",
         )
+
+    def _is_going(self, cluster: Machines) -> bool:
+        """Whether its machines are being given back; not where that has failed for too long."""
+        asked_at = cluster.release_requested_at
+        return asked_at is not None and self._now_s - asked_at.timestamp() < AROUND_RUN_S
 
     def _take_machines(self, shape: Shape, *, but: str = "") -> None:
         limits = self._places.limits

@@ -89,7 +89,7 @@ def _own_part(
     return quota.nominal if quota else {}
 
 
-def _require_within(reading: Reading, own: Mapping[str, float], caps: Mapping[str, int]) -> None:
+def _require_within(reading: Reading, own: Mapping[str, float], caps: Mapping[str, float]) -> None:
     for what, amount in own.items():
         if what not in caps:
             reading.wrong(

@@ -32,7 +32,13 @@ from jobs.models import Job, Schedule, ScheduleRun
 from jobs.permissions import Actor, require_schedule
 from jobs.policies.schedules import Missed, Turn, turn_of
 from jobs.policies.timetables import Timetable
-from jobs.statuses import CatchUpPolicy, JobStatus, OverlapPolicy, ScheduleOutcome
+from jobs.statuses import (
+    CatchUpPolicy,
+    JobStatus,
+    OverlapPolicy,
+    ScheduleOutcome,
+    StopReason,
+)
 from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
@@ -169,7 +175,8 @@ def _run(schedule: Schedule, slot: datetime, checked: Checked) -> None:
         return
     if schedule.overlap == OverlapPolicy.REPLACE:
         for job in before:
-            if job.status != JobStatus.STOPPING:
+            # One that gives way to another job would be queued again.
+            if job.status != JobStatus.STOPPING or job.stop_reason == StopReason.PREEMPTED:
                 why = f"Replaced: schedule {schedule.name} runs again, for {when}."
                 end_job(owner_of(schedule), job, why)
     message = f"Submitted by schedule {schedule.name}, for {when}"

@@ -11,6 +11,7 @@ from jobs import clock
 from jobs.actions.kept_clusters import fingerprint_of, idle_policy_of, take_cluster
 from jobs.actions.plan_pass import require_newest
 from jobs.attempt_tokens import attempt_token_digest
+from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
 from jobs.statuses import JobStatus, StageName
@@ -19,17 +20,21 @@ from monarch_client.runner.crash_points import reach
 
 
 @transaction.atomic
-def start_attempt(job: Job, *, planned_by: int | None = None) -> Attempt:
+def start_attempt(job: Job, *, planned_by: int | None = None, onto_kept: bool = False) -> Attempt:
     """The next attempt of `job`, not yet launched: on a cluster that was kept, or on a new one.
 
-    `planned_by` is the number of the pass that found room for it. StaleJobError when there was
-    another pass since, the job was moved meanwhile, or the cluster it names is taken;
-    ClusterGoneError when that is gone. Then nothing is made.
+    `planned_by` is the number of the pass that found room for it; `onto_kept` that it did so on a
+    kept cluster, and that there may be none for machines of its own. StaleJobError when there was
+    another pass since, the job was moved meanwhile, or the cluster is taken; ClusterGoneError when
+    one that it names is gone. Then nothing is made.
     """
     if planned_by is not None:
         require_newest(planned_by)
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
-    cluster = take_cluster(job) or _new_cluster(job, number)
+    cluster = take_cluster(job)
+    if cluster is None and onto_kept:
+        raise StaleJobError("The kept cluster that it was to take is not free any more.")
+    cluster = cluster or _new_cluster(job, number)
     attempt = Attempt.objects.create(
         job=job,
         number=number,
@@ -38,7 +43,8 @@ def start_attempt(job: Job, *, planned_by: int | None = None) -> Attempt:
     )
     LogHead.objects.create(attempt=attempt)
     AttemptStage.objects.create(attempt=attempt, name=StageName.LAUNCH, started_at=clock.now())
-    move(job, JobStatus.PROVISIONING, attempt=attempt)
+    # It has got what others were stopped for: should it wait again, it comes in its turn.
+    move(job, JobStatus.PROVISIONING, attempt=attempt, is_owed=False)
     transaction.on_commit(lambda: reach("plan.started"))
     wake_on_commit("provisioning", job.pk)
     return attempt

@@ -56,6 +56,7 @@ def submit_jobs(
     `data["errors"]`; where there are several sources, each with its number as `document`, from 0.
     """
     require(actor, Verb.SUBMIT_JOB, project)
+    idempotency_key = _own_key(actor, idempotency_key)
     digest = _body_digest(sources[0] if len(sources) == 1 else list(sources))
     if idempotency_key and (jobs := _jobs_of_key(actor, project, idempotency_key, digest)):
         return jobs
@@ -133,6 +134,14 @@ def _numbered(error: dict[str, Any], number: int, count: int) -> dict[str, Any]:
     return error if count == 1 else {**error, "document": number}
 
 
+def _own_key(actor: Actor, key: str | None) -> str | None:
+    """`key` as it is kept: a job's program gets back its own children, never other jobs."""
+    if actor.driver is None or not key:
+        return key
+    # A further attempt that sends the same key gets the child that the first one submitted.
+    return f"job {actor.driver.job_id} {hashlib.sha256(key.encode()).hexdigest()}"
+
+
 def _body_digest(source: Source | list[Source]) -> str:
     text = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
     # A client may send halves of characters; they are refused later, in words.
@@ -155,8 +164,7 @@ def _jobs_of_key(actor: Actor, project: Project, key: str, digest: str) -> list[
 
 def _may_use_admin_keys(actor: Actor) -> bool:
     """Whether keys that reach beyond the project are open; a token bound to one closes them."""
-    bound = actor.token is not None and actor.token.project_id is not None
-    return actor.is_installation_admin and not bound
+    return actor.is_installation_admin and actor.only_project_id is None
 
 
 def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
@@ -12,19 +12,24 @@ from jobs.models import Job
 from jobs.scheduling.snapshot import Preempt, Wait
 from jobs.statuses import JobStatus
 
-# Whoever waits further back than so is told the class of the cause only: sentences with numbers
+# Whoever waits further back in a pool than so is told the class of the cause only: sentences with numbers
 # change with each start, and nobody acts on them there. Asked, the portal says it exactly.
 TOLD_EXACTLY = 200
 # Rows in one transaction. All of a deep queue in one would outlast what a transaction may.
 _AT_ONCE = 1000
 
 
-def tell_waits(waits: Iterable[Wait | Preempt]) -> None:
-    """Store what has changed of it, in the order of the queue; jobs that left it are left alone."""
-    wanted = {
-        wait.job_id: (str(wait.cause.reason), wait.cause.sentence if place < TOLD_EXACTLY else "")
-        for place, wait in enumerate(waits)
-    }
+def tell_waits(waits: Iterable[Wait | Preempt], pools: Mapping[int, str]) -> None:
+    """Store what has changed of it, in the order of the queue; jobs that left it are left alone.
+
+    `pools` are the pools of the jobs: in each of them there are some who wait in front.
+    """
+    wanted, places = {}, Counter[str]()
+    for wait in waits:
+        pool = pools.get(wait.job_id, "")
+        places[pool] += 1
+        sentence = wait.cause.sentence if places[pool] <= TOLD_EXACTLY else ""
+        wanted[wait.job_id] = (str(wait.cause.reason), sentence)
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     changed: dict[tuple[str, str], list[int]] = defaultdict(list)
     known = queued.values_list("pk", "wait_reason", "message").iterator(chunk_size=20_000)
@@ -35,6 +40,11 @@ def tell_waits(waits: Iterable[Wait | Preempt]) -> None:
     for (reason, message), numbers in changed.items():
         for begin in range(0, len(numbers), _AT_ONCE):
             with transaction.atomic():
-                rows = queued.filter(pk__in=numbers[begin : begin + _AT_ONCE])
-                rows.update(wait_reason=reason, message=message)
-                publish_many_on_commit(list(rows.values_list("pk", "project_id")))
+                rows = queued.filter(pk__in=numbers[begin : begin + _AT_ONCE]).order_by("pk")
+                # In the order in which others lock jobs; one that is locked is told next time.
+                locked = rows.select_for_update(no_key=True, skip_locked=True)
+                told_now = list(locked.values_list("pk", "project_id"))
+                rows.filter(pk__in=[pk for pk, _ in told_now]).order_by().update(
+                    wait_reason=reason, message=message
+                )
+                publish_many_on_commit(told_now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -13,6 +14,7 @@ from jobs.actions.arrays import cancel_array, rerun_failed
 from jobs.actions.submit import submit_jobs
 from jobs.actions.submit_documents import submit_documents
 from jobs.api.array_serializers import ArraySerializer, BatchSerializer
+from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView
 from jobs.api.inputs import BatchBody
 from jobs.api.job_views import MAX_KEY_LENGTH, SpecView, idempotency_key
@@ -25,6 +27,8 @@ from jobs.readers.job_table import rows_of
 
 class JobBatchView(SpecView):
     """`/projects/{slug}/jobs/batch`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     @extend_schema(
         operation_id="job_submit_batch",
@@ -69,6 +73,8 @@ class _AnswersArray(PortalView):
 class ArrayView(_AnswersArray):
     """`/projects/{slug}/arrays/{id}`."""
 
+    authentication_classes: Any = WITH_DRIVERS
+
     @extend_schema(operation_id="array_get", responses={200: ArraySerializer, **problems(401, 404)})
     def get(self, request: Request, slug: str, array_id: int) -> Response:
         """An array with its jobs, and how many of them stand where."""
@@ -77,6 +83,8 @@ class ArrayView(_AnswersArray):
 
 class ArrayCancelView(_AnswersArray):
     """`/projects/{slug}/arrays/{id}/actions/cancel`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     @extend_schema(
         operation_id="array_cancel",

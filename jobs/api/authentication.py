@@ -5,6 +5,7 @@ Both end in an `Actor`; what it may do is for `jobs.permissions` alone.
 
 from __future__ import annotations
 
+import hmac
 from datetime import timedelta
 from typing import Any
 
@@ -14,10 +15,11 @@ from rest_framework.exceptions import APIException, AuthenticationFailed, NotAut
 from rest_framework.request import Request
 
 from jobs import clock
+from jobs.attempt_tokens import DRIVER_TOKEN_PREFIX, attempt_id_in, driver_token
 from jobs.errors import PermissionDeniedError
 from jobs.live.access import read_session_again
 from jobs.live.tries import begin_try, of_tokens_from
-from jobs.models import ApiToken, User
+from jobs.models import ApiToken, Attempt, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
 
@@ -26,6 +28,9 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 
 CHALLENGE = 'Bearer realm="mportal"'
 _SCHEME = "bearer"
+_NOT_FOR_DRIVERS = (
+    "This is the token of a job: it submits, sees and cancels its child jobs, and nothing else."
+)
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -36,9 +41,28 @@ class TokenAuthentication(BaseAuthentication):
         secret = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
         if secret is None:
             return None
+        if secret.startswith(DRIVER_TOKEN_PREFIX):
+            # Whoever holds one by right made a mistake: that is no try to guess one.
+            raise AuthenticationFailed(_NOT_FOR_DRIVERS)
         token = _usable_token(secret, request.META.get("REMOTE_ADDR") or "")
         _note_use(token)
         return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """The challenge that makes DRF answer 401 rather than 403."""
+        return CHALLENGE
+
+
+class DriverAuthentication(BaseAuthentication):
+    """`Authorization: Bearer mpj_...`: the program of a job, where child jobs are dealt with."""
+
+    def authenticate(self, request: Request | HttpRequest) -> tuple[User, Attempt] | None:
+        """Who submitted the job, and the attempt; None when the request carries no such token."""
+        secret = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
+        if secret is None or not secret.startswith(DRIVER_TOKEN_PREFIX):
+            return None
+        attempt = _open_attempt(secret, request.META.get("REMOTE_ADDR") or "")
+        return attempt.job.submitted_by, attempt
 
     def authenticate_header(self, request: Request) -> str:
         """The challenge that makes DRF answer 401 rather than 403."""
@@ -53,16 +77,18 @@ class SignInRequired(NotAuthenticated):
 
 def actor_of(request: Request) -> Actor:
     """Who a request that DRF has authenticated comes from."""
-    token: Any = request.auth
-    return _actor(request.user, token, request.META)
+    return _actor(request.user, request.auth, request.META)
 
 
-def authenticate(request: HttpRequest) -> Actor:
+def authenticate(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
     """The actor of a GET outside DRF (the live streams). NotAuthenticated when nobody is.
 
     It checks no CSRF token, so it is not for requests that change anything.
     """
-    found = TokenAuthentication().authenticate(request)
+    found: tuple[User, ApiToken | Attempt] | None = None
+    if drivers_too:
+        found = DriverAuthentication().authenticate(request)
+    found = found or TokenAuthentication().authenticate(request)
     if found is not None:
         return _actor(*found, request.META)
     if not request.user.is_authenticated:
@@ -70,23 +96,28 @@ def authenticate(request: HttpRequest) -> Actor:
     return _actor(request.user, None, request.META)
 
 
-def authenticate_again(request: HttpRequest) -> Actor:
+def authenticate_again(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
     """As `authenticate`, with the session and its user read anew, for requests that last.
 
     PermissionDeniedError when the session has ended, or its user may not sign in any more.
     """
     read_session_again(request)
     try:
-        return authenticate(request)
+        return authenticate(request, drivers_too=drivers_too)
     except APIException as error:
         raise PermissionDeniedError("Sign in again.") from error
 
 
 AUTHENTICATION_CLASSES = (TokenAuthentication, SessionAuthentication)
+# For the few views that a job's own program may ask.
+WITH_DRIVERS = (DriverAuthentication, *AUTHENTICATION_CLASSES)
 
 
-def _actor(user: Any, token: ApiToken | None, meta: dict[str, Any]) -> Actor:
-    return Actor(user=user, token=token, source=meta.get("REMOTE_ADDR") or "")
+def _actor(user: Any, by: Any, meta: dict[str, Any]) -> Actor:
+    source = meta.get("REMOTE_ADDR") or ""
+    if isinstance(by, Attempt):
+        return Actor(user=user, source=source, driver=by)
+    return Actor(user=user, token=by, source=source)
 
 
 def _bearer(header: str) -> str | None:
@@ -108,6 +139,18 @@ def _usable_token(secret: str, address: str) -> ApiToken:
             "This token is unknown, revoked or expired. Make a new one under Settings, Tokens."
         )
     return token
+
+
+def _open_attempt(secret: str, address: str) -> Attempt:
+    attempts = Attempt.objects.select_related("job__project", "job__submitted_by")
+    attempt = attempts.filter(pk=attempt_id_in(secret) or 0).first()
+    expected = driver_token(attempt.pk, attempt.job_id, attempt.number) if attempt else ""
+    if attempt is None or not hmac.compare_digest(expected.encode(), secret.encode()):
+        begin_try(of_tokens_from(address))
+        raise AuthenticationFailed("This is no token of a job of this portal.")
+    if attempt.ended_at is not None or not attempt.job.submitted_by.is_active:
+        raise AuthenticationFailed("This token ended with its attempt.")
+    return attempt
 
 
 def _note_use(token: ApiToken) -> None:

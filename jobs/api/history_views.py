@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView
 from jobs.api.inputs import AttemptListQuery, EventQuery
 from jobs.api.log_inputs import checked
@@ -18,6 +21,8 @@ from jobs.readers.job_page import attempts_of
 
 class AttemptListView(PortalView):
     """`/projects/{slug}/jobs/{id}/attempts`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     @extend_schema(
         operation_id="attempt_list",
@@ -40,6 +45,8 @@ def _newest(job: Job) -> int:
 
 class EventListView(PortalView):
     """`/projects/{slug}/jobs/{id}/events`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     @extend_schema(
         operation_id="event_list",

@@ -108,6 +108,14 @@ class JobQuery(serializers.Serializer[Any]):
         max_value=2**62,
         help_text="Only jobs of this array.",
     )
+    parent = serializers.IntegerField(  # type: ignore[assignment]
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**62,
+        help_text="Only jobs that the program of this job submitted.",
+    )
     q = serializers.CharField(
         required=False, allow_blank=True, default="", help_text="Looks in names and ids."
     )

@@ -17,6 +17,7 @@ from jobs.actions.delete import delete_job
 from jobs.actions.hold import hold_job, release_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import check_spec, submit_job
+from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView
 from jobs.api.inputs import JobQuery, SubmitBody
 from jobs.api.parsers import (
@@ -71,6 +72,8 @@ class SpecView(JobView):
 class JobListView(SpecView):
     """`/projects/{slug}/jobs`."""
 
+    authentication_classes: Any = WITH_DRIVERS
+
     @extend_schema(
         operation_id="job_list",
         parameters=[JobQuery],
@@ -110,6 +113,8 @@ class JobListView(SpecView):
 class JobValidateView(SpecView):
     """`/projects/{slug}/jobs/validate`."""
 
+    authentication_classes: Any = WITH_DRIVERS
+
     @extend_schema(
         operation_id="job_validate",
         request=_SPEC_BODY,
@@ -127,6 +132,8 @@ class JobValidateView(SpecView):
 
 class JobDetailView(JobView):
     """`/projects/{slug}/jobs/{id}`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     @extend_schema(
         operation_id="job_get", responses={200: JobDetailSerializer, **problems(401, 404)}
@@ -151,6 +158,8 @@ class JobDetailView(JobView):
 
 class JobCancelView(JobView):
     """`/projects/{slug}/jobs/{id}/actions/cancel`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     @extend_schema(
         operation_id="job_cancel",

@@ -47,7 +47,7 @@ def _is_known(request: ASGIRequest) -> bool:
     request.session = sessions.SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     request.user = get_user(request)
     try:
-        token = authenticate(request).token
+        token = authenticate(request, drivers_too=True).token
     except (APIException, PortalError):
         return False
     if is_upload(request.path) and token is not None and token.read_only:

@@ -52,9 +52,9 @@ def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place
     choice = choice_of(query)
 
     def access() -> Job:
-        return job_for(authenticate_again(request), slug, job_id)
+        return job_for(authenticate_again(request, drivers_too=True), slug, job_id)
 
-    actor = authenticate(request)
+    actor = authenticate(request, drivers_too=True)
     place = PLACES.take(actor.user.pk)
     job = job_for(actor, slug, job_id)
     if last_id := request.headers.get("Last-Event-ID", ""):
@@ -63,7 +63,8 @@ def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place
         after = _before_the_last(job, query["tail"], choice)
     else:
         after = query["after"] or START
-    whose = (actor.user.pk, actor.token and actor.token.pk, request.session.session_key)
+    by = (actor.token and actor.token.pk, actor.driver and actor.driver.pk)
+    whose = (actor.user.pk, *by, request.session.session_key)
     return LogWatch(Access(access, (whose, slug, job_id)), job, after, choice), place
 
 

@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.authentication import authenticate
+from jobs.api.authentication import WITH_DRIVERS, authenticate
 from jobs.api.base import PortalView
 from jobs.api.errors import problem_of
 from jobs.api.log_inputs import END, DownloadQuery, LogQuery, checked, choice_of
@@ -66,6 +66,8 @@ _LINES = page_of(LogLineSerializer, removed=serializers.CharField())
 
 class LogView(PortalView):
     """`/projects/{slug}/jobs/{id}/logs`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     tag = "logs"
 

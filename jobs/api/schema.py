@@ -10,7 +10,7 @@ from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from drf_spectacular.utils import OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
-from jobs.api.authentication import TokenAuthentication
+from jobs.api.authentication import DriverAuthentication, TokenAuthentication
 from jobs.api.serializers import ProblemSerializer
 
 
@@ -37,6 +37,17 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     def get_security_definition(self, auto_schema: Any) -> Any:
         """A bearer token in the Authorization header."""
         return build_bearer_security_scheme_object("Authorization", "Bearer", "mpt_...")
+
+
+class DriverScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the description names the tokens of jobs' own programs."""
+
+    target_class = DriverAuthentication
+    name = "driver_token"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        """A bearer token in the Authorization header."""
+        return build_bearer_security_scheme_object("Authorization", "Bearer", "mpj_...")
 
 
 def page_of(

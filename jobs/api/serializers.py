@@ -55,6 +55,10 @@ class JobSerializer(serializers.Serializer[Any]):
     preemptible = serializers.BooleanField(help_text="It may be stopped for others.")
     submitted_by = serializers.CharField()
     rerun_of = serializers.IntegerField(allow_null=True)
+    parent = serializers.IntegerField(  # type: ignore[assignment]
+        allow_null=True, help_text="The job whose program submitted it."
+    )
+    parent_attempt = serializers.IntegerField(allow_null=True, help_text="In which attempt.")
     schedule = serializers.CharField(help_text="Name of what made it; empty: a person did.")
     array = serializers.IntegerField(allow_null=True, help_text="The array it is part of.")
     array_index = serializers.IntegerField(allow_null=True, help_text="Its place there, from 0.")

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.store_upload import store_upload
+from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView
 from jobs.api.parsers import UnreadParser
 from jobs.api.schema import problems
@@ -25,6 +26,8 @@ MEDIA_TYPES = ("application/gzip", "application/x-gzip", "application/octet-stre
 
 class UploadListView(PortalView):
     """`/projects/{slug}/uploads`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     tag = "uploads"
 
@@ -50,6 +53,8 @@ class UploadListView(PortalView):
 
 class UploadDetailView(PortalView):
     """`/projects/{slug}/uploads/{digest}`."""
+
+    authentication_classes: Any = WITH_DRIVERS
 
     tag = "uploads"
 

@@ -41,6 +41,7 @@ def attempt_file(
         "portal_url": request.portal_url,
         "portal_file": None,
         "token": request.token,
+        "driver_token": request.driver_token,
         "nodes": nodes,
         "setup": spec.get("setup"),
         "run": spec.get("run") or "",

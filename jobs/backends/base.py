@@ -57,6 +57,7 @@ class LaunchRequest:
     num_nodes: int
     portal_url: str
     token: str  # the attempt's; derived, so that a repeated launch carries the same one
+    driver_token: str = ""  # for its programs, to submit child jobs with; likewise derived
     uploads: tuple[UploadSource, ...] = ()
     # In clear; never stored, never shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)

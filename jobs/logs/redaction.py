@@ -16,8 +16,10 @@ from typing import NamedTuple
 from jobs.logs.needles import LEAST_CHARS, needles_of
 
 MASK = "***"
-# API tokens and attempts' tokens, by their public prefixes and the shape of what follows.
-_TOKEN = re.compile(r"\b(mp[at]_)[A-Za-z0-9_-]{40,64}")
+# API tokens, those of attempts and of their programs, by their public prefixes and the shape of
+# what follows.
+_TOKEN = re.compile(r"\b(mp[ajt]_)[A-Za-z0-9_-]{40,64}")
+_PREFIXES = ("mpa_", "mpj_", "mpt_")
 # The start of a value at the end of a piece is masked from this length on, before anybody knows.
 _LEAST_START = 3
 _MOST_OPEN = 20
@@ -126,7 +128,7 @@ class Redaction:
 
 def redacted(text: str) -> str:
     """`text` with every token of the portal's masked, its prefix kept."""
-    if "mpa_" not in text and "mpt_" not in text:
+    if not any(prefix in text for prefix in _PREFIXES):
         return text
     return _TOKEN.sub(r"\1***", text)
 

@@ -61,6 +61,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         )
         return self.filter(ready).exclude(pk__in=beyond.values("pk"))
 
+    def orphaned(self) -> Self:
+        """Jobs that go on although the parent they are to end with has ended, or was deleted."""
+        parent_ended = Q(parent=None) | Q(parent__status__in=FINAL_STATUSES)
+        # One that gives way to another would be queued again.
+        ends = Q(status=JobStatus.STOPPING) & ~Q(stop_reason=StopReason.PREEMPTED)
+        children = self.unfinished().filter(parent_number__isnull=False, detached=False)
+        return children.filter(parent_ended).exclude(ends)
+
     def newest_of_arrays(self) -> Self:
         """Without those of an array that were run again: the later one stands for its index."""
         later = Job.objects.filter(
@@ -99,10 +107,21 @@ class Job(models.Model):
     preempted_by = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="preempted"
     )
+    # Others were stopped for it, and it has not started since.
+    is_owed = models.BooleanField(default=False)
     submitted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs"
     )
     rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
+    # Whose driver submitted it, and in which attempt. The number stays when the parent is deleted.
+    parent = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="children"
+    )
+    parent_number = models.PositiveBigIntegerField(null=True, blank=True)
+    parent_attempt = models.PositiveIntegerField(null=True, blank=True)
+    # How many parents there are above it, and whether it outlives them.
+    depth = models.PositiveSmallIntegerField(default=0)
+    detached = models.BooleanField(default=False)
     array = models.ForeignKey(
         JobArray, on_delete=models.SET_NULL, related_name="jobs", null=True, blank=True
     )

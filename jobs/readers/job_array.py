@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from jobs.errors import NotFoundError
 from jobs.models import Job, JobArray
-from jobs.permissions import Actor, Verb, project_for
+from jobs.permissions import Actor, Verb, jobs_of, project_for
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
 from jobs.statuses import FINAL_STATUSES, JobStatus
 
@@ -41,8 +41,11 @@ class ArrayView:
 
 def array_for(actor: Actor, slug: str, array_id: int) -> JobArray:
     """The array of that number. NotFoundError when the actor cannot see it."""
-    arrays = JobArray.objects.select_related("project", "submitted_by")
-    array = arrays.filter(project=project_for(actor, slug), pk=array_id).first()
+    project = project_for(actor, slug)
+    arrays = JobArray.objects.select_related("project", "submitted_by").filter(project=project)
+    if actor.driver is not None:
+        arrays = arrays.filter(Exists(jobs_of(actor, project).filter(array=OuterRef("pk"))))
+    array = arrays.filter(pk=array_id).first()
     if array is None:
         raise NotFoundError(f"There is no array {array_id} in project {slug}.")
     return array

@@ -18,6 +18,9 @@ from jobs.readers.clusters import ssh_command
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
 from jobs.statuses import PURPOSES, JobStatus, StageName
 
+# Children that a page names; the list of jobs has all.
+SHOWN_CHILDREN = 5
+
 
 @dataclass(frozen=True, slots=True)
 class StageView:
@@ -90,11 +93,21 @@ class DependencyView:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildView:
+    """A job that this one's program submitted."""
+
+    job: int
+    name: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobPage:
     """All that the job page shows but log and events. Attempts: newest first.
 
-    Workers has the attempt that was asked for, or the newest. `time_left`: how long it may still
-    run, where that is not long; else empty.
+    Workers has the attempt that was asked for, or the newest. `parent_is_there`: it has not been
+    deleted. `children`: the newest of all `child_count`. `time_left`: how long it may still run,
+    where that is not long; else empty.
     """
 
     job: JobRow
@@ -102,6 +115,9 @@ class JobPage:
     spec: dict[str, Any]
     attempts: list[AttemptView]
     dependencies: list[DependencyView]
+    parent_is_there: bool
+    children: list[ChildView]
+    child_count: int
     time_left: str = ""
 
 
@@ -119,8 +135,16 @@ def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
         spec=job.spec,
         attempts=attempts_of(job, workers_of=number or row.attempt or 0),
         dependencies=[_dependency_view(each) for each in job.dependencies.order_by("needs_number")],
+        parent_is_there=job.parent_id is not None,
+        children=_children_of(job),
+        child_count=job.children.count(),
         time_left=_time_left(row),
     )
+
+
+def _children_of(job: Job) -> list[ChildView]:
+    newest = job.children.order_by("-pk")[:SHOWN_CHILDREN]
+    return [ChildView(child.pk, child.name, child.status) for child in newest]
 
 
 def _dependency_view(row: JobDependency) -> DependencyView:

@@ -14,7 +14,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from jobs.errors import InvalidCursorError
 from jobs.limits import walltime_of
 from jobs.models import Job, Project, Queue, ScheduleRun
-from jobs.permissions import Actor, Verb, require, verbs_of
+from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
 from jobs.statuses import JobKind, JobStatus
 
 MAX_LIMIT = 200
@@ -31,6 +31,7 @@ class JobFilter:
     name: str = ""
     kind: str = ""
     array: int | None = None
+    parent: int | None = None
     q: str = ""
 
 
@@ -58,6 +59,8 @@ class JobRow:
     preemptible: bool  # it says so, or its queue does
     submitted_by: str
     rerun_of: int | None
+    parent: int | None  # the job whose program submitted it
+    parent_attempt: int | None
     schedule: str  # the name of the one that made it; "" where a person did
     array: int | None
     array_index: int | None
@@ -113,12 +116,7 @@ class Rights:
 
 
 def job_table(
-    actor: Actor,
-    project: Project,
-    flt: JobFilter,
-    *,
-    cursor: str | None = None,
-    limit: int = 50,
+    actor: Actor, project: Project, flt: JobFilter, *, cursor: str | None = None, limit: int = 50
 ) -> JobTable:
     """One page of at most `limit` (1..200) jobs. InvalidCursorError for a cursor not ours."""
     require(actor, Verb.VIEW_PROJECT, project)
@@ -198,6 +196,8 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         preemptible=job.preemptible or getattr(job, "queue_gives_way", False),
         submitted_by=job.submitted_by.get_username(),
         rerun_of=job.rerun_of_id,
+        parent=job.parent_number,
+        parent_attempt=job.parent_attempt,
         schedule=_schedule_of(job),
         array=job.array_id,
         array_index=job.array_index,
@@ -256,7 +256,7 @@ def _kind_label(job: Job) -> str:
 
 
 def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
-    jobs = Job.objects.filter(project=project)
+    jobs = jobs_of(actor, project)
     if flt.status:
         jobs = jobs.filter(status__in=flt.status)
     if flt.user == "me":
@@ -267,8 +267,8 @@ def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
         jobs = jobs.filter(name=flt.name)
     if flt.kind:
         jobs = jobs.filter(kind=flt.kind)
-    if flt.array is not None:
-        jobs = jobs.filter(array=flt.array)
+    of = {"array": flt.array, "parent": flt.parent}.items()
+    jobs = jobs.filter(**{name: pk for name, pk in of if pk is not None})
     if flt.q:
         jobs = jobs.filter(_matching(flt.q))
     return jobs

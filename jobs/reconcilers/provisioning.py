@@ -14,7 +14,7 @@ from jobs.actions.apply_log_policies import avoided_nodes
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.actions.hand_secrets import hand_secrets
 from jobs.actions.note_seen import note_seen
-from jobs.attempt_tokens import attempt_token
+from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.backends import registry
 from jobs.backends.base import (
     ClusterPhase,
@@ -145,6 +145,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         num_nodes=job.num_nodes,
         portal_url=registry.portal_url_for(job.backend_name),
         token=attempt_token(job.pk, attempt.number),
+        driver_token=driver_token(attempt.pk, job.pk, attempt.number),
         uploads=tuple(
             UploadSource(reference, target) for target, reference in spec.upload_targets()
         ),

@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import time
 
+from django.db import transaction
+
 from jobs import clock
-from jobs.actions.plan_pass import begin_pass
+from jobs.actions.plan_pass import begin_pass, require_newest
 from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.start_attempt import start_attempt
@@ -53,7 +55,8 @@ def run_pass() -> None:
     """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
     # The number first: what an older pass starts after it is not in what is loaded now.
     number = begin_pass()
-    decisions = plan(load_snapshot())
+    snapshot = load_snapshot()
+    decisions = plan(snapshot)
     reach("plan.decided")
     for decision in decisions:
         if not isinstance(decision, Wait):
@@ -61,7 +64,7 @@ def run_pass() -> None:
     waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
     if any(isinstance(each.cause, NoPrice) for each in waits):
         wake("prices")
-    tell_waits(waits)
+    tell_waits(waits, {job.job_id: job.shape.pool for job in snapshot.queued})
 
 
 def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:
@@ -71,15 +74,21 @@ def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:
         return
     try:
         if isinstance(decision, Start):
-            start_attempt(job, planned_by=number)
+            start_attempt(job, planned_by=number, onto_kept=decision.onto_kept)
         elif isinstance(decision, Preempt):
             give_back(job, decision.kept, planned_by=number)
             preempt(job, decision.victims, planned_by=number)
         else:
-            reason = StopReason.NO_CAPACITY
-            move(job, JobStatus.FAILED, reason=reason, message=decision.message)
+            _refuse(job, decision.message, number)
     except StaleJobError:
         log.info("job moved meanwhile", extra={"action": "plan_stale", "job": job.pk})
     except Exception:
         # One job's failure must not keep those behind it from their turn.
         log.exception("not carried out", extra={"action": "plan_failed", "job": job.pk})
+
+
+@transaction.atomic
+def _refuse(job: Job, message: str, number: int) -> None:
+    """For good: what an older pass saw must not count, since there may be more machines now."""
+    require_newest(number)
+    move(job, JobStatus.FAILED, reason=StopReason.NO_CAPACITY, message=message)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from jobs.scheduling.limits import JOBS, USD_PER_HOUR, Amounts, Shape
+
 # The runner uses the port that a job names, and the next one.
 PORTS_APART = 2
+# What is counted of jobs that is no part of machines.
+NO_MACHINES = (JOBS, USD_PER_HOUR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +47,21 @@ class KeptCluster:
     guests: list[Guest] = field(default_factory=list)
     usd_per_hour: float | None = None  # of all its nodes; None: nobody knows
 
-    @property
-    def nodes_to_switch_on(self) -> int:
-        """How many nodes it takes to put a job there."""
-        return 0 if self.is_on else self.num_nodes
+    def switched_on(self, shape: Shape) -> Amounts:
+        """What it takes of what machines there are to put a job there: all of its nodes, or none.
+
+        Its nodes are all alike, as those that the job asks for are.
+        """
+        whole = 0.0 if self.is_on else self.num_nodes / shape.num_nodes
+        return tuple(
+            (what, amount * whole) for what, amount in shape.demand if what not in NO_MACHINES
+        )
+
+    def as_guest(self, shape: Shape) -> Shape:
+        """What a job counts for there: of its price, as much as each who is on it then."""
+        if self.usd_per_hour is None:
+            return shape
+        return shape.priced(self.usd_per_hour / (len(self.guests) + 1))
 
 
 def fits(wish: Wish, cluster: KeptCluster) -> bool:

@@ -27,9 +27,9 @@ from jobs.scheduling.causes import (
     counted,
 )
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
-from jobs.scheduling.limits import NODES, Limit, LimitKind, Shape, binding
+from jobs.scheduling.limits import Limit, LimitKind, Shape, binding
 from jobs.scheduling.order import Order, by_pool
-from jobs.scheduling.preemption import victims, without_leaving
+from jobs.scheduling.preemption import victims, without_kept, without_leaving
 from jobs.scheduling.reservation import Reservation, reserve
 from jobs.scheduling.snapshot import (
     Decision,
@@ -65,7 +65,9 @@ class _Planner:
         self._now_s = snapshot.now_s
         self._limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
         self._kept = [replace(each, guests=list(each.guests)) for each in snapshot.kept]
-        self._running = _without_named(snapshot)
+        named = {job.wish.cluster for job in snapshot.queued if job.wish is not None}
+        # A kept cluster that a queued job names is not given back: its data is there.
+        self._running = without_kept(snapshot.running, named)
         self._reserved: dict[str, Reservation] = {}
         self._behind: dict[str, Behind] = {}
         # Answers that hold for all jobs of a shape until the plan is done; and after how many
@@ -224,7 +226,7 @@ class _Planner:
             return Refuse(job.job_id, f"The project keeps no cluster {wish.cluster} any more.")
         if why := why_not(wish, cluster):
             return Wait(job.job_id, Told(why))
-        shape = _as_guest(job.shape, cluster)
+        shape = cluster.as_guest(job.shape)
         if (over := self._over_a_quota(shape)) is not None:
             return Wait(job.job_id, over)
         if not self._has_room(job, cluster):
@@ -234,45 +236,27 @@ class _Planner:
 
     def _has_room(self, job: QueuedJob, cluster: KeptCluster) -> bool:
         """Whether its nodes are on, or there is room for them; and no quota keeps the job back."""
-        switched_on = ((NODES, float(cluster.nodes_to_switch_on)),)
-        shape = _as_guest(job.shape, cluster)
+        switched_on, shape = cluster.switched_on(job.shape), cluster.as_guest(job.shape)
         if self._no_price(shape) is not None:
             return False
         for key in shape.limits:
             limit = self._limits[key]
             if limit.lacks(switched_on if limit.kind.is_machines else shape.demand):
                 return False
-        return True
+        reserved = None if cluster.is_on else self._reserved.get(shape.pool)
+        # What is switched off has no machines: it waits for them as others do.
+        return reserved is None or reserved.lets_pass(job, self._now_s)
 
     def _let_in(self, job: QueuedJob, wish: Wish, cluster: KeptCluster) -> Start:
-        switched_on = ((NODES, float(cluster.nodes_to_switch_on)),)
-        shape = _as_guest(job.shape, cluster)
+        switched_on, shape = cluster.switched_on(job.shape), cluster.as_guest(job.shape)
         for key in shape.limits:
             limit = self._limits[key]
             limit.take(switched_on if limit.kind.is_machines else shape.demand)
         self._starts += 1
         cluster.is_on = True
         cluster.guests.append(Guest(job.job_id, wish.port, wish.wants_gpus))
-        self._running = [
-            replace(each, kept="") if each.kept == cluster.name else each for each in self._running
-        ]
-        return Start(job.job_id)
-
-
-def _as_guest(shape: Shape, cluster: KeptCluster) -> Shape:
-    """What a job takes on that cluster: of its price, as much as each who is on it then."""
-    if cluster.usd_per_hour is None:
-        return shape
-    return shape.priced(cluster.usd_per_hour / (len(cluster.guests) + 1))
-
-
-def _without_named(snapshot: Snapshot) -> list[RunningJob]:
-    """What runs. A kept cluster that a queued job names is not given back: its data is there."""
-    named = {job.wish.cluster for job in snapshot.queued if job.wish is not None}
-    return [
-        replace(each, kept="") if each.kept in named and each.kept else each
-        for each in snapshot.running
-    ]
+        self._running = without_kept(self._running, {cluster.name})
+        return Start(job.job_id, onto_kept=True)
 
 
 def _of_victim(job: QueuedJob, cause: Cause) -> Cause:

@@ -12,7 +12,8 @@ again, the last one first, if the rest is enough. What is coming free anyway cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from jobs.scheduling.limits import Limit, LimitKind
 from jobs.scheduling.snapshot import Preemption, QueuedJob, RunningJob
@@ -122,3 +123,10 @@ def _count(limits: Mapping[str, Limit], each: RunningJob, sign: int) -> None:
     for key in each.shape.limits:
         if limits[key].kind.is_machines or each.counts_in_quotas:
             limits[key].take(amounts)
+
+
+def without_kept(running: Iterable[RunningJob], names: Collection[str]) -> list[RunningJob]:
+    """The same, but the kept clusters of these names are none that can be given back."""
+    return [
+        replace(each, kept="") if each.kept and each.kept in names else each for each in running
+    ]

@@ -101,9 +101,10 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Let this job start now."""
+    """Let this job start now; on a cluster that was kept, or on machines of its own."""
 
     job_id: int
+    onto_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

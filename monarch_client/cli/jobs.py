@@ -57,6 +57,7 @@ EVENT_COLUMNS = {
 @click.option("--status", "-s", default="", help="Such as RUNNING,QUEUED.")
 @click.option("--user", "-u", default="", help='A user name, or "me".')
 @click.option("--name", default="", help="Exactly this name.")
+@click.option("--parent", type=int, help="Jobs that this job's program submitted.")
 @click.option("--search", "q", default="", help="Part of a name, or an id.")
 @click.option("--limit", "-n", type=click.IntRange(1, 200), default=20, show_default=True)
 @output_options
@@ -139,6 +140,7 @@ def _show_job(job: Job, attempts: list[Attempt], most_workers: int) -> None:
         "Cost": dollars(job.usd),
         "Submitted": f"{age(job.created_at)} ago by {job.submitted_by}",
         "Rerun of": str(job.rerun_of or ""),
+        "Parent": str(job.parent or ""),
         "Schedule": job.schedule,
         "Page": job.url,
     }

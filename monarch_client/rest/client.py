@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
-from monarch_client.errors import MissingError
+from monarch_client.errors import MissingError, NotSignedInError
 from monarch_client.rest.array_calls import ArrayCalls
 from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
@@ -47,6 +48,17 @@ class PortalClient(ArrayCalls, MachineCalls, QueueCalls, ScheduleCalls):
     def __init__(self, url: str, token: str, **options: Any) -> None:
         self.connection = Connection(url, token, **options)
 
+    @classmethod
+    def from_environment(cls, **options: Any) -> PortalClient:
+        """Of the portal that MPORTAL_URL and MPORTAL_TOKEN name.
+
+        The program of a job finds its own portal there, to submit child jobs to.
+        """
+        url, token = (os.environ.get(name, "") for name in ("MPORTAL_URL", "MPORTAL_TOKEN"))
+        if not url or not token:
+            raise NotSignedInError("Set MPORTAL_URL and MPORTAL_TOKEN; jobs find them set.")
+        return cls(url, token, **options)
+
     def __enter__(self) -> PortalClient:
         return self
 
@@ -71,7 +83,7 @@ class PortalClient(ArrayCalls, MachineCalls, QueueCalls, ScheduleCalls):
         return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
 
     def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
-        """Jobs, newest first. `filters`: user ("me" or a name), name, kind, q, cursor, limit."""
+        """Jobs, newest first. `filters`: user ("me" or a name), name, kind, parent, q, limit."""
         params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
         return decode_page(Job, answer)

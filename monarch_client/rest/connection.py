@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +24,10 @@ QUIET_TRIES = 3
 # say when to come back where that helps.
 _AWAY = frozenset({502, 503, 504})
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_IN_A_JOB = (
+    "A job submits child jobs only where its nodes reach the portal; where the portal fetches from "
+    "them alone, they do not."
+)
 # An address without http://, a token with a line break: these never become good.
 _NEVER_GOOD = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 
@@ -131,7 +136,8 @@ def is_away(response: httpx.Response) -> bool:
 def unreachable(url: str, error: Exception) -> UnreachableError:
     """The error for a portal that cannot be spoken to."""
     reason = str(error).rstrip(".") or type(error).__name__
-    return UnreachableError(f"Cannot reach the portal at {url}: {reason}.")
+    told = f"Cannot reach the portal at {url}: {reason}."
+    return UnreachableError(f"{told} {_IN_A_JOB}" if os.environ.get("MPORTAL_JOB_ID") else told)
 
 
 def _json(response: httpx.Response) -> Any:

@@ -103,6 +103,8 @@ class Job:
     usd: str | None = None
     schedule: str = ""
     preemptible: bool = False
+    parent: int | None = None
+    parent_attempt: int | None = None
     array: int | None = None
     array_index: int | None = None
     array_values: dict[str, str] = field(default_factory=dict)

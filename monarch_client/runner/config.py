@@ -90,6 +90,8 @@ class AttemptConfig:
     setup_always: bool = False
     # How often each node tells of its processor, memory and GPUs; 0: never.
     metrics_s: float = 10.0
+    # With which the job's programs ask the portal; the runner's own `token` they do not get.
+    driver_token: str = ""
 
     @property
     def is_monarch(self) -> bool:
@@ -264,6 +266,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         secrets=tuple(str(name) for name in raw.get("secrets") or ()),
         setup_always=bool(raw.get("setup_always")),
         metrics_s=max(0.0, float(raw.get("metrics_s", 10))),
+        driver_token=str(raw.get("driver_token") or ""),
     )
     _check_meshes(config)
     if config.carrier not in CARRIERS:

@@ -95,7 +95,7 @@ def _base(place: Place) -> dict[str, str]:
         MPORTAL_PROJECT=config.project,
         MPORTAL_JOB_ID=str(config.job_id),
         MPORTAL_ATTEMPT=str(config.attempt_number),
-        MPORTAL_TOKEN=config.token,
+        MPORTAL_TOKEN=config.driver_token,
     )
     env[NODE_MARK] = str(place.folder.root)
     # Only the cluster knows these two; on a machine without SkyPilot they get a plain value.

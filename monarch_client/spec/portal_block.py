@@ -74,6 +74,7 @@ class PortalBlock:
     hold: bool = False
     priority: int = 50
     preemptible: bool = False
+    detached: bool = False
     concurrency: Concurrency | None = None
     max_duration_s: int | None = None
     budget_usd: float | None = None
@@ -111,6 +112,7 @@ class PortalBlock:
             "project": self.project,
             "hold": self.hold or None,
             "preemptible": self.preemptible or None,
+            "detached": self.detached or None,
             "concurrency": asdict(self.concurrency) if self.concurrency else None,
             "max_duration": self.max_duration_s,
             "budget_usd": self.budget_usd,

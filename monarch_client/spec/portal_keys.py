@@ -169,6 +169,13 @@ PORTAL_KEYS = (
         True,
     ),
     Key(
+        "detached",
+        "Lets a job that another job's program submits go on when that one has ended; without it, "
+        "it is cancelled then.",
+        Flag(),
+        True,
+    ),
+    Key(
         "concurrency",
         "Lets only so many jobs of a group run at once; the others wait.",
         Table(_CONCURRENCY_KEYS, words="a mapping with group and max"),

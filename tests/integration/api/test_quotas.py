@@ -104,8 +104,8 @@ def test_amounts_are_an_object(root, project, caps):
 def test_money_may_have_cents_and_everything_else_is_whole(root, project):
     answer = root.post("/quotas", {"project": "rl", "caps": {"usd_per_hour": 40.5, "jobs": 2}})
     assert answer.json()["amounts"] == [
-        {"what": "jobs", "used": 0.0, "cap": 2.0, "free": 2.0},
-        {"what": "usd_per_hour", "used": 0.0, "cap": 40.5, "free": 40.5},
+        {"what": "jobs", "used": 0.0, "cap": 2.0, "nominal": None, "free": 2.0},
+        {"what": "usd_per_hour", "used": 0.0, "cap": 40.5, "nominal": None, "free": 40.5},
     ]
     assert Quota.objects.get().caps == {"usd_per_hour": 40.5, "jobs": 2}
     wrong = root.post("/quotas", {"project": "rl", "caps": {"nodes": 1.5}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.test import Client
 from django.test.utils import override_settings
 
 from jobs.api.urls import urlpatterns
-from jobs.attempt_tokens import attempt_token
+from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Job, LogBlock, LogHead, Worker
 from jobs.statuses import Role
@@ -63,6 +64,53 @@ PUBLIC = {"docs", "openapi", "schema/job"}
 def test_an_attempts_token_opens_nothing_but_its_frames(attempt, route, settings) -> None:
     # How often one address may try is another test's; there are more routes than that.
     settings.MPORTAL_TRIES_PER_ADDRESS = 0
+    http = Client(headers={"Authorization": f"Bearer {token_of(attempt)}"})
+    for method, answer in answers(http, attempt, route):
+        if route.endswith("frames"):
+            assert answer.status_code == (200 if method == "post" else 405)
+        else:
+            assert answer.status_code in {401, 405}, (method, route)
+
+
+JOB = "projects/<slug:slug>/jobs/<int:job_id>"
+ARRAY = "projects/<slug:slug>/arrays/<int:array_id>"
+# What a job's own program may ask; all other jobs than its children it does not find.
+FOR_PROGRAMS = {
+    "projects/<slug:slug>/jobs": {"get": 200, "post": 400},
+    "projects/<slug:slug>/jobs/validate": {"post": 400},
+    "projects/<slug:slug>/jobs/batch": {"post": 400},
+    "projects/<slug:slug>/uploads": {"post": 415},
+    "projects/<slug:slug>/uploads/<slug:digest>": {"get": 404},
+    JOB: {"get": 404, "delete": 404},
+    f"{JOB}/actions/cancel": {"post": 404},
+    f"{JOB}/attempts": {"get": 404},
+    f"{JOB}/events": {"get": 404},
+    f"{JOB}/logs": {"get": 404},
+    # Looked up in another thread, which does not see what this test made.
+    f"{JOB}/logs/stream": {"get": 401},
+    ARRAY: {"get": 404},
+    f"{ARRAY}/actions/cancel": {"post": 404},
+}
+
+
+@pytest.mark.feature("S2.6")
+@pytest.mark.parametrize("route", [r for r in routes() if r not in PUBLIC])
+def test_a_programs_token_opens_nothing_but_its_children(attempt, route, settings) -> None:
+    settings.MPORTAL_TRIES_PER_ADDRESS = 0
+    token = driver_token(attempt.pk, attempt.job_id, attempt.number)
+    http = Client(headers={"Authorization": f"Bearer {token}"})
+    for method, answer in answers(http, attempt, route, "text/odd"):
+        expected = FOR_PROGRAMS.get(route, {}).get(method)
+        if route.endswith("frames") and method == "post":
+            expected = 403
+        wanted = {401, 405} if expected is None else {expected}
+        assert answer.status_code in wanted, (method, route, answer.content)
+
+
+def answers(
+    http: Client, attempt: Attempt, route: str, content_type: str = "application/json"
+) -> Iterator[tuple[str, Any]]:
+    """What a route answers to each method, asked about the attempt and its job."""
     parts = {"slug": "rl", "job_id": attempt.job_id, "attempt_id": attempt.pk}
     path = route
     others = {
@@ -76,14 +124,9 @@ def test_an_attempts_token_opens_nothing_but_its_frames(attempt, route, settings
     for name, value in {**parts, **others}.items():
         for kind in ("slug", "int"):
             path = path.replace(f"<{kind}:{name}>", str(value))
-    http = Client(headers={"Authorization": f"Bearer {token_of(attempt)}"})
     for method in ("get", "post", "delete"):
-        options = {} if method == "get" else {"data": b"", "content_type": "application/json"}
-        answer = getattr(http, method)(f"/api/v1/{path}", **options)
-        if route.endswith("frames"):
-            assert answer.status_code == (200 if method == "post" else 405)
-        else:
-            assert answer.status_code in {401, 405}, (method, path)
+        options = {} if method == "get" else {"data": b"", "content_type": content_type}
+        yield method, getattr(http, method)(f"/api/v1/{path}", **options)
 
 
 def test_frames_posted_again_change_nothing(attempt) -> None:

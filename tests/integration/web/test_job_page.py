@@ -105,6 +105,23 @@ def test_long_evidence_is_folded_and_shows_its_end(viewer, failed):
     assert end.split("</pre>")[0].endswith("at 36\nat 37\nat 38\nat 39")
 
 
+@pytest.mark.feature("S2.6")
+def test_parent_and_children_lead_to_each_other(viewer, project):
+    parent = make_job(project, status=JobStatus.RUNNING)
+    family = {"parent": parent, "parent_number": parent.pk, "parent_attempt": 2}
+    children = [make_job(project, name=f"eval-{n}", **family) for n in range(7)]
+    page = viewer.get(f"/rl/jobs/{parent.pk}").content.decode()
+    shown = [child.pk for child in children if f'href="/rl/jobs/{child.pk}"' in page]
+    assert shown == [child.pk for child in children[-5:]]
+    assert "7 in all" in page
+    below = f"/rl/jobs/{children[0].pk}"
+    assert f'href="/rl/jobs/{parent.pk}"' in viewer.get(below).content.decode()
+    assert f"Parent #{parent.pk} attempt 2" in viewer.text(below)
+    Job.objects.filter(pk=parent.pk).delete()
+    assert f'href="/rl/jobs/{parent.pk}"' not in viewer.get(below).content.decode()
+    assert f"Parent #{parent.pk}" in viewer.text(below)
+
+
 def test_a_held_job_says_once_who_holds_it(viewer, project):
     job = make_job(project, held=True, wait_reason="HELD", message="Held by ada.")
     assert viewer.text(f"/rl/jobs/{job.pk}").count("Held by") == 1

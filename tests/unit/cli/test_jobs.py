@@ -41,6 +41,16 @@ def test_ps_asks_for_what_was_asked(mportal, portal):
     }  # fmt: skip
 
 
+@pytest.mark.feature("S2.6")
+def test_ps_lists_the_children_of_a_job_and_get_names_the_parent(mportal, portal):
+    portal.on(JOBS, page([]))
+    mportal("ps", "--parent", "7")
+    assert portal.seen(JOBS)[0].url.params["parent"] == "7"
+    portal.on(JOB, ok(job_json(parent=7, parent_attempt=1)))
+    portal.on(f"{JOB}/attempts", page([]))
+    assert "Parent      7" in mportal("get", "42").stdout
+
+
 def test_ps_prints_for_programs(mportal, portal):
     portal.on(JOBS, page([job_json(), job_json(id=41)]))
     assert mportal("ps", "-q").stdout == "42\n41\n"

@@ -132,7 +132,7 @@ def test_a_quota_is_set_for_whom_it_is_said(portal, mportal):
 
 @pytest.mark.feature("P5.1")
 def test_a_quota_of_money_may_have_cents_and_is_told_with_them(portal, mportal):
-    money = {"what": "usd_per_hour", "used": 12.8, "cap": 40.5, "free": 27.7}
+    money = {"what": "usd_per_hour", "used": 12.8, "cap": 40.5, "free": 27.7, "nominal": None}
     portal.on("POST /quotas", ok({**QUOTA, "amounts": [money]}))
     result = mportal("admin", "quota", "set", "usd_per_hour=40.5", "nodes=8", "-p", "rl")
     assert "usd_per_hour 12.80/40.50" in lines(result)[0]

@@ -16,11 +16,12 @@ from jobs.logs.redaction import NO_SECRETS, Redaction, RedactionCache, redacted
 
 API_TOKEN = "mpt_" + "aB3-_" * 8 + "xyz"
 ATTEMPT_TOKEN = "mpa_" + "0123456789abcdef" * 4
+DRIVER_TOKEN = "mpj_" + "9" * 18 + "_" + "aB3-_" * 8 + "xyz"
 VALUE = 'pä$$ w0rd/"quoted"&<it\'s>+=\\end'
 KEY = "-----BEGIN KEY-----\nMIIEpAIBAAKCAQ\nEAwJalrXUtnFEMI\nend\n-----END KEY-----\n"
 
 
-@pytest.mark.parametrize("token", [API_TOKEN, ATTEMPT_TOKEN])
+@pytest.mark.parametrize("token", [API_TOKEN, ATTEMPT_TOKEN, DRIVER_TOKEN])
 def test_a_token_is_masked_wherever_it_stands(token):
     assert redacted(f"MPORTAL_TOKEN={token}") == f"MPORTAL_TOKEN={token[:4]}***"
     assert token not in redacted(f'{{"a":"{token}","b":"{token}"}}')

@@ -111,6 +111,8 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "preemptible": False,
         "submitted_by": "alice",
         "rerun_of": None,
+        "parent": None,
+        "parent_attempt": None,
         "schedule": "",
         "created_at": MOMENT,
         "started_at": None,

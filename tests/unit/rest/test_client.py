@@ -18,6 +18,7 @@ from monarch_client.errors import (
     UnexpectedAnswerError,
     UnreachableError,
 )
+from monarch_client.rest.client import PortalClient
 from tests.unit.rest.fake_portal import FakePortal, attempt_json, job_json, ok, page, problem
 
 JOBS = "/projects/rl/jobs"
@@ -204,3 +205,29 @@ def test_attempts_come_with_stages_and_workers(portal):
     portal.on(f"GET {JOBS}/42/attempts", page([attempt_json(workers=[worker])]))
     (attempt,) = portal.client().attempts("rl", 42)
     assert attempt.workers[0].ready_at == datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.feature("S2.6")
+def test_a_jobs_program_finds_its_portal_in_the_environment(portal, monkeypatch):
+    portal.on("GET /projects/rl/jobs/42", ok(job_json(parent=7, parent_attempt=2)))
+    monkeypatch.setenv("MPORTAL_URL", "http://portal")
+    monkeypatch.setenv("MPORTAL_TOKEN", "mpj_1_x")
+    with PortalClient.from_environment(**portal.options()) as client:
+        job = client.job("rl", 42)
+    assert (job.parent, job.parent_attempt) == (7, 2)
+    assert portal.requests[0].headers["Authorization"] == "Bearer mpj_1_x"
+    monkeypatch.setenv("MPORTAL_TOKEN", "")
+    with pytest.raises(NotSignedInError, match="MPORTAL_TOKEN"):
+        PortalClient.from_environment()
+
+
+@pytest.mark.feature("S2.6")
+def test_a_job_that_does_not_reach_its_portal_is_told_why(portal, monkeypatch):
+    portal.on("GET /me", *[httpx.ConnectError("refused")])
+    told = "only where its nodes reach the portal"
+    for in_a_job in (False, True):
+        if in_a_job:
+            monkeypatch.setenv("MPORTAL_JOB_ID", "7")
+        with pytest.raises(UnreachableError) as caught, portal.client(patience_s=0) as client:
+            client.me()
+        assert (told in str(caught.value)) == in_a_job

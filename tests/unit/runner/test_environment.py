@@ -50,14 +50,31 @@ def test_what_the_cluster_says_of_its_nodes_stays_but_ranks_are_ours(
 
 
 def test_a_program_can_call_the_portal(tmp_path: Path) -> None:
-    run = environment.run_environment(place(tmp_path, envs={"LR": 0.1, "MPORTAL_TOKEN": "mine"}))
+    config = {"driver_token": "mpj_7_x", "envs": {"LR": 0.1, "MPORTAL_TOKEN": "mine"}}
+    run = environment.run_environment(place(tmp_path, **config))
     assert run["MPORTAL_URL"] == "http://127.0.0.1:8000"
     assert (run["MPORTAL_PROJECT"], run["MPORTAL_JOB_ID"], run["MPORTAL_ATTEMPT"]) == (
         "rl",
         "42",
         "2",
     )
-    assert (run["MPORTAL_TOKEN"], run["LR"]) == ("t", "0.1")
+    assert (run["MPORTAL_TOKEN"], run["LR"]) == ("mpj_7_x", "0.1")
+
+
+@pytest.mark.feature("S2.6")
+def test_programs_never_find_the_runners_own_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPORTAL_TOKEN", "mpt_of_the_portals_user")
+    for config in ({}, {"driver_token": "mpj_7_x"}):
+        for made in (
+            environment.run_environment,
+            environment.setup_environment,
+            environment.driver_environment,
+        ):
+            env = made(place(tmp_path, **config))
+            assert env["MPORTAL_TOKEN"] == config.get("driver_token", "")
+            assert MINIMAL["token"] not in env.values()
 
 
 @pytest.mark.feature("S0.4")
