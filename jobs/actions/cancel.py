@@ -40,9 +40,8 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
     """
     refuse_ended(job)
     if job.status == JobStatus.STOPPING:
-        return (
-            _end_for_good(actor, job, message) if job.stop_reason == StopReason.PREEMPTED else job
-        )
+        is_queued_again = job.stop_reason == StopReason.PREEMPTED
+        return _end_for_good(actor, job, message) if is_queued_again else job
     was_queued = job.status == JobStatus.QUEUED
     to = JobStatus.CANCELLED if was_queued else JobStatus.STOPPING
     with transaction.atomic():

@@ -211,9 +211,12 @@ class _Loader:
         is_last = not cluster.is_reusable and (is_stopping or not guests)
         is_idle = not guests and cluster.idle_since is not None
         is_switched_off = is_idle and cluster.status == ClusterStatus.STOPPING
-        is_leaving = is_last or is_switched_off or self._is_going(cluster)
+        is_asked = cluster.release_requested_at is not None
+        is_stuck = self._is_stuck(cluster)
+        is_leaving = (is_last or is_switched_off or is_asked) and not is_stuck
         is_wanted = bool(cluster.idle_policy.get("until"))  # somebody has asked to keep it longer
-        may_go = is_idle and not (is_leaving or is_wanted) and cluster.status == ClusterStatus.UP
+        is_left = is_idle and cluster.status == ClusterStatus.UP
+        may_go = is_left and not (is_asked or is_leaving or is_wanted)
         may = (
             alone is not None
             and not is_stopping
@@ -223,7 +226,7 @@ class _Loader:
         return RunningJob(
             job_id=alone.job_id if alone else cluster.last_job_id,
             shape=self._places.prices.of_running(self._places.shape_of(asked), cluster.pk),
-            ends_s=self._free_at(cluster, [each.ends_s for each in guests], is_leaving=is_leaving),
+            ends_s=None if is_stuck else self._free_at(cluster, guests, is_leaving=is_leaving),
             began_s=cluster.began_at.timestamp(),
             project_id=asked.project_id,
             rank=self._places.rank_of(asked.queue_name),
@@ -234,10 +237,10 @@ class _Loader:
             kept=cluster.name if may_go else "",
         )
 
-    def _is_going(self, cluster: Machines) -> bool:
-        """Whether its machines are being given back; not where that has failed for too long."""
+    def _is_stuck(self, cluster: Machines) -> bool:
+        """Whether giving its machines back has failed for too long to count on it."""
         asked_at = cluster.release_requested_at
-        return asked_at is not None and self._now_s - asked_at.timestamp() < AROUND_RUN_S
+        return asked_at is not None and self._now_s - asked_at.timestamp() >= AROUND_RUN_S
 
     def _take_machines(self, shape: Shape, *, but: str = "") -> None:
         limits = self._places.limits
@@ -268,7 +271,7 @@ class _Loader:
             return None
 
     def _free_at(
-        self, cluster: Machines, ends: list[float | None], *, is_leaving: bool
+        self, cluster: Machines, guests: list[_Active], *, is_leaving: bool
     ) -> float | None:
         """When a cluster's machines are free at the latest."""
         if is_leaving:
@@ -277,8 +280,8 @@ class _Loader:
         waits_s = idle if cluster.is_reusable else 0.0
         if cluster.idle_since is not None:
             return max(self._now_s, cluster.idle_since.timestamp() + waits_s)
-        bounded = [end for end in ends if end is not None]
-        return max(bounded) + waits_s if bounded and len(bounded) == len(ends) else None
+        bounded = [guest.ends_s for guest in guests if guest.ends_s is not None]
+        return max(bounded) + waits_s if bounded and len(bounded) == len(guests) else None
 
     def _shares(
         self, queued: Iterable[QueuedJob], persons: Mapping[tuple[str, int, int], float]

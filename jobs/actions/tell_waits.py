@@ -12,8 +12,8 @@ from jobs.models import Job
 from jobs.scheduling.snapshot import Preempt, Wait
 from jobs.statuses import JobStatus
 
-# Whoever waits further back in a pool than so is told the class of the cause only: sentences with numbers
-# change with each start, and nobody acts on them there. Asked, the portal says it exactly.
+# Whoever waits further back in a pool than so is told the class of the cause only: sentences with
+# numbers change with each start, and nobody acts on them there. Asked, the portal says it exactly.
 TOLD_EXACTLY = 200
 # Rows in one transaction. All of a deep queue in one would outlast what a transaction may.
 _AT_ONCE = 1000

@@ -118,7 +118,7 @@ PLANTED = {
     "no_room": test_why.test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when,
     "behind": test_why.test_who_is_behind_is_told_for_whom_and_its_place,
     "quota": test_why.test_a_quota_is_named_with_whose_it_is_and_who_uses_it,
-    "price": test_why.PRICE,
+    "price": test_why.test_a_quota_of_money_tells_what_is_left_and_before_that_for_what_it_waits,
     "told": test_why.test_a_backend_that_is_away_is_named_in_its_own_words,
     "held": test_why.test_who_holds_it_is_told,
     "backoff": test_why.test_a_pause_after_a_failed_start_is_told_in_the_clouds_words,

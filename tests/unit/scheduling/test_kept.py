@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.scheduling.kept import Guest, KeptCluster, Wish
+from jobs.scheduling.limits import Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Decision, QueuedJob, Refuse, Snapshot, Start, Wait
 from tests.unit.scheduling.shapes import machines, shape
@@ -32,12 +33,12 @@ def why(decision: Decision) -> str:
 
 
 def test_a_job_starts_on_a_cluster_that_fits_although_nothing_is_free():
-    assert decided(job(fingerprint="f"), kept=[cluster()]) == [Start(1)]
+    assert decided(job(fingerprint="f"), kept=[cluster()]) == [Start(1, onto_kept=True)]
 
 
 def test_a_cluster_is_given_to_one_job_only():
     first, second = decided(job(1, fingerprint="f"), job(2, fingerprint="f"), kept=[cluster()])
-    assert first == Start(1)
+    assert first == Start(1, onto_kept=True)
     assert isinstance(second, Wait)
 
 
@@ -60,7 +61,8 @@ def test_a_cluster_of_another_project_or_of_other_machines_or_in_use_is_left_alo
 
 def test_nobody_who_waits_for_room_is_overtaken_by_taking_what_was_kept():
     waiting = QueuedJob(1, shape(1, "fake"))
-    assert decided(waiting, job(2, fingerprint="f"), kept=[cluster()])[1] == Start(2)
+    _, second = decided(waiting, job(2, fingerprint="f"), kept=[cluster()])
+    assert second == Start(2, onto_kept=True)
 
 
 def test_machines_that_are_off_take_room_when_they_are_switched_on():
@@ -69,12 +71,12 @@ def test_machines_that_are_off_take_room_when_they_are_switched_on():
     room = machines(fake=3)
     queued = (job(1, fingerprint="f"), job(2))
     first, second = decided(*queued, kept=[off], room=room)
-    assert first == Start(1)
+    assert first == Start(1, onto_kept=True)
     assert why(second) == "Needs 2 nodes; 1 of 3 are free on fake."
 
 
 def test_a_job_goes_onto_the_cluster_it_names_on_some_of_its_nodes():
-    assert decided(job(cluster="mp-a", num_nodes=1), kept=[cluster()]) == [Start(1)]
+    assert decided(job(cluster="mp-a", num_nodes=1), kept=[cluster()]) == [Start(1, onto_kept=True)]
 
 
 def test_a_named_cluster_takes_several_jobs_whose_ports_lie_apart():
@@ -82,7 +84,7 @@ def test_a_named_cluster_takes_several_jobs_whose_ports_lie_apart():
     near, far = job(cluster="mp-a", port=22_223), job(cluster="mp-a", port=22_224)
     (wait,) = decided(near, kept=[cluster(guests=guest)])
     assert "job 9 is on it with port 22222" in why(wait)
-    assert decided(far, kept=[cluster(guests=guest)]) == [Start(1)]
+    assert decided(far, kept=[cluster(guests=guest)]) == [Start(1, onto_kept=True)]
 
 
 def test_two_jobs_that_want_gpus_take_turns_on_a_named_cluster():
@@ -95,6 +97,27 @@ def test_a_job_whose_named_cluster_is_gone_or_anothers_never_starts():
     assert isinstance(decided(job(cluster="mp-a"))[0], Refuse)
     assert isinstance(decided(job(cluster="mp-a"), kept=[cluster(project_id=2)])[0], Refuse)
     assert isinstance(decided(job(cluster="mp-a", num_nodes=3), kept=[cluster()])[0], Refuse)
+
+
+def test_what_is_switched_on_takes_its_gpus_of_the_pool():
+    off = cluster(is_on=False)
+    gpus = (("jobs", 1.0), ("nodes", 2.0), ("gpus", 16.0))
+    limits = {"pool:p": Limit(LimitKind.POOL, "p", {"gpus": 24.0}, {"gpus": 12.0})}
+    asked = Shape("pool:p", "fake", 2, gpus, ("pool:p",))
+    wish = Wish(1, 2, 22_222, fingerprint="f")
+    (decision,) = plan(Snapshot((QueuedJob(1, asked, wish=wish),), limits=limits, kept=(off,)))
+    assert isinstance(decision, Wait)
+    limits["pool:p"].used["gpus"] = 8.0
+    (decision,) = plan(Snapshot((QueuedJob(1, asked, wish=wish),), limits=limits, kept=(off,)))
+    assert decision == Start(1, onto_kept=True)
+
+
+def test_what_is_switched_on_does_not_take_the_place_of_who_waits_before():
+    off = cluster(is_on=False)
+    first = QueuedJob(1, shape(4, "fake"))
+    later = job(2, fingerprint="f")
+    decisions = decided(first, later, kept=[off], room=machines(fake=4, used=2))
+    assert [type(each) for each in decisions] == [Wait, Wait]
 
 
 def test_a_job_that_waits_for_a_named_cluster_holds_back_nobody():

@@ -1,0 +1,105 @@
+"""What a plan found may be gone when it is carried out: then nothing unplanned is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.actions.cancel import cancel_job
+from jobs.actions.hold import hold_job
+from jobs.actions.plan_pass import begin_pass
+from jobs.actions.preempt import preempt
+from jobs.actions.queue_snapshot import AROUND_RUN_S, load_snapshot
+from jobs.actions.start_attempt import start_attempt
+from jobs.actions.tell_waits import tell_waits
+from jobs.errors import StaleJobError
+from jobs.models import Attempt, Cluster, Job
+from jobs.permissions import Actor
+from jobs.reconcilers import queue
+from jobs.scheduling.causes import Told
+from jobs.scheduling.snapshot import Wait
+from jobs.statuses import ClusterStatus, JobStatus
+from tests.factories import make_attempt, make_job
+from tests.integration.reconcilers.steps import later, push, status_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake")]
+
+
+@pytest.mark.feature("S2.8")
+def test_a_start_onto_a_kept_cluster_that_is_gone_takes_no_other_machines(project):
+    job = make_job(project)
+    with pytest.raises(StaleJobError):
+        start_attempt(job, planned_by=begin_pass(), onto_kept=True)
+    assert not Attempt.objects.exists() and not Cluster.objects.exists()
+    assert status_of(job) == JobStatus.QUEUED
+
+
+@pytest.mark.feature("P5.4")
+@pytest.mark.parametrize("leave", [hold_job, cancel_job])
+def test_nobody_is_stopped_for_a_job_that_waits_no_more(fake, tick, project, leave):
+    victim = make_job(project)
+    tick()
+    push(fake, victim)
+    tick()
+    other = make_job(project)
+    number = begin_pass()
+    leave(Actor(other.submitted_by), other)
+    with pytest.raises(StaleJobError):
+        preempt(other, [victim.pk], planned_by=number)
+    assert status_of(victim) == JobStatus.RUNNING
+
+
+@pytest.mark.feature("P5.4")
+def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(fake, tick, project):
+    victim = make_job(project)
+    tick()
+    push(fake, victim)
+    tick()
+    other = make_job(project)
+    preempt(other, [victim.pk], planned_by=begin_pass())
+    (queued,) = load_snapshot().queued
+    assert (queued.job_id, queued.is_owed) == (other.pk, True)
+    start_attempt(Job.objects.get(pk=other.pk))
+    Job.objects.filter(pk=other.pk).update(status=JobStatus.QUEUED)
+    (queued,) = load_snapshot().queued
+    assert not queued.is_owed
+
+
+def test_an_older_pass_refuses_nobody(fake, project):
+    fake.set_capacity(1)
+    job = make_job(project, num_nodes=2)
+    plan, begin = queue.plan, begin_pass
+    queue_plan = pytest.MonkeyPatch()
+
+    def planned_slowly(snapshot):
+        decisions = plan(snapshot)
+        begin()
+        return decisions
+
+    with queue_plan.context() as patch:
+        patch.setattr(queue, "plan", planned_slowly)
+        queue.run_pass()
+    assert status_of(job) == JobStatus.QUEUED
+    queue.run_pass()
+    assert status_of(job) == JobStatus.FAILED
+
+
+@pytest.mark.feature("P5.4")
+def test_machines_that_nobody_gets_back_are_not_counted_on_for_ever(project, time_machine):
+    attempt = make_attempt(make_job(project, status=JobStatus.SUCCEEDED))
+    Cluster.objects.update(status=ClusterStatus.UP, release_requested_at=attempt.created_at)
+    (holder,) = load_snapshot().running
+    assert holder.is_leaving and holder.ends_s is not None
+    later(time_machine, seconds=AROUND_RUN_S + 60)
+    (holder,) = load_snapshot().running
+    assert not holder.is_leaving and holder.ends_s is None
+
+
+@pytest.mark.feature("P5.5")
+def test_those_in_front_are_told_exactly_in_each_pool(project, monkeypatch):
+    monkeypatch.setattr("jobs.actions.tell_waits.TOLD_EXACTLY", 1)
+    jobs = [make_job(project) for _ in range(4)]
+    waits = [Wait(job.pk, Told(f"Sentence {number}.")) for number, job in enumerate(jobs)]
+    pools = {job.pk: pool for job, pool in zip(jobs, "aabb", strict=True)}
+    tell_waits(waits, pools)
+    said = Job.objects.order_by("pk").values_list("message", flat=True)
+    assert list(said) == ["Sentence 0.", "", "Sentence 2.", ""]
