@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from jobs import clock
 from jobs.actions.kept_clusters import kept_clusters, wish_of
 from jobs.actions.queue_machines import Machines, machines_of, nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
-from jobs.actions.use_accounts import used_by_persons
+from jobs.actions.use_accounts import shares_of, used_by_persons
 from jobs.backends import registry
 from jobs.disk_space import shortage
 from jobs.errors import BackendError
@@ -24,7 +24,7 @@ from jobs.models.job import TAKES_KEPT
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
 from jobs.scheduling.limits import JOBS, NODES, Shape
-from jobs.scheduling.snapshot import QueuedJob, RunningJob, Share, Snapshot
+from jobs.scheduling.snapshot import QueuedJob, RunningJob, Snapshot
 from jobs.spending import budget_blocks
 from jobs.statuses import FINAL_STATUSES, ClusterStatus, JobStatus, WaitReason
 
@@ -102,7 +102,7 @@ class _Loader:
                 project_id: (WaitReason.BUDGET, sentence)
                 for project_id, sentence in budget_blocks(self._now).items()
             },
-            shares=self._shares(queued, persons),
+            shares=shares_of(queued, persons, self._weights),
             persons=persons,
             patience_s={pool: self._places.patience_of(pool) for pool in pools},
             preemption={pool: self._places.preemption_of(pool) for pool in pools},
@@ -120,12 +120,19 @@ class _Loader:
             *_TIMES,
             *self._places.columns,
         )
-        shape_of, rank_of = self._places.shape_of, self._places.rank_of
+        known: dict[tuple[Any, ...], tuple[Asked, Shape, int]] = {}
+        own = len(columns) - len(self._places.columns)
         rows = startable.annotate(since_s=_CREATED_S).order_by("pk").values_list(*columns)
         for row in rows.iterator(chunk_size=20_000):
-            pk, priority, since_s, by, is_owed, asked_s, extended_s, group_limit, *rest = row
-            asked = Asked(*rest)
-            shape = shape_of(asked)
+            pk, priority, since_s, by, is_owed, asked_s, extended_s, group_limit = row[:own]
+            # Of most jobs others have asked for the same: what follows from it is looked up.
+            key = row[own:]
+            alike = known.get(key)
+            if alike is None:
+                asked = Asked(*key)
+                alike = asked, self._places.shape_of(asked), self._places.rank_of(asked.queue_name)
+                known[key] = alike
+            asked, shape, rank = alike
             if asked.group_name:
                 self._limit_group(asked, group_limit)
             yield QueuedJob(
@@ -134,7 +141,7 @@ class _Loader:
                 priority=priority,
                 project_id=asked.project_id,
                 person_id=asked.user_id,
-                rank=rank_of(asked.queue_name),
+                rank=rank,
                 since_s=since_s,
                 duration_s=self._lasts_s(asked.project_id, asked_s, extended_s),
                 wish=wishes.get(pk),
@@ -282,16 +289,3 @@ class _Loader:
             return max(self._now_s, cluster.idle_since.timestamp() + waits_s)
         bounded = [guest.ends_s for guest in guests if guest.ends_s is not None]
         return max(bounded) + waits_s if bounded and len(bounded) == len(guests) else None
-
-    def _shares(
-        self, queued: Iterable[QueuedJob], persons: Mapping[tuple[str, int, int], float]
-    ) -> dict[tuple[str, int], Share]:
-        """Of each project that has used a pool, or waits for one."""
-        used: dict[tuple[str, int], float] = defaultdict(float)
-        for (pool, project_id, _), unit_hours in persons.items():
-            used[pool, project_id] += unit_hours
-        both = {*used, *((job.shape.pool, job.project_id) for job in queued)}
-        return {
-            (pool, project_id): Share(used[pool, project_id], self._weights.get(project_id, 1.0))
-            for pool, project_id in both
-        }

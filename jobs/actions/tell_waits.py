@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from django.db import transaction
+from django.db.models import Q
 
 from jobs.live.channel import publish_many_on_commit
 from jobs.models import Job
@@ -15,6 +16,8 @@ from jobs.statuses import JobStatus
 # Whoever waits further back in a pool than so is told the class of the cause only: sentences with
 # numbers change with each start, and nobody acts on them there. Asked, the portal says it exactly.
 TOLD_EXACTLY = 200
+# More jobs than these are not named in one question.
+_NAMED_AT_ONCE = 5000
 # Rows in one transaction. All of a deep queue in one would outlast what a transaction may.
 _AT_ONCE = 1000
 
@@ -32,8 +35,8 @@ def tell_waits(waits: Iterable[Wait | Preempt], pools: Mapping[int, str]) -> Non
         wanted[wait.job_id] = (str(wait.cause.reason), sentence)
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     changed: dict[tuple[str, str], list[int]] = defaultdict(list)
-    known = queued.values_list("pk", "wait_reason", "message").iterator(chunk_size=20_000)
-    for pk, reason, message in known:
+    known = queued.filter(_may_have_changed(wanted)).values_list("pk", "wait_reason", "message")
+    for pk, reason, message in known.iterator(chunk_size=20_000):
         told = wanted.get(pk)
         if told is not None and told != (reason, message):
             changed[told].append(pk)
@@ -48,3 +51,13 @@ def tell_waits(waits: Iterable[Wait | Preempt], pools: Mapping[int, str]) -> Non
                     wait_reason=reason, message=message
                 )
                 publish_many_on_commit(told_now)
+
+
+def _may_have_changed(wanted: Mapping[int, tuple[str, str]]) -> Q:
+    """Leaves out, in the database, who is told the same as most and is to be: nearly all."""
+    told_most = Counter(wanted.values()).most_common(1)
+    others = [pk for pk, told in wanted.items() if told_most and told != told_most[0][0]]
+    if not told_most or len(others) > _NAMED_AT_ONCE:
+        return Q()
+    (reason, message), _ = told_most[0]
+    return ~Q(wait_reason=reason, message=message) | Q(pk__in=others)

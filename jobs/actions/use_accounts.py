@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from jobs import clock
 from jobs.actions.queue_places import Asked, Places
 from jobs.models import Attempt, Job, UseAccount
 from jobs.scheduling.shares import Account, decayed_use, promised_use
+from jobs.scheduling.snapshot import QueuedJob, Share
 
 
 def charge_use(job: Job, attempt: Attempt) -> None:
@@ -59,3 +60,19 @@ def used_by_persons(
         promised = promised_use(shape.units, None if ends_s is None else ends_s - now_s)
         used[shape.pool, asked.project_id, asked.user_id] += ran + promised
     return dict(used)
+
+
+def shares_of(
+    waiting: Iterable[QueuedJob],
+    persons: Mapping[tuple[str, int, int], float],
+    weights: Mapping[int, float],
+) -> dict[tuple[str, int], Share]:
+    """Of each project that has used a pool, or waits for one; by pool and project."""
+    used: dict[tuple[str, int], float] = defaultdict(float)
+    for (pool, project_id, _), unit_hours in persons.items():
+        used[pool, project_id] += unit_hours
+    both = {*used, *((job.shape.pool, job.project_id) for job in waiting)}
+    return {
+        (pool, project_id): Share(used[pool, project_id], weights.get(project_id, 1.0))
+        for pool, project_id in both
+    }

@@ -20,6 +20,7 @@ _HEALTHY = frozenset(
         StopReason.BUDGET,
         StopReason.IDLE,
         StopReason.PREEMPTED,
+        StopReason.PARENT,
         # One that speaks of the machines says so by another action.
         StopReason.LOG_POLICY,
     }

@@ -23,8 +23,9 @@ class Order:
     """The jobs of one pool, in turn. Tell `charge` of each that had its turn."""
 
     def __init__(self, pool: str, jobs: Iterable[QueuedJob], snapshot: Snapshot) -> None:
-        self._pool, self._shares = pool, snapshot.shares
-        self._persons = dict(snapshot.persons)
+        shares, persons = snapshot.shares.items(), snapshot.persons.items()
+        self._shares = {project: share for (its, project), share in shares if its == pool}
+        self._persons = {tuple(who): used for (its, *who), used in persons if its == pool}
         self._used: dict[int, float] = {}
         patience_s = snapshot.patience_s.get(pool, DAY_S)
         self._patient_until_s = snapshot.now_s - patience_s
@@ -42,7 +43,7 @@ class Order:
     def charge(self, job: QueuedJob) -> None:
         """Count the job's start, or its turn to wait, before the next one is chosen."""
         promise = promised_use(job.shape.units, job.duration_s)
-        project, person = job.project_id, (self._pool, job.project_id, job.person_id)
+        project, person = job.project_id, (job.project_id, job.person_id)
         self._used[project] = self._used_by(project) + promise / self._share(project).weight
         self._persons[person] = self._persons.get(person, 0.0) + promise
         self._charged = True
@@ -101,7 +102,7 @@ class Order:
                 heapq.heappop(heap)
 
     def _share(self, project: int) -> Share:
-        return self._shares.get((self._pool, project), _NOTHING)
+        return self._shares.get(project, _NOTHING)
 
     def _used_by(self, project: int) -> float:
         if project not in self._used:
@@ -110,7 +111,7 @@ class Order:
         return self._used[project]
 
     def _used_of(self, job: QueuedJob) -> float:
-        return self._persons.get((self._pool, job.project_id, job.person_id), 0.0)
+        return self._persons.get((job.project_id, job.person_id), 0.0)
 
 
 _NOTHING = Share()

@@ -57,6 +57,11 @@ def plan(snapshot: Snapshot) -> list[Decision]:
     return decisions
 
 
+# Kept, since each is asked for every job: what waits for machines alone, what gets some.
+_FOR_MACHINES = (NoRoom, Behind, StoppedForIt, GaveWay)
+_GETS_MACHINES = (Start, Preempt)
+
+
 class _Planner:
     """What is left while a plan is made. Room only ever shrinks, so what did not fit never will."""
 
@@ -70,6 +75,7 @@ class _Planner:
         self._running = without_kept(snapshot.running, named)
         self._reserved: dict[str, Reservation] = {}
         self._behind: dict[str, Behind] = {}
+        self._firsts: set[int] = set()  # the jobs that have a place held
         # Answers that hold for all jobs of a shape until the plan is done; and after how many
         # starts a shape was last seen to fit.
         self._told: dict[Shape, Cause | str] = {}
@@ -90,14 +96,16 @@ class _Planner:
             return self._start(job)
         if isinstance(cause, str):
             return Refuse(job.job_id, cause)
-        return self._taking_back(job, cause) or Wait(job.job_id, _of_victim(job, cause))
+        if job.job_id in self._firsts and (decision := self._taking_back(job, cause)) is not None:
+            return decision
+        return Wait(job.job_id, _of_victim(job, cause) if job.stopped_for else cause)
 
     @staticmethod
     def had_its_turn(decision: Decision) -> bool:
         """Whether it counts as the project's turn: it started, or waits for machines alone."""
         if isinstance(decision, Wait):
-            return isinstance(decision.cause, NoRoom | Behind | StoppedForIt | GaveWay)
-        return isinstance(decision, Start | Preempt)
+            return isinstance(decision.cause, _FOR_MACHINES)
+        return isinstance(decision, _GETS_MACHINES)
 
     def _obstacle(self, job: QueuedJob) -> Cause | str | None:
         """What keeps a job from starting on machines of its own; a text if it always will."""
@@ -163,14 +171,13 @@ class _Planner:
         made = reserve(job, self._running, self._limits)
         self._reserved[job.shape.pool] = made
         self._behind[job.shape.pool] = Behind(job.job_id)
+        self._firsts.add(job.job_id)
         return made
 
     def _taking_back(self, job: QueuedJob, cause: Cause) -> Decision | None:
         """What is done for the first of a pool that waits for room; None: nothing can be."""
-        pool = job.shape.pool
-        allowed = self._snapshot.preemption.get(pool)
-        first = self._reserved.get(pool)
-        if allowed is None or first is None or first.job_id != job.job_id:
+        allowed = self._snapshot.preemption.get(job.shape.pool)
+        if allowed is None:
             return None
         left = without_leaving(self._limits, self._running)
         chosen = victims(job, self._running, left, allowed)
@@ -261,7 +268,7 @@ class _Planner:
 
 def _of_victim(job: QueuedJob, cause: Cause) -> Cause:
     """What is told to one that was stopped for another: that, and what it waits for now."""
-    if job.stopped_for and isinstance(cause, NoRoom | Behind):
+    if job.stopped_for and isinstance(cause, (NoRoom, Behind)):
         return GaveWay(job.stopped_for, cause.sentence)
     return cause
 

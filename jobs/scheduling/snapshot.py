@@ -107,9 +107,9 @@ class Start:
     onto_kept: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Wait:
-    """Leave this job queued, and why."""
+    """Leave this job queued, and why. Not frozen, as there are as many as jobs that wait."""
 
     job_id: int
     cause: Cause
