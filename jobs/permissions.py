@@ -157,7 +157,8 @@ def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
     reads_only = actor.token is not None and actor.token.read_only
     if not actor.reaches_beyond_projects or (to_change and reads_only):
         raise PermissionDeniedError(
-            "Clouds are for administrators of this installation, with a token that reaches all."
+            "Clouds are for administrators of this installation, with a token that reaches all "
+            "projects."
         )
 
 
@@ -167,8 +168,8 @@ def require_sharing(actor: Actor) -> None:
     """
     if not may_share(actor):
         raise PermissionDeniedError(
-            "Queues, pools, quotas and weights are set by administrators of this installation, "
-            "with a token that reaches all and may write. Ask one of them."
+            "Projects, queues, pools, quotas and weights are set by administrators of this "
+            "installation, with a token that reaches all projects and may write. Ask one of them."
         )
 
 
@@ -191,8 +192,8 @@ def require_budget(actor: Actor) -> None:
     """Pass silently, or raise PermissionDeniedError."""
     if not may_set_budget(actor):
         raise PermissionDeniedError(
-            "Budgets are set by administrators of this installation, with a token that writes and "
-            "reaches all."
+            "Budgets are set by administrators of this installation, with a token that reaches all "
+            "projects and may write. Ask one of them."
         )
 
 

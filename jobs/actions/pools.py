@@ -67,8 +67,7 @@ def delete_pool(actor: Actor, name: str) -> None:
 
 def _read(reading: Reading, pool: Pool, change: PoolChange, *, is_new: bool) -> None:
     if change.backend is not None or is_new:
-        backend = change.backend or ""
-        reading.one_of("backend", backend, registry.names(), "backend")
+        backend = _backend(reading, change)
         if not is_new and backend != pool.backend_name:
             _refuse_moving(reading, pool, backend)
         pool.backend_name = backend
@@ -82,6 +81,15 @@ def _read(reading: Reading, pool: Pool, change: PoolChange, *, is_new: bool) -> 
         pool.reclaim = change.reclaim
     if change.preempts_by_rank is not None:
         pool.preempts_by_rank = change.preempts_by_rank
+
+
+def _backend(reading: Reading, change: PoolChange) -> str:
+    there = sorted(registry.names())
+    if change.backend is None:
+        reading.wrong("backend", f"A new pool needs one; there are: {', '.join(there)}.")
+        return ""
+    reading.one_of("backend", change.backend, there, "backend")
+    return change.backend
 
 
 def _refuse_moving(reading: Reading, pool: Pool, backend: str) -> None:

@@ -49,11 +49,11 @@ class Reading:
             said = " ".join(f"{row['path']}: {row['message']}" for row in self.errors)
             raise InvalidSettingsError(said, errors=self.errors)
 
-    def name(self, value: str) -> str:
-        """The name of a new queue or pool."""
+    def name(self, value: str, path: str = "name") -> str:
+        """The name of a new queue or pool, or the slug of a new project."""
         if not re.fullmatch(SLUG_PATTERN, value):
             self.wrong(
-                "name",
+                path,
                 f"{shown(value)} is no name: a small letter first, then up to 38 small letters, "
                 "digits and dashes.",
             )

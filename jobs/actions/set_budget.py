@@ -26,27 +26,29 @@ def set_budget(
     actor: Actor,
     project: Project,
     usd: Decimal,
-    on_spent: OnSpent,
+    on_spent: OnSpent | None = None,
     warn_at: Iterable[int] | None = None,
 ) -> None:
     """Give the project a budget of so much a month; it holds at once, also for what runs.
+
+    What is None stays as it is; of a new budget it is `hold`, told at `WARNS_AT` per cent.
 
     Thresholds that a larger amount puts out of reach again are told once more when they are
     crossed. PermissionDeniedError.
     """
     require_budget(actor)
     month = Month.of(clock.now()).first_day
-    terms = {
-        "usd": usd,
-        "on_spent": on_spent,
-        "warn_at": sorted(set(WARNS_AT if warn_at is None else warn_at)),
-    }
-    by = {"set_by": actor.user, "set_at": clock.now()}
-    Budget.objects.update_or_create(project=project, defaults={**terms, **by})
+    given = {"on_spent": on_spent, "warn_at": None if warn_at is None else sorted(set(warn_at))}
+    terms = {"usd": usd, "set_by": actor.user, "set_at": clock.now()}
+    terms |= {key: value for key, value in given.items() if value is not None}
+    first = {"on_spent": OnSpent.HOLD, "warn_at": sorted(WARNS_AT)}
+    budget, _ = Budget.objects.update_or_create(
+        project=project, defaults=terms, create_defaults=first | terms
+    )
     for notice in BudgetNotice.objects.filter(project=project, month=month):
         if is_void(notice.threshold, notice.usd, usd):
             notice.delete()
-    _tell(actor, project, f"${usd} a month, {on_spent}")
+    _tell(actor, project, f"${usd} a month, {budget.on_spent}")
 
 
 @transaction.atomic

@@ -65,9 +65,10 @@ class BudgetBody(serializers.Serializer[Any]):
     on_spent = serializers.ChoiceField(
         choices=OnSpent.choices,
         required=False,
-        default=OnSpent.HOLD,
+        allow_null=True,
+        default=None,
         help_text="What happens when it is used up: it is said (warn), no further job starts "
-        "(hold), or what runs is stopped as well (stop).",
+        "(hold), or what runs is stopped as well (stop). Null: as it is; of a new budget, hold.",
     )
     warn_at = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=1000),
@@ -75,7 +76,7 @@ class BudgetBody(serializers.Serializer[Any]):
         allow_null=True,
         default=None,
         max_length=MOST_THRESHOLDS,
-        help_text="At how many per cent it is told; 50, 80 and 100 where nothing is said.",
+        help_text="At how many per cent it is told. Null: as it is; of a new budget, 50, 80, 100.",
     )
 
 
@@ -105,6 +106,6 @@ class BudgetView(PortalView):
         if body["usd"] is None:
             remove_budget(self.actor, project)
         else:
-            on_spent = OnSpent(body["on_spent"])
+            on_spent = OnSpent(body["on_spent"]) if body["on_spent"] else None
             set_budget(self.actor, project, body["usd"], on_spent, body["warn_at"])
         return Response(BudgetSerializer(budget_view(self.actor, project)).data)

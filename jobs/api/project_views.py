@@ -6,10 +6,16 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.actions.projects import make_project
 from jobs.api.base import PortalView
 from jobs.api.schema import page_of, problems
-from jobs.api.serializers import MeSerializer, ProjectDetailSerializer, ProjectSerializer
-from jobs.permissions import role_in
+from jobs.api.serializers import (
+    MeSerializer,
+    ProjectBody,
+    ProjectDetailSerializer,
+    ProjectSerializer,
+)
+from jobs.permissions import require_sharing, role_in
 from jobs.readers.job_table import status_counts
 from jobs.readers.project_list import project_list
 
@@ -46,6 +52,19 @@ class ProjectListView(PortalView):
         """The caller's projects, by slug."""
         rows = ProjectSerializer(project_list(self.actor), many=True).data
         return Response({"results": rows, "next": None, "previous": None})
+
+    @extend_schema(
+        operation_id="project_make",
+        request=ProjectBody,
+        responses={201: ProjectSerializer, **problems(400, 401, 403, 409, 415, 422)},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a project, with the caller as its first admin. For administrators."""
+        require_sharing(self.actor)
+        body = self.parsed(ProjectBody, request.data)
+        made = make_project(self.actor, body["slug"], body["name"])
+        row = next(each for each in project_list(self.actor) if each.slug == made.slug)
+        return Response(ProjectSerializer(row).data, status=201)
 
 
 class ProjectDetailView(PortalView):

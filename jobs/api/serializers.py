@@ -26,6 +26,13 @@ class ProjectSerializer(serializers.Serializer[Any]):
     role = serializers.CharField()
 
 
+class ProjectBody(serializers.Serializer[Any]):
+    """A project to make."""
+
+    slug = serializers.CharField()
+    name = serializers.CharField(required=False, default="", allow_blank=True)
+
+
 class ProjectDetailSerializer(ProjectSerializer):
     """A project with the number of its jobs by status."""
 

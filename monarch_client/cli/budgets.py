@@ -41,16 +41,15 @@ def budget_get(session: Session, *, project: str | None, output: Output) -> None
 @click.option(
     "--on-spent",
     type=click.Choice(list(ON_SPENT)),
-    default="hold",
-    show_default=True,
-    help="What happens when it is used up: say so, start no further job, stop what runs.",
+    help="What happens when it is used up: say so, start no further job (of a new budget), "
+    "stop what runs.",
 )
 @click.option(
     "--warn-at",
     type=click.IntRange(1, 1000),
     multiple=True,
     metavar="PERCENT",
-    help="Tell of it there; may be given several times. Default: 50, 80, 100.",
+    help="Tell of it there; may be given several times. Of a new budget: 50, 80, 100.",
 )
 @project_option
 @output_options
@@ -59,14 +58,14 @@ def budget_set(
     session: Session,
     *,
     amount: str,
-    on_spent: str,
+    on_spent: str | None,
     warn_at: tuple[int, ...],
     project: str | None,
     output: Output,
 ) -> None:
     """Let a project spend so many US$ a month; `none` takes the budget away.
 
-    For administrators of the installation. It holds at once.
+    For administrators of the installation. It holds at once. What is not named stays as it is.
     """
     usd = None if amount.lower() == NONE else _amount(amount)
     changed = session.client.set_budget(
@@ -106,7 +105,7 @@ def _amount(text: str) -> str:
     except InvalidOperation:
         usd = Decimal("NaN")
     if not usd.is_finite() or usd <= 0:
-        raise click.BadParameter(f"{text!r} is not an amount in US$, such as 250, or none.")
+        raise click.BadParameter(f"{text!r} is not an amount in US$ above 0, such as 250, or none.")
     return str(usd)
 
 
@@ -117,6 +116,7 @@ def _show_budget(found: Budget) -> None:
         return
     say(f"{found.project}: {spent} of {dollars(found.usd)} spent in {found.month}")
     say(f"When it is used up: {ON_SPENT.get(found.on_spent, found.on_spent)}")
+    say(f"Told at: {', '.join(f'{each} %' for each in found.warn_at)}")
     if found.holds:
         say(found.sentence)
     for notice in found.notices:

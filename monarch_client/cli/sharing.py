@@ -6,9 +6,11 @@ import re
 
 import click
 
+from monarch_client.cli.output import duration
 from monarch_client.cli.queues import preemption, said, whose
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
+from monarch_client.spec.durations import seconds_in
 
 NONE = "none"
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
@@ -32,6 +34,20 @@ class _Cap(click.ParamType):
         if not what or not _NUMBER.fullmatch(number):
             self.fail(f"{value!r} is not WHAT=N, such as nodes=8 or gpus:H100=64.", param, ctx)
         return what, float(number) if "." in number else int(number)
+
+
+class _Length(click.ParamType):
+    """A length of time with its unit: 12 alone would be seconds, which nobody means."""
+
+    name = "LENGTH"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As it is."""
+        if seconds_in(value) is None or value.isdigit():
+            self.fail(
+                f"{value!r} is no length of time with its unit, such as 12h or 7d.", param, ctx
+            )
+        return value
 
 
 class _Caps(click.ParamType):
@@ -66,8 +82,10 @@ def pool() -> None:
 @click.argument("name")
 @click.argument("caps", nargs=-1, type=_CAP, metavar="[WHAT=N]...")
 @click.option("--backend", help="Whose machines; a new pool needs it.")
-@click.option("--patience", help="After how long a job comes before more important ones: 12h.")
-@click.option("--half-life", help="After how long an hour of use counts half: 7d.")
+@click.option(
+    "--patience", type=_Length(), help="After how long a job comes before more important ones: 12h."
+)
+@click.option("--half-life", type=_Length(), help="After how long an hour of use counts half: 7d.")
 @click.option(
     "--reclaim/--no-reclaim",
     default=None,
@@ -82,8 +100,10 @@ def pool() -> None:
 def pool_set(session: Session, /, name: str, caps: Caps, **change: str | bool | None) -> None:
     """Make a pool, or change it: how much it has, as nodes=8 gpus:H100=64."""
     made = session.client.set_pool(name, caps=dict(caps) or None, **change)
-    rights = f"; {preemption(made)}" if preemption(made) else ""
-    say(f"{made.name}: {said(made.amounts)} on {made.backend}{rights}")
+    lengths = {"patience": made.patience_s, "half-life": made.half_life_s}
+    told = [f"{name} {duration(seconds)}" for name, seconds in lengths.items()]
+    told += [preemption(made)] if preemption(made) else []
+    say(f"{made.name}: {said(made.amounts)} on {made.backend}; {'; '.join(told)}")
 
 
 @pool.command("rm")
@@ -167,6 +187,16 @@ def quota_rm(session: Session, quota_id: int) -> None:
 @click.group()
 def project() -> None:
     """Projects."""
+
+
+@project.command("add")
+@click.argument("slug")
+@click.option("--name", default="", help="As pages show it; the slug, if nothing is said.")
+@pass_session
+def project_add(session: Session, slug: str, name: str) -> None:
+    """Make a project, with you as its first admin."""
+    made = session.client.make_project(slug, name=name)
+    say(f"{made.slug}: made; its members are set on its page Members")
 
 
 @project.command("weight")

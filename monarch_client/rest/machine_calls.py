@@ -106,15 +106,16 @@ class MachineCalls:
         project: str,
         usd: str | None,
         *,
-        on_spent: str = "hold",
+        on_spent: str | None = None,
         warn_at: Sequence[int] | None = None,
     ) -> Budget:
         """Set it in US$ a month, or take it away (None). For the installation's administrators.
 
-        `on_spent`: warn, hold or stop. `warn_at`: in per cent; 50, 80 and 100 by default.
+        `on_spent`: warn, hold or stop. `warn_at`: in per cent. None leaves what there is; a new
+        budget holds, and is told at 50, 80 and 100.
         """
-        told = {} if warn_at is None else {"warn_at": list(warn_at)}
-        body = {"usd": usd, "on_spent": on_spent, **told}
+        told = {"on_spent": on_spent, "warn_at": None if warn_at is None else list(warn_at)}
+        body = {"usd": usd, **{key: value for key, value in told.items() if value is not None}}
         path = f"/projects/{project}/budget"
         return decode(Budget, self.connection.request("PUT", path, repeatable=True, json=body))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import httpx
@@ -45,7 +46,9 @@ def refusal(response: httpx.Response) -> ClientError:
         return InvalidSpecErrors([spec_error(row) for row in body["errors"]])
     detail = str(body.get("detail", ""))
     if response.status_code == _UNAUTHORIZED:
-        return NotSignedInError(f"{detail} Run `mportal login`.")
+        # The token of a job's program is told what it opens: signing in is for people.
+        advice = "" if os.environ.get("MPORTAL_JOB_ID") else " Run `mportal login`."
+        return NotSignedInError(f"{detail}{advice}")
     kind = _BY_STATUS.get(response.status_code, RefusedError)
     return kind(detail, status=response.status_code, portal_code=str(body.get("code")), data=body)
 

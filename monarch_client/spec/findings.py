@@ -107,9 +107,9 @@ def shown(node: Node) -> str:
     """The value as a message shows it: short, and what it is where it has no short form."""
     value = node.value
     if isinstance(value, dict):
-        return "a mapping"
+        return "a mapping" if value else "an empty mapping"
     if isinstance(value, tuple):
-        return "a list"
+        return "a list" if value else "an empty list"
     if value is None:
         return "nothing"
     text = node.text or str(value)

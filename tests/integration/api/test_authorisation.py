@@ -105,6 +105,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "shares"): SIGNED_IN,
     ("get", "project_quotas"): "viewer",
     ("put", "weight"): SIGNED_IN,
+    ("post", "projects"): SIGNED_IN,
     ("get", "job_schema"): PUBLIC,
     ("get", "openapi"): PUBLIC,
     ("get", "docs"): PUBLIC,

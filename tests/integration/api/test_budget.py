@@ -70,6 +70,13 @@ def test_an_administrator_sets_a_budget_and_everybody_in_the_project_sees_it(
     assert root.get(BUDGET).json()["may_set"] is True
 
 
+def test_what_is_not_named_of_a_budget_stays_as_it_is(root, project):
+    terms = {"usd": "250", "on_spent": "warn", "warn_at": [75, 90]}
+    assert root.send("PUT", BUDGET, terms).status_code == 200
+    body = root.send("PUT", BUDGET, {"usd": "300"}).json()
+    assert (body["usd"], body["on_spent"], body["warn_at"]) == ("300.000000", "warn", [75, 90])
+
+
 def test_a_budget_that_is_used_up_says_when_jobs_start_again(root, project):
     spend(project, MIDNIGHT, 2, "8")
     body = root.send("PUT", BUDGET, {"usd": 8}).json()

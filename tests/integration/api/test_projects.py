@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.models import Membership
+from jobs.models import Membership, Project
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_job, make_project
 from tests.integration.api.conftest import assert_problem, caller_for
@@ -39,3 +39,19 @@ def test_a_project_counts_its_jobs(viewer, project):
 def test_a_project_one_may_not_see_does_not_exist(viewer, slug):
     make_project("other")
     assert_problem(viewer.get(f"/projects/{slug}"), 404, "not_found")
+
+
+def test_an_administrator_makes_a_project_and_is_its_first_admin(root):
+    made = root.send("POST", "/projects", {"slug": "rl-two", "name": "RL, two"})
+    assert made.status_code == 201
+    assert made.json() == {"slug": "rl-two", "name": "RL, two", "role": "admin"}
+    again = root.send("POST", "/projects", {"slug": "rl-two"})
+    assert_problem(again, 409, "conflict")
+    wrong = root.send("POST", "/projects", {"slug": "RL 2", "name": "a\nb"})
+    assert_problem(wrong, 422, "invalid_settings")
+    assert [row["path"] for row in wrong.json()["errors"]] == ["slug", "name"]
+
+
+def test_nobody_else_makes_projects(admin):
+    assert_problem(admin.send("POST", "/projects", {"slug": "mine"}), 403, "permission_denied")
+    assert not Project.objects.filter(slug="mine").exists()

@@ -78,7 +78,7 @@ def test_a_budget_is_taken_away(mportal, portal):
     portal.on(f"PUT {BUDGET}", ok(budget_json(usd=None)))
     assert mportal("budget", "set", "none").exit_code == 0
     [request] = portal.seen(f"PUT {BUDGET}")
-    assert json.loads(request.content) == {"usd": None, "on_spent": "hold"}
+    assert json.loads(request.content) == {"usd": None}
 
 
 @pytest.mark.parametrize("amount", ["much", "0", "NaN", "Infinity", ""])

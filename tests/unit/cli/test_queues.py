@@ -104,10 +104,15 @@ def test_who_waits_is_listed_in_turn_and_others_have_no_name(portal, mportal):
 def test_a_pool_is_set_with_its_amounts_and_what_is_not_named_stays(portal, mportal):
     portal.on("PUT /pools/big", ok(PLACE))
     result = mportal("admin", "pool", "set", "big", "nodes=8", "gpus:H100=64", "--backend", "local")
-    assert lines(result) == ["big: nodes 3/8, gpus:H100 16/64 on local"]
+    assert lines(result) == [
+        "big: nodes 3/8, gpus:H100 16/64 on local; patience 24 h; half-life 7 d"
+    ]
     assert sent(portal) == {"backend": "local", "caps": {"nodes": 8, "gpus:H100": 64}}
     mportal("admin", "pool", "set", "big", "--patience", "12h", "--half-life", "3d")
     assert sent(portal) == {"patience": "12h", "half_life": "3d"}
+    without_unit = mportal("admin", "pool", "set", "big", "--patience", "12")
+    assert without_unit.exit_code == 2
+    assert "'12' is no length of time with its unit" in without_unit.stderr
     assert mportal("admin", "pool", "set", "big", "nodes").exit_code == 2
 
 
@@ -145,7 +150,7 @@ def test_a_quota_of_money_may_have_cents_and_is_told_with_them(portal, mportal):
 def test_preemption_is_set_and_said_of_pools_queues_and_quotas(portal, mportal):
     portal.on("PUT /pools/big", ok({**PLACE, "reclaim": True, "preempts_by_rank": True}))
     (said,) = lines(mportal("admin", "pool", "set", "big", "--reclaim", "--no-preempts-by-rank"))
-    assert said.endswith("on local; reclaims, preempts by rank")
+    assert said.endswith("half-life 7 d; reclaims, preempts by rank")
     assert sent(portal) == {"reclaim": True, "preempts_by_rank": False}
     portal.on("PUT /queues/night", ok({**QUEUE, "preemptible": True}))
     (said,) = lines(mportal("admin", "queue", "set", "night", "--preemptible"))
@@ -163,6 +168,12 @@ def test_preemption_is_set_and_said_of_pools_queues_and_quotas(portal, mportal):
     assert lines(mportal("queue", "list"))[1].endswith("preemptible")
     portal.on("GET /pools", page([{**PLACE, "problem": "Away.", "reclaim": True}]))
     assert lines(mportal("queue", "pools"))[1].endswith("Away.; reclaims")
+
+
+def test_a_project_is_made(portal, mportal):
+    portal.on("POST /projects", ok({"slug": "rl", "name": "rl", "role": "admin"}, 201))
+    assert lines(mportal("admin", "project", "add", "rl"))[0].startswith("rl: made")
+    assert sent(portal) == {"slug": "rl", "name": ""}
 
 
 @pytest.mark.feature("P5.2")
