@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from jobs.models import Job, Quota
+from jobs.models import Job, Pool, Queue, Quota
 from jobs.statuses import JobStatus
 from tests.factories import make_job, make_project, make_spec
 
@@ -70,6 +70,41 @@ def test_more_gpus_over_all_nodes_than_can_be_counted_are_refused(member, projec
     assert errors(answer) == [("resources.accelerators", "too_large")]
     most = {"H100": 214_748}
     assert send(member, f"accelerators: {most}", "num_nodes: 10000\n").status_code == 201
+
+
+MACHINE = "instance_type: p5.48xlarge"
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        MACHINE,
+        f"any_of: [{{{MACHINE}}}, {{accelerators: H100:1}}]",
+        f"{MACHINE}, ordered: [{{accelerators: H100:1}}, {{cpus: 4}}]",
+    ],
+)
+def test_a_type_of_machine_alone_is_refused_where_gpus_are_counted(member, cap, resources):
+    answer = send(member, resources)
+    assert errors(answer) == [("resources.instance_type", "missing")]
+    assert "GPUs of project rl are counted" in answer.content.decode()
+    assert "`accelerators: H100:8`" in answer.content.decode()
+
+
+@pytest.mark.parametrize("caps", [{"gpus": 8}, {"gpus:H100": 8}])
+def test_a_pool_that_counts_gpus_takes_no_type_of_machine_alone(member, project, caps):
+    pool = Pool.objects.create(name="big", backend_name="fake", caps=caps)
+    Queue.objects.create(name="night", pool=pool)
+    night = "portal: {queue: night}\n"
+    assert errors(send(member, MACHINE, night)) == [("resources.instance_type", "missing")]
+    assert send(member, f"{MACHINE}, accelerators: H100:8", night).status_code == 201
+    assert send(member, MACHINE).status_code == 201
+
+
+@pytest.mark.parametrize("caps", [{"nodes": 8}, {"jobs": 2, "usd_per_hour": 40}])
+def test_a_type_of_machine_alone_is_taken_where_nobody_counts_gpus(member, project, caps):
+    Quota.objects.create(project=project, caps=caps)
+    Quota.objects.create(project=make_project("other"), caps={"gpus": 8})
+    assert send(member, MACHINE).status_code == 201
 
 
 def test_jobs_that_have_not_ended_are_counted_again():
