@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from jobs import clock
 from jobs.actions.arrays import cancel_array, rerun_failed
 from jobs.actions.rerun import rerun_job
-from jobs.actions.submit import submit_job, submit_jobs
+from jobs.actions.submit import check_specs, submit_job, submit_jobs
+from jobs.actions.submit_documents import submit_documents
 from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
 from jobs.lifecycle import move
 from jobs.models import Job, JobArray
@@ -105,6 +107,26 @@ def test_too_many_jobs_are_refused_with_their_number(project, member):
     [error] = caught.value.data["errors"]
     assert (error["path"], error["code"]) == ("portal.array", "too_large")
     assert "2,500" in error["message"] and not Job.objects.exists()
+
+
+def test_one_request_makes_only_so_many_jobs_of_all_its_arrays_together(project, member):
+    def sources(*sizes: int) -> list[dict]:
+        arrays = [sweep(array={"a": list(range(size))}) for size in sizes]
+        return [{**each, "name": f"ppo-{number}"} for number, each in enumerate(arrays)]
+
+    one = {"name": "one", "run": "true", "resources": {"infra": "local"}}
+    text = "---\n".join(yaml.safe_dump(each) for each in [*sources(1000, 1000), one])
+    with pytest.raises(InvalidSpecError) as caught:
+        submit_documents(member, project, text)
+    [error] = caught.value.data["errors"]
+    assert (error["path"], error["code"]) == ("", "too_large")
+    assert error["message"] == (
+        "Together these make 2,001 jobs; at most 2,000 are taken at once. Submit them in several "
+        "requests."
+    )
+    assert not Job.objects.exists()
+    assert len(check_specs(member, project, sources(1000, 1000))) == 2
+    assert len(check_specs(member, project, [*sources(1000, 999), one])) == 3
 
 
 def test_cancelling_ends_all_that_have_not_ended(project, member):
