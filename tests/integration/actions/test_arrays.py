@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from django.db import connection
 
 from jobs import clock
 from jobs.actions.arrays import cancel_array, rerun_failed
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import check_specs, submit_job, submit_jobs
 from jobs.actions.submit_documents import submit_documents
+from jobs.backends.local import LocalBackend
 from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
 from jobs.lifecycle import move
 from jobs.models import Job, JobArray
@@ -163,6 +165,55 @@ def test_rerun_failed_puts_new_jobs_in_the_places_of_those_that_failed(project, 
     assert [row.id for row in view.jobs] == [jobs[0].pk, again[0].pk, jobs[2].pk, again[1].pk]
     with pytest.raises(ConflictError):
         rerun_failed(member, jobs[0].array)
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[bool]:
+    """Of each question to the backend, whether a transaction was open meanwhile."""
+    answers: list[bool] = []
+    check = LocalBackend.check
+
+    def ask(backend: LocalBackend, spec: dict) -> list[tuple[str, str]]:
+        answers.append(connection.in_atomic_block)
+        return check(backend, spec)
+
+    monkeypatch.setattr(LocalBackend, "check", ask)
+    return answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rerun_failed_asks_the_backend_once_and_in_no_transaction(project, member, asked):
+    array = submit_job(member, project, sweep()).array
+    cancel_array(member, array)
+    asked.clear()
+    again = rerun_failed(member, array)
+    assert [job.name for job in again] == ["ppo-0", "ppo-1", "ppo-2", "ppo-3"]
+    assert [job.spec for job in again] == [job.rerun_of.spec for job in again]
+    assert [job.spec_source for job in again] == [job.rerun_of.spec_source for job in again]
+    assert asked == [False]
+
+
+def test_rerun_failed_goes_by_what_has_failed_once_it_was_checked(project, member, monkeypatch):
+    jobs = members(submit_job(member, project, sweep()))
+    for job in jobs[:2]:
+        end(job, JobStatus.FAILED)
+    check = LocalBackend.check
+
+    def meanwhile(backend: LocalBackend, spec: dict) -> list[tuple[str, str]]:
+        monkeypatch.setattr(LocalBackend, "check", check)
+        rerun_job(member, jobs[0])
+        end(jobs[3], JobStatus.FAILED)
+        return check(backend, spec)
+
+    monkeypatch.setattr(LocalBackend, "check", meanwhile)
+    again = rerun_failed(member, jobs[0].array)
+    assert [job.rerun_of_id for job in again] == [jobs[1].pk, jobs[3].pk]
+    for job in again:
+        end(job, JobStatus.FAILED)
+    monkeypatch.setattr(LocalBackend, "check", lambda *_: [("resources", "No more.")])
+    with pytest.raises(InvalidSpecError):
+        rerun_failed(member, jobs[0].array)
+    assert Job.objects.count() == 7
 
 
 def test_a_single_rerun_stands_in_the_array_as_well(project, member):
