@@ -8,8 +8,9 @@ from jobs.actions.queue_places import Asked, Places, counted_of
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.scheduling.causes import counted
-from jobs.scheduling.limits import NODES, Limit, LimitKind, Shape
+from jobs.scheduling.limits import GPUS, NODES, Limit, LimitKind, Shape, gpus_of
 from monarch_client.spec import JobSpec, SpecCode
+from monarch_client.spec.accelerators import leaves_accelerators_open
 
 Problem = tuple[str, SpecCode, str]
 
@@ -42,7 +43,9 @@ def queue_problems(
         yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
         return
     shape = places.shape_of(_asked(project, user, spec, backend_name))
-    yield from _never_fits(shape, [places.limits[key] for key in shape.limits])
+    limits = [places.limits[key] for key in shape.limits]
+    yield from _never_fits(shape, limits)
+    yield from _not_counted(spec, limits)
 
 
 def _asked(project: Project, user: User, spec: JobSpec, backend_name: str) -> Asked:
@@ -70,3 +73,22 @@ def _never_fits(shape: Shape, limits: list[Limit]) -> Iterator[Problem]:
         needed, cap = counted(what, shape.amount(what)), counted(what, limit.caps[what])
         message = f"{path}: Needs {needed}; {whose} {verb} {cap} at once."
         yield path, SpecCode.OVER_LIMIT, message
+
+
+def _not_counted(spec: JobSpec, limits: list[Limit]) -> Iterator[Problem]:
+    """A machine's type may have GPUs, which only its cloud knows: no limit could hold for them."""
+    counting = [limit for limit in limits if limit.kind in _WHOSE and _counts_gpus(limit)]
+    if not counting or not leaves_accelerators_open(spec.resources):
+        return
+    limit = counting[0]
+    path, whose = "resources.instance_type", _WHOSE[limit.kind].format(limit.name)
+    message = (
+        f"{path}: GPUs of {whose} are counted, and a type of machine alone does not say how many "
+        "it has. Name them beside it, such as `accelerators: H100:8`; for a machine without GPUs "
+        "say `cpus` and `memory` in its place."
+    )
+    yield path, SpecCode.MISSING, message
+
+
+def _counts_gpus(limit: Limit) -> bool:
+    return any(what == GPUS or what.startswith(gpus_of("")) for what in limit.caps)

@@ -25,7 +25,7 @@ from jobs.statuses import WaitReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 from monarch_client.spec import JobSpec, PortalBlock
-from monarch_client.spec.array_keys import combinations, variable_of
+from monarch_client.spec.array_keys import combinations, count_of, variable_of
 
 Source = str | dict[str, Any]
 _LONGEST_NAME = 100
@@ -57,7 +57,10 @@ def create_jobs(
         message = f"Rerun of job {rerun_of.pk}"
     needed = _locked(_to_lock(actor, checked))
     if actor.driver is not None:
-        parent, count = needed[actor.driver.job_id], sum(_size_of(each) for each in checked)
+        parent, count = (
+            needed[actor.driver.job_id],
+            sum(count_of(each.spec.portal.array) for each in checked),
+        )
         refuse_children(actor.driver, parent, count)
         message = f"Submitted by job {parent.pk}, attempt {actor.driver.number}"
     made: dict[int, list[Job]] = {}
@@ -82,11 +85,6 @@ def _to_lock(actor: Actor, checked: Sequence[Checked]) -> set[int]:
     """The jobs that must not end meanwhile: those that are needed, and the one that submits."""
     needed = {pk for each in checked for pk in each.needs.jobs}
     return needed if actor.driver is None else {*needed, actor.driver.job_id}
-
-
-def _size_of(checked: Checked) -> int:
-    array = checked.spec.portal.array
-    return len(list(combinations(array))) if array else 1
 
 
 def _locked(numbers: set[int]) -> dict[int, Job]:

@@ -10,6 +10,7 @@ from jobs.models.job_dependency import After
 from jobs.policies.dependency_order import circle_in
 from jobs.statuses import JobStatus
 from monarch_client.spec import JobSpec, SpecCode
+from monarch_client.spec.array_keys import count_of
 from monarch_client.spec.dependency_keys import Needed
 
 # Of one submit: every job of an array waits for every job that is named.
@@ -95,7 +96,7 @@ class _Finder:
             needs[circle[0]] = frozenset()
 
     def _refuse_too_many(self) -> None:
-        sizes = [_size_of(spec) for spec in self._specs]
+        sizes = [count_of(spec.portal.array) if spec else 1 for spec in self._specs]
         rows = 0
         for place, each in enumerate(self.needs):
             waits_for = len(each.jobs) + sum(sizes[i] for i in each.siblings)
@@ -125,10 +126,3 @@ def _jobs_of(project: Project, wanted: str | int) -> Iterator[Job]:
 def _not_succeeded(jobs: Sequence[Job]) -> Job | None:
     ended = (job for job in jobs if job.is_final and job.status != JobStatus.SUCCEEDED)
     return next(ended, None)
-
-
-def _size_of(spec: JobSpec | None) -> int:
-    size = 1
-    for values in spec.portal.array.values() if spec else ():
-        size *= len(values)
-    return size

@@ -22,7 +22,7 @@ from jobs.scheduling.limits import (
     gpus_of,
 )
 from jobs.scheduling.snapshot import Preemption
-from monarch_client.spec.accelerators import first_accelerators
+from monarch_client.spec.accelerators import most_accelerators
 
 # The columns of a job that make an `Asked`, in its order.
 ASKED = (
@@ -76,7 +76,7 @@ def counted_of(spec: dict[str, Any]) -> dict[str, Any]:
     """The columns of a job that the queue counts by, from its checked specification."""
     portal = spec.get("portal", {})
     group = portal.get("concurrency") or {}
-    gpu_type, of_each_node = first_accelerators(spec.get("resources") or {})
+    gpu_type, of_each_node = most_accelerators(spec.get("resources") or {})
     return {
         "gpu_type": gpu_type,
         "gpu_count": of_each_node * int(spec.get("num_nodes") or 1),

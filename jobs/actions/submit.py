@@ -21,11 +21,14 @@ from jobs.errors import IdempotencyConflictError, InvalidSpecError
 from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import InvalidSpecErrors, JobSpec, SpecCode, SpecError
+from monarch_client.spec.array_keys import count_of
 
 IDEMPOTENCY_WINDOW = timedelta(hours=24)
 
 # Submitted together.
 MOST_DOCUMENTS = 100
+# Those of arrays included: they are stored in one transaction, which others wait for.
+MOST_JOBS = 2_000
 
 
 def submit_job(
@@ -104,6 +107,7 @@ def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> li
         spec, found = _parsed(actor, project, source)
         specs.append(spec)
         errors += [_numbered(each, number, len(sources)) for each in found]
+    errors += _too_many_jobs(specs)
     needs, problems = find_dependencies(project, specs)
     for number, (spec, found_here) in enumerate(zip(specs, problems, strict=True)):
         if spec is not None:
@@ -128,6 +132,17 @@ def _parsed(
         return None, [row.to_dict() for row in error.errors]
     errors = _project_errors(project, spec) or _backend_errors(project, spec)
     return spec, errors or _queue_errors(actor, project, spec)
+
+
+def _too_many_jobs(specs: Sequence[JobSpec | None]) -> list[dict[str, Any]]:
+    count = sum(count_of(spec.portal.array) for spec in specs if spec is not None)
+    if count <= MOST_JOBS:
+        return []
+    message = (
+        f"Together these make {count:,} jobs; at most {MOST_JOBS:,} are taken at once. Submit them "
+        "in several requests."
+    )
+    return [SpecError("", None, SpecCode.TOO_LARGE.value, message).to_dict()]
 
 
 def _numbered(error: dict[str, Any], number: int, count: int) -> dict[str, Any]:

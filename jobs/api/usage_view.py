@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -38,7 +38,11 @@ class UsageQuery(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Both days, in their order."""
-        last: date = attrs["to"] or clock.now().date()
+        today = clock.now().date()
+        last: date = attrs["to"] or today
+        if last > (latest := today + timedelta(MOST_DAYS)):
+            message = f"{last} is too far ahead; {latest} is the last day that can be asked for."
+            raise serializers.ValidationError({"to": message})
         first: date = attrs["from"] or last.replace(day=1)
         if first > last:
             raise serializers.ValidationError({"from": f"{first} is after {last}."})

@@ -5,13 +5,13 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from monarch_client.spec.accelerators import first_accelerators
+from monarch_client.spec.accelerators import most_accelerators
 
 
 def count_what_waits(apps, schema_editor):
     """The queue counts by columns; jobs from before have what they say in `spec` alone."""
     for job in apps.get_model("jobs", "Job").objects.filter(ended_at=None).iterator():
-        gpu_type, of_each_node = first_accelerators(job.spec.get("resources") or {})
+        gpu_type, of_each_node = most_accelerators(job.spec.get("resources") or {})
         job.gpu_type, job.gpu_count = gpu_type, of_each_node * job.num_nodes
         job.duration_s = job.spec.get("portal", {}).get("max_duration")
         job.save(update_fields=["gpu_type", "gpu_count", "duration_s"])

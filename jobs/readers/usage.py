@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any
 
 from jobs import clock
 from jobs.models import Attempt, Cluster, Project
@@ -15,6 +14,7 @@ from jobs.permissions import Actor, Verb, require
 from jobs.policies.costs import NOTHING, Slice, Use, rounded, slices, so_far
 from jobs.spending import OF_COST, charge_of, is_waiting_kind, there_between
 from jobs.statuses import UsageBy
+from monarch_client.spec.accelerators import known_count
 
 MOST_DAYS = 400
 # Of persons and jobs; what further ones have cost is one row.
@@ -158,26 +158,8 @@ def _machines_of(project: Project, begin: datetime, end: datetime) -> list[_Mach
         # Clusters come and go between two queries.
         if cluster_id in found:
             use = Use(pk, begun, ended)
-            found[cluster_id].stays[pk] = _Stay(use, user, job_id, name, gpus_of(wanted or {}))
+            found[cluster_id].stays[pk] = _Stay(use, user, job_id, name, known_count(wanted or {}))
     return list(found.values())
-
-
-def gpus_of(resources: Mapping[str, Any]) -> int | None:
-    """How many GPUs each node has by what was asked for; None: that leaves a choice."""
-    if resources.get("any_of") or resources.get("ordered"):
-        return None
-    wanted = resources.get("accelerators")
-    if not wanted:
-        return 0
-    if isinstance(wanted, str):
-        kind, _, count = wanted.partition(":")
-        wanted = {kind: count or 1}
-    if not isinstance(wanted, dict) or len(wanted) != 1:
-        return None
-    try:
-        return int(float(next(iter(wanted.values())) or 1))
-    except (TypeError, ValueError):
-        return None
 
 
 def _whose(by: UsageBy, machines: _Machines, piece: Slice) -> tuple[str, str]:

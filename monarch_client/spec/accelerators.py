@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from monarch_client.spec.findings import Findings, SpecCode
+
+# Of all nodes of a job: what the column that the queue counts by holds.
+MOST_ACCELERATORS = 2_147_483_647
 
 
 def accelerator_choices(resources: Mapping[str, Any]) -> list[tuple[str, int]]:
@@ -14,19 +19,63 @@ def accelerator_choices(resources: Mapping[str, Any]) -> list[tuple[str, int]]:
     """
     wanted = resources.get("accelerators") or []
     if isinstance(wanted, Mapping):
-        return [(str(name), math.ceil(float(count or 1))) for name, count in wanted.items()]
+        return [_counted(str(name), count) for name, count in wanted.items()]
     named = wanted.strip("{}").split(",") if isinstance(wanted, str) else map(str, wanted)
-    pairs = [text.strip().partition(":") for text in named]
-    return [(name, math.ceil(float(count or 1))) for name, _, count in pairs]
+    return [_counted(text) for text in named]
 
 
-def first_accelerators(resources: Mapping[str, Any]) -> tuple[str, int]:
+def most_accelerators(resources: Mapping[str, Any]) -> tuple[str, int]:
     """Type (in capitals: it is compared without case) and count for one node; ("", 0) if none.
 
-    Of several choices the first counts: which one it becomes is known only when it is had.
+    Of several choices the one with most of them counts, of equal ones the first: which one it
+    becomes is known only when it is had, and none must be a way around a limit.
     """
-    choices = [resources, *(resources.get("ordered") or []), *(resources.get("any_of") or [])]
-    for choice in choices:
-        for name, count in accelerator_choices(choice):
-            return name.upper(), count
-    return "", 0
+    found = (pair for each in _alternatives(resources) for pair in accelerator_choices(each))
+    name, count = max(found, key=lambda pair: pair[1], default=("", 0))
+    return name.upper(), count
+
+
+def known_count(resources: Mapping[str, Any]) -> int | None:
+    """How many each node has, whichever choice it becomes; None: nobody knows that."""
+    if leaves_accelerators_open(resources):
+        return None
+    counts: set[int] = set()
+    for each in _alternatives(resources):
+        counts |= {count for _, count in accelerator_choices(each)} or {0}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def leaves_accelerators_open(resources: Mapping[str, Any]) -> bool:
+    """Whether a choice names a type of machine alone: only its cloud knows what that has."""
+    return any(
+        each.get("instance_type") and not each.get("accelerators")
+        for each in _alternatives(resources)
+    )
+
+
+def accelerators_can_be_counted(values: dict[str, Any], _: str, findings: Findings) -> None:
+    """A rule of the whole specification: not more than a portal's database can count."""
+    if findings.errors:
+        # What was refused has no count.
+        return
+    nodes = values["num_nodes"]
+    _, count = most_accelerators(values.get("resources") or {})
+    if count * nodes > MOST_ACCELERATORS:
+        message = (
+            f"resources.accelerators: {count:,} on each of {nodes:,} nodes are {count * nodes:,}; "
+            f"{MOST_ACCELERATORS:,} is the most."
+        )
+        findings.add("resources.accelerators", SpecCode.TOO_LARGE, message)
+
+
+def _alternatives(resources: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Each whole: what a choice says stands in place of what is said beside it."""
+    others = [*(resources.get("ordered") or []), *(resources.get("any_of") or [])]
+    for each in others or [{}]:
+        yield {**resources, **each}
+
+
+def _counted(text: str, count: float | None = None) -> tuple[str, int]:
+    # In YAML `{H100:8}` is a mapping of "H100:8" to nothing, and means 8.
+    name, _, beside = text.strip().partition(":")
+    return name, math.ceil(float(count or beside or 1))

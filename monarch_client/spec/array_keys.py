@@ -40,6 +40,11 @@ def variable_of(name: str) -> str:
     return name.upper()
 
 
+def count_of(array: dict[str, list[str]]) -> int:
+    """How many jobs it makes; 1 where there is no array."""
+    return math.prod(map(len, array.values()))
+
+
 def combinations(array: dict[str, list[str]]) -> Iterator[dict[str, str]]:
     """The values of each job, the last name's values changing fastest."""
     for values in itertools.product(*array.values()):
@@ -55,7 +60,7 @@ def array_is_sound(values: dict[str, Any], path: str, findings: Findings) -> Non
     if not isinstance(array, dict) or not all(isinstance(each, list) for each in array.values()):
         return
     where = join(path, "array")
-    count = math.prod(map(len, array.values()))
+    count = count_of(array)
     if count > MOST_MEMBERS:
         message = f"{where} makes {count:,} jobs; at most {MOST_MEMBERS:,} are taken at once."
         findings.add(where, SpecCode.TOO_LARGE, message)

@@ -19,6 +19,8 @@ from monarch_client.spec.shapes import (
 )
 from monarch_client.spec.tables import Key, Table, Tier
 
+# As many digits as the text form has.
+_MOST_OF_A_TYPE = 999_999
 _COUNT = r"(?:[1-9][0-9]{0,5}(?:\.[0-9]{1,3})?|0\.[0-9]{0,2}[1-9])"
 _ACCELERATOR = rf"[A-Za-z][A-Za-z0-9._-]{{0,60}}(?::{_COUNT})?"
 _SIZE = r"[0-9]{1,12}(?:[kmgtpKMGTP][ibIB]?[bB]?)?"
@@ -34,7 +36,7 @@ _accelerators = Either(
         Mapping(
             "types with their counts, such as {A100: 8}",
             KeyName("an accelerator such as A100 or A100:8", _ACCELERATOR),
-            Number(),
+            Number(_MOST_OF_A_TYPE),
             most=50,
             null_values=True,
         ),
@@ -87,6 +89,15 @@ def _one_choice(values: dict[str, Any], path: str, findings: Findings) -> None:
     if "any_of" in values and "ordered" in values:
         message = f"{path} has both any_of and ordered; use one of them."
         findings.add(join(path, "ordered"), SpecCode.CONFLICT, message)
+
+
+def _one_count(values: dict[str, Any], path: str, findings: Findings) -> None:
+    wanted = values.get("accelerators")
+    for name, count in wanted.items() if isinstance(wanted, dict) else ():
+        if ":" in name and count is not None:
+            where = join(join(path, "accelerators"), name)
+            message = f"{where} has a count in its name and another beside it; write one of them."
+            findings.add(where, SpecCode.CONFLICT, message)
 
 
 _ONE_NODE = (
@@ -200,7 +211,9 @@ _ONE_NODE = (
     ),
 )
 _alternatives = Listing(
-    Table(_ONE_NODE, rules=(_one_place,), words="a mapping of resources"), most=50, least=1
+    Table(_ONE_NODE, rules=(_one_place, _one_count), words="a mapping of resources"),
+    most=50,
+    least=1,
 )
 
 RESOURCE_KEYS = (
@@ -218,4 +231,8 @@ RESOURCE_KEYS = (
         [{"accelerators": "H100:8"}, {"accelerators": "A100:8"}],
     ),
 )
-RESOURCES = Table(RESOURCE_KEYS, rules=(_one_place, _one_choice), words="a mapping of resources")
+RESOURCES = Table(
+    RESOURCE_KEYS,
+    rules=(_one_place, _one_choice, _one_count),
+    words="a mapping of resources",
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from monarch_client.spec.accelerators import accelerators_can_be_counted
 from monarch_client.spec.array_keys import array_leaves_envs_alone
 from monarch_client.spec.config_keys import CONFIG
 from monarch_client.spec.envs import ENVS
@@ -177,6 +178,7 @@ TASK = Table(
         refuse_inline_volumes,
         refuse_envs_that_are_secrets,
         array_leaves_envs_alone,
+        accelerators_can_be_counted,
     ),
     elsewhere=_elsewhere(),
     words="a mapping of keys to values",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import yaml
+from django.db import connection
 
 from jobs import clock
 from jobs.actions.arrays import cancel_array, rerun_failed
 from jobs.actions.rerun import rerun_job
-from jobs.actions.submit import submit_job, submit_jobs
+from jobs.actions.submit import check_specs, submit_job, submit_jobs
+from jobs.actions.submit_documents import submit_documents
+from jobs.backends.local import LocalBackend
 from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
 from jobs.lifecycle import move
 from jobs.models import Job, JobArray
@@ -107,6 +111,26 @@ def test_too_many_jobs_are_refused_with_their_number(project, member):
     assert "2,500" in error["message"] and not Job.objects.exists()
 
 
+def test_one_request_makes_only_so_many_jobs_of_all_its_arrays_together(project, member):
+    def sources(*sizes: int) -> list[dict]:
+        arrays = [sweep(array={"a": list(range(size))}) for size in sizes]
+        return [{**each, "name": f"ppo-{number}"} for number, each in enumerate(arrays)]
+
+    one = {"name": "one", "run": "true", "resources": {"infra": "local"}}
+    text = "---\n".join(yaml.safe_dump(each) for each in [*sources(1000, 1000), one])
+    with pytest.raises(InvalidSpecError) as caught:
+        submit_documents(member, project, text)
+    [error] = caught.value.data["errors"]
+    assert (error["path"], error["code"]) == ("", "too_large")
+    assert error["message"] == (
+        "Together these make 2,001 jobs; at most 2,000 are taken at once. Submit them in several "
+        "requests."
+    )
+    assert not Job.objects.exists()
+    assert len(check_specs(member, project, sources(1000, 1000))) == 2
+    assert len(check_specs(member, project, [*sources(1000, 999), one])) == 3
+
+
 def test_cancelling_ends_all_that_have_not_ended(project, member):
     jobs = members(submit_job(member, project, sweep(max_parallel=2)))
     end(jobs[0], JobStatus.SUCCEEDED)
@@ -141,6 +165,55 @@ def test_rerun_failed_puts_new_jobs_in_the_places_of_those_that_failed(project, 
     assert [row.id for row in view.jobs] == [jobs[0].pk, again[0].pk, jobs[2].pk, again[1].pk]
     with pytest.raises(ConflictError):
         rerun_failed(member, jobs[0].array)
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[bool]:
+    """Of each question to the backend, whether a transaction was open meanwhile."""
+    answers: list[bool] = []
+    check = LocalBackend.check
+
+    def ask(backend: LocalBackend, spec: dict) -> list[tuple[str, str]]:
+        answers.append(connection.in_atomic_block)
+        return check(backend, spec)
+
+    monkeypatch.setattr(LocalBackend, "check", ask)
+    return answers
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rerun_failed_asks_the_backend_once_and_in_no_transaction(project, member, asked):
+    array = submit_job(member, project, sweep()).array
+    cancel_array(member, array)
+    asked.clear()
+    again = rerun_failed(member, array)
+    assert [job.name for job in again] == ["ppo-0", "ppo-1", "ppo-2", "ppo-3"]
+    assert [job.spec for job in again] == [job.rerun_of.spec for job in again]
+    assert [job.spec_source for job in again] == [job.rerun_of.spec_source for job in again]
+    assert asked == [False]
+
+
+def test_rerun_failed_goes_by_what_has_failed_once_it_was_checked(project, member, monkeypatch):
+    jobs = members(submit_job(member, project, sweep()))
+    for job in jobs[:2]:
+        end(job, JobStatus.FAILED)
+    check = LocalBackend.check
+
+    def meanwhile(backend: LocalBackend, spec: dict) -> list[tuple[str, str]]:
+        monkeypatch.setattr(LocalBackend, "check", check)
+        rerun_job(member, jobs[0])
+        end(jobs[3], JobStatus.FAILED)
+        return check(backend, spec)
+
+    monkeypatch.setattr(LocalBackend, "check", meanwhile)
+    again = rerun_failed(member, jobs[0].array)
+    assert [job.rerun_of_id for job in again] == [jobs[1].pk, jobs[3].pk]
+    for job in again:
+        end(job, JobStatus.FAILED)
+    monkeypatch.setattr(LocalBackend, "check", lambda *_: [("resources", "No more.")])
+    with pytest.raises(InvalidSpecError):
+        rerun_failed(member, jobs[0].array)
+    assert Job.objects.count() == 7
 
 
 def test_a_single_rerun_stands_in_the_array_as_well(project, member):

@@ -171,6 +171,16 @@ def test_where_a_job_leaves_a_choice_of_gpus_their_hours_are_not_known(viewer, p
     assert viewer.get(USAGE).json()["gpu_hours"] is None
 
 
+@pytest.mark.parametrize("by", ["day", "user"])
+def test_days_far_ahead_are_refused_and_the_first_day_there_is_is_not(viewer, project, by):
+    for query in ({"to": "9999-12-31"}, {"from": "9999-12-31", "to": "9999-12-31"}):
+        answer = viewer.get(USAGE, {"by": by, **query})
+        assert_problem(answer, 400, "invalid_request")
+        assert "2027-12-29 is the last day that can be asked for" in answer.content.decode()
+    for query in ({"to": "2027-12-29"}, {"from": "0001-01-01", "to": "0001-01-31"}):
+        assert viewer.get(USAGE, {"by": by, **query}).status_code == 200
+
+
 @pytest.mark.parametrize(
     "query",
     [
