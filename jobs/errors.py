@@ -16,6 +16,7 @@ PortalError
 │   ├── JobAlreadyFinalError      409 job_already_final
 │   ├── ClusterGoneError          409 cluster_gone
 │   ├── OverLimitError            409 over_limit
+│   ├── ZoneGoneError             409 conflict
 │   └── IdempotencyConflictError  422 idempotency_conflict
 ├── AttemptClosedError            410 attempt_closed
 ├── InvalidFrameError             400 invalid_frame
@@ -150,6 +151,10 @@ class ClusterGoneError(ConflictError):
     """The cluster is gone, or is on its way."""
 
     code = "cluster_gone"
+
+
+class ZoneGoneError(ConflictError):
+    """The time zone is not known here any more: its name was taken out of the time zone data."""
 
 
 class OverLimitError(ConflictError):

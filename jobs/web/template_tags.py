@@ -15,6 +15,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.clock import now
+from jobs.policies.timetables import about_zone
 from jobs.statuses import (
     CatchUpPolicy,
     JobKind,
@@ -119,14 +120,17 @@ def clock(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
-    """A moment as the clock of another place shows it, with its weekday."""
+    """A moment as the clock of another place shows it, with its weekday; of none there is, UTC."""
     if moment is None:
         return "–"
+    is_known = not about_zone(zone)
+    at = moment.astimezone(ZoneInfo(zone if is_known else "UTC"))
+    shown = at.strftime("%a %Y-%m-%d %H:%M")
     return format_html(
         '<time class="nowrap" datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        moment.astimezone(ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M"),
+        shown if is_known else f"{shown} UTC",
     )
 
 
