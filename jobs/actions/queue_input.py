@@ -29,7 +29,8 @@ _MOST_NAMED = 20
 _SHOWN = 60  # characters of what was sent that an answer repeats
 
 
-_P, _R = ParamSpec("_P"), TypeVar("_R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def makes_or_changes(action: Callable[_P, _R]) -> Callable[_P, _R]:

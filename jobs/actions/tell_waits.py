@@ -83,9 +83,8 @@ def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
     told = dict(causes)
     for number, cause in naming.items():
         own = project_of.get(number)
-        told[number] = cause.told_to(
-            lambda other, own=own: own is not None and project_of.get(other) == own
-        )
+        same = {other for other in cause.named if own and project_of.get(other) == own}
+        told[number] = cause.told_to(same.__contains__)
     return told
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -15,7 +15,6 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.clock import now
-from jobs.policies.timetables import about_zone
 from jobs.statuses import (
     CatchUpPolicy,
     JobKind,
@@ -123,14 +122,15 @@ def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
     """A moment as the clock of another place shows it, with its weekday; of none there is, UTC."""
     if moment is None:
         return "–"
-    is_known = not about_zone(zone)
-    at = moment.astimezone(ZoneInfo(zone if is_known else "UTC"))
-    shown = at.strftime("%a %Y-%m-%d %H:%M")
+    try:
+        shown = f"{moment.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M}"
+    except (KeyError, OSError, ValueError):
+        shown = f"{moment.astimezone(timezone.utc):%a %Y-%m-%d %H:%M} UTC"
     return format_html(
         '<time class="nowrap" datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        shown if is_known else f"{shown} UTC",
+        shown,
     )
 
 
