@@ -9,14 +9,13 @@ PortalError
 ├── InvalidCursorError            400 invalid_cursor
 ├── InvalidPatternError           400 invalid_pattern
 ├── SearchTooSlowError            400 search_too_slow
-├── ConflictError                 409 conflict
+├── ConflictError                 409 conflict (so is ZoneGoneError, in policies.timetables)
 │   ├── IllegalMoveError          409 illegal_move
 │   ├── StaleJobError             409 stale_job
 │   ├── JobNotFinalError          409 job_not_final
 │   ├── JobAlreadyFinalError      409 job_already_final
 │   ├── ClusterGoneError          409 cluster_gone
 │   ├── OverLimitError            409 over_limit
-│   ├── ZoneGoneError             409 conflict
 │   └── IdempotencyConflictError  422 idempotency_conflict
 ├── AttemptClosedError            410 attempt_closed
 ├── InvalidFrameError             400 invalid_frame
@@ -151,10 +150,6 @@ class ClusterGoneError(ConflictError):
     """The cluster is gone, or is on its way."""
 
     code = "cluster_gone"
-
-
-class ZoneGoneError(ConflictError):
-    """The time zone is not known here any more: its name was taken out of the time zone data."""
 
 
 class OverLimitError(ConflictError):

@@ -26,12 +26,11 @@ from jobs.errors import (
     PermissionDeniedError,
     StaleJobError,
     StorageFullError,
-    ZoneGoneError,
 )
 from jobs.models import Job, Schedule, ScheduleRun
 from jobs.permissions import Actor, require_schedule
 from jobs.policies.schedules import Missed, Turn, turn_of
-from jobs.policies.timetables import Timetable, zone_named
+from jobs.policies.timetables import Timetable, ZoneGoneError, zone_named
 from jobs.statuses import (
     CatchUpPolicy,
     JobStatus,

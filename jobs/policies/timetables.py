@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from jobs.errors import ZoneGoneError
+from jobs.errors import ConflictError
 
 MOST_CHARACTERS = 100
 FIELDS = 5
@@ -40,6 +40,10 @@ _SECOND, _MINUTE, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(d
 _CALM = _DAY
 # Two of them are further away from a wall time than any clock is ever set.
 _FAR = 2 * _DAY
+
+
+class ZoneGoneError(ConflictError):
+    """The time zone is not known here any more: its name was taken out of the time zone data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import pytest
 
 from jobs.actions.create_jobs import Source
 from jobs.actions.schedules import Wish, change_schedule, resume_schedule
-from jobs.errors import ZoneGoneError
 from jobs.models import Job, Schedule
 from jobs.permissions import Actor
+from jobs.policies.timetables import ZoneGoneError
 from tests.integration.api.conftest import caller_for
 from tests.integration.reconcilers.test_schedules import (
     THREE,
