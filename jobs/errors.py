@@ -9,7 +9,7 @@ PortalError
 ├── InvalidCursorError            400 invalid_cursor
 ├── InvalidPatternError           400 invalid_pattern
 ├── SearchTooSlowError            400 search_too_slow
-├── ConflictError                 409 conflict
+├── ConflictError                 409 conflict (so is ZoneGoneError, in policies.timetables)
 │   ├── IllegalMoveError          409 illegal_move
 │   ├── StaleJobError             409 stale_job
 │   ├── JobNotFinalError          409 job_not_final

@@ -9,7 +9,7 @@ from decimal import Decimal
 from django.db.models import F, Q, QuerySet, Sum
 
 from jobs.models import Attempt, Budget, Cluster, Job
-from jobs.policies.budgets import Month, why_held
+from jobs.policies.budgets import Month, Stand, stand_of, why_held
 from jobs.policies.costs import NOTHING, Charge, Use, shares, so_far, within
 from jobs.statuses import ClusterStatus, OnSpent
 
@@ -97,6 +97,18 @@ def cost_of_job(job: Job, now: datetime) -> Decimal:
     """What all its attempts have cost together, US$."""
     attempts = job.attempts.select_related("cluster")
     return sum((_cost_of(attempt, now) for attempt in attempts), NOTHING)
+
+
+def budget_of_job(job: Job) -> Decimal | None:
+    """Its own, US$; None where it has none."""
+    usd = job.spec.get("portal", {}).get("budget_usd")
+    return None if usd is None else Decimal(str(usd))
+
+
+def has_spent_its_budget(job: Job, now: datetime) -> bool:
+    """Whether nothing is left of the job's own budget."""
+    budget = budget_of_job(job)
+    return budget is not None and stand_of(cost_of_job(job, now), budget) is Stand.SPENT
 
 
 def _cost_of(attempt: Attempt, now: datetime) -> Decimal:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jobs.actions.queue_places import Asked, Places, counted_of
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
-from jobs.scheduling.causes import counted
+from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import GPUS, NODES, Limit, LimitKind, Shape, gpus_of
 from monarch_client.spec import JobSpec, SpecCode
 from monarch_client.spec.accelerators import leaves_accelerators_open

@@ -32,6 +32,19 @@ def parent_fields(actor: Actor, spec: JobSpec) -> dict[str, Any]:
     return {**fields, **number, "parent_id": parent.pk, "depth": parent.depth + 1}
 
 
+def would_end_with(actor: Actor) -> frozenset[int]:
+    """With the ends of which jobs a child would end that the actor submits now, by number.
+
+    Unless it is detached: then it outlives them all.
+    """
+    job = actor.driver.job if actor.driver is not None else None
+    found = set()
+    while job is not None:
+        found.add(job.pk)
+        job = None if job.detached else job.parent
+    return frozenset(found)
+
+
 def refuse_children(driver: Attempt, parent: Job, count: int) -> None:
     """Pass silently if `parent`, locked by the caller, may have `count` more children.
 

@@ -10,10 +10,13 @@ from typing import Any
 
 from jobs.actions.past_runs import usual_seconds
 from jobs.actions.planned_now import planned_now
+from jobs.actions.told_causes import told_to
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
-from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota, counted
+from jobs.scheduling.amounts import counted
+from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
+from jobs.scheduling.limits import USD_PER_HOUR
 from jobs.scheduling.snapshot import Decision, Preempt, Refuse, RunningJob, Snapshot, Wait
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
 
@@ -111,13 +114,13 @@ class _Explained:
             self._job,
             "budget" if cause.reason == WaitReason.BUDGET else cause.code,
             cause.reason,
-            cause.sentence,
+            told_to(self._actor, [cause])[0].sentence,
             **position,
             ahead=self._named(each.job_id for each in self._before[-MOST_NAMED:]),
             limit=_limit_of(cause) if isinstance(cause, OverQuota | NoRoom) else None,
             holders=self._named(
                 (each.job_id for each in holders),
-                {each.job_id: counted(what, each.shape.amount(what)) for each in holders},
+                {each.job_id: (what, each.shape.amount(what)) for each in holders},
             ),
             expected_at=expected_at,
             basis=basis,
@@ -158,16 +161,20 @@ class _Explained:
         found = expected_start(self._mine, ahead, self._snapshot, lasts_s)
         return (None, "") if found is None else (_moment(found), "past_runs")
 
-    def _named(self, numbers: Iterable[int], has: dict[int, str] | None = None) -> list[Named]:
-        """The jobs, those that the reader may not see without name or number."""
+    def _named(
+        self, numbers: Iterable[int], has: dict[int, tuple[str, float]] | None = None
+    ) -> list[Named]:
+        """The jobs, those that the reader may not see without name, number or price."""
         chosen = list(dict.fromkeys(itertools.islice(numbers, MOST_NAMED)))
         seen = set(projects_of(self._actor).values_list("pk", flat=True))
         jobs = Job.objects.select_related("project", "submitted_by").in_bulk(chosen)
         found = []
         for number in chosen:
-            job, amount = jobs.get(number), (has or {}).get(number, "")
+            job = jobs.get(number)
+            what, much = (has or {}).get(number, ("", 0.0))
+            amount = counted(what, much) if what else ""
             if job is None or job.project_id not in seen:
-                found.append(Named(has=amount))
+                found.append(Named(has="" if what == USD_PER_HOUR else amount))
             else:
                 owner = job.submitted_by.get_username()
                 status = str(job.status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.models import Job, JobArray, Project
@@ -29,18 +29,23 @@ class Needs:
 
 
 def find_dependencies(
-    project: Project, specs: Sequence[JobSpec | None]
+    project: Project, specs: Sequence[JobSpec | None], parents: Collection[int] = ()
 ) -> tuple[list[Needs], list[list[Problem]]]:
-    """What each of `specs` waits for, and what is wrong with each; None has errors already."""
-    finder = _Finder(project, specs)
+    """What each of `specs` waits for, and what is wrong with each; None has errors already.
+
+    `parents` are the jobs with which those end that are not detached.
+    """
+    finder = _Finder(project, specs, parents)
     return finder.needs, finder.problems
 
 
 class _Finder:
     """Looks up names: those submitted together come before those the project has."""
 
-    def __init__(self, project: Project, specs: Sequence[JobSpec | None]) -> None:
-        self._project = project
+    def __init__(
+        self, project: Project, specs: Sequence[JobSpec | None], parents: Collection[int]
+    ) -> None:
+        self._project, self._parents = project, parents
         self._specs = specs
         self.needs = [Needs({}, {}) for _ in specs]
         self.problems: list[list[Problem]] = [[] for _ in specs]
@@ -76,6 +81,7 @@ class _Finder:
             self.problems[place].append((path, SpecCode.UNKNOWN_JOB, message))
         for job in jobs:
             self.needs[place].jobs[job.pk] = after
+        self._refuse_parent(place, path, jobs)
         spec = self._specs[place]
         fails = spec is not None and spec.portal.if_dependency_fails == "fail"
         if after == After.SUCCESS and fails and (bad := _not_succeeded(jobs)):
@@ -84,6 +90,18 @@ class _Finder:
                 "start. Rerun that first, or write `after: end`."
             )
             self.problems[place].append((path, SpecCode.DEPENDENCY_FAILED, message))
+
+    def _refuse_parent(self, place: int, path: str, jobs: Sequence[Job]) -> None:
+        """It would wait for the end of a job with which it ends."""
+        spec = self._specs[place]
+        parent = next((job for job in jobs if job.pk in self._parents), None)
+        if parent is not None and spec is not None and not spec.portal.detached:
+            message = (
+                f"{path}: A child of job {parent.pk} ({parent.name}) ends with it, so it would "
+                "never start after it. Write `portal.detached: true` to have it outlive that job, "
+                "or leave it out here."
+            )
+            self.problems[place].append((path, SpecCode.DEPENDENCY_CYCLE, message))
 
     def _refuse_circles(self) -> None:
         needs = {place: frozenset(each.siblings) for place, each in enumerate(self.needs)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.queue_input import Reading, tell_change
+from jobs.actions.queue_input import Reading, makes_or_changes, tell_change
 from jobs.backends import registry
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, Pool
@@ -31,6 +31,7 @@ class PoolChange:
     preempts_by_rank: bool | None = None
 
 
+@makes_or_changes
 @transaction.atomic
 def set_pool(actor: Actor, name: str, change: PoolChange) -> Pool:
     """Make the pool `name`, or change what is named of it. It holds at once, also for what waits.

@@ -15,6 +15,7 @@ from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Cluster, Job
 from jobs.policies.idle import IdlePolicy
+from jobs.scheduling.causes import job_words
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
@@ -77,7 +78,7 @@ def _stop_for(job: Job, number: int) -> None:
         # Kept for a next job of its project, its machines would be of no use to this one. First:
         # whoever ends an attempt locks its cluster before its job.
         let_nobody_in(attempt.cluster_id)
-    message = f"Preempted by job {job.pk}."
+    message = f"Preempted by {_shown(job, victim.project_id)}."
     try:
         move(
             victim,
@@ -91,7 +92,8 @@ def _stop_for(job: Job, number: int) -> None:
     except StaleJobError as error:
         raise _MovedError from error
     nodes = "1 node" if victim.num_nodes == 1 else f"{victim.num_nodes} nodes"
-    told = f"Waits for {nodes} of job {number}, which is being stopped for it."
+    whose = _shown(victim, job.project_id)
+    told = f"Waits for {nodes} of {whose}, which is being stopped for it."
     record_note(job, told, verb="preempt")
     wake_on_commit("stopping", number)
 
@@ -111,5 +113,11 @@ def _give_back(job: Job, name: str) -> None:
         take_down(cluster.pk)
     last = cluster.attempts.select_related("job").order_by("-pk").first()
     if last is not None:
-        told = f"Kept cluster {name} is given back: job {job.pk} needs its machines."
+        whose = _shown(job, last.job.project_id)
+        told = f"Kept cluster {name} is given back: {whose} needs its machines."
         record_note(last.job, told, last, verb="cluster_ended")
+
+
+def _shown(job: Job, project_id: int) -> str:
+    """`job`, as all of that project may read of it."""
+    return job_words(job.pk if job.project_id == project_id else None)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from django.db import IntegrityError
 
 from jobs.errors import PortalError
 from jobs.live.channel import publish_queue_on_commit
@@ -24,6 +27,26 @@ LONGEST_S = 366 * 86_400
 _TYPE = re.compile(r"[A-Z0-9][A-Z0-9._-]{0,59}")
 _MOST_NAMED = 20
 _SHOWN = 60  # characters of what was sent that an answer repeats
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def makes_or_changes(action: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Have `action`, one transaction that looks for a row and else makes it, change what it finds.
+
+    Of two that find none at once, one fails; there is a row then that the second try changes.
+    """
+
+    @functools.wraps(action)
+    def once_more(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return action(*args, **kwargs)
+        except IntegrityError:
+            return action(*args, **kwargs)
+
+    return once_more
 
 
 class InvalidSettingsError(PortalError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.scheduling.causes import counted, usd
+from jobs.scheduling.amounts import counted, usd
 from jobs.scheduling.limits import USD_PER_HOUR
 
 

@@ -25,13 +25,22 @@ from jobs.actions.queue_rows import (
     WaitingRow,
     place_words,
 )
+from jobs.actions.told_causes import told_to
 from jobs.backends import registry
 from jobs.models import Job, Pool, Project, Quota
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
-from jobs.scheduling.causes import counted
+from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import JOBS, NODES, Limit
-from jobs.scheduling.snapshot import Decision, Preempt, QueuedJob, Refuse, Snapshot, Wait
+from jobs.scheduling.snapshot import (
+    Decision,
+    Preempt,
+    QueuedJob,
+    Refuse,
+    Snapshot,
+    Start,
+    Wait,
+)
 from jobs.statuses import JobStatus
 
 PAGE = 50
@@ -199,19 +208,31 @@ class QueueState:
         snapshot, decisions = self._planned
         queued = {job.job_id: job for job in snapshot.queued}
         positions: dict[str, int] = defaultdict(int)
-        shown: list[tuple[int, Decision, QueuedJob]] = []
+        shown: list[tuple[int, QueuedJob]] = []
+        whats: list[Decision] = []
         for number, decision in enumerate(decisions):
             job = queued[decision.job_id]
             positions[job.shape.pool] += 1
             if begin <= number < begin + most:
-                shown.append((positions[job.shape.pool], decision, job))
-        jobs = Job.objects.select_related("submitted_by").in_bulk(
-            [each[2].job_id for each in shown]
-        )
-        return [self._waiting(*each, jobs) for each in shown]
+                shown.append((positions[job.shape.pool], job))
+                whats.append(decision)
+        jobs = Job.objects.select_related("submitted_by").in_bulk([job.job_id for _, job in shown])
+        sentences = self._sentences(whats)
+        return [
+            self._waiting(position, job, jobs, said)
+            for (position, job), said in zip(shown, sentences, strict=True)
+        ]
+
+    def _sentences(self, decisions: Sequence[Decision]) -> list[str]:
+        waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
+        causes = iter(told_to(self._actor, [each.cause for each in waits]))
+        return [
+            next(causes).sentence if isinstance(each, Wait | Preempt) else _sentence(each)
+            for each in decisions
+        ]
 
     def _waiting(
-        self, position: int, decision: Decision, queued: QueuedJob, jobs: Mapping[int, Job]
+        self, position: int, queued: QueuedJob, jobs: Mapping[int, Job], sentence: str
     ) -> WaitingRow:
         job = jobs.get(queued.job_id)
         project = self._own.get(queued.project_id)
@@ -232,7 +253,7 @@ class QueueState:
             owner=job.submitted_by.get_username(),
             queue=job.queue_name,
             priority=job.priority,
-            sentence=_sentence(decision),
+            sentence=sentence,
         )
 
 
@@ -263,9 +284,7 @@ def _is_told(what: str) -> bool:
     return what == NODES or ":" in what
 
 
-def _sentence(decision: Decision) -> str:
-    if isinstance(decision, Wait | Preempt):
-        return decision.cause.sentence
+def _sentence(decision: Start | Refuse) -> str:
     if isinstance(decision, Refuse):
         return decision.message
     return "Its turn has come: it starts with the next pass."

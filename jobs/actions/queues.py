@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from jobs.actions.queue_input import Reading, tell_change
+from jobs.actions.queue_input import Reading, makes_or_changes, tell_change
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, Pool, Queue
 from jobs.models.queue import DEFAULT_QUEUE
@@ -31,6 +31,7 @@ class QueueChange:
     preemptible: bool | None = None
 
 
+@makes_or_changes
 @transaction.atomic
 def set_queue(actor: Actor, name: str, change: QueueChange) -> Queue:
     """Make the queue `name`, or change what is named of it. It holds at once, also for what waits.

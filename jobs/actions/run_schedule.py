@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -31,7 +30,7 @@ from jobs.errors import (
 from jobs.models import Job, Schedule, ScheduleRun
 from jobs.permissions import Actor, require_schedule
 from jobs.policies.schedules import Missed, Turn, turn_of
-from jobs.policies.timetables import Timetable
+from jobs.policies.timetables import Timetable, ZoneGoneError, zone_named
 from jobs.statuses import (
     CatchUpPolicy,
     JobStatus,
@@ -47,7 +46,7 @@ log = logging.getLogger(__name__)
 def run_due(schedule_id: int) -> bool:
     """Deal with one time that is due, if there is one; whether to look again at once.
 
-    Where the portal itself is not able to submit now, the time stays due.
+    Where the portal itself is not able to submit now, or to tell the times, the time stays due.
     """
     now = clock.now()
     due = Schedule.objects.due(now).select_related("project", "owner")
@@ -55,17 +54,17 @@ def run_due(schedule_id: int) -> bool:
     if schedule is None or schedule.next_at is None:
         return False
     timetable = Timetable.of(schedule.cron, schedule.zone)
-    turn = turn_of(timetable, schedule.next_at, now, CatchUpPolicy(schedule.catch_up))
-    if turn is None:
-        return False
     try:
-        return _take_turn(schedule, turn)
+        turn = turn_of(timetable, schedule.next_at, now, CatchUpPolicy(schedule.catch_up))
+        return turn is not None and _take_turn(schedule, turn)
     except StaleJobError:
         # A job that was to be replaced moved on meanwhile.
         return True
-    except (StorageFullError, BackendError) as error:
+    except (StorageFullError, BackendError, ZoneGoneError) as error:
         message = f"Waits: {error.message}"
-        _as_read(schedule).exclude(message=message).update(message=message)
+        if _as_read(schedule).exclude(message=message).update(message=message):
+            context = {"action": "schedule_waits", "schedule": schedule.pk}
+            log.warning("schedule %s: %s", schedule.name, message, extra=context)
         return False
 
 
@@ -229,4 +228,4 @@ def _first_of(error: InvalidSpecError) -> str:
 
 def shown(moment: datetime, zone: str) -> str:
     """A time as the schedule's zone has it."""
-    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M} {zone}"
+    return f"{moment.astimezone(zone_named(zone)):%Y-%m-%d %H:%M} {zone}"

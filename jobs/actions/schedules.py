@@ -82,6 +82,8 @@ def change_schedule(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
         _take_over(schedule, actor, wish, spec)
         if (schedule.cron, schedule.zone) != times:
             schedule.next_at = _next_of(schedule)
+            if not schedule.paused:
+                schedule.message = ""  # about times that it had
         _save(schedule)
     _log("change_schedule", actor, schedule)
     return schedule
@@ -104,7 +106,7 @@ def resume_schedule(actor: Actor, schedule: Schedule) -> Schedule:
     """Let it go on with its next time; what came while it was paused is not caught up.
 
     Where its owner may not submit any more, it becomes the actor's. InvalidSpecError: its
-    specification does not fit any more.
+    specification does not fit any more; ZoneGoneError: nor does its time zone.
     """
     require_schedule(actor, schedule)
     is_orphan = not may(owner_of(schedule), Verb.SUBMIT_JOB, schedule.project)

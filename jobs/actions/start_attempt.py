@@ -14,6 +14,7 @@ from jobs.attempt_tokens import attempt_token_digest
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
+from jobs.spending import has_spent_its_budget
 from jobs.statuses import JobStatus, StageName
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
@@ -25,11 +26,14 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto_kept: bool = 
 
     `planned_by` is the number of the pass that found room for it; `onto_kept` that it did so on a
     kept cluster, and that there may be none for machines of its own. StaleJobError when there was
-    another pass since, the job was moved meanwhile, or the cluster is taken; ClusterGoneError when
-    one that it names is gone. Then nothing is made.
+    another pass since, the job was moved meanwhile, its budget is spent, or the cluster is taken;
+    ClusterGoneError when one that it names is gone. Then nothing is made.
     """
     if planned_by is not None:
         require_newest(planned_by)
+    if has_spent_its_budget(job, clock.now()):
+        # It was queued again, or recovers; whoever looks after budgets ends it within seconds.
+        raise StaleJobError(f"Job {job.pk} has spent its budget.")
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
     cluster = take_cluster(job)
     if cluster is None and onto_kept:

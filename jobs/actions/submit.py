@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from jobs import clock
 from jobs.actions.check_policies import backend_of, backend_problems, policy_problems
 from jobs.actions.check_queue import queue_problems
+from jobs.actions.children import would_end_with
 from jobs.actions.create_jobs import Checked, Source, create_jobs
 from jobs.actions.find_dependencies import find_dependencies
 from jobs.backends import registry
@@ -108,7 +109,7 @@ def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> li
         specs.append(spec)
         errors += [_numbered(each, number, len(sources)) for each in found]
     errors += _too_many_jobs(specs)
-    needs, problems = find_dependencies(project, specs)
+    needs, problems = find_dependencies(project, specs, would_end_with(actor))
     for number, (spec, found_here) in enumerate(zip(specs, problems, strict=True)):
         if spec is not None:
             told = [_error(spec, *problem) for problem in found_here]

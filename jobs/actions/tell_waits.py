@@ -1,15 +1,20 @@
-"""Writing down why jobs wait: what the plan says, beside the job, only where it has changed."""
+"""Writing down why jobs wait: what the plan says, beside the job, only where it has changed.
+
+All of a job's project read that: other jobs have their numbers in it only where they are of the
+same project.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Q
 
 from jobs.live.channel import publish_many_on_commit
 from jobs.models import Job
+from jobs.scheduling.causes import Cause
 from jobs.scheduling.snapshot import Preempt, Wait
 from jobs.statuses import JobStatus
 
@@ -27,12 +32,7 @@ def tell_waits(waits: Iterable[Wait | Preempt], pools: Mapping[int, str]) -> Non
 
     `pools` are the pools of the jobs: in each of them there are some who wait in front.
     """
-    wanted, places = {}, Counter[str]()
-    for wait in waits:
-        pool = pools.get(wait.job_id, "")
-        places[pool] += 1
-        sentence = wait.cause.sentence if places[pool] <= TOLD_EXACTLY else ""
-        wanted[wait.job_id] = (str(wait.cause.reason), sentence)
+    wanted = _wanted(list(waits), pools)
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     changed: dict[tuple[str, str], list[int]] = defaultdict(list)
     known = queued.filter(_may_have_changed(wanted)).values_list("pk", "wait_reason", "message")
@@ -51,6 +51,41 @@ def tell_waits(waits: Iterable[Wait | Preempt], pools: Mapping[int, str]) -> Non
                     wait_reason=reason, message=message
                 )
                 publish_many_on_commit(told_now)
+
+
+def _wanted(
+    waits: Sequence[Wait | Preempt], pools: Mapping[int, str]
+) -> dict[int, tuple[str, str]]:
+    """The class of each cause and its sentence, by job; none further back."""
+    exactly, places = {}, Counter[str]()
+    for wait in waits:
+        pool = pools.get(wait.job_id, "")
+        places[pool] += 1
+        if places[pool] <= TOLD_EXACTLY:
+            exactly[wait.job_id] = wait.cause
+    told = _within_projects(exactly)
+    return {
+        wait.job_id: (
+            str(wait.cause.reason),
+            told[wait.job_id].sentence if wait.job_id in told else "",
+        )
+        for wait in waits
+    }
+
+
+def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
+    """Those causes, each naming jobs alone that are of the same project as the one that waits."""
+    naming = {number: cause for number, cause in causes.items() if cause.named}
+    if not naming:
+        return causes
+    wanted = {*naming, *(other for cause in naming.values() for other in cause.named)}
+    project_of = dict(Job.objects.filter(pk__in=wanted).values_list("pk", "project_id"))
+    told = dict(causes)
+    for number, cause in naming.items():
+        own = project_of.get(number)
+        same = {other for other in cause.named if own and project_of.get(other) == own}
+        told[number] = cause.told_to(same.__contains__)
+    return told
 
 
 def _may_have_changed(wanted: Mapping[int, tuple[str, str]]) -> Q:

@@ -15,7 +15,7 @@ class MoneyField(serializers.DecimalField):
     """US$ as text with six places, or null where nobody knows."""
 
     def __init__(self, *, allow_null: bool = True, **options: Any) -> None:
-        super().__init__(max_digits=14, decimal_places=6, allow_null=allow_null, **options)
+        super().__init__(max_digits=20, decimal_places=6, allow_null=allow_null, **options)
 
 
 class ProjectSerializer(serializers.Serializer[Any]):

@@ -48,7 +48,7 @@ def count_again(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("jobs", "0022_owed_machines"),
+        ("jobs", "0024_wider_prices"),
     ]
 
     operations = [

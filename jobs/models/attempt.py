@@ -44,7 +44,7 @@ class Attempt(models.Model):
     # How its frames come: pushed by the runner, or pulled by the follower; unknown at first.
     carrier = models.CharField(max_length=4, choices=Carrier, blank=True)
     # Its share of what its cluster has cost, US$.
-    usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    usd = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
     # A known failure, recognised: {"code", "title", "evidence", "fix"}; empty where none was.
     diagnosis = models.JSONField(default=dict, blank=True)
 

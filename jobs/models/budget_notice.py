@@ -15,7 +15,7 @@ class BudgetNotice(models.Model):
     # Its first day, UTC.
     month = models.DateField()
     threshold = models.PositiveSmallIntegerField()
-    usd = models.DecimalField(max_digits=14, decimal_places=6)
+    usd = models.DecimalField(max_digits=20, decimal_places=6)
     budget_usd = models.DecimalField(max_digits=12, decimal_places=2)
     at = models.DateTimeField(default=clock.now, editable=False)
 

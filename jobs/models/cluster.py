@@ -49,8 +49,8 @@ class Cluster(models.Model):
     backend_key = models.CharField(max_length=64, blank=True)
 
     # US$: the price of all its nodes for an hour, and what the backend has charged until billed_at.
-    usd_per_hour = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
-    usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    usd_per_hour = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
+    usd = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
     billed_at = models.DateTimeField(null=True, blank=True)
 
     # Whether it waits for a next job after its last one, and which jobs fit on it.

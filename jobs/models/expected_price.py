@@ -11,7 +11,7 @@ class ExpectedPrice(models.Model):
     backend_name = models.CharField(max_length=30)
     price_key = models.CharField(max_length=24)
     # US$ for all nodes; null: nobody knows. One that is known stays until there is a newer one.
-    usd_per_hour = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    usd_per_hour = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
     # Why the last question had no answer, as a sentence, and how many had none in a row.
     problem = models.TextField(blank=True)
     tries = models.PositiveIntegerField(default=0)

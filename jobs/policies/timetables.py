@@ -18,6 +18,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
+from jobs.errors import ConflictError
+
 MOST_CHARACTERS = 100
 FIELDS = 5
 ALIASES = {
@@ -38,6 +40,10 @@ _SECOND, _MINUTE, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(d
 _CALM = _DAY
 # Two of them are further away from a wall time than any clock is ever set.
 _FAR = 2 * _DAY
+
+
+class ZoneGoneError(ConflictError):
+    """The time zone is not known here any more: its name was taken out of the time zone data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,27 @@ class Timetable:
 
     @property
     def _zone(self) -> ZoneInfo:
-        return ZoneInfo(self.zone)
+        return zone_named(self.zone)
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The zone. ZoneGoneError: it was known once; updates of the time zone data take names away."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:
+        raise ZoneGoneError(
+            f"The time zone {name} is not known here any more. Give the schedule another one, such "
+            "as UTC or Europe/Berlin, or have an administrator bring the time zone data back."
+        ) from error
+
+
+def about_zone(name: str) -> str:
+    """What is wrong with the zone of a schedule that there is, as a sentence; empty: nothing."""
+    try:
+        zone_named(name)
+    except ZoneGoneError as error:
+        return error.message
+    return ""
 
 
 def complaints(cron: str, zone: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from jobs.errors import NotFoundError
 from jobs.models import Project, Schedule, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.policies.schedules import upcoming
-from jobs.policies.timetables import Timetable, zones
+from jobs.policies.timetables import Timetable, about_zone, zones
 from jobs.statuses import JobStatus, ScheduleOutcome
 
 MOST_UPCOMING = 5
@@ -83,10 +83,18 @@ def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
 def schedule_page(actor: Actor, schedule: Schedule) -> SchedulePage:
     """All of one."""
     (view,) = _views(actor, schedule.project, [schedule])
-    timetable = Timetable.of(schedule.cron, schedule.zone)
-    times = [] if schedule.paused else upcoming(timetable, clock.now(), MOST_UPCOMING)
     runs = schedule.runs.select_related("job").order_by("-slot")[:MOST_RUNS]
-    return SchedulePage(view, schedule.spec_source, times, [_run_view(run) for run in runs])
+    return SchedulePage(
+        view, schedule.spec_source, _times(schedule), [_run_view(run) for run in runs]
+    )
+
+
+def _times(schedule: Schedule) -> list[datetime]:
+    """Which come next; none of one that is paused, or whose zone is gone."""
+    if schedule.paused or about_zone(schedule.zone):
+        return []
+    timetable = Timetable.of(schedule.cron, schedule.zone)
+    return upcoming(timetable, clock.now(), MOST_UPCOMING)
 
 
 def zone_names() -> list[str]:
@@ -111,7 +119,7 @@ def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[Schedul
             catch_up=row.catch_up,
             owner=row.owner.get_username(),
             paused=row.paused,
-            message=row.message,
+            message=_message(row),
             next_at=row.next_at,
             last=_run_view(last[row.pk]) if row.pk in last else None,
             last_job=jobs.get(row.pk),
@@ -121,6 +129,14 @@ def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[Schedul
         )
         for row in rows
     ]
+
+
+def _message(schedule: Schedule) -> str:
+    """What is kept of it, and that its zone is gone, also before its next time has come."""
+    problem = about_zone(schedule.zone)
+    if problem in schedule.message:
+        return schedule.message
+    return f"{schedule.message} {problem}".lstrip()
 
 
 def _manages(actor: Actor, row: Schedule, verbs: frozenset[Verb]) -> bool:

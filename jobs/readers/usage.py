@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -96,29 +96,47 @@ class _Machines:
 
 def usage(actor: Actor, project: Project, first_day: date, last_day: date, by: UsageBy) -> Usage:
     """What those days have cost by now; most first, days in their order."""
+    [found] = usages(actor, project, first_day, last_day, [by])
+    return found
+
+
+def usages(
+    actor: Actor, project: Project, first_day: date, last_day: date, bys: Sequence[UsageBy]
+) -> list[Usage]:
+    """The same added up by several things, of what is read once: they agree with one another."""
     require(actor, Verb.VIEW_PROJECT, project)
-    sums: dict[str, _Sum] = defaultdict(_Sum)
+    sums = {by: _no_sums(by, first_day, last_day) for by in bys}
     total = _Sum()
+    for machines, piece in _pieces(project, _midnight(first_day), _midnight(last_day) + _DAY):
+        held = _held(machines, piece)
+        total.add(held)
+        for by, of_keys in sums.items():
+            key, name = _whose(by, machines, piece)
+            of_keys[key].add(held)
+            of_keys[key].name = name
+    whole = total.row("")
+    return [
+        Usage(
+            project=project.slug,
+            first_day=first_day,
+            last_day=last_day,
+            by=by,
+            rows=_rows(of_keys, is_sorted=by == UsageBy.DAY),
+            usd=whole.usd,
+            node_hours=whole.node_hours,
+            gpu_hours=whole.gpu_hours,
+        )
+        for by, of_keys in sums.items()
+    ]
+
+
+def _no_sums(by: UsageBy, first_day: date, last_day: date) -> dict[str, _Sum]:
+    """Nothing yet; of days each has a place all the same."""
+    sums: dict[str, _Sum] = defaultdict(_Sum)
     if by == UsageBy.DAY:
         for number in range((last_day - first_day).days + 1):
             sums[(first_day + number * _DAY).isoformat()] = _Sum()
-    for machines, piece in _pieces(project, _midnight(first_day), _midnight(last_day) + _DAY):
-        key, name = _whose(by, machines, piece)
-        held = _held(machines, piece)
-        sums[key].add(held)
-        sums[key].name = name
-        total.add(held)
-    whole = total.row("")
-    return Usage(
-        project=project.slug,
-        first_day=first_day,
-        last_day=last_day,
-        by=by,
-        rows=_rows(sums, is_sorted=by == UsageBy.DAY),
-        usd=whole.usd,
-        node_hours=whole.node_hours,
-        gpu_hours=whole.gpu_hours,
-    )
+    return sums
 
 
 def _pieces(project: Project, begin: datetime, end: datetime) -> Iterator[tuple[_Machines, Slice]]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from jobs import clock
 from jobs.actions.history import record_note
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
-from jobs.models import Job
+from jobs.models import Attempt, Job
 from jobs.policies.budgets import Stand, stand_of
 from jobs.policies.costs import percent_of, shown
-from jobs.spending import cost_of_job
+from jobs.spending import budget_of_job, cost_of_job
 from jobs.statuses import ACTIVE_STATUSES, BUDGET, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
 
@@ -23,7 +23,9 @@ _STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING}
 
 def due() -> list[int]:
     """Jobs with a budget that have begun and go on, or wait to begin again."""
-    begun = Q(status__in=_STOPPABLE) | Q(status=JobStatus.QUEUED, started_at__isnull=False)
+    # Machines cost something before the job has begun on them.
+    has_begun = Exists(Attempt.objects.filter(job=OuterRef("pk")))
+    begun = Q(status__in=_STOPPABLE) | Q(has_begun, status=JobStatus.QUEUED)
     jobs = Job.objects.filter(begun, spec__portal__has_key="budget_usd")
     return list(jobs.values_list("pk", flat=True))
 
@@ -31,10 +33,10 @@ def due() -> list[int]:
 def step(job_id: int) -> None:
     """Look at what one job has cost. Safe to repeat; a crash loses nothing."""
     job = Job.objects.in_status(JobStatus.QUEUED, *_STOPPABLE).filter(pk=job_id).first()
-    usd = job.spec.get("portal", {}).get("budget_usd") if job else None
-    if job is None or usd is None:
+    budget = budget_of_job(job) if job else None
+    if job is None or budget is None:
         return
-    budget, spent = Decimal(str(usd)), cost_of_job(job, clock.now())
+    spent = cost_of_job(job, clock.now())
     stand = stand_of(spent, budget)
     if stand is Stand.NEAR:
         _warn(job, spent, budget)

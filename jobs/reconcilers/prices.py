@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from jobs import clock
@@ -88,7 +89,7 @@ def _ask_all(counted: QuerySet[Job]) -> tuple[bool, int]:
         except BackendUnavailableError as error:
             # Nobody else there is asked for either: each question would wait for it again.
             away[backend_name] = problem = error.message
-        is_news = _store(key, usd, problem) or is_news
+        is_news = _keep(key, usd, problem) or is_news
     return is_news, under_way
 
 
@@ -121,6 +122,17 @@ def _answer(counted: QuerySet[Job], key: Key) -> tuple[Decimal | None, str]:
     return (usd, "") if usd is not None else (None, " ".join([NOTHING_FITS, *plan.reasons[:1]]))
 
 
+def _keep(key: Key, usd: Decimal | None, problem: str) -> bool:
+    """Store the answer, or that it cannot be stored: one odd price is no reason to ask no more."""
+    try:
+        return _store(key, usd, problem)
+    except Exception as error:
+        log.exception("price not kept", extra={"action": "price", "backend": key[0]})
+        told = f"The portal failed to keep the price {usd}: {type(error).__name__}."
+        return _store(key, None, told)
+
+
+@transaction.atomic
 def _store(key: Key, usd: Decimal | None, problem: str) -> bool:
     """Write the answer down; whether it changes what a plan would say."""
     backend_name, price_key = key

@@ -1,12 +1,17 @@
-"""Why a job waits: values with their numbers, and the one sentence that each is told in."""
+"""Why a job waits: values with their numbers, and the one sentence that each is told in.
+
+A cause may name other jobs. Whoever passes it on says which of them the reader may know of
+(`told_to`): the others stay in the sentence, without their numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Self
 
-from jobs.scheduling.limits import GPUS, JOBS, NODES, USD_PER_HOUR, LimitKind
+from jobs.scheduling.amounts import counted, number_words, type_of, usd
+from jobs.scheduling.limits import NODES, USD_PER_HOUR, LimitKind
 from jobs.statuses import WaitReason
 
 
@@ -25,6 +30,15 @@ class Cause:
     def sentence(self) -> str:
         """What its owner reads."""
         raise NotImplementedError
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """The other jobs whose numbers it tells."""
+        return ()
+
+    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+        """The same without the numbers of jobs that are not known to the reader."""
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The same for a program."""
@@ -49,10 +63,10 @@ class NoRoom(Cause):
     def sentence(self) -> str:
         """What is needed, and what there is."""
         kept = f" {counted(NODES, self.kept)} kept for a next job." if self.kept else ""
-        of_type = f" {_type_of(self.what)}" if _type_of(self.what) else ""
+        of_type = f" {type_of(self.what)}" if type_of(self.what) else ""
         return (
-            f"Needs {counted(self.what, self.needed)}; {_number(self.free)} of "
-            f"{_number(self.total)}{of_type} are free on {self.place}.{kept}"
+            f"Needs {counted(self.what, self.needed)}; {number_words(self.free)} of "
+            f"{number_words(self.total)}{of_type} are free on {self.place}.{kept}"
         )
 
 
@@ -61,12 +75,21 @@ class Behind(Cause):
     """The machines are held for another job, whose turn it is first."""
 
     code: ClassVar[str] = "behind"
-    job_id: int
+    job_id: int | None  # None: of a project that the reader does not see
 
     @property
     def sentence(self) -> str:
         """Whose turn it is."""
-        return f"Waits behind job {self.job_id}, which needs more room."
+        return f"Waits behind {job_words(self.job_id)}, which needs more room."
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Whose turn it is first."""
+        return _numbers(self.job_id)
+
+    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+        """Without its number, where that is not known."""
+        return self if all(map(is_known, self.named)) else replace(self, job_id=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +99,35 @@ class StoppedForIt(Cause):
     code: ClassVar[str] = "preempting"
     job_ids: tuple[int, ...]
     nodes: int
+    others: int = 0  # of projects that the reader does not see
 
     @property
     def sentence(self) -> str:
         """Whose machines it waits for."""
-        nodes = counted(NODES, self.nodes)
-        if len(self.job_ids) == 1:
-            return f"Waits for {nodes} of job {self.job_ids[0]}, which is being stopped for it."
+        is_one = len(self.job_ids) + self.others == 1
+        end = "which is being stopped for it" if is_one else "which are being stopped for it"
+        return f"Waits for {counted(NODES, self.nodes)} of {self._whose()}, {end}."
+
+    def _whose(self) -> str:
+        hidden = f"{self.others} jobs of other projects" if self.others > 1 else job_words(None)
+        if not self.job_ids:
+            return hidden
         named = ", ".join(str(each) for each in self.job_ids[:_MOST_NAMED])
         more = len(self.job_ids) - _MOST_NAMED
-        others = f" and {more} more" if more > 0 else ""
-        return f"Waits for {nodes} of jobs {named}{others}, which are being stopped for it."
+        named += f" and {more} more" if more > 0 else ""
+        word = "job" if len(self.job_ids) == 1 else "jobs"
+        return f"{word} {named} and {hidden}" if self.others else f"{word} {named}"
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Who is being stopped."""
+        return self.job_ids
+
+    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+        """With those alone that are known, and how many others there are."""
+        known = tuple(filter(is_known, self.job_ids))
+        others = self.others + len(self.job_ids) - len(known)
+        return replace(self, job_ids=known, others=others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +135,8 @@ class GaveWay(Cause):
     """It was stopped for another job, and waits for machines again."""
 
     code: ClassVar[str] = "preempted"
-    by: int
-    then: str  # what it waits for now, as a sentence
+    by: int | None  # None: of a project that the reader does not see
+    then: Cause  # what it waits for now
 
     @property
     def reason(self) -> WaitReason:
@@ -105,7 +146,22 @@ class GaveWay(Cause):
     @property
     def sentence(self) -> str:
         """By whom, and what for now."""
-        return f"Was preempted by job {self.by}. {self.then}"
+        return f"Was preempted by {job_words(self.by)}. {self.then.sentence}"
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Who has preempted it, and whom it waits for now."""
+        return (*_numbers(self.by), *self.then.named)
+
+    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+        """Without the numbers that are not known."""
+        by = self.by if all(map(is_known, _numbers(self.by))) else None
+        return replace(self, by=by, then=self.then.told_to(is_known))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same for a program."""
+        told = {"by": self.by, "then": self.then.sentence}
+        return {"code": self.code, "reason": str(self.reason), **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +190,7 @@ class OverQuota(Cause):
             return f"Needs {counted(self.what, self.needed)}; {left} {where}."
         whose = _OWNERS[LimitKind(self.limit)].format(name=self.name)
         return (
-            f"Needs {counted(self.what, self.needed)}; {whose} {_number(self.used)} of "
+            f"Needs {counted(self.what, self.needed)}; {whose} {number_words(self.used)} of "
             f"{_allowed(self.what, self.cap)} at once."
         )
 
@@ -149,6 +205,7 @@ class NoPrice(Cause):
     code: ClassVar[str] = "price"
     problem: str = ""
     of: int | None = None
+    of_hidden: bool = False  # of one in a project that the reader does not see
 
     @property
     def reason(self) -> WaitReason:
@@ -158,13 +215,23 @@ class NoPrice(Cause):
     @property
     def sentence(self) -> str:
         """What is not known, and that it is asked for."""
-        if self.of is not None:
-            return (
-                f"The price of job {self.of}, which counts in the same quota, is being asked for."
-            )
+        if self.of is not None or self.of_hidden:
+            whose = job_words(self.of)
+            return f"The price of {whose}, which counts in the same quota, is being asked for."
         if self.problem:
             return f"Its price is asked for again, which a quota counts. {self.problem}"
         return "Its price is being asked for."
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Whose price it is, if it is another's."""
+        return _numbers(self.of)
+
+    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+        """Without its number, where that is not known."""
+        if all(map(is_known, self.named)):
+            return self
+        return replace(self, of=None, of_hidden=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,33 +275,14 @@ _OWNERS: Mapping[LimitKind, str] = {
 }
 
 
-def counted(what: str, amount: float) -> str:
-    """An amount in words, such as `1 node`, `16 GPUs (H100)`."""
-    if what == USD_PER_HOUR:
-        return f"{usd(amount)} an hour"
-    number = _number(amount)
-    if what == NODES:
-        return f"{number} node" if amount == 1 else f"{number} nodes"
-    if what == JOBS:
-        return f"{number} running job" if amount == 1 else f"{number} running jobs"
-    word = "GPU" if amount == 1 else "GPUs"
-    kind = _type_of(what)
-    return f"{number} {word} ({kind})" if kind else f"{number} {word}"
+def job_words(number: int | None) -> str:
+    """Another job, as a sentence names it; None: one of a project that the reader does not see."""
+    return "a job of another project" if number is None else f"job {number}"
 
 
-def usd(amount: float) -> str:
-    """An amount of money, such as `$1,234.50`, with more places below a cent."""
-    is_small = 0 < amount < 0.01  # noqa: PLR2004 - a cent
-    return f"${amount:.4f}" if is_small else f"${amount:,.2f}"
+def _numbers(number: int | None) -> tuple[int, ...]:
+    return () if number is None else (number,)
 
 
 def _allowed(what: str, cap: float) -> str:
     return f"the {counted(what, cap)} that it may have"
-
-
-def _type_of(what: str) -> str:
-    return what.removeprefix(f"{GPUS}:") if what.startswith(f"{GPUS}:") else ""
-
-
-def _number(amount: float) -> str:
-    return str(int(amount)) if float(amount).is_integer() else f"{amount:.2f}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from jobs.scheduling.amounts import counted
 from jobs.scheduling.causes import (
     Behind,
     Cause,
@@ -24,7 +25,6 @@ from jobs.scheduling.causes import (
     OverQuota,
     StoppedForIt,
     Told,
-    counted,
 )
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
 from jobs.scheduling.limits import Limit, LimitKind, Shape, binding
@@ -269,7 +269,7 @@ class _Planner:
 def _of_victim(job: QueuedJob, cause: Cause) -> Cause:
     """What is told to one that was stopped for another: that, and what it waits for now."""
     if job.stopped_for and isinstance(cause, (NoRoom, Behind)):
-        return GaveWay(job.stopped_for, cause.sentence)
+        return GaveWay(job.stopped_for, cause)
     return cause
 
 

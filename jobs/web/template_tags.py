@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -119,14 +119,18 @@ def clock(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
-    """A moment as the clock of another place shows it, with its weekday."""
+    """A moment as the clock of another place shows it, with its weekday; of none there is, UTC."""
     if moment is None:
         return "–"
+    try:
+        shown = f"{moment.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M}"
+    except (KeyError, OSError, ValueError):
+        shown = f"{moment.astimezone(timezone.utc):%a %Y-%m-%d %H:%M} UTC"
     return format_html(
         '<time class="nowrap" datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        moment.astimezone(ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M"),
+        shown,
     )
 
 

@@ -16,7 +16,7 @@ from jobs.actions.set_budget import remove_budget, set_budget
 from jobs.models import Project
 from jobs.permissions import Actor, project_for, require_budget
 from jobs.readers.budget import BudgetView, budget_view
-from jobs.readers.usage import Usage, UsageRow, usage
+from jobs.readers.usage import Usage, UsageRow, usages
 from jobs.statuses import OnSpent, UsageBy
 from jobs.web.access import signed_in
 from jobs.web.budget_form import BudgetForm
@@ -72,8 +72,8 @@ def _context(request: HttpRequest, actor: Actor, project: Project) -> dict[str, 
     first = min(_month_of(request.GET.get("month", "")) or this_month, this_month)
     following = (first + timedelta(days=31)).replace(day=1)
     last = following - timedelta(days=1)
-    days, people, jobs = (
-        usage(actor, project, first, last, by) for by in (UsageBy.DAY, UsageBy.USER, UsageBy.JOB)
+    days, people, jobs = usages(
+        actor, project, first, last, [UsageBy.DAY, UsageBy.USER, UsageBy.JOB]
     )
     budget = budget_view(actor, project)
     return {

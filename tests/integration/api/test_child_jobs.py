@@ -71,6 +71,27 @@ def test_a_program_sees_and_cancels_its_own_children_and_no_other_job(parent, pr
     assert answer.json()["message"] == f"Cancelled by job {parent.job_id}."
 
 
+def test_a_child_does_not_wait_for_a_job_with_which_it_ends(project):
+    parent = running(project, name="first")
+    for attempt in (parent, running(project, parent=parent.job, depth=1)):
+        for wanted in (parent.job_id, parent.job.name):
+            needs = f"depends_on: [{json.dumps(wanted)}]"
+            answer = submit(program_of(attempt), YAML + f"portal: {{{needs}}}\n")
+            (error,) = assert_problem(answer, 422, "invalid_spec")["errors"]
+            assert (error["path"], error["code"]) == ("portal.depends_on[0]", "dependency_cycle")
+            assert f"A child of job {parent.job_id} (first) ends with it" in error["message"]
+
+
+def test_a_detached_child_may_wait_for_its_parent(parent):
+    needs = f"portal: {{detached: true, depends_on: [{parent.job_id}]}}\n"
+    child = child_of(parent, YAML + needs)
+    assert child.dependencies.get().needs_id == parent.job_id
+    # What a detached one submits in turn ends with it, and not with the first.
+    needs = f"portal: {{depends_on: [{parent.job_id}]}}\n"
+    detached = running(parent.job.project, parent=parent.job, detached=True, depth=1)
+    assert child_of(detached, YAML + needs).dependencies.get().needs_id == parent.job_id
+
+
 def test_a_later_attempt_finds_the_children_of_the_one_before(parent, member):
     child = child_of(parent)
     Attempt.objects.filter(pk=parent.pk).update(ended_at=timezone.now())

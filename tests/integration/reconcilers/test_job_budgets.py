@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jobs.backends.fake import FakePlan
 from jobs.models import Attempt, Cluster, Job
-from jobs.reconcilers import billing, job_budgets
+from jobs.reconcilers import billing, job_budgets, queue, recovering
 from jobs.spending import cost_of_job
 from jobs.statuses import BUDGET, ClusterStatus, JobStatus, StopReason
 from tests.factories import make_attempt, make_job, make_spec
@@ -157,4 +157,25 @@ def test_a_job_that_waits_to_begin_again_ends_when_nothing_of_its_budget_is_left
     attempt = make_attempt(job, ended_at=timezone.now())
     Attempt.objects.filter(pk=attempt.pk).update(usd=1)
     assert after(job, 0, with_bill=False) == JobStatus.FAILED
+    assert job.stop_reason == StopReason.BUDGET
+
+
+@pytest.mark.parametrize("status", [JobStatus.QUEUED, JobStatus.RECOVERING])
+def test_a_job_whose_budget_is_spent_does_not_start_once_more(project, fake, after, tick, status):
+    """Also before anybody has looked at it since, and where it was only given machines before."""
+    fake.set_capacity(4)
+    job = make_job(project, status=status, spec=make_spec(portal={"budget_usd": 1}))
+    attempt = make_attempt(job, ended_at=timezone.now())
+    Attempt.objects.filter(pk=attempt.pk).update(usd=1)
+    Cluster.objects.update(status=ClusterStatus.GONE, gone_at=timezone.now())
+    if status == JobStatus.QUEUED:
+        queue.run_pass()
+    else:
+        recovering.step(job.pk)
+    assert status_of(job) == status
+    assert job.attempts.count() == 1
+    after(job, 0, with_bill=False)
+    for _ in range(3):
+        tick()
+    assert status_of(job) == JobStatus.FAILED
     assert job.stop_reason == StopReason.BUDGET

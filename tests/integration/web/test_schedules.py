@@ -118,3 +118,17 @@ def test_what_keeps_it_from_running_now_is_told(maintainer, project):
 
 def test_there_is_no_page_of_one_that_is_not_there(member):
     assert member.get("/rl/schedules/none").status_code == 404
+
+
+@pytest.mark.feature("P9.2")
+def test_one_whose_time_zone_is_gone_is_shown_with_the_reason_and_is_given_another(member, project):
+    schedule = make_schedule(project, owner=member.user, zone="Mars/Olympus")
+    slot = datetime(2026, 7, 1, 3, tzinfo=timezone.utc)
+    schedule.runs.create(slot=slot, outcome="skipped")
+    for address in (PAGE, "/rl/schedules"):
+        page = member.text(address)
+        assert "The time zone Mars/Olympus is not known here any more. Give the schedule" in page
+    assert "Wed 2026-07-01 03:00 UTC" in member.text(PAGE)
+    member.post(PAGE, FORM)
+    assert "Mars" not in member.text(PAGE)
+    assert Schedule.objects.get().zone == "Europe/Berlin"

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Attempt, Budget, Cluster
 from jobs.statuses import ClusterStatus, JobStatus
@@ -45,6 +47,18 @@ def test_it_shows_who_has_spent_what_on_which_job(viewer, project):
     assert "$12.50" in page and job.submitted_by.username in page
     assert f"/rl/jobs/{job.pk}" in viewer.get(PATH).content.decode()
     assert "2026-11-24: $12.50, 2.0 node hours" in viewer.get(PATH).content.decode()
+
+
+def test_the_machines_of_a_month_are_read_once_a_view(viewer, project):
+    spend(project, "12.50")
+    viewer.get(PATH)
+    with CaptureQueriesContext(connection) as asked:
+        viewer.get(PATH)
+    said = [each["sql"] for each in asked]
+    assert len([sql for sql in said if 'FROM "jobs_attempt"' in sql]) == 1
+    # The budget's sum asks for clusters too, and not for what they are.
+    clusters = [sql for sql in said if 'FROM "jobs_cluster"' in sql and "num_nodes" in sql]
+    assert len(clusters) == 1
 
 
 def test_a_project_that_has_used_nothing_says_so(viewer, project):

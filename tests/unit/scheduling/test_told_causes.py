@@ -1,0 +1,61 @@
+"""Of jobs that its reader does not know of a cause tells that there are some, and no number."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.scheduling.causes import Behind, Cause, GaveWay, NoPrice, OverQuota, StoppedForIt
+
+SMALL = Behind(1), GaveWay(1, Behind(2)), NoPrice(of=1), StoppedForIt((1, 2, 3), 3)
+
+
+def known(*numbers: int) -> set[int]:
+    return set(numbers)
+
+
+@pytest.mark.parametrize("cause", SMALL)
+def test_who_knows_all_reads_all(cause: Cause):
+    assert cause.told_to(known(1, 2, 3).__contains__) == cause
+
+
+@pytest.mark.parametrize("cause", SMALL)
+def test_who_knows_none_reads_no_number_and_the_same_code(cause: Cause):
+    told = cause.told_to(known().__contains__)
+    assert told.named == ()
+    assert not any(letter in told.sentence.replace("3 nodes", "") for letter in "12")
+    assert (told.code, told.reason) == (cause.code, cause.reason)
+    assert told.told_to(known(1, 2, 3).__contains__) == told
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((1, 2), "jobs 1, 2 and a job of another project"),
+        ((2,), "job 2 and 2 jobs of other projects"),
+        ((), "3 jobs of other projects"),
+    ],
+)
+def test_those_who_are_stopped_are_counted_where_they_are_not_known(numbers, said):
+    told = StoppedForIt((1, 2, 3), 5).told_to(known(*numbers).__contains__)
+    assert told.sentence == f"Waits for 5 nodes of {said}, which are being stopped for it."
+
+
+def test_one_that_is_stopped_alone_and_not_known_is_one_job():
+    told = StoppedForIt((1,), 1).told_to(known().__contains__)
+    said = "Waits for 1 node of a job of another project, which is being stopped for it."
+    assert told.sentence == said
+
+
+def test_what_it_waits_for_now_is_told_by_the_same_rule():
+    told = GaveWay(1, Behind(2)).told_to(known(2).__contains__)
+    assert told.to_dict() == {
+        "code": "preempted",
+        "reason": "PREEMPTED",
+        "by": None,
+        "then": "Waits behind job 2, which needs more room.",
+    }
+
+
+def test_a_cause_that_names_no_job_is_told_to_everybody():
+    cause = OverQuota("queue", "q", "jobs", 1, 1, 1)
+    assert cause.told_to(known().__contains__) is cause
