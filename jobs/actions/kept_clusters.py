@@ -13,11 +13,12 @@ from django.db.models import F, Prefetch, QuerySet
 
 from jobs import clock
 from jobs.actions.history import record_note
+from jobs.actions.kept_wishes import port_of, wants_gpus, wish_of
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.limits import idle_limit
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Project
 from jobs.policies.idle import IdlePolicy, backstop_minutes
-from jobs.policies.reuse import fingerprint, leaves_healthy
+from jobs.policies.reuse import leaves_healthy
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
 from jobs.statuses import ClusterStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
@@ -32,25 +33,6 @@ def joinable(project: Project | None = None) -> QuerySet[Cluster]:
     """Clusters that take further jobs, now or soon; of one project or of all."""
     clusters = Cluster.objects.existing().filter(is_reusable=True, release_requested_at=None)
     return clusters if project is None else clusters.filter(project=project)
-
-
-def wish_of(job: Job) -> Wish:
-    """What `job` asks for of clusters that are kept."""
-    portal = job.spec.get("portal", {})
-    takes_kept = portal.get("reuse") and not portal.get("cluster")
-    return Wish(
-        project_id=job.project_id,
-        num_nodes=job.num_nodes,
-        port=_port_of(job),
-        wants_gpus=_wants_gpus(job.spec),
-        fingerprint=fingerprint_of(job) if takes_kept else "",
-        cluster=portal.get("cluster") or "",
-    )
-
-
-def fingerprint_of(job: Job) -> str:
-    """Of the machines that a cluster made for `job` has."""
-    return fingerprint(job.spec, job.backend_name, job.num_nodes)
 
 
 def kept_clusters() -> list[KeptCluster]:
@@ -197,14 +179,4 @@ def _kept(cluster: Cluster) -> KeptCluster:
 
 
 def _guest(job: Job) -> Guest:
-    return Guest(job.pk, _port_of(job), _wants_gpus(job.spec))
-
-
-def _port_of(job: Job) -> int:
-    return int(job.spec.get("portal", {}).get("port") or 0)
-
-
-def _wants_gpus(spec: dict[str, Any]) -> bool:
-    resources = spec.get("resources") or {}
-    choices = [resources, *(resources.get("any_of") or []), *(resources.get("ordered") or [])]
-    return any(choice.get("accelerators") for choice in choices)
+    return Guest(job.pk, port_of(job), wants_gpus(job.spec.get("resources")))

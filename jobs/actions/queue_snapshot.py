@@ -11,7 +11,8 @@ from typing import Any
 from django.db.models import Field, FilteredRelation, Func, Q, QuerySet
 
 from jobs import clock
-from jobs.actions.kept_clusters import kept_clusters, wish_of
+from jobs.actions.kept_clusters import kept_clusters
+from jobs.actions.kept_wishes import wishes_of
 from jobs.actions.queue_machines import Machines, machines_of, nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
 from jobs.actions.use_accounts import shares_of, used_by_persons
@@ -20,7 +21,6 @@ from jobs.disk_space import shortage
 from jobs.errors import BackendError
 from jobs.limits import duration_limit
 from jobs.models import Cluster, Job, Project
-from jobs.models.job import TAKES_KEPT
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
 from jobs.scheduling.limits import JOBS, NODES, Shape
@@ -86,7 +86,7 @@ class _Loader:
         """Everything that a plan may look at."""
         active = list(self._active())
         startable = Job.objects.startable(self._now)
-        wishes = {job.pk: wish_of(job) for job in startable.filter(TAKES_KEPT)}
+        wishes = wishes_of(startable)
         queued = tuple(self._queued(startable, wishes))
         self._count_quotas(active)
         running = tuple(self._count_machines(active))
