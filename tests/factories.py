@@ -131,6 +131,10 @@ def make_attempt(job: Job | None = None, **fields: Any) -> Attempt:
             name=f"mptest-{job.pk}-{number}",
             backend_name=job.backend_name,
             num_nodes=job.num_nodes,
+            started_by=job.submitted_by,
+            queue_name=job.queue_name,
+            gpu_type=job.gpu_type,
+            gpu_count=job.gpu_count,
         )
     attempt = Attempt.objects.create(
         job=job,

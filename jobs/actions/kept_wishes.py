@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -62,21 +63,48 @@ def wishes_of(jobs: QuerySet[Job]) -> dict[int, Wish]:
     }
 
 
+def waiting() -> QuerySet[Job]:
+    """Jobs that wait, whatever for, and would go onto kept clusters; not those that are held."""
+    queued = Q(status=JobStatus.QUEUED) & TAKES_KEPT
+    return Job.objects.filter(queued | Q(status=JobStatus.RECOVERING), held=False)
+
+
 def who_wants(cluster: Cluster) -> Wanted:
     """Whether a job of its project that waits, and is not held, would go onto the cluster.
 
     Whatever it waits for, as long as it names it. One that asks for such machines can have others:
     where a spent budget keeps it back, it wants none of either.
     """
-    queued = Q(status=JobStatus.QUEUED) & TAKES_KEPT
-    waiting = Job.objects.filter(queued | Q(status=JobStatus.RECOVERING), held=False)
-    own = waiting.filter(project=cluster.project_id)
+    own = waiting().filter(project=cluster.project_id)
     if own.filter(spec__portal__cluster=cluster.name).exists():
         return Wanted.BY_NAME
     alike = own.exclude(wait_reason=WaitReason.BUDGET).filter(fingerprint=cluster.fingerprint)
     if cluster.fingerprint and alike.exists():
         return Wanted.ALIKE
     return Wanted.BY_NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """The same of all clusters at once: what projects want by name, and by which fingerprints."""
+
+    named: frozenset[tuple[int, str]]
+    alike: frozenset[tuple[int, str]]
+
+    @classmethod
+    def of_all(cls, wishes: Mapping[int, Wish]) -> Wants:
+        """From what each job wishes."""
+        return cls(
+            frozenset((wish.project_id, wish.cluster) for wish in wishes.values() if wish.cluster),
+            frozenset((wish.project_id, wish.fingerprint) for wish in wishes.values()),
+        )
+
+    def of(self, project_id: int, name: str, fingerprint: str) -> Wanted:
+        """Whether the cluster of that name is wanted."""
+        if (project_id, name) in self.named:
+            return Wanted.BY_NAME
+        is_alike = bool(fingerprint) and (project_id, fingerprint) in self.alike
+        return Wanted.ALIKE if is_alike else Wanted.BY_NOBODY
 
 
 def port_of(job: Job) -> int:
