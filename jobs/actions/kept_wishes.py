@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from jobs.models import Cluster, Job
+from jobs.actions.queue_places import load_queues, pool_of
+from jobs.models import Cluster, Job, Queue
 from jobs.models.job import TAKES_KEPT
 from jobs.policies.idle import Wanted
 from jobs.policies.reuse import fingerprint
@@ -21,6 +22,8 @@ _COLUMNS = (
     "project_id",
     "num_nodes",
     "fingerprint",
+    "queue_name",
+    "backend_name",
     "spec__portal__port",
     "spec__portal__cluster",
     "spec__resources",
@@ -35,7 +38,7 @@ def takes_alike(spec: Mapping[str, Any], backend_name: str, num_nodes: int) -> s
     return fingerprint(spec, backend_name, num_nodes)
 
 
-def wish_of(job: Job) -> Wish:
+def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:
     """What `job` asks for of clusters that are kept."""
     return Wish(
         project_id=job.project_id,
@@ -43,11 +46,17 @@ def wish_of(job: Job) -> Wish:
         port=port_of(job),
         wants_gpus=wants_gpus(job.spec.get("resources")),
         fingerprint=job.fingerprint,
-        cluster=job.spec.get("portal", {}).get("cluster") or "",
+        cluster=cluster_named(job),
+        pool=pool_of(queues.get(job.queue_name), job.backend_name),
     )
 
 
-def wishes_of(jobs: QuerySet[Job]) -> dict[int, Wish]:
+def cluster_named(job: Job) -> str:
+    """The one that it wants and no other; "" if it names none."""
+    return job.spec.get("portal", {}).get("cluster") or ""
+
+
+def wishes_of(jobs: QuerySet[Job], queues: Mapping[str, Queue]) -> dict[int, Wish]:
     """The same of all of `jobs` that ask for anything, by their numbers."""
     rows = jobs.filter(TAKES_KEPT).values_list(*_COLUMNS)
     return {
@@ -58,8 +67,11 @@ def wishes_of(jobs: QuerySet[Job]) -> dict[int, Wish]:
             wants_gpus=wants_gpus(resources),
             fingerprint=alike,
             cluster=cluster or "",
+            pool=pool_of(queues.get(queue), backend),
         )
-        for pk, project_id, num_nodes, alike, port, cluster, resources in rows.iterator()
+        for pk, project_id, num_nodes, alike, queue, backend, port, cluster, resources in (
+            rows.iterator()
+        )
     }
 
 
@@ -73,9 +85,14 @@ def who_wants(cluster: Cluster) -> Wanted:
     """Whether a job of its project that waits, and is not held, would go onto the cluster.
 
     Whatever it waits for, as long as it names it. One that asks for such machines can have others:
-    where a spent budget keeps it back, it wants none of either.
+    where a spent budget keeps it back, it wants none of either. Jobs of other pools never go there.
     """
-    own = waiting().filter(project=cluster.project_id)
+    queues = load_queues()
+    pool = pool_of(queues.get(cluster.queue_name), cluster.backend_name)
+    others = [
+        name for name, queue in queues.items() if pool_of(queue, cluster.backend_name) != pool
+    ]
+    own = waiting().filter(project=cluster.project_id).exclude(queue_name__in=others)
     if own.filter(spec__portal__cluster=cluster.name).exists():
         return Wanted.BY_NAME
     alike = own.exclude(wait_reason=WaitReason.BUDGET).filter(fingerprint=cluster.fingerprint)
@@ -88,22 +105,22 @@ def who_wants(cluster: Cluster) -> Wanted:
 class Wants:
     """The same of all clusters at once: what projects want by name, and by which fingerprints."""
 
-    named: frozenset[tuple[int, str]]
-    alike: frozenset[tuple[int, str]]
+    named: frozenset[tuple[int, str, str]]
+    alike: frozenset[tuple[int, str, str]]
 
     @classmethod
-    def of_all(cls, wishes: Mapping[int, Wish]) -> Wants:
+    def of_all(cls, wishes: Collection[Wish]) -> Wants:
         """From what each job wishes."""
         return cls(
-            frozenset((wish.project_id, wish.cluster) for wish in wishes.values() if wish.cluster),
-            frozenset((wish.project_id, wish.fingerprint) for wish in wishes.values()),
+            frozenset((each.project_id, each.pool, each.cluster) for each in wishes),
+            frozenset((each.project_id, each.pool, each.fingerprint) for each in wishes),
         )
 
-    def of(self, project_id: int, name: str, fingerprint: str) -> Wanted:
+    def of(self, project_id: int, pool: str, name: str, fingerprint: str) -> Wanted:
         """Whether the cluster of that name is wanted."""
-        if (project_id, name) in self.named:
+        if (project_id, pool, name) in self.named:
             return Wanted.BY_NAME
-        is_alike = bool(fingerprint) and (project_id, fingerprint) in self.alike
+        is_alike = bool(fingerprint) and (project_id, pool, fingerprint) in self.alike
         return Wanted.ALIKE if is_alike else Wanted.BY_NOBODY
 
 

@@ -167,7 +167,8 @@ class Holders:
         return None if left is None else max(self._now_s, left.timestamp())
 
     def _wanted(self, cluster: Machines) -> Wanted:
-        return self._wants.of(cluster.asked.project_id, cluster.name, cluster.fingerprint)
+        asked, pool = cluster.asked, self._places.shape_of(cluster.asked).pool
+        return self._wants.of(asked.project_id, pool, cluster.name, cluster.fingerprint)
 
     def _take(self, shape: Shape, *, but: str = "") -> None:
         limits = self._places.limits

@@ -64,12 +64,12 @@ class _Loader:
         """Everything that a plan may look at."""
         active = list(self._active())
         startable = Job.objects.startable(self._now)
-        wishes = wishes_of(waiting())
+        wishes = wishes_of(waiting(), self._places.queues)
         queued = tuple(self._queued(startable, wishes))
         self._count_quotas(active)
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
         self._count_backends(there)
-        holders = Holders(self._places, self._now_s, Wants.of_all(wishes), self._most_idle)
+        holders = Holders(self._places, self._now_s, Wants.of_all(wishes.values()), self._most_idle)
         running = tuple(holders.count(active, there))
         runs = ((job.asked, job.begin_s, job.ends_s) for job in active)
         persons = used_by_persons(runs, self._places, self._now_s)
@@ -87,7 +87,7 @@ class _Loader:
             persons=persons,
             patience_s={pool: self._places.patience_of(pool) for pool in pools},
             preemption={pool: self._places.preemption_of(pool) for pool in pools},
-            kept=tuple(kept_clusters()) if wishes else (),
+            kept=tuple(kept_clusters(self._places.queues)) if wishes else (),
             now_s=self._now_s,
         )
 

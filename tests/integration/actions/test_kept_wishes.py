@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.actions.kept_wishes import wish_of, wishes_of
+from jobs.actions.queue_places import load_queues
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.models import Job
 from tests.factories import make_job, make_project, make_spec
@@ -38,7 +39,8 @@ def test_a_pass_reads_no_whole_specification():
 def test_what_is_read_for_all_at_once_is_what_each_job_says(fields):
     job = make_job(make_project(), num_nodes=fields.get("num_nodes", 1), spec=make_spec(**fields))
     make_job(job.project)
-    wish = wish_of(job)
-    assert wishes_of(Job.objects.all()) == {job.pk: wish}
+    queues = load_queues()
+    wish = wish_of(job, queues)
+    assert wishes_of(Job.objects.all(), queues) == {job.pk: wish}
     assert bool(wish.fingerprint) != bool(wish.cluster)
     assert wish.wants_gpus == ("resources" in fields)

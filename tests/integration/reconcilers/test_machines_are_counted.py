@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 
 from jobs.actions.delete import delete_job
+from jobs.actions.kept_wishes import who_wants
 from jobs.actions.queue_places import counted_of
 from jobs.actions.queue_snapshot import load_snapshot
+from jobs.actions.start_attempt import start_attempt
+from jobs.actions.submit import submit_job
 from jobs.backends.fake import FakePlan
+from jobs.errors import InvalidSpecError, StaleJobError
 from jobs.models import Cluster, Job, Pool, Project, Queue
+from jobs.policies.idle import Wanted
 from jobs.reconcilers import queue
 from jobs.scheduling.snapshot import RunningJob
 from jobs.statuses import JobStatus, Role
@@ -121,3 +126,30 @@ def test_a_cluster_without_jobs_is_free_at_the_end_of_what_was_asked_and_allowed
     assert holder().ends_s == until.timestamp()
     settings.MPORTAL_MAX_IDLE_MINUTES = 60
     assert holder().ends_s == (begin + timedelta(minutes=60)).timestamp()
+
+
+def test_clusters_stay_in_the_pool_in_which_they_were_made(tick, keep, submit, pool):
+    cluster = keep()
+    other = Pool.objects.create(name="small", backend_name="fake", caps={"nodes": 1})
+    Queue.objects.create(name="small", pool=other)
+    alike = submit(queue="small", portal={"reuse": True, "idle": {"minutes": 30}})
+    named = submit(queue="small", portal={"cluster": cluster.name})
+    tick()
+    assert alike.attempts.get().cluster != cluster
+    assert (used_of("pool:gpus")["nodes"], used_of("pool:small")["nodes"]) == (1, 1)
+    assert status_of(named) == JobStatus.QUEUED
+    assert named.message.startswith(f"Cluster {cluster.name} is one of pool gpus, and")
+    with pytest.raises(StaleJobError):
+        start_attempt(named)
+    assert who_wants(cluster) is Wanted.BY_NOBODY
+
+
+def test_a_queue_of_another_pool_is_refused_for_a_cluster_that_is_named(keep, project, pool):
+    cluster = keep()
+    Queue.objects.create(name="other")
+    source = {"run": "true", "portal": {"cluster": cluster.name, "queue": "other"}}
+    with pytest.raises(InvalidSpecError) as refused:
+        submit_job(make_actor(project), project, source)
+    (error,) = refused.value.data["errors"]
+    said = f"Queue other has no machines of the pool of cluster {cluster.name}."
+    assert (error["path"], error["message"]) == ("portal.queue", said)
