@@ -86,7 +86,10 @@ class Holders:
         alone = guests[0] if len(guests) == 1 else None
         asked = alone.asked if alone else cluster.asked
         is_stopping = alone is not None and alone.status == JobStatus.STOPPING
-        is_leaving = self._is_leaving(cluster, guests) and not self._is_stuck(cluster)
+        is_stuck = self._is_stuck(cluster)
+        if is_stuck:
+            self.stuck.add(asked.backend_name)
+        is_leaving = self._is_leaving(cluster, guests) and not is_stuck
         may = (
             alone is not None
             and not is_stopping

@@ -24,7 +24,7 @@ from jobs.models import Cluster, Job, Project
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
 from jobs.scheduling.limits import JOBS, NODES, Shape
-from jobs.scheduling.snapshot import QueuedJob, Snapshot
+from jobs.scheduling.snapshot import Preemption, QueuedJob, Snapshot
 from jobs.spending import budget_blocks
 from jobs.statuses import FINAL_STATUSES, ClusterStatus, JobStatus, WaitReason
 
@@ -74,6 +74,8 @@ class _Loader:
         runs = ((job.asked, job.begin_s, job.ends_s) for job in active)
         persons = used_by_persons(runs, self._places, self._now_s)
         pools = {job.shape.pool for job in queued}
+        # Whoever is stopped there frees nothing either: it would go on with the next one for ever.
+        stuck = {job.shape.pool for job in queued if job.shape.backend_name in holders.stuck}
         return Snapshot(
             queued,
             running,
@@ -86,7 +88,10 @@ class _Loader:
             shares=shares_of(queued, persons, self._weights),
             persons=persons,
             patience_s={pool: self._places.patience_of(pool) for pool in pools},
-            preemption={pool: self._places.preemption_of(pool) for pool in pools},
+            preemption={
+                pool: Preemption() if pool in stuck else self._places.preemption_of(pool)
+                for pool in pools
+            },
             kept=tuple(kept_clusters(self._places.queues)) if wishes else (),
             now_s=self._now_s,
         )
