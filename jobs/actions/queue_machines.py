@@ -61,8 +61,8 @@ def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[M
     rows = clusters.order_by("pk").values_list(*_COLUMNS, *_ASKED, "price_key")
     for row in rows.iterator(chunk_size=20_000):
         cluster, price_key = row[: len(_COLUMNS)], row[-1] if with_prices else ""
-        asked = Asked(*row[len(_COLUMNS) : -1], price_key=price_key)
-        yield Machines(*cluster, asked)
+        asked = Asked._make((*row[len(_COLUMNS) : -1], "", price_key))
+        yield Machines._make((*cluster, asked))
 
 
 def last_on(clusters: Collection[int]) -> dict[int, Last]:
