@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from jobs.actions.kept_wishes import takes_alike
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.models import (
     ApiToken,
@@ -92,7 +93,11 @@ def make_job(project: Project | None = None, **fields: Any) -> Job:
         fields["spec"] = make_spec(num_nodes=fields.get("num_nodes", 1))
     fields.setdefault("duration_s", fields["spec"].get("portal", {}).get("max_duration"))
     defaults = {"name": "hello", "kind": JobKind.PLAIN, "backend_name": "fake"}
-    return Job.objects.create(project=project, **{**defaults, **fields})
+    job = Job(project=project, **{**defaults, **fields})
+    if "fingerprint" not in fields:
+        job.fingerprint = takes_alike(job.spec, job.backend_name, job.num_nodes)
+    job.save()
+    return job
 
 
 def make_schedule(project: Project | None = None, name: str = "nightly", **fields: Any) -> Schedule:
@@ -126,6 +131,10 @@ def make_attempt(job: Job | None = None, **fields: Any) -> Attempt:
             name=f"mptest-{job.pk}-{number}",
             backend_name=job.backend_name,
             num_nodes=job.num_nodes,
+            started_by=job.submitted_by,
+            queue_name=job.queue_name,
+            gpu_type=job.gpu_type,
+            gpu_count=job.gpu_count,
         )
     attempt = Attempt.objects.create(
         job=job,

@@ -159,9 +159,11 @@ def fill_running(owners: Owners, count: int, nodes: int) -> None:
                 name=f"mp-bench-{each.number}-1",
                 backend_name="fake",
                 num_nodes=nodes,
+                started_by=job.submitted_by,
+                queue_name=QUEUE,
                 status=ClusterStatus.UP,
             )
-            for each in some
+            for job, each in zip(jobs, some, strict=True)
         )
         Attempt.objects.bulk_create(
             Attempt(

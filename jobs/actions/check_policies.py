@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from django.conf import settings
 
 from jobs.actions.kept_clusters import joinable
+from jobs.actions.queue_places import load_queues, pool_of
 from jobs.backends import registry
 from jobs.backends.base import is_keeping
 from jobs.errors import BackendUnavailableError
 from jobs.limits import duration_limit, idle_limit
 from jobs.logs.bad_patterns import BadPatternError
 from jobs.logs.matching import compiled_part
-from jobs.models import Project
+from jobs.models import Cluster, Project
 from jobs.policies.limits import shown_s
 from jobs.policies.log_rules import KNOWN_RULES
 from monarch_client.spec import JobSpec, SpecCode
@@ -102,3 +103,13 @@ def _about_clusters(project: Project, spec: JobSpec) -> Iterator[Problem]:
     elif spec.num_nodes > cluster.num_nodes:
         message = f"Cluster {name} has {cluster.num_nodes} nodes, not {spec.num_nodes}."
         yield "num_nodes", SpecCode.UNKNOWN_CLUSTER, message
+    elif not _same_pool(spec.portal.queue, cluster):
+        message = f"Queue {spec.portal.queue} has no machines of the pool of cluster {name}."
+        yield "portal.queue", SpecCode.UNKNOWN_CLUSTER, message
+
+
+def _same_pool(queue_name: str, cluster: Cluster) -> bool:
+    queues, backend = load_queues(), cluster.backend_name
+    if queue_name not in queues:
+        return True  # that is told by itself
+    return pool_of(queues[queue_name], backend) == pool_of(queues.get(cluster.queue_name), backend)

@@ -16,6 +16,7 @@ from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.find_dependencies import Needs
 from jobs.actions.history import record_actions
 from jobs.actions.hold import held_by
+from jobs.actions.kept_wishes import takes_alike
 from jobs.actions.queue_places import counted_of
 from jobs.errors import ConflictError
 from jobs.models import Job, JobArray, JobDependency, Project
@@ -179,7 +180,7 @@ def _new_job(
 ) -> Job:
     # Who runs a job again wants it to run.
     is_held = spec.portal.hold and rerun_of is None
-    content = spec.to_dict()
+    content, backend_name = spec.to_dict(), backend_of(project, spec)
     return Job(
         project=project,
         name=spec.name,
@@ -187,10 +188,11 @@ def _new_job(
         spec=content,
         spec_source=_text_of(source),
         num_nodes=spec.num_nodes,
-        backend_name=backend_of(project, spec),
+        backend_name=backend_name,
         queue_name=spec.portal.queue,
         priority=spec.portal.priority,
         **counted_of(content),
+        fingerprint=takes_alike(content, backend_name, spec.num_nodes),
         submitted_by=actor.user,
         rerun_of=rerun_of,
         **parent_fields(actor, spec),

@@ -6,6 +6,7 @@ by that column, under the row's lock, so that only one of them happens.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
@@ -13,11 +14,13 @@ from django.db.models import F, Prefetch, QuerySet
 
 from jobs import clock
 from jobs.actions.history import record_note
+from jobs.actions.kept_wishes import cluster_named, port_of, wants_gpus, wish_of
+from jobs.actions.queue_places import load_queues, machines_in, pool_of
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.limits import idle_limit
-from jobs.models import Attempt, AttemptStage, Cluster, Job, Project
+from jobs.models import Attempt, AttemptStage, Cluster, Job, Project, Queue
 from jobs.policies.idle import IdlePolicy, backstop_minutes
-from jobs.policies.reuse import fingerprint, leaves_healthy
+from jobs.policies.reuse import leaves_healthy
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
 from jobs.statuses import ClusterStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
@@ -34,30 +37,11 @@ def joinable(project: Project | None = None) -> QuerySet[Cluster]:
     return clusters if project is None else clusters.filter(project=project)
 
 
-def wish_of(job: Job) -> Wish:
-    """What `job` asks for of clusters that are kept."""
-    portal = job.spec.get("portal", {})
-    takes_kept = portal.get("reuse") and not portal.get("cluster")
-    return Wish(
-        project_id=job.project_id,
-        num_nodes=job.num_nodes,
-        port=_port_of(job),
-        wants_gpus=_wants_gpus(job.spec),
-        fingerprint=fingerprint_of(job) if takes_kept else "",
-        cluster=portal.get("cluster") or "",
-    )
-
-
-def fingerprint_of(job: Job) -> str:
-    """Of the machines that a cluster made for `job` has."""
-    return fingerprint(job.spec, job.backend_name, job.num_nodes)
-
-
-def kept_clusters() -> list[KeptCluster]:
+def kept_clusters(queues: Mapping[str, Queue]) -> list[KeptCluster]:
     """All that take jobs, with who is on them; those that are on come first."""
     guests = Prefetch("attempts", Attempt.objects.open().select_related("job"), to_attr="guests")
     rows = joinable().order_by(*_BEST_FIRST).prefetch_related(guests)
-    return [_kept(row) for row in rows]
+    return [_kept(row, queues) for row in rows]
 
 
 @transaction.atomic
@@ -66,9 +50,10 @@ def take_cluster(job: Job) -> Cluster | None:
 
     StaleJobError: the one it names is not free just now. ClusterGoneError: there is none such.
     """
-    wish = wish_of(job)
+    queues = load_queues()
+    wish = wish_of(job, queues)
     if wish.cluster:
-        return _take(job, _named(job, wish))
+        return _take(job, _named(job, wish, queues))
     if not wish.fingerprint:
         return None
     waiting = joinable(job.project).filter(
@@ -77,7 +62,7 @@ def take_cluster(job: Job) -> Cluster | None:
     # Who finds it locked leaves it to the other, and looks for the next one.
     free = waiting.order_by(*_BEST_FIRST).select_for_update(no_key=True, skip_locked=True)
     for cluster in free:
-        if fits(wish, _kept(cluster)):
+        if fits(wish, _kept(cluster, queues)):
             return _take(job, cluster)
     return None
 
@@ -101,7 +86,7 @@ def keep_cluster(attempt: Attempt) -> bool:
     if cluster.release_requested_at is not None or not cluster.is_reusable:
         return _has_others(cluster, attempt) and cluster.release_requested_at is None
     reason = StopReason(attempt.stop_reason) if attempt.stop_reason else StopReason.BACKEND
-    if reason == StopReason.NO_CAPACITY and wish_of(attempt.job).cluster == cluster.name:
+    if reason == StopReason.NO_CAPACITY and cluster_named(attempt.job) == cluster.name:
         # It could not be switched on: its disks are what the job names it for.
         if not _has_others(cluster, attempt):
             _keep_off(cluster)
@@ -126,12 +111,12 @@ def let_nobody_in(cluster_id: int) -> None:
     Cluster.objects.filter(pk=cluster_id).update(is_reusable=False)
 
 
-def _named(job: Job, wish: Wish) -> Cluster:
+def _named(job: Job, wish: Wish, queues: Mapping[str, Queue]) -> Cluster:
     found = joinable(job.project).filter(name=wish.cluster)
     cluster = found.select_for_update(no_key=True).first()
     if cluster is None or cluster.num_nodes < job.num_nodes:
         raise ClusterGoneError(f"The project keeps no cluster {wish.cluster} any more.")
-    if why := why_not(wish, _kept(cluster)):
+    if why := why_not(wish, _kept(cluster, queues)):
         raise StaleJobError(why, job=job.pk)
     return cluster
 
@@ -179,7 +164,7 @@ def _has_others(cluster: Cluster, attempt: Attempt) -> bool:
     return Attempt.objects.open().filter(cluster=cluster).exclude(pk=attempt.pk).exists()
 
 
-def _kept(cluster: Cluster) -> KeptCluster:
+def _kept(cluster: Cluster, queues: Mapping[str, Queue]) -> KeptCluster:
     guests = getattr(cluster, "guests", None)
     if guests is None:
         guests = Attempt.objects.open().filter(cluster=cluster).select_related("job")
@@ -193,18 +178,10 @@ def _kept(cluster: Cluster) -> KeptCluster:
         is_ready=cluster.status in _READY,
         guests=[_guest(attempt.job) for attempt in guests],
         usd_per_hour=None if cluster.usd_per_hour is None else float(cluster.usd_per_hour),
+        pool=pool_of(queues.get(cluster.queue_name), cluster.backend_name),
+        machines=machines_in(cluster.num_nodes, cluster.gpu_type, cluster.gpu_count),
     )
 
 
 def _guest(job: Job) -> Guest:
-    return Guest(job.pk, _port_of(job), _wants_gpus(job.spec))
-
-
-def _port_of(job: Job) -> int:
-    return int(job.spec.get("portal", {}).get("port") or 0)
-
-
-def _wants_gpus(spec: dict[str, Any]) -> bool:
-    resources = spec.get("resources") or {}
-    choices = [resources, *(resources.get("any_of") or []), *(resources.get("ordered") or [])]
-    return any(choice.get("accelerators") for choice in choices)
+    return Guest(job.pk, port_of(job), wants_gpus(job.spec.get("resources")))

@@ -1,62 +1,76 @@
-"""Clusters that are on, as the queue counts them."""
+"""Clusters that are on, as the queue counts them: each by what it was made for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Max, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 
 from jobs.actions.queue_places import Asked
 from jobs.models import Attempt, Cluster
 
-# The first columns of `Machines`, as an attempt knows them.
+# The first columns of `Machines`; then those that make an `Asked`, but for `group_name`: of jobs
+# that must not run at once there is no limit of machines.
 _COLUMNS = (
-    "cluster_id",
-    "cluster__name",
-    "cluster__status",
-    "cluster__num_nodes",
-    "cluster__is_reusable",
-    "cluster__release_requested_at",
-    "cluster__idle_since",
-    "cluster__idle_policy",
-    "created_at",
-    "job_id",
-    "job__preempted_by_id",
+    "pk",
+    "name",
+    "status",
+    "is_reusable",
+    "fingerprint",
+    "release_requested_at",
+    "idle_since",
+    "idle_policy",
+)
+_ASKED = (
+    "project_id",
+    "started_by_id",
+    "queue_name",
+    "backend_name",
+    "num_nodes",
+    "gpu_type",
+    "gpu_count",
 )
 
 
 class Machines(NamedTuple):
-    """A cluster that is on, and what was put there last. A tuple: there may be thousands."""
+    """A cluster that is on. A tuple: there may be thousands."""
 
     pk: int
     name: str
     status: str
-    num_nodes: int
     is_reusable: bool
+    fingerprint: str
     release_requested_at: datetime | None
     idle_since: datetime | None
     idle_policy: dict[str, Any]
-    began_at: datetime
-    last_job_id: int
-    preempted_by_id: int | None
     asked: Asked
 
 
-def machines_of(clusters: QuerySet[Cluster], asked_of: Iterable[str]) -> Iterator[Machines]:
-    """Those on which anything was put: what was put there last says which pool they are of.
+class Last(NamedTuple):
+    """The job that came last onto a cluster, since when, and for which one it was stopped."""
 
-    `asked_of` are the columns of a job that make an `Asked`.
-    """
-    last = clusters.annotate(last=Max("attempts__pk")).exclude(last=None).values("last")
-    asked = [f"job__{name}" for name in asked_of]
-    rows = Attempt.objects.filter(pk__in=last).order_by("pk").values_list(*_COLUMNS, *asked)
+    job_id: int
+    began_s: float
+    preempted_by: int | None
+
+
+def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[Machines]:
+    """All of them, whoever is on them now: also where the jobs that were there are deleted."""
+    rows = clusters.order_by("pk").values_list(*_COLUMNS, *_ASKED, "price_key")
     for row in rows.iterator(chunk_size=20_000):
-        cluster, job = row[: len(_COLUMNS)], Asked(*row[len(_COLUMNS) :])
-        # Of a cluster that was kept, a job may use a part.
-        whole = job._replace(num_nodes=cluster[_COLUMNS.index("cluster__num_nodes")])
-        yield Machines._make((*cluster, whole))
+        cluster, price_key = row[: len(_COLUMNS)], row[-1] if with_prices else ""
+        asked = Asked._make((*row[len(_COLUMNS) : -1], "", price_key))
+        yield Machines._make((*cluster, asked))
+
+
+def last_on(clusters: Collection[int]) -> dict[int, Last]:
+    """Who came there last, by cluster; nothing of those whose jobs are deleted."""
+    attempts = Attempt.objects.filter(cluster__in=clusters).order_by("cluster", "-pk")
+    columns = ("cluster_id", "job_id", "created_at", "job__preempted_by_id")
+    rows = attempts.distinct("cluster").values_list(*columns) if clusters else ()
+    return {pk: Last(job_id, at.timestamp(), by) for pk, job_id, at, by in rows}
 
 
 def nodes_of(clusters: QuerySet[Cluster]) -> dict[str, int]:

@@ -60,16 +60,18 @@ class Asked(NamedTuple):
     @property
     def amounts(self) -> Amounts:
         """What a start of it takes."""
-        counted: list[tuple[str, float]] = [(JOBS, 1.0), (NODES, float(self.num_nodes))]
-        if self.gpu_count:
-            gpus = float(self.gpu_count)
-            counted += [(GPUS, gpus), (gpus_of(self.gpu_type), gpus)]
-        return tuple(counted)
+        return ((JOBS, 1.0), *machines_in(self.num_nodes, self.gpu_type, self.gpu_count))
 
     @property
     def units(self) -> float:
         """What its share counts: GPUs, or nodes where it asks for none."""
         return float(self.gpu_count or self.num_nodes)
+
+
+def machines_in(num_nodes: int, gpu_type: str, gpu_count: int) -> Amounts:
+    """What is counted of so many nodes, which have so many GPUs together."""
+    nodes, gpus = (NODES, float(num_nodes)), float(gpu_count)
+    return (nodes, (GPUS, gpus), (gpus_of(gpu_type), gpus)) if gpu_count else (nodes,)
 
 
 def counted_of(spec: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +112,7 @@ class Places:
     @classmethod
     def load(cls) -> Places:
         """From the database, with the names that sentences need."""
-        queues = {queue.name: queue for queue in Queue.objects.select_related("pool")}
+        queues = load_queues()
         quotas = list(Quota.objects.select_related("project", "user", "queue").order_by("pk"))
         return cls(queues, quotas, Prices.load(quotas))
 
@@ -216,6 +218,11 @@ class Places:
         if not self._names:
             self._names = dict(User.objects.values_list("pk", "username"))
         return self._names.get(user_id, str(user_id))
+
+
+def load_queues() -> dict[str, Queue]:
+    """All of them by name, with their pools."""
+    return {queue.name: queue for queue in Queue.objects.select_related("pool")}
 
 
 def pool_of(queue: Queue | None, backend_name: str) -> str:

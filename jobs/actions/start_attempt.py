@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from jobs import clock
-from jobs.actions.kept_clusters import fingerprint_of, idle_policy_of, take_cluster
+from jobs.actions.kept_clusters import idle_policy_of, take_cluster
 from jobs.actions.plan_pass import require_newest
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.errors import StaleJobError
@@ -61,8 +61,13 @@ def _new_cluster(job: Job, number: int) -> Cluster:
         name=_new_name(job, number),
         backend_name=job.backend_name,
         num_nodes=job.num_nodes,
+        started_by_id=job.submitted_by_id,
+        queue_name=job.queue_name,
+        gpu_type=job.gpu_type,
+        gpu_count=job.gpu_count,
+        price_key=job.price_key,
         is_reusable=is_reusable,
-        fingerprint=fingerprint_of(job) if is_reusable else "",
+        fingerprint=job.fingerprint if is_reusable else "",
         idle_policy=idle_policy_of(job) if is_reusable else {},
     )
 

@@ -8,7 +8,7 @@ def _usd(**options: bool) -> models.DecimalField:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0022_owed_machines")]
+    dependencies = [("jobs", "0023_what_clusters_hold")]
 
     operations = [
         migrations.AlterField("attempt", "usd", _usd(null=True, blank=True)),

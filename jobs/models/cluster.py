@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -41,6 +42,15 @@ class Cluster(models.Model):
     created_at = models.DateTimeField(default=clock.now, editable=False)
     release_requested_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
+
+    # What the queue counts it by, whoever is on it later: from the job that it was made for.
+    started_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    queue_name = models.CharField(max_length=60, default="default")
+    gpu_type = models.CharField(max_length=80, blank=True)
+    gpu_count = models.PositiveIntegerField(default=0)  # of all its nodes
+    price_key = models.CharField(max_length=24, blank=True)
 
     # Where it landed and what it is, in the backend's words, once that is known.
     infra = models.CharField(max_length=100, blank=True)

@@ -102,6 +102,8 @@ class Job(models.Model):
     group_limit = models.PositiveIntegerField(default=1)
     # The same for all that ask for the same machines, and so cost the same on one backend.
     price_key = models.CharField(max_length=24, blank=True)
+    # Of the machines it would make, where it takes kept ones that are just such; else empty.
+    fingerprint = models.CharField(max_length=64, blank=True)
     # Whether it may be stopped for another, and the one for which it was: until it starts again.
     preemptible = models.BooleanField(default=False)
     preempted_by = models.ForeignKey(

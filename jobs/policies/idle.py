@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any, Literal
 
 from jobs.policies.limits import Limit
@@ -13,6 +14,16 @@ from jobs.policies.limits import Limit
 DEFAULT_MINUTES = 10
 # The backend's own stop comes so much later than the portal's: it is for a portal that is away.
 BACKSTOP_MARGIN_MINUTES = 30
+# How much longer than its policy says a cluster is left to a job that new machines would do for.
+ALIKE_MINUTES = 60
+
+
+class Wanted(Enum):
+    """Whether a job that waits wants a kept cluster: one that names it can run nowhere else."""
+
+    BY_NOBODY = 0
+    ALIKE = 1  # by one that reuses machines, and asks for just such
+    BY_NAME = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,26 +87,47 @@ class TakeDown:
     reason: str
 
 
-def decide(kept: Kept, limit: Limit | None, now: datetime) -> Wait | SwitchOff | TakeDown:
-    """What is due with a kept cluster at `now`; `limit` is in minutes."""
+def decide(
+    kept: Kept, limit: Limit | None, now: datetime, wanted: Wanted = Wanted.BY_NOBODY
+) -> Wait | SwitchOff | TakeDown:
+    """What is due with a kept cluster at `now`; `limit` is in minutes, and holds whoever wants it.
+
+    It holds for machines that are on. What is switched off costs little, and may be somebody's
+    work: that goes by its policy alone, and not while a job names it.
+    """
     policy = kept.policy
     if kept.stopped_at is not None:
         if policy.down_after is None:
             return Wait(None)
-        ends_at = kept.stopped_at + timedelta(minutes=policy.down_after)
-        if now < ends_at:
-            return Wait(ends_at)
+        gone_at = _left_to(kept.stopped_at + timedelta(minutes=policy.down_after), wanted)
+        if gone_at is None or now < gone_at:
+            return Wait(gone_at)
         return TakeDown(f"It was switched off for {policy.down_after} min.")
-    ends_at = idle_end(kept, limit)
-    if now < ends_at:
+    ends_at = left_until(kept, limit, wanted)
+    if ends_at is None or now < ends_at:
         return Wait(ends_at)
     idle = round((now - kept.idle_since).total_seconds() / 60)
     reason = f"No job was on it for {idle} min."
     return SwitchOff(reason) if policy.then == "stop" else TakeDown(reason)
 
 
+def left_until(kept: Kept, limit: Limit | None, wanted: Wanted) -> datetime | None:
+    """Until when the machines stay on without a job; None: for as long as it is wanted."""
+    ends_at = _left_to(idle_end(kept, None), wanted)
+    if limit is None:
+        return ends_at
+    most = kept.idle_since + timedelta(minutes=limit.value)
+    return most if ends_at is None else min(ends_at, most)
+
+
+def _left_to(ends_at: datetime, wanted: Wanted) -> datetime | None:
+    if wanted is Wanted.BY_NAME:
+        return None
+    return ends_at + timedelta(minutes=ALIKE_MINUTES) if wanted is Wanted.ALIKE else ends_at
+
+
 def idle_end(kept: Kept, limit: Limit | None) -> datetime:
-    """Until when the machines stay on without a job."""
+    """Until when the machines stay on without a job that wants them."""
     wanted = kept.idle_since + timedelta(minutes=kept.policy.minutes)
     if kept.policy.until is not None:
         wanted = max(wanted, kept.policy.until)
@@ -113,3 +145,15 @@ def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: dateti
     if limit is not None:
         minutes = min(minutes, limit.value)
     return minutes + BACKSTOP_MARGIN_MINUTES
+
+
+def longer_backstop(told: int, limit: Limit | None, idle: timedelta) -> int:
+    """The backend's own stop for a cluster that is wanted beyond its policy, from what it was told.
+
+    It changes only once the margin is half gone, so that the backend is not told each second.
+    """
+    idle_minutes = round(idle.total_seconds() / 60)
+    if told - idle_minutes > BACKSTOP_MARGIN_MINUTES // 2:
+        return told
+    minutes = idle_minutes + BACKSTOP_MARGIN_MINUTES
+    return minutes if limit is None else min(minutes, limit.value + BACKSTOP_MARGIN_MINUTES)

@@ -9,12 +9,22 @@ from django.db import transaction
 from jobs import clock
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
+from jobs.actions.kept_wishes import who_wants
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
 from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
 from jobs.limits import backstop_of, idle_limit
 from jobs.models import Cluster
-from jobs.policies.idle import IdlePolicy, Kept, SwitchOff, TakeDown, decide
+from jobs.policies.idle import (
+    IdlePolicy,
+    Kept,
+    SwitchOff,
+    TakeDown,
+    Wait,
+    Wanted,
+    decide,
+    longer_backstop,
+)
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus
@@ -55,14 +65,20 @@ def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
         _switch_off(cluster, backend)
         return
     kept = Kept(cluster.idle_since, IdlePolicy.from_dict(cluster.idle_policy), cluster.stopped_at)
-    match decide(kept, idle_limit(cluster.project), clock.now()):
+    limit, wanted = idle_limit(cluster.project), Wanted.BY_NOBODY
+    decision = decide(kept, limit, clock.now())
+    if not isinstance(decision, Wait):
+        # Only now: to look through those that wait takes longer than all else here.
+        wanted = who_wants(cluster)
+        decision = decide(kept, limit, clock.now(), wanted)
+    match decision:
         case TakeDown(reason=reason):
             _take_down(cluster, reason)
         case SwitchOff(reason=reason):
             if _begin_switching_off(cluster, reason):
                 _switch_off(cluster, backend)
         case _:
-            _move_backstop(cluster, backend)
+            _move_backstop(cluster, backend, wanted)
 
 
 @transaction.atomic
@@ -105,13 +121,16 @@ def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
             wake_on_commit("queue")
 
 
-def _move_backstop(cluster: Cluster, backend: ClusterKeeper) -> None:
+def _move_backstop(cluster: Cluster, backend: ClusterKeeper, wanted: Wanted) -> None:
     """Have the backend's own stop come later, where somebody wants the cluster for longer."""
-    wanted = backstop_of(cluster)
-    if cluster.status != ClusterStatus.UP or wanted <= cluster.idle_policy.get("backstop", 0):
+    told, minutes = cluster.idle_policy.get("backstop", 0), backstop_of(cluster)
+    if wanted is not Wanted.BY_NOBODY and cluster.idle_since is not None:
+        idle = clock.now() - cluster.idle_since
+        minutes = max(minutes, longer_backstop(told, idle_limit(cluster.project), idle))
+    if cluster.status != ClusterStatus.UP or minutes <= told:
         return
-    backend.autostop(cluster.name, wanted, down=True)
-    policy = {**cluster.idle_policy, "backstop": wanted}
+    backend.autostop(cluster.name, minutes, down=True)
+    policy = {**cluster.idle_policy, "backstop": minutes}
     Cluster.objects.filter(pk=cluster.pk, idle_policy=cluster.idle_policy).update(
         idle_policy=policy
     )

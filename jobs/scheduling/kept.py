@@ -22,6 +22,7 @@ class Wish:
     wants_gpus: bool = False
     fingerprint: str = ""  # of the machines it would make; empty: it takes none that was kept
     cluster: str = ""  # the one cluster it wants, by name
+    pool: str = ""  # from which its queue has machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,16 @@ class KeptCluster:
     is_ready: bool = True  # not while it starts, or is being switched off
     guests: list[Guest] = field(default_factory=list)
     usd_per_hour: float | None = None  # of all its nodes; None: nobody knows
+    pool: str = ""  # in which its machines are counted, as long as it lives
+    machines: Amounts = ()  # what is counted of all its nodes
 
     def switched_on(self, shape: Shape) -> Amounts:
         """What it takes of what machines there are to put a job there: all of its nodes, or none.
 
-        Its nodes are all alike, as those that the job asks for are.
+        Where nobody says what they are, they are like those that the job asks for.
         """
+        if self.machines:
+            return () if self.is_on else self.machines
         whole = 0.0 if self.is_on else self.num_nodes / shape.num_nodes
         return tuple(
             (what, amount * whole) for what, amount in shape.demand if what not in NO_MACHINES
@@ -72,11 +77,17 @@ def fits(wish: Wish, cluster: KeptCluster) -> bool:
         and not cluster.guests
         and cluster.project_id == wish.project_id
         and cluster.fingerprint == wish.fingerprint
+        and cluster.pool == wish.pool
     )
 
 
 def why_not(wish: Wish, cluster: KeptCluster) -> str:
     """Why a job that names this cluster has to wait; "" if it need not."""
+    if cluster.pool != wish.pool:
+        return (
+            f"Cluster {cluster.name} is one of {_said(cluster.pool)}, and the job's queue has "
+            f"machines of {_said(wish.pool)}."
+        )
     if not cluster.is_ready:
         return f"Waits for cluster {cluster.name}, which is neither up nor switched off just now."
     for guest in cluster.guests:
@@ -88,3 +99,8 @@ def why_not(wish: Wish, cluster: KeptCluster) -> str:
         if guest.wants_gpus and wish.wants_gpus:
             return f"Waits for the GPUs of cluster {cluster.name}, which job {guest.job_id} has."
     return ""
+
+
+def _said(pool: str) -> str:
+    kind, _, name = pool.partition(":")
+    return f"pool {name}" if kind == "pool" else "no pool"

@@ -13,13 +13,13 @@ from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import preempt
 from jobs.actions.queue_places import counted_of
 from jobs.backends.fake import FakePlan
-from jobs.errors import StaleJobError
+from jobs.errors import BackendError, StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount
 from jobs.permissions import Actor
 from jobs.reconcilers import queue, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
 from tests.factories import make_job, make_project, make_spec, set_default_queue
-from tests.integration.reconcilers.steps import push, status_of
+from tests.integration.reconcilers.steps import later, push, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.4")]
 
@@ -222,3 +222,30 @@ def test_a_victim_whose_program_ended_before_it_was_asked_goes_by_its_own_verdic
     stopping.step(victim.pk)
     assert (status_of(victim), victim.failure_count) == ends
     assert victim.recovery_count == 0
+
+
+@pytest.mark.usefixtures("pool")
+def test_nobody_further_is_stopped_where_machines_do_not_come_free(
+    fake, tick, run, project, time_machine, monkeypatch
+):
+    def refused(*_args: Any) -> None:
+        raise BackendError("The cloud says no.")
+
+    first, second = run(project), run(project)
+    urgent = submit(project, queue_name="urgent")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(fake), "tear_down", refused)
+        for _ in range(4):
+            tick()
+        assert (status_of(second), status_of(first)) == (JobStatus.QUEUED, JobStatus.RUNNING)
+        later(time_machine, minutes=11)
+        tick()
+        assert (status_of(urgent), status_of(first)) == (JobStatus.QUEUED, JobStatus.RUNNING)
+    # Machines are given back again: others may have to give way, too.
+    later(time_machine, minutes=11)
+    for _ in range(4):
+        tick()
+    assert status_of(urgent) != JobStatus.QUEUED
+    another = submit(project, queue_name="urgent")
+    tick()
+    assert (another.pk, status_of(first)) == (first.preempted_by_id, JobStatus.STOPPING)

@@ -15,9 +15,11 @@ from jobs.policies.idle import (
     SwitchOff,
     TakeDown,
     Wait,
+    Wanted,
     backstop_minutes,
     decide,
     idle_end,
+    longer_backstop,
 )
 from jobs.policies.limits import Limit
 
@@ -86,3 +88,32 @@ def test_a_policy_is_stored_and_read_back():
     policy = IdlePolicy(5, "stop", 60, NOW)
     assert IdlePolicy.from_dict(policy.to_dict()) == policy
     assert IdlePolicy.from_dict({"backstop": 40}) == IdlePolicy()
+
+
+def test_a_cluster_that_a_waiting_job_names_stays_for_as_long_as_an_administrator_allows():
+    for policy in ({}, {"then": "stop"}):
+        late = kept(5000, minutes=10, **policy)
+        assert decide(late, None, NOW, Wanted.BY_NAME) == Wait(None)
+        ends = decide(late, Limit(4999, "project rl"), NOW, Wanted.BY_NAME)
+        assert isinstance(ends, TakeDown | SwitchOff)
+    off = kept(9000, stopped_min=8000, minutes=10, then="stop", down_after=60)
+    assert decide(off, Limit(20, "project rl"), NOW, Wanted.BY_NAME) == Wait(None)
+
+
+def test_one_whose_like_would_do_for_the_job_that_waits_stays_an_hour_longer():
+    soon = Wait(NOW + timedelta(minutes=1))
+    assert decide(kept(69, minutes=10), None, NOW, Wanted.ALIKE) == soon
+    assert isinstance(decide(kept(70, minutes=10), None, NOW, Wanted.ALIKE), TakeDown)
+    limit = Limit(20, "project rl")
+    assert isinstance(decide(kept(20, minutes=10), limit, NOW, Wanted.ALIKE), TakeDown)
+    off = kept(200, stopped_min=119, minutes=10, then="stop", down_after=60)
+    assert decide(off, None, NOW, Wanted.ALIKE) == soon
+
+
+@given(st.integers(0, 5000), st.integers(0, 5000), st.none() | st.integers(1, 5000))
+def test_while_a_cluster_is_wanted_the_backend_does_not_end_it_before_the_portal(told, idle, most):
+    limit = None if most is None else Limit(most, "project rl")
+    minutes = longer_backstop(told, limit, timedelta(minutes=idle))
+    until = idle if most is None else min(idle, most)
+    assert minutes >= until + BACKSTOP_MARGIN_MINUTES // 2
+    assert longer_backstop(minutes, limit, timedelta(minutes=idle)) == minutes

@@ -131,3 +131,20 @@ def test_planning_changes_nothing_of_what_it_looked_at():
     kept = cluster()
     decided(job(fingerprint="f"), kept=[kept])
     assert kept.guests == []
+
+
+def test_a_job_goes_onto_clusters_of_its_own_pool_only():
+    there = cluster(pool="pool:train")
+    assert isinstance(decided(job(fingerprint="f", pool="pool:own"), kept=[there])[0], Wait)
+    same = job(fingerprint="f", pool="pool:train")
+    assert decided(same, kept=[there]) == [Start(1, onto_kept=True)]
+    (wait,) = decided(job(cluster="mp-a", pool="backend:fake"), kept=[there])
+    said = "Cluster mp-a is one of pool train, and the job's queue has machines of no pool."
+    assert why(wait) == said
+
+
+def test_switching_on_takes_all_that_the_cluster_has_whatever_the_job_asks_for():
+    has = (("nodes", 2.0), ("gpus", 16.0))
+    off = cluster(is_on=False, machines=has)
+    assert off.switched_on(shape(1, "fake")) == has
+    assert cluster(machines=has).switched_on(shape(1, "fake")) == ()

@@ -1,0 +1,155 @@
+"""Clusters count by what they were made for, whoever is on them and whoever was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from jobs.actions.delete import delete_job
+from jobs.actions.kept_wishes import who_wants
+from jobs.actions.queue_places import counted_of
+from jobs.actions.queue_snapshot import load_snapshot
+from jobs.actions.start_attempt import start_attempt
+from jobs.actions.submit import submit_job
+from jobs.backends.fake import FakePlan
+from jobs.errors import InvalidSpecError, StaleJobError
+from jobs.models import Cluster, Job, Pool, Project, Queue
+from jobs.policies.idle import Wanted
+from jobs.reconcilers import queue
+from jobs.scheduling.snapshot import RunningJob
+from jobs.statuses import JobStatus, Role
+from tests.factories import make_actor, make_job, make_project, make_spec, set_default_queue
+from tests.integration.reconcilers.steps import push, status_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8")]
+
+GPUS = {"accelerators": "H100:8"}
+
+
+@pytest.fixture
+def pool(fake) -> Pool:
+    """Four nodes with eight GPUs each, which an urgent queue takes back."""
+    fake.set_capacity(16)
+    caps = {"nodes": 4, "gpus:H100": 32}
+    made = Pool.objects.create(name="gpus", backend_name="fake", caps=caps, preempts_by_rank=True)
+    set_default_queue(pool=made)
+    Queue.objects.create(name="urgent", rank=10, pool=made)
+    return made
+
+
+@pytest.fixture
+def submit(project) -> Callable[..., Job]:
+    """Makes a queued job that is counted as one that was submitted."""
+
+    def make(nodes: int = 1, of: Project | None = None, queue: str = "default", **spec: Any) -> Job:
+        content = make_spec(num_nodes=nodes, **spec)
+        fields = {"num_nodes": nodes, "queue_name": queue, **counted_of(content)}
+        return make_job(of or project, spec=content, **fields)
+
+    return make
+
+
+@pytest.fixture
+def keep(fake, tick, submit) -> Callable[..., Cluster]:
+    """Lets a job that reuses its cluster come to its end; the cluster is kept."""
+
+    def make(**fields: Any) -> Cluster:
+        fake.set_plan(FakePlan(run_s=0))
+        job = submit(portal={"reuse": True, "idle": {"minutes": 30}}, **fields)
+        tick()
+        push(fake, job)
+        tick()
+        tick()
+        fake.set_plan(FakePlan())
+        return Cluster.objects.get(attempts__job=job, idle_since__isnull=False)
+
+    return make
+
+
+def used_of(key: str) -> dict[str, float]:
+    used = load_snapshot().limits[key].used
+    return {what: amount for what, amount in used.items() if what in {"nodes", "gpus:H100"}}
+
+
+def holder() -> RunningJob:
+    (found,) = load_snapshot().running
+    return found
+
+
+@pytest.mark.parametrize("resources", [{}, {"accelerators": "H100:2"}])
+def test_a_guest_on_a_part_of_a_kept_cluster_takes_none_of_its_gpus_out_of_the_count(
+    tick, keep, submit, pool, resources
+):
+    cluster = keep(nodes=4, resources=GPUS)
+    whole = {"nodes": 4, "gpus:H100": 32}
+    assert used_of("pool:gpus") == whole
+    guest = submit(resources=resources, portal={"cluster": cluster.name})
+    tick()
+    assert status_of(guest) == JobStatus.SETTING_UP
+    assert used_of("pool:gpus") == whole
+    assert (holder().job_id, holder().shape.amount("gpus:H100")) == (guest.pk, 32)
+
+
+def test_a_kept_cluster_whose_jobs_were_deleted_is_counted_and_given_back(keep, submit, pool):
+    cluster = keep(nodes=4)
+    delete_job(make_actor(cluster.project, Role.ADMIN), Job.objects.get())
+    assert used_of("pool:gpus")["nodes"] == 4
+    urgent = submit(2, of=make_project(), queue="urgent")
+    queue.run_pass()
+    cluster.refresh_from_db()
+    assert cluster.release_requested_at
+    assert status_of(urgent) == JobStatus.QUEUED
+
+
+def test_a_guest_of_another_queue_counts_by_its_own_rank_and_quotas(tick, keep, submit, pool):
+    cluster = keep(nodes=4)
+    guest = submit(queue="urgent", portal={"cluster": cluster.name, "preemptible": True})
+    tick()
+    assert status_of(guest) == JobStatus.SETTING_UP
+    assert (holder().rank, holder().is_preemptible) == (10, False)
+    submit(4, of=make_project(), queue="urgent")
+    queue.run_pass()
+    assert status_of(guest) == JobStatus.SETTING_UP
+
+
+def test_a_cluster_without_jobs_is_free_at_the_end_of_what_was_asked_and_allowed(
+    keep, pool, project, settings
+):
+    cluster = keep(nodes=4)
+    begin = cluster.idle_since
+    assert holder().ends_s == (begin + timedelta(minutes=30)).timestamp()
+    until = begin + timedelta(hours=5)
+    Cluster.objects.update(idle_policy={**cluster.idle_policy, "until": until.isoformat()})
+    assert holder().ends_s == until.timestamp()
+    settings.MPORTAL_MAX_IDLE_MINUTES = 60
+    assert holder().ends_s == (begin + timedelta(minutes=60)).timestamp()
+
+
+def test_clusters_stay_in_the_pool_in_which_they_were_made(tick, keep, submit, pool):
+    cluster = keep()
+    other = Pool.objects.create(name="small", backend_name="fake", caps={"nodes": 1})
+    Queue.objects.create(name="small", pool=other)
+    alike = submit(queue="small", portal={"reuse": True, "idle": {"minutes": 30}})
+    named = submit(queue="small", portal={"cluster": cluster.name})
+    tick()
+    assert alike.attempts.get().cluster != cluster
+    assert (used_of("pool:gpus")["nodes"], used_of("pool:small")["nodes"]) == (1, 1)
+    assert status_of(named) == JobStatus.QUEUED
+    assert named.message.startswith(f"Cluster {cluster.name} is one of pool gpus, and")
+    with pytest.raises(StaleJobError):
+        start_attempt(named)
+    assert who_wants(cluster) is Wanted.BY_NOBODY
+
+
+def test_a_queue_of_another_pool_is_refused_for_a_cluster_that_is_named(keep, project, pool):
+    cluster = keep()
+    Queue.objects.create(name="other")
+    source = {"run": "true", "portal": {"cluster": cluster.name, "queue": "other"}}
+    with pytest.raises(InvalidSpecError) as refused:
+        submit_job(make_actor(project), project, source)
+    (error,) = refused.value.data["errors"]
+    said = f"Queue other has no machines of the pool of cluster {cluster.name}."
+    assert (error["path"], error["message"]) == ("portal.queue", said)
