@@ -11,10 +11,13 @@ from django import template
 from django.conf import settings
 from django.db.models import TextChoices
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.clock import now
+from jobs.readers.job_table import JobRow
+from jobs.readers.named_jobs import NAMED_JOB
 from jobs.statuses import (
     CatchUpPolicy,
     JobKind,
@@ -96,13 +99,13 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def from_now(moment: datetime) -> SafeString:
-    """A moment that is still to come, as "in 5 min"."""
+    """A moment that is still to come, as "in 5 min": no more exact than an estimate is."""
     left_s = (moment - now()).total_seconds()
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        "any moment" if left_s < 1 else f"in {words_for(left_s)}",
+        "any moment" if left_s < 1 else f"in {figures.span(left_s)}",
     )
 
 
@@ -143,6 +146,12 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
         start.isoformat(),
         words_for(seconds),
     )
+
+
+@register.simple_tag
+def ran(job: JobRow) -> SafeString | str:
+    """How long a job runs or ran; nothing of one that waits, maybe once more."""
+    return "–" if job.status == JobStatus.QUEUED else took(job.started_at, job.ended_at)
 
 
 @register.filter
@@ -218,6 +227,20 @@ def manage_command(verb: str) -> str:
 def code_spans(text: str) -> SafeString:
     """A sentence with what stands in backquotes set as code, as the terminal's reader sees it."""
     return mark_safe(_CODE_SPAN.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped
+
+
+@register.filter
+def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
+    """Escaped text in which each job that has a project in `projects` leads to its page."""
+
+    def link(found: re.Match[str]) -> str:
+        number = int(found[1])
+        if number not in projects:
+            return found[0]
+        address = reverse("web:job", args=[projects[number], number])
+        return f'<a href="{address}">{found[0]}</a>'
+
+    return mark_safe(NAMED_JOB.sub(link, html))  # noqa: S308 - escaped before
 
 
 @register.filter
