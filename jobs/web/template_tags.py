@@ -68,6 +68,7 @@ register.filter("percent", figures.percent)
 register.filter("short_name", figures.short_name)
 register.filter("amount", figures.amount)
 register.filter("rate", figures.rate)
+register.filter("hours", figures.hours)
 
 
 _ICON_OF_STAGE = {
@@ -122,14 +123,20 @@ def clock(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
-    """A moment as the clock of another place shows it, with its weekday."""
+    """A moment as the clock of another place shows it, with its weekday and which clock it is."""
     if moment is None:
         return "–"
+    local = moment.astimezone(ZoneInfo(zone))
+    # Zones without letters of their own are named by their distance: +08.
+    clock_name = local.strftime("%Z")
+    if not clock_name.isalpha():
+        clock_name = f"UTC{clock_name}"
     return format_html(
-        '<time class="nowrap" datetime="{}" title="{}">{}</time>',
+        '<time class="nowrap" datetime="{}" title="{}">{} <span class="muted">{}</span></time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        moment.astimezone(ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M"),
+        local.strftime("%a %Y-%m-%d %H:%M"),
+        clock_name,
     )
 
 
