@@ -250,6 +250,13 @@ def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
     return mark_safe(NAMED_JOB.sub(link, html))  # noqa: S308 - escaped before
 
 
+@register.simple_tag
+def status_words(status: str, waits_for: str) -> str:
+    """A status; in the queue also that somebody holds the job there."""
+    is_held = status == JobStatus.QUEUED and waits_for == WaitReason.HELD
+    return f"{words(status, 'status')}, held" if is_held else words(status, "status")
+
+
 @register.filter
 def words(value: str, vocabulary: str) -> str:
     """The label of a stored value: `{{ row.kind|words:"kind" }}`. Unknown ones stay as they are."""
