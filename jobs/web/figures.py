@@ -1,4 +1,4 @@
-"""What machines tell, in words: per cent, bytes, bytes a second, spans of time, names. Pure."""
+"""What machines tell, in words: per cent, bytes, spans and hours, names, tops of axes. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _TENTHS_BELOW = 10
 _SPANS = ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h"))
 _DAY_S = 86_400
+_TENTH, _LEAST_TOP = 0.1, 0.001
 _NODE_ID = re.compile("([^<]*)<([^>]*)>")
 
 
@@ -48,6 +49,29 @@ def round_top(highest: float) -> float:
         unit *= _UNIT
     steps = (1, 2, 4, 8, 10, 20, 40, 80, 100, 200, 400, 800, _UNIT)
     return unit * next(step for step in steps if step >= highest / unit)
+
+
+def hours(value: float | None) -> str:
+    """So many hours, with more places the fewer they are, so that little is not nothing."""
+    if value is None:
+        return "?"
+    if not value:
+        return "0"
+    places = 1 if value >= 1 else 2 if value >= _TENTH else 3
+    return f"{value:,.{places}f}"
+
+
+def round_above(highest: float) -> float:
+    """The first of 0.001, 0.002, 0.004, 0.006, 0.008, 0.01 and so on at or above `highest`."""
+    unit = _LEAST_TOP
+    while unit * 10 < highest:
+        unit *= 10
+    return next(unit * step for step in (1, 2, 4, 6, 8, 10) if unit * step >= highest)
+
+
+def plain(value: float) -> str:
+    """A number without needless places: "2,500", "0.05"."""
+    return f"{round(value, 6):,.10g}"
 
 
 def short_name(node_id: str) -> str:

@@ -16,6 +16,7 @@ from jobs.actions.explain_wait import explain_wait
 from jobs.permissions import Actor, job_for, project_for
 from jobs.readers.job_history import EventView, job_history
 from jobs.readers.job_page import AttemptView, JobPage, job_page
+from jobs.readers.named_jobs import named_jobs
 from jobs.readers.removed_logs import removed_logs
 from jobs.statuses import EVIDENCE, JobStatus, WaitReason
 from jobs.web.access import signed_in
@@ -101,6 +102,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
     ranks = range(found.job.num_nodes)
     is_newest = shown is None or shown == found.attempts[0]
+    waiting = explain_wait(actor, job_for(actor, slug, job_id)) if waits else None
     # Who looks at the newest one goes on with the job, to the next.
     kept = {name: query[name] for name in _OF_LIVE if query.get(name)}
     if is_newest:
@@ -110,7 +112,8 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "job": found.job,
         "attempt": shown,
         "is_newest": is_newest,
-        "waiting": explain_wait(actor, job_for(actor, slug, job_id)) if waits else None,
+        "waiting": waiting,
+        "named": named_jobs(actor, found.job.wait_message, waiting.sentence if waiting else ""),
         "workers": workers_part(
             shown.workers if shown else [], found.job.num_nodes, query.get("workers", "")
         ),

@@ -35,16 +35,20 @@ def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 
 def _context(request: HttpRequest, actor: Actor) -> dict[str, Any]:
     state = QueueState(actor)
+    queues = state.queues()
+    unplanned = sum(row.waiting + row.held for row in queues) - state.number_waiting
     number = _page_number(request)
     last = max(1, -(-state.number_waiting // PAGE))
     number = min(number, last)
     return {
         "waiting": state.waiting((number - 1) * PAGE, PAGE),
         "number_waiting": state.number_waiting,
+        # A long queue's plan may be a moment older than the numbers of its queues.
+        "number_apart": max(0, unplanned),
         "page": number,
         "pages": last,
         "places": state.places(),
-        "queues": state.queues(),
+        "queues": queues,
         "quotas": state.quotas(),
         "shares": state.shares(),
         "may_set": may_share(actor),

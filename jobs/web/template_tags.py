@@ -11,10 +11,13 @@ from django import template
 from django.conf import settings
 from django.db.models import TextChoices
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.clock import now
+from jobs.readers.job_table import JobRow
+from jobs.readers.named_jobs import NAMED_JOB
 from jobs.statuses import (
     CatchUpPolicy,
     JobKind,
@@ -65,6 +68,7 @@ register.filter("percent", figures.percent)
 register.filter("short_name", figures.short_name)
 register.filter("amount", figures.amount)
 register.filter("rate", figures.rate)
+register.filter("hours", figures.hours)
 
 
 _ICON_OF_STAGE = {
@@ -96,13 +100,13 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def from_now(moment: datetime) -> SafeString:
-    """A moment that is still to come, as "in 5 min"."""
+    """A moment that is still to come, as "in 5 min": no more exact than an estimate is."""
     left_s = (moment - now()).total_seconds()
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        "any moment" if left_s < 1 else f"in {words_for(left_s)}",
+        "any moment" if left_s < 1 else f"in {figures.span(left_s)}",
     )
 
 
@@ -119,18 +123,26 @@ def clock(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
-    """A moment as the clock of another place shows it, with its weekday; of none there is, UTC."""
+    """A moment as the clock of another place shows it, with its weekday and which clock it is.
+
+    Where there is no such place (any more), UTC's.
+    """
     if moment is None:
         return "–"
     try:
-        shown = f"{moment.astimezone(ZoneInfo(zone)):%a %Y-%m-%d %H:%M}"
+        local = moment.astimezone(ZoneInfo(zone))
     except (KeyError, OSError, ValueError):
-        shown = f"{moment.astimezone(timezone.utc):%a %Y-%m-%d %H:%M} UTC"
+        local = moment.astimezone(timezone.utc)
+    # Zones without letters of their own are named by their distance: +08.
+    clock_name = local.strftime("%Z")
+    if not clock_name.isalpha():
+        clock_name = f"UTC{clock_name}"
     return format_html(
-        '<time class="nowrap" datetime="{}" title="{}">{}</time>',
+        '<time class="nowrap" datetime="{}" title="{}">{} <span class="muted">{}</span></time>',
         moment.isoformat(),
         moment.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        shown,
+        local.strftime("%a %Y-%m-%d %H:%M"),
+        clock_name,
     )
 
 
@@ -147,6 +159,12 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
         start.isoformat(),
         words_for(seconds),
     )
+
+
+@register.simple_tag
+def ran(job: JobRow) -> SafeString | str:
+    """How long a job runs or ran; nothing of one that waits, maybe once more."""
+    return "–" if job.status == JobStatus.QUEUED else took(job.started_at, job.ended_at)
 
 
 @register.filter
@@ -222,6 +240,27 @@ def manage_command(verb: str) -> str:
 def code_spans(text: str) -> SafeString:
     """A sentence with what stands in backquotes set as code, as the terminal's reader sees it."""
     return mark_safe(_CODE_SPAN.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped
+
+
+@register.filter
+def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
+    """Escaped text in which each job that has a project in `projects` leads to its page."""
+
+    def link(found: re.Match[str]) -> str:
+        number = int(found[1])
+        if number not in projects:
+            return found[0]
+        address = reverse("web:job", args=[projects[number], number])
+        return f'<a href="{address}">{found[0]}</a>'
+
+    return mark_safe(NAMED_JOB.sub(link, html))  # noqa: S308 - escaped before
+
+
+@register.simple_tag
+def status_words(status: str, waits_for: str) -> str:
+    """A status; in the queue also that somebody holds the job there."""
+    is_held = status == JobStatus.QUEUED and waits_for == WaitReason.HELD
+    return f"{words(status, 'status')}, held" if is_held else words(status, "status")
 
 
 @register.filter

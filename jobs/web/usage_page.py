@@ -16,11 +16,13 @@ from jobs.actions.set_budget import remove_budget, set_budget
 from jobs.models import Project
 from jobs.permissions import Actor, project_for, require_budget
 from jobs.readers.budget import BudgetView, budget_view
-from jobs.readers.usage import Usage, UsageRow, usages
+from jobs.readers.usage import MOST_ROWS, Usage, UsageRow, usages
 from jobs.statuses import OnSpent, UsageBy
+from jobs.web import figures
 from jobs.web.access import signed_in
 from jobs.web.budget_form import BudgetForm
 from jobs.web.frame import render_page
+from jobs.web.template_tags import usd
 
 # Of the dearest; REST and the command line have them all.
 MOST_SHOWN = 15
@@ -46,6 +48,24 @@ class Part:
     row: UsageRow
     percent: float
     job: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The rows that are shown of one table, and how many there are."""
+
+    shown: list[Part]
+    number: str
+    are_left_out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What the height of a day's bar means."""
+
+    unit: str
+    top: float
+    labels: list[str]  # from the top down
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -76,20 +96,24 @@ def _context(request: HttpRequest, actor: Actor, project: Project) -> dict[str, 
         actor, project, first, last, [UsageBy.DAY, UsageBy.USER, UsageBy.JOB]
     )
     budget = budget_view(actor, project)
+    axis = _axis(days)
     return {
         "project": project,
         "nav": "usage",
         "first": first,
+        "of_days": "" if first == this_month else f" --from {first} --to {last}",
         "before": (first - timedelta(days=1)).replace(day=1) if first.year > 1 else None,
         "after": following if first < this_month else None,
         "is_now": first == this_month,
         "budget": budget,
         "budget_percent": min(100, budget.percent or 0),
         "usage": days,
-        "bars": _bars(days),
+        "bars": _bars(days, axis.top),
+        "axis": axis,
         "width": len(days.rows) * DAY_WIDTH,
         "height": HEIGHT,
-        "dearest_day": max(days.rows, key=lambda row: row.usd),
+        "middle": HEIGHT // 2,
+        "dearest_day": max(days.rows, key=lambda row: (row.usd, row.node_hours)),
         "people": _parts(people),
         "jobs": _parts(jobs),
     }
@@ -102,25 +126,36 @@ def _month_of(text: str) -> date | None:
         return None
 
 
-def _bars(days: Usage) -> list[Bar]:
-    most = max(_weights(days), default=0.0)
+def _axis(days: Usage) -> Axis:
+    """Money or, where nothing costs any, hours; its top is a round number."""
+    top = figures.round_above(max(_weights(days), default=0.0) or 1)
+    sign = "$" if days.usd else ""
+    labels = [f"{sign}{figures.plain(value)}" for value in (top, top / 2, 0)]
+    return Axis("US$ a day" if days.usd else "Node hours a day", top, labels)
+
+
+def _bars(days: Usage, top: float) -> list[Bar]:
     found = []
     for number, (row, weight) in enumerate(zip(days.rows, _weights(days), strict=True)):
-        height = round(HEIGHT * weight / most, 2) if most else 0.0
-        words = f"{row.key}: ${row.usd:,.2f}, {row.node_hours:,.1f} node hours"
+        height = round(HEIGHT * weight / top, 2)
+        words = f"{row.key}: {usd(row.usd)}, {figures.hours(row.node_hours)} node hours"
         label = str(int(row.key[-2:]))
         found.append(Bar(number * DAY_WIDTH, HEIGHT - height, height, label, words))
     return found
 
 
-def _parts(found: Usage) -> list[Part]:
+def _parts(found: Usage) -> Parts:
     total = sum(_weights(found)) or 1.0
     pairs = list(zip(found.rows, _weights(found), strict=True))[:MOST_SHOWN]
     by_job = found.by == UsageBy.JOB
-    return [
+    shown = [
         Part(row, 100 * weight / total, int(row.key) if by_job and row.key.isdecimal() else None)
         for row, weight in pairs
     ]
+    count = len(found.rows)
+    # Beyond those rows there is one that sums up all others.
+    number = str(count) if count <= MOST_ROWS else f"more than {MOST_ROWS}"
+    return Parts(shown, number, are_left_out=count > len(shown))
 
 
 def _weights(found: Usage) -> list[float]:

@@ -73,7 +73,13 @@ def make_schedules(project: Project, ada: User) -> None:
     )
     left = make_schedule(project, "tokenize-corpus", owner=moe, paused=True, message=why)
     left.runs.create(slot=today, outcome="failed", message=why)
-    make_schedule(project, "hourly-checkpoint-upload-to-the-bucket", owner=ada, cron="@hourly")
+    make_schedule(
+        project,
+        "hourly-checkpoint-upload-to-the-bucket",
+        owner=ada,
+        cron="@hourly",
+        zone="America/New_York",
+    )
 
 
 def make_sweep(project: Project, ada: User) -> JobArray:

@@ -55,7 +55,12 @@ def make_shared_machines(project: Project) -> None:
     train = Queue.objects.create(name="train", rank=10, pool=big)
     Queue.objects.create(name="night", rank=-10, pool=big)
     for whose in (
-        {"project": project, "pool": big, "caps": {"gpus:H100": 48, "jobs": 6}},
+        {
+            "project": project,
+            "pool": big,
+            "caps": {"gpus:H100": 48, "jobs": 6},
+            "nominal": {"jobs": 2},
+        },
         {"project": project, "per_person": True, "caps": {"nodes": 4}},
         {"project": project, "user": mia, "caps": {"jobs": 2}},
         {"queue": train, "caps": {"nodes": 8}},
@@ -69,7 +74,9 @@ def make_shared_machines(project: Project) -> None:
     gpu_job(others, stranger, 2, "train")
     gpu_job(project, moe, 2, "night", name="replay-buffer-check")
     make_job(project, submitted_by=moe, num_nodes=40, name="world-model", held=True)
-    make_job(project, submitted_by=moe, name="eval-all")
+    first = make_job(project, submitted_by=moe, name="eval-all")
+    after = make_job(project, submitted_by=moe, name="eval-report")
+    after.dependencies.create(needs=first, needs_number=first.pk, needs_name=first.name)
 
 
 def test_the_page_is_fine_for_axe_and_fits_its_width(camera, project):
@@ -77,6 +84,41 @@ def test_the_page_is_fine_for_axe_and_fits_its_width(camera, project):
     make_shared_machines(project)
     camera.at("/rl/queue", "queue", LIVE)
     assert camera.problems == []
+
+
+def test_on_a_phone_every_number_has_its_word_and_no_table_is_cut_off(
+    visitors, address, project, ada, fake
+):
+    page = visitors.open(address, **LOOKS["phone"])
+    sign_in(page)
+    make_shared_machines(project)
+    page.goto("/rl/queue")
+    page.locator(LIVE).wait_for()
+    sticks_out = "e => e.scrollWidth > e.clientWidth"
+    assert not any(each.evaluate(sticks_out) for each in page.locator(".scroll-x").all())
+    word = "e => getComputedStyle(e, '::before').content"
+    for cells in ("#queue-waiting", "#queue-queues"):
+        for cell in page.locator(f"{cells} td[data-word]:visible").all():
+            assert str(cell.get_attribute("data-word")) in cell.evaluate(word)
+    first = page.locator(".turns .c-job").first.bounding_box()
+    below = page.locator(".turns .c-needs").first.bounding_box()
+    assert first and below and below["x"] >= first["x"]
+    own = page.locator(".amounts .own").first
+    assert own.inner_text() == "own 2, up to 6"
+    lines = "e => e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)"
+    assert own.evaluate(lines) < 2
+
+
+def test_on_a_phone_the_page_that_is_shown_stands_in_the_menu(visitors, address, project, ada):
+    page = visitors.open(address, **LOOKS["phone"])
+    page.set_viewport_size({"width": 320, "height": 640})
+    sign_in(page)
+    for place in ("usage", "members", "jobs"):
+        page.goto(f"/rl/{place}")
+        nav = page.locator(".nav").bounding_box()
+        here = page.locator(".nav [aria-current]").bounding_box()
+        assert here and nav
+        assert nav["x"] <= here["x"] and here["x"] + here["width"] <= nav["x"] + nav["width"] + 1
 
 
 def test_what_changes_anywhere_shows_without_a_reload(page, project, ada, fake):

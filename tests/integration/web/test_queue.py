@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from jobs import clock
 from jobs.actions import queue_state
 from jobs.actions.queue_places import counted_of
 from jobs.backends.fake import FakeBackend
@@ -105,6 +108,33 @@ def test_whoever_is_in_several_projects_sees_all_of_theirs(member, project, big)
         job_of(each, 9, name=f"of-{each.slug}")
     text = member.text("/rl/queue")
     assert "of-rl" in text and "of-evals" in text
+
+
+def test_the_page_says_how_many_wait_for_something_else_than_machines(member, project, big):
+    assert " more wait" not in member.text("/rl/queue")
+    first = job_of(project, 9)
+    after = job_of(project, 9)
+    after.dependencies.create(needs=first, needs_number=first.pk, needs_name=first.name)
+    assert "1 more waits for other jobs" in member.text("/rl/queue")
+    job_of(project, 9, held=True)
+    text = member.text("/rl/queue")
+    assert "Waiting 1 " in text
+    assert "2 more wait for other jobs, a place in their array or their next try" in text
+
+
+def test_the_page_tells_the_whole_order_and_what_shares_count(member, project, big):
+    make_attempt(job_of(project, 2, status=JobStatus.RUNNING))
+    text = member.text("/rl/queue")
+    for part in ("rank", "use and weight", "patience", "priority", "the person", "came first"):
+        text = text[text.index(part) :]
+    assert "promised and counts as well, up to an hour of each" in text
+
+
+def test_it_says_how_long_each_waits(member, project, big):
+    job_of(project, 9)
+    Job.objects.update(created_at=clock.now() - timedelta(seconds=48))
+    html = member.get("/rl/queue").content.decode()
+    assert re.search(r'data-word="waits"><time [^>]*data-since>(48|49|50) s</time>', html)
 
 
 def test_a_long_queue_comes_in_pages(member, project, big, monkeypatch):

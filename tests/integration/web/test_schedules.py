@@ -63,6 +63,22 @@ def test_a_job_says_by_which_schedule_it_was_made_and_the_schedule_names_its_job
     assert "Its job is deleted" in member.text(PAGE)
 
 
+@pytest.mark.parametrize(
+    ("zone", "said"),
+    [
+        ("America/New_York", "Tue 2026-06-30 23:00 EDT"),
+        ("Asia/Singapore", "Wed 2026-07-01 11:00 UTC+08"),
+        ("UTC", "Wed 2026-07-01 03:00 UTC"),
+    ],
+)
+def test_each_time_says_on_which_clock_it_is(member, project, zone, said):
+    schedule = make_schedule(project, zone=zone)
+    slot = datetime(2026, 7, 1, 3, tzinfo=timezone.utc)
+    schedule.runs.create(slot=slot, outcome="skipped", message="Job 1 had not ended.")
+    for address in (PAGE, "/rl/schedules"):
+        assert said in member.text(address)
+
+
 def test_all_that_is_wrong_is_told_where_it_is(member):
     wrong = {**FORM, "name": "No", "cron": "61 * * * *", "zone": "Berlin", "source": "nam: x\n"}
     answer = member.post("/rl/new-schedule", wrong)

@@ -75,6 +75,36 @@ def test_where_nothing_has_a_price_hours_are_compared(viewer, project):
     assert "4.0 node hours" in page and "75 %" in page
 
 
+def test_the_bars_have_an_axis_with_a_unit_and_values(viewer, project):
+    spend(project, "0", hours=3)
+    page = viewer.text(PATH)
+    assert "Node hours a day 4 2 0 " in page
+    assert "most on 2026-11-24: 3.0 node hours" in page
+    spend(project, "12.50")
+    assert "US$ a day $20 $10 $0 " in viewer.text(PATH)
+
+
+def test_little_is_not_nothing(viewer, project):
+    spend(project, "0", hours=0.02)
+    page = viewer.text(PATH)
+    assert "0.020 node hours" in page and "0.0 " not in page
+
+
+def test_a_table_that_does_not_show_all_says_so_and_where_all_are(viewer, project):
+    for _ in range(15):
+        spend(project, "1")
+    assert "that used most" not in viewer.text(PATH)
+    spend(project, "1", end=NOON - timedelta(days=1))
+    page = viewer.text(PATH)
+    assert (
+        "The 15 that used most, of 16. More of them: mportal usage --project rl --by job " in page
+    )
+    for _ in range(16):
+        spend(project, "1", end=NOON - timedelta(days=40))
+    said = viewer.text(f"{PATH}?month=2026-10")
+    assert "--by job --from 2026-10-01 --to 2026-10-31 " in said
+
+
 def test_other_months_are_a_step_away(viewer, project):
     spend(project, "7.77", end=datetime(2026, 10, 5, tzinfo=timezone.utc))
     assert "$7.77" not in viewer.text(PATH)

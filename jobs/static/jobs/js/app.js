@@ -1,6 +1,7 @@
-// What every page has: theme, menus, dialogs, copy buttons, times, live parts.
+// What every page has: theme, menus, the way between pages, dialogs, copy buttons, times, live parts.
 import "./theme.js";
 import "./menus.js";
+import "./nav.js";
 import "./dialogs.js";
 import "./copy.js";
 import "./times.js";

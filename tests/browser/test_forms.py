@@ -1,0 +1,24 @@
+"""Forms that are not right: each field that is wrong shows it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+WRONG = {"Name": "No", "When": "61 3 * * *", "Time zone": "Berlin"}
+BORDER = "e => getComputedStyle(e).borderTopColor"
+
+
+def test_every_field_of_a_schedule_that_is_wrong_has_a_red_border(page, project, ada, faults):
+    page.goto("/rl/new-schedule")
+    fine = page.get_by_label("Name", exact=True).evaluate(BORDER)
+    for label, text in WRONG.items():
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_label("Job specification, YAML").fill("nam: x")
+    page.get_by_role("button", name="Make the schedule").click()
+    expect(page.get_by_text("There is no time zone")).to_be_visible()
+    faults.expect("422")
+    red = page.get_by_label("Job specification, YAML").evaluate(BORDER)
+    assert red != fine
+    for label in WRONG:
+        assert page.get_by_label(label, exact=True).evaluate(BORDER) == red
+    assert page.get_by_label("While its last job").evaluate(BORDER) == fine
