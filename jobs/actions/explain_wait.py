@@ -14,7 +14,7 @@ from jobs.actions.told_causes import told_to
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
 from jobs.scheduling.amounts import counted
-from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota
+from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota, Told
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
 from jobs.scheduling.limits import USD_PER_HOUR
 from jobs.scheduling.snapshot import Decision, Preempt, Refuse, RunningJob, Snapshot, Wait
@@ -145,7 +145,8 @@ class _Explained:
     def _expected(self, cause: Cause) -> tuple[datetime | None, str]:
         if isinstance(cause, NoRoom) and cause.expected_s is not None:
             return _moment(cause.expected_s), "bounds"
-        if len(self._before) > MOST_AHEAD or isinstance(cause, NoPrice):
+        # What a plan does not look at ends when whoever told of it says so, if anybody does.
+        if len(self._before) > MOST_AHEAD or isinstance(cause, NoPrice | Told):
             return None, ""
         ahead = [self._queued[each.job_id] for each in self._before if _counts(each)]
         running = self._snapshot.running
@@ -183,9 +184,9 @@ class _Explained:
 
 
 def _counts(decision: Decision) -> bool:
-    """Whether it will take machines before: not what a quota keeps back, nor what is refused."""
+    """Whether it will take machines before: not what else keeps it back, nor what is refused."""
     if isinstance(decision, Wait):
-        return not isinstance(decision.cause, OverQuota | NoPrice)
+        return not isinstance(decision.cause, OverQuota | NoPrice | Told)
     return not isinstance(decision, Refuse)
 
 

@@ -190,7 +190,8 @@ def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake,
         raise BackendUnavailableError("The cloud is away.")
 
     monkeypatch.setattr(type(fake), "capacity_nodes", away)
-    assert why(member, queued(project))["sentence"] == "The cloud is away."
+    told = why(member, queued(project))
+    assert (told["sentence"], told["expected_at"]) == ("The cloud is away.", None)
 
 
 def test_a_pause_after_a_failed_start_is_told_in_the_clouds_words(member, project):
