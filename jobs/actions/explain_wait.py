@@ -14,7 +14,7 @@ from jobs.actions.told_causes import told_to
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
 from jobs.scheduling.amounts import counted
-from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota, Told
+from jobs.scheduling.causes import Cause, GaveWay, NoPrice, NoRoom, OverQuota, Told
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
 from jobs.scheduling.limits import USD_PER_HOUR
 from jobs.scheduling.snapshot import Decision, Preempt, Refuse, RunningJob, Snapshot, Wait
@@ -106,10 +106,12 @@ class _Explained:
             said = "Its turn has come: it starts with the next pass, within a second or two."
             return _told(self._job, "next", "", said, **position)
         cause = self._decision.cause
-        key = self._binding(cause)
+        # One that was stopped for another waits for machines as all do.
+        now = cause.then if isinstance(cause, GaveWay) else cause
+        key = self._binding(now)
         holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
-        what = getattr(cause, "what", "nodes")
-        expected_at, basis = self._expected(cause)
+        what = getattr(now, "what", "nodes")
+        expected_at, basis = self._expected(now)
         return _told(
             self._job,
             "budget" if cause.reason == WaitReason.BUDGET else cause.code,
@@ -117,7 +119,7 @@ class _Explained:
             told_to(self._actor, [cause])[0].sentence,
             **position,
             ahead=self._named(each.job_id for each in self._before[-MOST_NAMED:]),
-            limit=_limit_of(cause) if isinstance(cause, OverQuota | NoRoom) else None,
+            limit=_limit_of(now) if isinstance(now, OverQuota | NoRoom) else None,
             holders=self._named(
                 (each.job_id for each in holders),
                 {each.job_id: (what, each.shape.amount(what)) for each in holders},

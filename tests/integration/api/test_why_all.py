@@ -80,11 +80,14 @@ def test_for_whom_somebody_is_stopped_is_told_whom(member, project, ranked):
 def test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for(
     member, project, ranked
 ):
-    urgent = running(project, 2, queue_name="urgent")
+    urgent = running(project, 2, queue_name="urgent", portal={"max_duration": "1h"})
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
     told = why(member, victim)
     assert (told["code"], told["reason"]) == ("preempted", "PREEMPTED")
     assert told["sentence"].startswith(f"Was preempted by job {urgent.pk}. Needs 2 nodes;")
+    limit = {"kind": "machines", "name": "gpus", "what": "nodes", "needed": 2, "used": 2, "cap": 2}
+    assert (told["limit"], told["basis"]) == (limit, "bounds")
+    assert [(each["job_id"], each["has"]) for each in told["holders"]] == [(urgent.pk, "2 nodes")]
 
 
 def spend(project: Any) -> None:
