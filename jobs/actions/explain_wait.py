@@ -119,7 +119,7 @@ class _Explained:
             told_to(self._actor, [cause])[0].sentence,
             **position,
             ahead=self._named(each.job_id for each in self._before[-MOST_NAMED:]),
-            limit=_limit_of(now) if isinstance(now, OverQuota | NoRoom) else None,
+            limit=self._limit(now, key) if isinstance(now, OverQuota | NoRoom) else None,
             holders=self._named(
                 (each.job_id for each in holders),
                 {each.job_id: (what, each.shape.amount(what)) for each in holders},
@@ -140,6 +140,15 @@ class _Explained:
             if is_kind and limit.name == name:
                 return key
         return None
+
+    def _limit(self, cause: OverQuota | NoRoom, key: str | None) -> dict[str, Any]:
+        if isinstance(cause, OverQuota):
+            whose = (self._snapshot.limits[key].whose if key else "") or cause.name
+            of = {"kind": cause.limit, "name": whose, "used": cause.used, "cap": cause.cap}
+        else:
+            used = cause.total - cause.free
+            of = {"kind": "machines", "name": cause.place, "used": used, "cap": cause.total}
+        return {**of, "what": cause.what, "needed": cause.needed}
 
     def _holders(self, key: str | None) -> Iterable[RunningJob]:
         return [each for each in self._snapshot.running if key in each.shape.limits]
@@ -190,15 +199,6 @@ def _counts(decision: Decision) -> bool:
     if isinstance(decision, Wait):
         return not isinstance(decision.cause, OverQuota | NoPrice | Told)
     return not isinstance(decision, Refuse)
-
-
-def _limit_of(cause: OverQuota | NoRoom) -> dict[str, Any]:
-    if isinstance(cause, OverQuota):
-        of = {"kind": cause.limit, "name": cause.name, "used": cause.used, "cap": cause.cap}
-    else:
-        used = cause.total - cause.free
-        of = {"kind": "machines", "name": cause.place, "used": used, "cap": cause.total}
-    return {**of, "what": cause.what, "needed": cause.needed}
 
 
 def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:

@@ -122,12 +122,24 @@ def test_a_quota_is_named_with_whose_it_is_and_who_uses_it(member, project, fake
     Quota.objects.create(caps={"nodes": 3}, **fields)
     holder = running(project, 2, submitted_by=member.user)
     told = why(member, queued(project, 2, submitted_by=member.user))
-    name = {"project": f"project {project.slug}", "queue": "queue default"}.get(
-        whose, member.user.username
-    )
-    said = f"Needs 2 nodes; {name} has 2 of the 3 nodes that it may have at once."
+    user, slug = member.user.username, project.slug
+    words = {"project": f"project {slug}", "queue": "queue default"}
+    name = words.get(whose, f"{user} in project {slug}")
+    said = f"Needs 2 nodes; {name} may have 3 nodes at once, and has 2."
     assert (told["code"], told["reason"], told["sentence"]) == ("quota", "QUOTA", said)
+    assert told["limit"]["name"] == {"project": slug, "queue": "default"}.get(whose, user)
     assert [each["job_id"] for each in told["holders"]] == [holder.pk]
+
+
+def test_a_quota_of_a_person_in_a_pool_is_told_with_its_project_and_its_pool(member, project, fake):
+    fake.set_capacity(9)
+    pool = Pool.objects.create(name="big", backend_name="fake", caps={"nodes": 8})
+    Queue.objects.create(name="long", pool=pool)
+    Quota.objects.create(caps={"jobs": 1}, project=project, user=member.user, pool=pool)
+    mine = {"queue_name": "long", "submitted_by": member.user}
+    running(project, 1, **mine)
+    said = f"{member.user.username} in project {project.slug} and pool big may run 1 job at once"
+    assert why(member, queued(project, 1, **mine))["sentence"] == f"{said}, and runs 1."
 
 
 def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
@@ -135,7 +147,7 @@ def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
     Quota.objects.create(caps={"gpus:H100": 8}, project=project)
     gpus = {"spec": {"resources": {"accelerators": "H100:8"}}}
     running(project, 1, **gpus)
-    said = "Needs 8 GPUs (H100); project {} has 8 of the 8 GPUs (H100) that it may have at once."
+    said = "Needs 8 GPUs (H100); project {} may have 8 GPUs (H100) at once, and has 8."
     assert why(member, queued(project, 1, **gpus))["sentence"] == said.format(project.slug)
     assert why(member, queued(project, 1))["code"] == "next"
 
@@ -169,10 +181,7 @@ def test_a_group_that_is_full_is_named(member, project, fake):
     group = {"portal": {"concurrency": {"group": "eval", "max": 1}}}
     running(project, **group)
     told = why(member, queued(project, **group))
-    said = (
-        "Needs 1 running job; the group eval has 1 of the 1 running job that it may have at once."
-    )
-    assert told["sentence"] == said
+    assert told["sentence"] == "The group eval may run 1 job at once, and runs 1."
     assert told["limit"]["kind"] == "group"
 
 
