@@ -64,9 +64,10 @@ class NoRoom(Cause):
         """What is needed, and what there is."""
         kept = f" {counted(NODES, self.kept)} kept for a next job." if self.kept else ""
         of_type = f" {type_of(self.what)}" if type_of(self.what) else ""
+        are = "is" if self.free == 1 else "are"
         return (
             f"Needs {counted(self.what, self.needed)}; {number_words(self.free)} of "
-            f"{number_words(self.total)}{of_type} are free on {self.place}.{kept}"
+            f"{number_words(self.total)}{of_type} {are} free on {self.place}.{kept}"
         )
 
 

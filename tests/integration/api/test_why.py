@@ -63,7 +63,7 @@ def test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when(
     holder = running(project, 3, portal={"max_duration": "1h"})
     told = why(member, queued(project, 2))
     assert told["code"] == "no_room"
-    assert told["sentence"] == "Needs 2 nodes; 1 of 4 are free on fake."
+    assert told["sentence"] == "Needs 2 nodes; 1 of 4 is free on fake."
     assert (told["position"], told["of"], told["ahead"]) == (1, 1, [])
     limit = {"kind": "machines", "name": "fake", "what": "nodes"}
     assert told["limit"] == {**limit, "needed": 2, "used": 3, "cap": 4}
@@ -191,7 +191,7 @@ def test_a_pool_without_that_much_is_named(member, project, fake):
     Queue.objects.create(name="short", pool=pool)
     running(project, 1, queue_name="short")
     told = why(member, queued(project, 2, queue_name="short"))
-    assert told["sentence"] == "Needs 2 nodes; 1 of 2 are free on small."
+    assert told["sentence"] == "Needs 2 nodes; 1 of 2 is free on small."
 
 
 def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake, monkeypatch):

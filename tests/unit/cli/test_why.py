@@ -25,7 +25,7 @@ def waiting(**fields: Any) -> dict[str, Any]:
         "status": "QUEUED",
         "code": "no_room",
         "reason": "CAPACITY",
-        "sentence": "Needs 2 nodes; 1 of 4 are free on local.",
+        "sentence": "Needs 2 nodes; 1 of 4 is free on local.",
         "since": MOMENT,
         "next_try_at": None,
         "position": 3,
@@ -42,7 +42,7 @@ def waiting(**fields: Any) -> dict[str, Any]:
 def test_the_sentence_comes_first_then_the_place(portal, mportal):
     portal.on(WHY, ok(waiting()))
     lines = mportal("why", "42").stdout.splitlines()
-    assert lines[0] == "Needs 2 nodes; 1 of 4 are free on local."
+    assert lines[0] == "Needs 2 nodes; 1 of 4 is free on local."
     assert lines[1].startswith("Place 3 of 7 who wait there, for ")
 
 
