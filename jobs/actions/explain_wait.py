@@ -67,10 +67,11 @@ class Waiting:
 def explain_wait(actor: Actor, job: Job) -> Waiting:
     """Why `job`, which `actor` sees, waits; of one that does not wait, that it does not."""
     if job.status != JobStatus.QUEUED:
-        said = "It has ended." if job.status in FINAL_STATUSES else "It does not wait: it started."
+        has_ended = job.status in FINAL_STATUSES
+        said = _ended(job) if has_ended else "It does not wait: it started."
         return _told(job, "not_waiting", "", said)
     if job.held:
-        return _told(job, "held", WaitReason.HELD, job.message or "Held: it waits to be released.")
+        return _told(job, "held", WaitReason.HELD, _held(job))
     snapshot, decisions = planned_now()
     if job.pk not in {each.job_id for each in snapshot.queued}:
         # It may not even be planned yet: it says itself what it waits for.
@@ -199,6 +200,19 @@ def _counts(decision: Decision) -> bool:
     if isinstance(decision, Wait):
         return not isinstance(decision.cause, OverQuota | NoPrice | Told)
     return not isinstance(decision, Refuse)
+
+
+def _ended(job: Job) -> str:
+    """How it ended, and why: who asks too late need not ask elsewhere."""
+    why = f" ({job.stop_reason})" if job.stop_reason else ""
+    said = f": {job.message}" if job.message else "."
+    return f"It ended {job.status}{why}{said}"
+
+
+def _held(job: Job) -> str:
+    """Why it is held, which may be another job's end, and what lets it go on."""
+    remedy = f"It is held until `mportal release {job.pk}`, or its button, lets it take its turn."
+    return f"{job.message} {remedy}".lstrip()
 
 
 def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:

@@ -216,7 +216,26 @@ def test_who_holds_it_is_told(member, project):
     job = queued(project, submitted_by=member.user)
     hold_job(Actor(member.user), job)
     told = why(member, job)
-    assert (told["code"], told["sentence"]) == ("held", f"Held by {member.user.username}.")
+    assert (told["code"], told["reason"]) == ("held", "HELD")
+    assert told["sentence"] == (
+        f"Held by {member.user.username}. It is held until `mportal release {job.pk}`, or its "
+        "button, lets it take its turn."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"status": "FAILED", "stop_reason": "DEPENDENCY", "message": "It needs job 7."},
+            "It ended FAILED (DEPENDENCY): It needs job 7.",
+        ),
+        ({"status": "SUCCEEDED"}, "It ended SUCCEEDED."),
+    ],
+)
+def test_of_a_job_that_has_ended_it_is_told_how_and_why(member, project, fields, said):
+    told = why(member, queued(project, **fields))
+    assert (told["code"], told["sentence"]) == ("not_waiting", said)
 
 
 def test_a_job_that_starts_next_or_runs_is_said_to(member, project, fake):

@@ -11,7 +11,8 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.set_budget import set_budget
-from jobs.models import Cluster, Pool, Queue
+from jobs.actions.settle_dependencies import settle_dependencies
+from jobs.models import Cluster, Job, Pool, Queue
 from jobs.permissions import Actor
 from jobs.scheduling.causes import Cause
 from jobs.statuses import OnSpent, WaitReason
@@ -54,6 +55,23 @@ def test_who_waits_for_another_job_is_told_which(member, project):
     told = of(member, after["id"])
     assert (told["code"], told["reason"]) == ("dependency", "DEPENDENCY")
     assert str(before["id"]) in told["sentence"]
+
+
+@pytest.mark.feature("S2.6")
+def test_who_is_held_since_a_job_that_it_needs_failed_is_told_so_and_what_lets_it_go_on(
+    member, project
+):
+    held = spec("b", depends_on=["a"], if_dependency_fails="hold")
+    answer = member.post("/projects/rl/jobs/batch", {"specs": [held, spec("a")]})
+    after, before = answer.json()["results"]
+    Job.objects.filter(pk=before["id"]).update(status="FAILED", ended_at=timezone.now())
+    settle_dependencies(after["id"])
+    told = of(member, after["id"])
+    assert (told["code"], told["reason"]) == ("held", "HELD")
+    assert told["sentence"] == (
+        f"It needs what did not succeed: job {before['id']} (a) failed. It is held until "
+        f"`mportal release {after['id']}`, or its button, lets it take its turn."
+    )
 
 
 @pytest.mark.feature("S2.6")
