@@ -104,9 +104,13 @@ def test_an_estimate_goes_by_how_long_such_jobs_lasted_before(member, project, f
 
 def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, project, fake):
     fake.set_capacity(1)
-    running(project)
+    holder = running(project)
     told = why(member, queued(project))
     assert (told["expected_at"], told["basis"]) == (None, "")
+    lately = "no max_duration, and no such job has succeeded lately."
+    assert told["no_estimate"] == f"No estimate: job {holder.pk} has {lately}"
+    first, second = queued(project, portal={"max_duration": "1h"}), queued(project)
+    assert first.pk and why(member, second)["no_estimate"].startswith("No estimate: job ")
 
 
 @pytest.mark.parametrize("whose", ["project", "person", "each person", "queue"])
@@ -254,6 +258,7 @@ def test_of_another_project_only_that_there_is_a_job_is_told(member, project, fa
     nobody = {"job_id": None, "project": "", "name": "", "owner": "", "status": ""}
     assert told["ahead"] == [{**nobody, "has": ""}]
     assert told["code"] == "behind"
+    assert told["no_estimate"].startswith("No estimate: a job of another project and 1 more have")
     assert "secret" not in str(told)
 
 
