@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from jobs.actions.queue_places import Asked, Places, counted_of
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
-from jobs.scheduling.amounts import counted
-from jobs.scheduling.limits import GPUS, NODES, Limit, LimitKind, Shape, gpus_of
+from jobs.scheduling.amounts import counted, most_at_once
+from jobs.scheduling.limits import GPUS, JOBS, NODES, Limit, LimitKind, Shape, gpus_of
 from monarch_client.spec import JobSpec, SpecCode
 from monarch_client.spec.accelerators import leaves_accelerators_open
 
@@ -68,10 +68,12 @@ def _never_fits(shape: Shape, limits: list[Limit]) -> Iterator[Problem]:
         if what is None or limit.kind not in _WHOSE:
             continue
         whose = _WHOSE[limit.kind].format(limit.name)
-        verb = "has" if limit.kind == LimitKind.POOL else "may have"
         path = "num_nodes" if what == NODES else "portal.queue"
-        needed, cap = counted(what, shape.amount(what)), counted(what, limit.caps[what])
-        message = f"{path}: Needs {needed}; {whose} {verb} {cap} at once."
+        cap = limit.caps[what]
+        has = f"has {counted(what, cap)} at once"
+        most = has if limit.kind == LimitKind.POOL else most_at_once(what, cap)
+        needed = "" if what == JOBS else f"Needs {counted(what, shape.amount(what))}; "
+        message = f"{path}: {needed}{whose} {most}."
         yield path, SpecCode.OVER_LIMIT, message
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,10 +14,18 @@ from jobs.actions.told_causes import told_to
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
 from jobs.scheduling.amounts import counted
-from jobs.scheduling.causes import Cause, NoPrice, NoRoom, OverQuota
+from jobs.scheduling.causes import Cause, GaveWay, NoPrice, NoRoom, OverQuota, Told, job_words
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
 from jobs.scheduling.limits import USD_PER_HOUR
-from jobs.scheduling.snapshot import Decision, Preempt, Refuse, RunningJob, Snapshot, Wait
+from jobs.scheduling.snapshot import (
+    Decision,
+    Preempt,
+    QueuedJob,
+    Refuse,
+    RunningJob,
+    Snapshot,
+    Wait,
+)
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
 
 # Nobody reads more names than these; the numbers say how many there are.
@@ -41,7 +49,8 @@ class Waiting:
     """Why a job waits.
 
     `code` is stable (see docs/reference/why.md); `sentence` says it. `position` counts from 1 among
-    those who wait for the same machines. `expected_at` is an estimate: `basis` says from what.
+    those who wait for the same machines. `expected_at` is an estimate: `basis` says from what, or
+    `no_estimate`, as a sentence, why there is none.
     """
 
     job_id: int
@@ -58,6 +67,7 @@ class Waiting:
     holders: list[Named] = field(default_factory=list)
     expected_at: datetime | None = None
     basis: str = ""
+    no_estimate: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """As REST answers it."""
@@ -67,10 +77,11 @@ class Waiting:
 def explain_wait(actor: Actor, job: Job) -> Waiting:
     """Why `job`, which `actor` sees, waits; of one that does not wait, that it does not."""
     if job.status != JobStatus.QUEUED:
-        said = "It has ended." if job.status in FINAL_STATUSES else "It does not wait: it started."
+        has_ended = job.status in FINAL_STATUSES
+        said = _ended(job) if has_ended else "It does not wait: it started."
         return _told(job, "not_waiting", "", said)
     if job.held:
-        return _told(job, "held", WaitReason.HELD, job.message or "Held: it waits to be released.")
+        return _told(job, "held", WaitReason.HELD, _held(job))
     snapshot, decisions = planned_now()
     if job.pk not in {each.job_id for each in snapshot.queued}:
         # It may not even be planned yet: it says itself what it waits for.
@@ -106,10 +117,12 @@ class _Explained:
             said = "Its turn has come: it starts with the next pass, within a second or two."
             return _told(self._job, "next", "", said, **position)
         cause = self._decision.cause
-        key = self._binding(cause)
+        # One that was stopped for another waits for machines as all do.
+        now = cause.then if isinstance(cause, GaveWay) else cause
+        key = self._binding(now)
         holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
-        what = getattr(cause, "what", "nodes")
-        expected_at, basis = self._expected(cause)
+        what = getattr(now, "what", "nodes")
+        expected_at, basis, no_estimate = self._expected(now)
         return _told(
             self._job,
             "budget" if cause.reason == WaitReason.BUDGET else cause.code,
@@ -117,13 +130,14 @@ class _Explained:
             told_to(self._actor, [cause])[0].sentence,
             **position,
             ahead=self._named(each.job_id for each in self._before[-MOST_NAMED:]),
-            limit=_limit_of(cause) if isinstance(cause, OverQuota | NoRoom) else None,
+            limit=self._limit(now, key) if isinstance(now, OverQuota | NoRoom) else None,
             holders=self._named(
                 (each.job_id for each in holders),
                 {each.job_id: (what, each.shape.amount(what)) for each in holders},
             ),
             expected_at=expected_at,
             basis=basis,
+            no_estimate=no_estimate,
         )
 
     def _binding(self, cause: Cause) -> str | None:
@@ -139,14 +153,27 @@ class _Explained:
                 return key
         return None
 
+    def _limit(self, cause: OverQuota | NoRoom, key: str | None) -> dict[str, Any]:
+        if isinstance(cause, OverQuota):
+            whose = (self._snapshot.limits[key].whose if key else "") or cause.name
+            of = {"kind": cause.limit, "name": whose, "used": cause.used, "cap": cause.cap}
+        else:
+            used = cause.total - cause.free
+            of = {"kind": "machines", "name": cause.place, "used": used, "cap": cause.total}
+        return {**of, "what": cause.what, "needed": cause.needed}
+
     def _holders(self, key: str | None) -> Iterable[RunningJob]:
         return [each for each in self._snapshot.running if key in each.shape.limits]
 
-    def _expected(self, cause: Cause) -> tuple[datetime | None, str]:
+    def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
+        """The moment and its basis, or why there is none."""
         if isinstance(cause, NoRoom) and cause.expected_s is not None:
-            return _moment(cause.expected_s), "bounds"
-        if len(self._before) > MOST_AHEAD or isinstance(cause, NoPrice):
-            return None, ""
+            return _moment(cause.expected_s), "bounds", ""
+        # What a plan does not look at ends when whoever told of it says so, if anybody does.
+        if isinstance(cause, NoPrice | Told):
+            return None, "", ""
+        if len(self._before) > MOST_AHEAD:
+            return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
         ahead = [self._queued[each.job_id] for each in self._before if _counts(each)]
         running = self._snapshot.running
         usual = usual_seconds(
@@ -159,7 +186,30 @@ class _Explained:
             for number, seconds in usual.items()
         }
         found = expected_start(self._mine, ahead, self._snapshot, lasts_s)
-        return (None, "") if found is None else (_moment(found), "past_runs")
+        if found is None:
+            return None, "", self._no_estimate([*running, *ahead], usual)
+        return _moment(found), "past_runs", ""
+
+    def _no_estimate(self, others: Iterable[RunningJob | QueuedJob], known: Container[int]) -> str:
+        """Of whom nobody knows when they end, of those who have what it needs or will before it."""
+        limits, shape = self._snapshot.limits, self._mine.shape
+        capped = {key for key in shape.limits if limits[key].caps}
+        full = {key for key in capped if limits[key].lacks(shape.demand)} or capped
+        numbers = [
+            each.job_id
+            for each in others
+            if each.job_id not in known
+            and not full.isdisjoint(each.shape.limits)
+            # What is left of a job that has ended: it ends by other rules.
+            and not (isinstance(each, RunningJob) and not each.counts_in_quotas)
+        ]
+        if not numbers:
+            return ""
+        seen = Job.objects.filter(pk__in=numbers, project__in=projects_of(self._actor))
+        visible = set(seen.values_list("pk", flat=True))
+        who = job_words(next((each for each in numbers if each in visible), None))
+        have = "has" if len(numbers) == 1 else f"and {len(numbers) - 1} more have"
+        return f"No estimate: {who} {have} no max_duration, and no such job has succeeded lately."
 
     def _named(
         self, numbers: Iterable[int], has: dict[int, tuple[str, float]] | None = None
@@ -183,19 +233,23 @@ class _Explained:
 
 
 def _counts(decision: Decision) -> bool:
-    """Whether it will take machines before: not what a quota keeps back, nor what is refused."""
+    """Whether it will take machines before: not what else keeps it back, nor what is refused."""
     if isinstance(decision, Wait):
-        return not isinstance(decision.cause, OverQuota | NoPrice)
+        return not isinstance(decision.cause, OverQuota | NoPrice | Told)
     return not isinstance(decision, Refuse)
 
 
-def _limit_of(cause: OverQuota | NoRoom) -> dict[str, Any]:
-    if isinstance(cause, OverQuota):
-        of = {"kind": cause.limit, "name": cause.name, "used": cause.used, "cap": cause.cap}
-    else:
-        used = cause.total - cause.free
-        of = {"kind": "machines", "name": cause.place, "used": used, "cap": cause.total}
-    return {**of, "what": cause.what, "needed": cause.needed}
+def _ended(job: Job) -> str:
+    """How it ended, and why: who asks too late need not ask elsewhere."""
+    why = f" ({job.stop_reason})" if job.stop_reason else ""
+    said = f": {job.message}" if job.message else "."
+    return f"It ended {job.status}{why}{said}"
+
+
+def _held(job: Job) -> str:
+    """Why it is held, which may be another job's end, and what lets it go on."""
+    remedy = f"It is held until `mportal release {job.pk}`, or its button, lets it take its turn."
+    return f"{job.message} {remedy}".lstrip()
 
 
 def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:

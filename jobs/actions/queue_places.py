@@ -113,7 +113,9 @@ class Places:
     def load(cls) -> Places:
         """From the database, with the names that sentences need."""
         queues = load_queues()
-        quotas = list(Quota.objects.select_related("project", "user", "queue").order_by("pk"))
+        quotas = list(
+            Quota.objects.select_related("project", "user", "queue", "pool").order_by("pk")
+        )
         return cls(queues, quotas, Prices.load(quotas))
 
     @property
@@ -202,7 +204,8 @@ class Places:
             own = dict(quota.own_part) if kind == LimitKind.PROJECT else {}
             # Machines are borrowed; money that is spent nobody gives back.
             own.pop(USD_PER_HOUR, None)
-            self.limits[key] = Limit(kind, name, dict(quota.caps), nominal=own)
+            words = _words(quota, kind, name)
+            self.limits[key] = Limit(kind, words, dict(quota.caps), nominal=own, whose=name)
         return key
 
     def _pool_limit(self, pool: Pool, asked: Asked) -> str:
@@ -251,6 +254,14 @@ def quota_key(quota: Quota, user_id: int) -> str:
 def group_key(asked: Asked) -> str:
     """Of the jobs of a project that name the same `portal.concurrency` group."""
     return f"group:{asked.project_id}:{asked.group_name}"
+
+
+def _words(quota: Quota, kind: LimitKind, name: str) -> str:
+    """What sentences call a quota: its owner, and where it holds if that is not everywhere."""
+    where = [f"project {quota.project}"] if kind == LimitKind.PERSON else []
+    if quota.pool is not None:
+        where.append(f"pool {quota.pool.name}")
+    return f"{name} in {' and '.join(where)}" if where else name
 
 
 def _holds(quota: Quota, asked: Asked, queue: Queue | None) -> bool:

@@ -168,7 +168,7 @@ class QueueState:
         """Who uses anything of what each person may have."""
         prefix = f"{quota_key(quota, 0).rpartition(':')[0]}:"
         found = (
-            (limit.name, _amounts(quota.caps, limit))
+            (limit.whose, _amounts(quota.caps, limit))
             for key, limit in self._planned[0].limits.items()
             if key.startswith(prefix)
         )

@@ -61,6 +61,9 @@ class WaitingSerializer(serializers.Serializer[Any]):
         allow_blank=True,
         help_text="`bounds`: at the latest, by max_duration; `past_runs`: probably.",
     )
+    no_estimate = serializers.CharField(
+        allow_blank=True, help_text="Why there is no estimate, as a sentence, where that is known."
+    )
 
 
 class WhyView(PortalView):

@@ -19,6 +19,13 @@ def counted(what: str, amount: float) -> str:
     return f"{number} {word} ({kind})" if kind else f"{number} {word}"
 
 
+def most_at_once(what: str, cap: float) -> str:
+    """What somebody may have, in words that follow their name, such as `may run 1 job at once`."""
+    if what == JOBS:
+        return f"may run {number_words(cap)} {'job' if cap == 1 else 'jobs'} at once"
+    return f"may have {counted(what, cap)} at once"
+
+
 def usd(amount: float) -> str:
     """An amount of money, such as `$1,234.50`, with more places below a cent."""
     is_small = 0 < amount < 0.01  # noqa: PLR2004 - a cent

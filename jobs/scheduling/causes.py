@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
-from jobs.scheduling.amounts import counted, number_words, type_of, usd
-from jobs.scheduling.limits import NODES, USD_PER_HOUR, LimitKind
+from jobs.scheduling.amounts import counted, most_at_once, number_words, type_of, usd
+from jobs.scheduling.limits import JOBS, NODES, USD_PER_HOUR, LimitKind
 from jobs.statuses import WaitReason
 
 
@@ -64,9 +64,10 @@ class NoRoom(Cause):
         """What is needed, and what there is."""
         kept = f" {counted(NODES, self.kept)} kept for a next job." if self.kept else ""
         of_type = f" {type_of(self.what)}" if type_of(self.what) else ""
+        are = "is" if self.free == 1 else "are"
         return (
             f"Needs {counted(self.what, self.needed)}; {number_words(self.free)} of "
-            f"{number_words(self.total)}{of_type} are free on {self.place}.{kept}"
+            f"{number_words(self.total)}{of_type} {are} free on {self.place}.{kept}"
         )
 
 
@@ -189,10 +190,14 @@ class OverQuota(Cause):
             where = _SPENDERS[LimitKind(self.limit)].format(name=self.name)
             return f"Needs {counted(self.what, self.needed)}; {left} {where}."
         whose = _OWNERS[LimitKind(self.limit)].format(name=self.name)
-        return (
-            f"Needs {counted(self.what, self.needed)}; {whose} {number_words(self.used)} of "
-            f"{_allowed(self.what, self.cap)} at once."
-        )
+        most, used = most_at_once(self.what, self.cap), number_words(self.used)
+        if self.what == JOBS:
+            # A person's name is written as they write it, also where a sentence begins.
+            is_person = self.limit == LimitKind.PERSON
+            return (
+                f"{whose if is_person else whose[0].upper() + whose[1:]} {most}, and runs {used}."
+            )
+        return f"Needs {counted(self.what, self.needed)}; {whose} {most}, and has {used}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,12 +271,12 @@ _SPENDERS: Mapping[LimitKind, str] = {
     LimitKind.PERSON: "for {name}",
 }
 _OWNERS: Mapping[LimitKind, str] = {
-    LimitKind.QUEUE: "queue {name} has",
-    LimitKind.PROJECT: "project {name} has",
-    LimitKind.PERSON: "{name} has",
-    LimitKind.GROUP: "the group {name} has",
-    LimitKind.BACKEND: "{name} has",
-    LimitKind.POOL: "pool {name} has",
+    LimitKind.QUEUE: "queue {name}",
+    LimitKind.PROJECT: "project {name}",
+    LimitKind.PERSON: "{name}",
+    LimitKind.GROUP: "the group {name}",
+    LimitKind.BACKEND: "{name}",
+    LimitKind.POOL: "pool {name}",
 }
 
 
@@ -282,7 +287,3 @@ def job_words(number: int | None) -> str:
 
 def _numbers(number: int | None) -> tuple[int, ...]:
     return () if number is None else (number,)
-
-
-def _allowed(what: str, cap: float) -> str:
-    return f"the {counted(what, cap)} that it may have"

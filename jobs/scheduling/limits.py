@@ -44,8 +44,9 @@ class Limit:
     """`caps` and `used` by what is counted; what no cap names is not limited.
 
     `kept` are nodes of those used that are on without a job. `nominal` is a project's own part;
-    what it has beyond that, up to `caps`, it has borrowed. `unpriced` is a job that counts in it
-    and whose price nobody knows. A plan takes copies and fills them.
+    what it has beyond that, up to `caps`, it has borrowed. `name` is for sentences, and says where
+    a quota holds, such as `ana in project rl`; `whose` is the owner's alone. `unpriced` is a job
+    that counts in it and whose price nobody knows. A plan takes copies and fills them.
     """
 
     kind: LimitKind
@@ -55,6 +56,7 @@ class Limit:
     kept: int = 0
     nominal: dict[str, float] = field(default_factory=dict)
     unpriced: int | None = None
+    whose: str = ""
 
     @property
     def counts_money(self) -> bool:

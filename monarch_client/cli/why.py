@@ -38,6 +38,8 @@ def _show(found: Waiting) -> None:
         say(f"It is tried again {_when(found.next_try_at)}.")
     if found.expected_at is not None:
         say(f"It starts {_when(found.expected_at)}, {_BASIS.get(found.basis, found.basis)}.")
+    elif found.no_estimate:
+        say(one_line(found.no_estimate))
     _show_jobs("Who has it:", found.holders)
     _show_jobs("Ahead of it:", found.ahead)
 

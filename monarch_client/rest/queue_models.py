@@ -32,7 +32,10 @@ class BindingLimit:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Why a job waits. `position` counts from 1; `basis` says from what `expected_at` follows."""
+    """Why a job waits. `position` counts from 1; `basis` says from what `expected_at` follows.
+
+    `no_estimate`, as a sentence, says why there is none.
+    """
 
     job_id: int
     status: str
@@ -48,6 +51,7 @@ class Waiting:
     holders: list[NamedJob]
     expected_at: datetime | None
     basis: str
+    no_estimate: str
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,15 @@ def test_no_spelling_gets_a_job_past_a_quota(member, cap, resources):
     assert not Job.objects.exists()
 
 
+def test_a_person_is_told_in_which_project_they_may_have_less(member, project):
+    Quota.objects.create(project=project, user=member.user, caps={"gpus:H100": 4})
+    answer = send(member, "accelerators: H100:8")
+    assert errors(answer) == [("portal.queue", "over_limit")]
+    name = f"{member.user.username} in project rl"
+    said = f"Needs 8 GPUs (H100); {name} may have 4 GPUs (H100) at once."
+    assert said in answer.content.decode()
+
+
 def test_what_is_queued_counts_the_gpus_of_all_nodes(member, project):
     assert send(member, "accelerators: {H100:8}", "num_nodes: 3\n").status_code == 201
     job = Job.objects.get()

@@ -63,7 +63,7 @@ def test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when(
     holder = running(project, 3, portal={"max_duration": "1h"})
     told = why(member, queued(project, 2))
     assert told["code"] == "no_room"
-    assert told["sentence"] == "Needs 2 nodes; 1 of 4 are free on fake."
+    assert told["sentence"] == "Needs 2 nodes; 1 of 4 is free on fake."
     assert (told["position"], told["of"], told["ahead"]) == (1, 1, [])
     limit = {"kind": "machines", "name": "fake", "what": "nodes"}
     assert told["limit"] == {**limit, "needed": 2, "used": 3, "cap": 4}
@@ -104,9 +104,13 @@ def test_an_estimate_goes_by_how_long_such_jobs_lasted_before(member, project, f
 
 def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, project, fake):
     fake.set_capacity(1)
-    running(project)
+    holder = running(project)
     told = why(member, queued(project))
     assert (told["expected_at"], told["basis"]) == (None, "")
+    lately = "no max_duration, and no such job has succeeded lately."
+    assert told["no_estimate"] == f"No estimate: job {holder.pk} has {lately}"
+    first, second = queued(project, portal={"max_duration": "1h"}), queued(project)
+    assert first.pk and why(member, second)["no_estimate"].startswith("No estimate: job ")
 
 
 @pytest.mark.parametrize("whose", ["project", "person", "each person", "queue"])
@@ -122,12 +126,24 @@ def test_a_quota_is_named_with_whose_it_is_and_who_uses_it(member, project, fake
     Quota.objects.create(caps={"nodes": 3}, **fields)
     holder = running(project, 2, submitted_by=member.user)
     told = why(member, queued(project, 2, submitted_by=member.user))
-    name = {"project": f"project {project.slug}", "queue": "queue default"}.get(
-        whose, member.user.username
-    )
-    said = f"Needs 2 nodes; {name} has 2 of the 3 nodes that it may have at once."
+    user, slug = member.user.username, project.slug
+    words = {"project": f"project {slug}", "queue": "queue default"}
+    name = words.get(whose, f"{user} in project {slug}")
+    said = f"Needs 2 nodes; {name} may have 3 nodes at once, and has 2."
     assert (told["code"], told["reason"], told["sentence"]) == ("quota", "QUOTA", said)
+    assert told["limit"]["name"] == {"project": slug, "queue": "default"}.get(whose, user)
     assert [each["job_id"] for each in told["holders"]] == [holder.pk]
+
+
+def test_a_quota_of_a_person_in_a_pool_is_told_with_its_project_and_its_pool(member, project, fake):
+    fake.set_capacity(9)
+    pool = Pool.objects.create(name="big", backend_name="fake", caps={"nodes": 8})
+    Queue.objects.create(name="long", pool=pool)
+    Quota.objects.create(caps={"jobs": 1}, project=project, user=member.user, pool=pool)
+    mine = {"queue_name": "long", "submitted_by": member.user}
+    running(project, 1, **mine)
+    said = f"{member.user.username} in project {project.slug} and pool big may run 1 job at once"
+    assert why(member, queued(project, 1, **mine))["sentence"] == f"{said}, and runs 1."
 
 
 def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
@@ -135,7 +151,7 @@ def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
     Quota.objects.create(caps={"gpus:H100": 8}, project=project)
     gpus = {"spec": {"resources": {"accelerators": "H100:8"}}}
     running(project, 1, **gpus)
-    said = "Needs 8 GPUs (H100); project {} has 8 of the 8 GPUs (H100) that it may have at once."
+    said = "Needs 8 GPUs (H100); project {} may have 8 GPUs (H100) at once, and has 8."
     assert why(member, queued(project, 1, **gpus))["sentence"] == said.format(project.slug)
     assert why(member, queued(project, 1))["code"] == "next"
 
@@ -169,10 +185,7 @@ def test_a_group_that_is_full_is_named(member, project, fake):
     group = {"portal": {"concurrency": {"group": "eval", "max": 1}}}
     running(project, **group)
     told = why(member, queued(project, **group))
-    said = (
-        "Needs 1 running job; the group eval has 1 of the 1 running job that it may have at once."
-    )
-    assert told["sentence"] == said
+    assert told["sentence"] == "The group eval may run 1 job at once, and runs 1."
     assert told["limit"]["kind"] == "group"
 
 
@@ -182,7 +195,7 @@ def test_a_pool_without_that_much_is_named(member, project, fake):
     Queue.objects.create(name="short", pool=pool)
     running(project, 1, queue_name="short")
     told = why(member, queued(project, 2, queue_name="short"))
-    assert told["sentence"] == "Needs 2 nodes; 1 of 2 are free on small."
+    assert told["sentence"] == "Needs 2 nodes; 1 of 2 is free on small."
 
 
 def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake, monkeypatch):
@@ -190,7 +203,8 @@ def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake,
         raise BackendUnavailableError("The cloud is away.")
 
     monkeypatch.setattr(type(fake), "capacity_nodes", away)
-    assert why(member, queued(project))["sentence"] == "The cloud is away."
+    told = why(member, queued(project))
+    assert (told["sentence"], told["expected_at"]) == ("The cloud is away.", None)
 
 
 def test_a_pause_after_a_failed_start_is_told_in_the_clouds_words(member, project):
@@ -206,7 +220,26 @@ def test_who_holds_it_is_told(member, project):
     job = queued(project, submitted_by=member.user)
     hold_job(Actor(member.user), job)
     told = why(member, job)
-    assert (told["code"], told["sentence"]) == ("held", f"Held by {member.user.username}.")
+    assert (told["code"], told["reason"]) == ("held", "HELD")
+    assert told["sentence"] == (
+        f"Held by {member.user.username}. It is held until `mportal release {job.pk}`, or its "
+        "button, lets it take its turn."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"status": "FAILED", "stop_reason": "DEPENDENCY", "message": "It needs job 7."},
+            "It ended FAILED (DEPENDENCY): It needs job 7.",
+        ),
+        ({"status": "SUCCEEDED"}, "It ended SUCCEEDED."),
+    ],
+)
+def test_of_a_job_that_has_ended_it_is_told_how_and_why(member, project, fields, said):
+    told = why(member, queued(project, **fields))
+    assert (told["code"], told["sentence"]) == ("not_waiting", said)
 
 
 def test_a_job_that_starts_next_or_runs_is_said_to(member, project, fake):
@@ -225,6 +258,7 @@ def test_of_another_project_only_that_there_is_a_job_is_told(member, project, fa
     nobody = {"job_id": None, "project": "", "name": "", "owner": "", "status": ""}
     assert told["ahead"] == [{**nobody, "has": ""}]
     assert told["code"] == "behind"
+    assert told["no_estimate"].startswith("No estimate: a job of another project and 1 more have")
     assert "secret" not in str(told)
 
 

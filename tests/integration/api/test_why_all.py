@@ -11,11 +11,12 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.set_budget import set_budget
-from jobs.models import Cluster, Pool, Queue
+from jobs.actions.settle_dependencies import settle_dependencies
+from jobs.models import Cluster, Job, Pool, Queue
 from jobs.permissions import Actor
 from jobs.scheduling.causes import Cause
 from jobs.statuses import OnSpent, WaitReason
-from tests.factories import make_user
+from tests.factories import make_project, make_user
 from tests.integration.api import test_why
 from tests.integration.api.test_why import no_hints, queued, running, why
 
@@ -57,6 +58,23 @@ def test_who_waits_for_another_job_is_told_which(member, project):
 
 
 @pytest.mark.feature("S2.6")
+def test_who_is_held_since_a_job_that_it_needs_failed_is_told_so_and_what_lets_it_go_on(
+    member, project
+):
+    held = spec("b", depends_on=["a"], if_dependency_fails="hold")
+    answer = member.post("/projects/rl/jobs/batch", {"specs": [held, spec("a")]})
+    after, before = answer.json()["results"]
+    Job.objects.filter(pk=before["id"]).update(status="FAILED", ended_at=timezone.now())
+    settle_dependencies(after["id"])
+    told = of(member, after["id"])
+    assert (told["code"], told["reason"]) == ("held", "HELD")
+    assert told["sentence"] == (
+        f"It needs what did not succeed: job {before['id']} (a) failed. It is held until "
+        f"`mportal release {after['id']}`, or its button, lets it take its turn."
+    )
+
+
+@pytest.mark.feature("S2.6")
 def test_who_waits_for_others_of_its_array_is_told_how_many_may_run(member, project):
     array = spec("ppo", array={"lr": ["1e-4", "3e-4"]}, max_parallel=1)
     answer = member.post("/projects/rl/jobs", {"spec": array})
@@ -80,23 +98,44 @@ def test_for_whom_somebody_is_stopped_is_told_whom(member, project, ranked):
 def test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for(
     member, project, ranked
 ):
-    urgent = running(project, 2, queue_name="urgent")
+    urgent = running(project, 2, queue_name="urgent", portal={"max_duration": "1h"})
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
     told = why(member, victim)
     assert (told["code"], told["reason"]) == ("preempted", "PREEMPTED")
     assert told["sentence"].startswith(f"Was preempted by job {urgent.pk}. Needs 2 nodes;")
+    limit = {"kind": "machines", "name": "gpus", "what": "nodes", "needed": 2, "used": 2, "cap": 2}
+    assert (told["limit"], told["basis"]) == (limit, "bounds")
+    assert [(each["job_id"], each["has"]) for each in told["holders"]] == [(urgent.pk, "2 nodes")]
 
 
-@pytest.mark.feature("P5.6")
-def test_a_budget_that_is_spent_is_named(member, project):
+def spend(project: Any) -> None:
+    """Use up a budget of the project that keeps its jobs from starting."""
     set_budget(Actor(make_user(is_superuser=True)), project, Decimal(1), OnSpent.HOLD, (100,))
     now = timezone.now()
     values = {"status": "GONE", "created_at": now, "gone_at": now, "billed_at": now}
     Cluster.objects.create(
         project=project, name="mp-1", backend_name="fake", num_nodes=1, usd=Decimal(2), **values
     )
+
+
+@pytest.mark.feature("P5.6")
+def test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing(member, project):
+    spend(project)
     told = why(member, queued(project))
     assert (told["code"], told["reason"]) == ("budget", "BUDGET")
+    assert "start again on" in told["sentence"]
+    assert (told["expected_at"], told["basis"]) == (None, "")
+
+
+def test_who_waits_for_a_budget_takes_no_machines_from_those_behind(member, project, fake):
+    fake.set_capacity(1)
+    others = make_project("spent")
+    spend(others)
+    running(project, portal={"max_duration": "1h"})
+    queued(others, name="other")
+    queued(project, portal={"max_duration": "1h"})
+    told = why(member, queued(project, portal={"max_duration": "2h"}))
+    assert (told["code"], told["position"], told["basis"]) == ("behind", 3, "past_runs")
 
 
 def test_what_can_never_start_is_told_so(member, project, fake):
@@ -126,7 +165,7 @@ PLANTED = {
     "parallel": test_who_waits_for_others_of_its_array_is_told_how_many_may_run,
     "preempting": test_for_whom_somebody_is_stopped_is_told_whom,
     "preempted": test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for,
-    "budget": test_a_budget_that_is_spent_is_named,
+    "budget": test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing,
     "never": test_what_can_never_start_is_told_so,
     "queued": test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn,
 }

@@ -37,6 +37,7 @@ def test_whose_turn_it_is_first_is_told_to_who_sees_that_job_alone(
     fake.set_capacity(2)
     running(project, 1)
     first, second = queued(others, 2), queued(project, 2)
+    assert why(member, second)["no_estimate"].startswith("No estimate: job ")
     hidden = "Waits behind a job of another project, which needs more room."
     named = f"Waits behind job {first.pk}, which needs more room."
     (row,) = [each for each in member.get("/queue").json()["results"] if each["job_id"]]

@@ -42,7 +42,7 @@ def waits(job: Job) -> tuple[str, str]:
 
 def test_the_sentence_follows_the_room_there_is(full, fake):
     job = make_job(num_nodes=4)
-    assert waits(job) == ("CAPACITY", "Needs 4 nodes; 1 of 4 are free on fake.")
+    assert waits(job) == ("CAPACITY", "Needs 4 nodes; 1 of 4 is free on fake.")
     fake.set_capacity(6)
     assert waits(job) == ("CAPACITY", "Needs 4 nodes; 3 of 6 are free on fake.")
     Cluster.objects.update(status=ClusterStatus.GONE)
@@ -58,7 +58,7 @@ def test_a_backend_that_is_back_is_no_longer_blamed(full, fake, monkeypatch):
 
         patched.setattr(type(fake), "capacity_nodes", away)
         assert waits(job) == ("CAPACITY", "The cloud is away.")
-    assert waits(job) == ("CAPACITY", "Needs 2 nodes; 1 of 4 are free on fake.")
+    assert waits(job) == ("CAPACITY", "Needs 2 nodes; 1 of 4 is free on fake.")
 
 
 def test_who_is_held_or_cancelled_stands_in_nobodys_way(full, admin):
@@ -68,7 +68,7 @@ def test_who_is_held_or_cancelled_stands_in_nobodys_way(full, admin):
     assert waits(second)[1] == waits(third)[1] == behind.format(first.pk)
     hold_job(admin, first)
     assert waits(first) == ("HELD", "Held by ada.")
-    assert waits(second)[1] == "Needs 3 nodes; 1 of 4 are free on fake."
+    assert waits(second)[1] == "Needs 3 nodes; 1 of 4 is free on fake."
     assert waits(third)[1] == behind.format(second.pk)
     cancel_job(admin, second)
     assert waits(third) == ("", "")
@@ -82,7 +82,7 @@ def test_a_pause_that_is_over_is_no_longer_the_reason(full):
     job = make_job(num_nodes=2, wait_reason="BACKOFF", message="Gone.", next_try_at=soon)
     assert waits(job) == ("BACKOFF", "Gone.")
     Job.objects.update(next_try_at=timezone.now() - timedelta(seconds=1))
-    assert waits(job) == ("CAPACITY", "Needs 2 nodes; 1 of 4 are free on fake.")
+    assert waits(job) == ("CAPACITY", "Needs 2 nodes; 1 of 4 is free on fake.")
 
 
 def test_a_cancelled_queued_job_lets_those_behind_it_be_looked_at_at_once(

@@ -141,7 +141,7 @@ def test_a_waiting_job_says_why_it_waits(viewer, project, settings, tmp_path):
     job = make_job(project, num_nodes=4, wait_reason="CAPACITY", message="Of before.")
     page = viewer.text(f"/rl/jobs/{job.pk}")
     assert "No free capacity" in page
-    assert "Needs 4 nodes; 1 of 5 are free on fake." in page
+    assert "Needs 4 nodes; 1 of 5 is free on fake." in page
 
 
 def test_stages_have_states_and_durations(viewer, failed):

@@ -53,7 +53,7 @@ def test_it_shows_machines_queues_turns_quotas_and_shares(member, project, big):
     assert "Pool a100 of Fake" in text
     assert "2 of 4 nodes" in text and "16 of 32 GPUs (A100)" in text
     assert f"big-one #{waits.pk} queue train" in text
-    assert "project rl has 16 of the 24 GPUs (A100) that it may have at once" in text
+    assert "project rl may have 24 GPUs (A100) at once, and has 16" in text
     assert "16 of 24 GPUs (A100)" in text
     assert "Each person in rl" in text and "at most 2 running jobs" in text
     assert "ana 1 of 2 running jobs" in text

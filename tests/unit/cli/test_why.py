@@ -25,7 +25,7 @@ def waiting(**fields: Any) -> dict[str, Any]:
         "status": "QUEUED",
         "code": "no_room",
         "reason": "CAPACITY",
-        "sentence": "Needs 2 nodes; 1 of 4 are free on local.",
+        "sentence": "Needs 2 nodes; 1 of 4 is free on local.",
         "since": MOMENT,
         "next_try_at": None,
         "position": 3,
@@ -35,6 +35,7 @@ def waiting(**fields: Any) -> dict[str, Any]:
         "holders": [],
         "expected_at": None,
         "basis": "",
+        "no_estimate": "",
         **fields,
     }
 
@@ -42,7 +43,7 @@ def waiting(**fields: Any) -> dict[str, Any]:
 def test_the_sentence_comes_first_then_the_place(portal, mportal):
     portal.on(WHY, ok(waiting()))
     lines = mportal("why", "42").stdout.splitlines()
-    assert lines[0] == "Needs 2 nodes; 1 of 4 are free on local."
+    assert lines[0] == "Needs 2 nodes; 1 of 4 is free on local."
     assert lines[1].startswith("Place 3 of 7 who wait there, for ")
 
 
@@ -70,6 +71,12 @@ def test_a_moment_is_told_with_how_sure_it_is(portal, mportal, basis, said):
     at = datetime.now(timezone.utc) + timedelta(hours=2, minutes=1)
     portal.on(WHY, ok(waiting(expected_at=at.isoformat(), basis=basis)))
     assert f"It starts in 2 h, {said}" in mportal("why", "42").stdout
+
+
+def test_where_there_is_no_estimate_it_says_why(portal, mportal):
+    said = "No estimate: job 12 has no max_duration, and no such job has succeeded lately."
+    portal.on(WHY, ok(waiting(no_estimate=said)))
+    assert mportal("why", "42").stdout.splitlines()[2] == said
 
 
 def test_json_has_all_that_the_portal_tells(portal, mportal):

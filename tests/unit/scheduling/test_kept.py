@@ -72,7 +72,7 @@ def test_machines_that_are_off_take_room_when_they_are_switched_on():
     queued = (job(1, fingerprint="f"), job(2))
     first, second = decided(*queued, kept=[off], room=room)
     assert first == Start(1, onto_kept=True)
-    assert why(second) == "Needs 2 nodes; 1 of 3 are free on fake."
+    assert why(second) == "Needs 2 nodes; 1 of 3 is free on fake."
 
 
 def test_a_job_goes_onto_the_cluster_it_names_on_some_of_its_nodes():

@@ -54,14 +54,14 @@ def test_who_is_over_a_quota_waits_and_holds_back_nobody():
     queued = (QueuedJob(1, shape(2, limits=("quota",))), QueuedJob(2, shape(1)))
     snapshot = Snapshot(queued, limits=limits)
     assert started(snapshot) == [2]
-    said = "Needs 2 nodes; project rl has 3 of the 4 nodes that it may have at once."
+    said = "Needs 2 nodes; project rl may have 4 nodes at once, and has 3."
     assert sentences(snapshot)[1] == said
 
 
 def test_a_quota_that_was_lowered_to_nothing_loses_no_job():
     limits = {**machines(local=8), "quota": Limit(LimitKind.PROJECT, "rl", {"jobs": 0.0})}
     snapshot = Snapshot((QueuedJob(1, shape(2, limits=("quota",))),), limits=limits)
-    said = "Needs 1 running job; project rl has 0 of the 0 running jobs that it may have at once."
+    said = "Project rl may run 0 jobs at once, and runs 0."
     assert sentences(snapshot) == {1: said}
 
 
