@@ -20,11 +20,13 @@ from jobs.scheduling.snapshot import Preemption, QueuedJob, RunningJob
 
 
 def without_leaving(limits: Mapping[str, Limit], running: Iterable[RunningJob]) -> dict[str, Limit]:
-    """Copies of `limits` as they are once those are gone that are going."""
-    left = {key: limit.copy() for key, limit in limits.items()}
-    for each in running:
-        if each.is_leaving:
-            _count(left, each, -1)
+    """`limits` as they are once those are gone that are going; as they were, they stay."""
+    leaving = [each for each in running if each.is_leaving]
+    left = dict(limits)
+    for key in {key for each in leaving for key in each.shape.limits}:
+        left[key] = limits[key].copy()
+    for each in leaving:
+        _count(left, each, -1)
     return left
 
 
