@@ -16,10 +16,11 @@ from jobs.actions.history import record_note
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.limits import idle_limit
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Project
+from jobs.models.job import TAKES_KEPT
 from jobs.policies.idle import IdlePolicy, backstop_minutes
 from jobs.policies.reuse import fingerprint, leaves_healthy
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
-from jobs.statuses import ClusterStatus, StageName, StopReason
+from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
 
@@ -119,6 +120,13 @@ def keep_cluster(attempt: Attempt) -> bool:
 def is_shared(attempt: Attempt) -> bool:
     """Whether other attempts are on its cluster, which must not go with this one."""
     return attempt.cluster is not None and _has_others(attempt.cluster, attempt)
+
+
+def named_clusters() -> set[str]:
+    """Those that queued jobs name, also held ones and those that wait for other jobs."""
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(TAKES_KEPT)
+    names = queued.filter(spec__portal__has_key="cluster").values_list("spec__portal__cluster")
+    return {name for (name,) in names if name}
 
 
 def let_nobody_in(cluster_id: int) -> None:

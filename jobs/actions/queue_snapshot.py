@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Field, FilteredRelation, Func, Q, QuerySet
 
 from jobs import clock
-from jobs.actions.kept_clusters import kept_clusters, wish_of
+from jobs.actions.kept_clusters import kept_clusters, named_clusters, wish_of
 from jobs.actions.queue_machines import Machines, machines_of, nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
 from jobs.actions.use_accounts import shares_of, used_by_persons
@@ -107,6 +107,7 @@ class _Loader:
             patience_s={pool: self._places.patience_of(pool) for pool in pools},
             preemption={pool: self._places.preemption_of(pool) for pool in pools},
             kept=tuple(kept_clusters()) if wishes else (),
+            named=named_clusters(),
             now_s=self._now_s,
         )
 
@@ -241,6 +242,7 @@ class _Loader:
             is_leaving=is_leaving,
             stopped_for=(cluster.preempted_by_id or 0) if is_leaving else 0,
             counts_in_quotas=alone is not None,
+            cluster=cluster.name,
             kept=cluster.name if may_go else "",
         )
 

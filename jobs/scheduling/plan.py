@@ -75,8 +75,9 @@ class _Planner:
         self._now_s = snapshot.now_s
         self._limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
         self._kept = [replace(each, guests=list(each.guests)) for each in snapshot.kept]
-        named = {job.wish.cluster for job in snapshot.queued if job.wish is not None}
-        # A kept cluster that a queued job names is not given back: its data is there.
+        wishes = (job.wish for job in snapshot.queued if job.wish is not None)
+        # A cluster that a queued job names stays, also with a job on it: its data is there.
+        named = {wish.cluster for wish in wishes if wish.cluster}.union(snapshot.named)
         self._running = without_kept(snapshot.running, named)
         self._reserved = Reservations()
         self._firsts: set[int] = set()  # the jobs that have a place held

@@ -128,7 +128,10 @@ def _count(limits: Mapping[str, Limit], each: RunningJob, sign: int) -> None:
 
 
 def without_kept(running: Iterable[RunningJob], names: Collection[str]) -> list[RunningJob]:
-    """The same, but the kept clusters of these names are none that can be given back."""
+    """The same, but nobody takes the clusters of these names: not what is left, nor from a job."""
     return [
-        replace(each, kept="") if each.kept and each.kept in names else each for each in running
+        replace(each, kept="", is_preemptible=False)
+        if names and (each.kept in names or each.cluster in names)
+        else each
+        for each in running
     ]

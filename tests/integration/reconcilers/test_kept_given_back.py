@@ -120,6 +120,22 @@ def test_a_kept_cluster_stays_where(why, keep, pool, project):
     assert state_of(cluster) == (ClusterStatus.UP, False)
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_the_job_on_a_kept_cluster_that_a_queued_job_names_is_not_stopped(
+    held, tick, keep, pool, project
+):
+    cluster = keep(project, 2)
+    guest = submit(project, 2, portal={"reuse": True})
+    tick()
+    assert status_of(guest) == JobStatus.SETTING_UP
+    waiting = submit(project, 2, portal={"cluster": cluster.name}, held=held)
+    urgent = submit(make_project(), queue_name="urgent")
+    queue.run_pass()
+    assert status_of(guest) == JobStatus.SETTING_UP
+    assert (status_of(waiting), status_of(urgent)) == (JobStatus.QUEUED, JobStatus.QUEUED)
+    assert state_of(cluster) == (ClusterStatus.UP, False)
+
+
 def test_a_kept_cluster_that_a_job_has_taken_since_the_plan_or_by_an_older_plan_stays(
     keep, pool, project
 ):
