@@ -79,6 +79,8 @@ def test_a_kept_cluster_is_given_back_before_anybody_is_stopped(tick, keep, pool
     urgent = submit(project, queue_name="urgent")
     queue.run_pass()
     assert state_of(cluster) == (ClusterStatus.UP, True)
+    urgent.refresh_from_db()
+    assert urgent.is_owed
     assert status_of(holder) == JobStatus.SETTING_UP
     said = f"Kept cluster {cluster.name} is given back: job {urgent.pk} needs its machines."
     assert JobEvent.objects.filter(message=said).exists()
