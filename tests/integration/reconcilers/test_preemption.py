@@ -222,3 +222,19 @@ def test_a_victim_whose_program_ended_before_it_was_asked_goes_by_its_own_verdic
     stopping.step(victim.pk)
     assert (status_of(victim), victim.failure_count) == ends
     assert victim.recovery_count == 0
+
+
+def test_what_is_given_up_of_a_full_backend_goes_to_the_urgent_job_and_to_nobody_without_a_pool(
+    fake, tick, run, pool, project
+):
+    fake.set_capacity(2)
+    low = Queue.objects.create(name="low", pool=pool)
+    set_default_queue(pool=None)
+    victims = [run(project, queue_name=low.name) for _ in range(2)]
+    without_pool = [submit(project) for _ in range(3)]
+    urgent = submit(project, 2, queue_name="urgent")
+    for _ in range(6):
+        tick()
+    assert [status_of(job) for job in victims] == [JobStatus.QUEUED] * 2
+    assert [status_of(job) for job in without_pool] == [JobStatus.QUEUED] * 3
+    assert status_of(urgent) == JobStatus.SETTING_UP
