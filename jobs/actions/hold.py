@@ -27,7 +27,8 @@ def hold_job(actor: Actor, job: Job) -> Job:
         # Either the hold comes first or the start, or a release, never both.
         keep(job)
         queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
-        if queued.update(**held_by(actor)):
+        # What others gave up for it goes to whoever is next, and it has no claim to it any more.
+        if queued.update(**held_by(actor), is_owed=False):
             record_action(job, actor, "hold", f"Held by {actor.user.get_username()}.")
             # It stands in nobody's way any more.
             wake_on_commit("queue")

@@ -81,6 +81,13 @@ def waiting() -> QuerySet[Job]:
     return Job.objects.filter(queued | Q(status=JobStatus.RECOVERING), held=False)
 
 
+def named_clusters() -> set[str]:
+    """Those that queued jobs name, also held ones: nobody has them stopped for others."""
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(TAKES_KEPT)
+    names = queued.filter(spec__portal__has_key="cluster").values_list("spec__portal__cluster")
+    return {name for (name,) in names if name}
+
+
 def who_wants(cluster: Cluster) -> Wanted:
     """Whether a job of its project that waits, and is not held, would go onto the cluster.
 

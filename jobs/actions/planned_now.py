@@ -12,16 +12,20 @@ from jobs.scheduling.snapshot import Decision, Snapshot
 
 # Many who look at a long queue share one plan for so long.
 LONG_QUEUE, REUSED_S = 2000, 5.0
+# A short queue may take long, too. Of the processor: that others kept it busy says nothing.
+LONG_PLAN_S = 0.3
 
 _last: tuple[float, Snapshot, Sequence[Decision]] | None = None
 
 
 def planned_now() -> tuple[Snapshot, Sequence[Decision]]:
-    """A plan of this moment; of a long queue, which takes a while, one of some seconds ago."""
+    """A plan of this moment; where it takes a while to make, one of some seconds ago."""
     global _last  # noqa: PLW0603 - one a process, replaced as a whole
     if _last is not None and time.monotonic() - _last[0] < REUSED_S:
         return _last[1], _last[2]
+    began_s = time.thread_time()
     snapshot = load_snapshot(registry.names())
     decisions = plan(snapshot)
-    _last = (time.monotonic(), snapshot, decisions) if len(decisions) > LONG_QUEUE else None
+    is_dear = len(decisions) > LONG_QUEUE or time.thread_time() - began_s > LONG_PLAN_S
+    _last = (time.monotonic(), snapshot, decisions) if is_dear else None
     return snapshot, decisions

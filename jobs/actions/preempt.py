@@ -31,16 +31,13 @@ def preempt(job: Job, victims: Iterable[int], *, planned_by: int) -> None:
     pass since. One that has ended or moved meanwhile is left alone: the next pass sees what is
     free then.
     """
-    with transaction.atomic():
-        require_newest(planned_by)
-        # Until it starts: whoever was stopped for it, or has a smaller share, comes after it.
-        Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk).update(is_owed=True)
     for number in victims:
         try:
             with transaction.atomic():
                 require_newest(planned_by)
                 _require_waiting(job)
                 _stop_for(job, number)
+                _let_first(job)
         except _MovedError:
             log.info("victim moved meanwhile", extra={"action": "preempt_stale", "job": number})
         reach("preempt.stopped")
@@ -56,12 +53,23 @@ def give_back(job: Job, names: Iterable[str], *, planned_by: int) -> None:
         with transaction.atomic():
             require_newest(planned_by)
             _require_waiting(job)
-            _give_back(job, name)
+            if _give_back(job, name):
+                _let_first(job)
 
 
 def _require_waiting(job: Job) -> None:
     """Nobody gives way to a job that was cancelled or held meanwhile."""
     if not Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False).exists():
+        raise StaleJobError(job=job.pk)
+
+
+def _let_first(job: Job) -> None:
+    """Until it starts: whoever was stopped for it, or has a smaller share, comes after it.
+
+    In the transaction in which somebody gives way, so that nobody is first for nothing.
+    """
+    waiting = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
+    if not waiting.update(is_owed=True):
         raise StaleJobError(job=job.pk)
 
 
@@ -98,13 +106,13 @@ def _stop_for(job: Job, number: int) -> None:
     wake_on_commit("stopping", number)
 
 
-def _give_back(job: Job, name: str) -> None:
+def _give_back(job: Job, name: str) -> bool:
     # Whoever puts a job on it locks it, and takes its idle_since.
     idle = Cluster.objects.waiting().filter(name=name, status=ClusterStatus.UP)
     cluster = idle.select_for_update(no_key=True).first()
     if cluster is None:
         log.info("cluster taken meanwhile", extra={"action": "give_back_stale", "cluster": name})
-        return
+        return False
     if IdlePolicy.from_dict(cluster.idle_policy).then == "stop":
         # From here on it takes no job.
         Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
@@ -116,6 +124,7 @@ def _give_back(job: Job, name: str) -> None:
         whose = _shown(job, last.job.project_id)
         told = f"Kept cluster {name} is given back: {whose} needs its machines."
         record_note(last.job, told, last, verb="cluster_ended")
+    return True
 
 
 def _shown(job: Job, project_id: int) -> str:

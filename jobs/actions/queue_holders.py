@@ -108,6 +108,7 @@ class Holders:
             is_leaving=is_leaving,
             stopped_for=(last and last.preempted_by) or 0 if is_leaving else 0,
             counts_in_quotas=alone is not None,
+            cluster=cluster.name,
             kept=cluster.name if self._may_go(cluster, guests) else "",
         )
 

@@ -11,7 +11,7 @@ from django.db.models import Field, FilteredRelation, Func, Q, QuerySet
 
 from jobs import clock
 from jobs.actions.kept_clusters import kept_clusters
-from jobs.actions.kept_wishes import Wants, waiting, wishes_of
+from jobs.actions.kept_wishes import Wants, named_clusters, waiting, wishes_of
 from jobs.actions.queue_holders import AROUND_RUN_S, Active, Holders
 from jobs.actions.queue_machines import nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
@@ -69,7 +69,8 @@ class _Loader:
         self._count_quotas(active)
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
         self._count_backends(there)
-        holders = Holders(self._places, self._now_s, Wants.of_all(wishes.values()), self._most_idle)
+        wants = Wants.of_all(wishes.values())
+        holders = Holders(self._places, self._now_s, wants, self._most_idle)
         running = tuple(holders.count(active, there))
         runs = ((job.asked, job.begin_s, job.ends_s) for job in active)
         persons = used_by_persons(runs, self._places, self._now_s)
@@ -93,6 +94,7 @@ class _Loader:
                 for pool in pools
             },
             kept=tuple(kept_clusters(self._places.queues)) if wishes else (),
+            named=named_clusters(),
             now_s=self._now_s,
         )
 

@@ -72,6 +72,11 @@ class NoRoom(Cause):
 
 
 @dataclass(frozen=True, slots=True)
+class NeverRoom(NoRoom):
+    """Its pool has too little in all: it waits for nobody's end, and no turn is charged for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Behind(Cause):
     """The machines are held for another job, whose turn it is first."""
 

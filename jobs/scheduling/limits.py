@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -129,7 +129,7 @@ class Shape:
 
 
 def binding(
-    shape: Shape, limits: dict[str, Limit], *, machines: bool
+    shape: Shape, limits: Mapping[str, Limit], *, machines: bool
 ) -> Iterator[tuple[Limit, str]]:
     """The limits of one sort that a start would exceed, each with what there is too little of."""
     for key in shape.limits:

@@ -1,10 +1,10 @@
 """Whose turn it is next (see ADR 0016): one order, compared from left to right.
 
-Within a pool: the rank of the queue; those for whom others were stopped; the share of the project,
-least first; among the jobs of one project those that have waited longer than the pool's patience,
-by age; then priority; then the share of the person, least first; then age. A share grows with each
-job that had its turn, as if it had started, so that those who wait take turns as well, and a place
-in the queue means something.
+Among pools that share machines: the rank of the queue; those for whom others were stopped; the
+share of the project, least first; among the jobs of one project those that have waited longer than
+their pool's patience, by age; then priority; then the share of the person, least first; then age. A
+share is of all these pools together, and grows with each job that had its turn, as if it had
+started, so that those who wait take turns as well, and a place in the queue means something.
 
 A heap of projects, and in each a heap of the people of its highest priority: n jobs cost n log n.
 """
@@ -13,22 +13,32 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 
 from jobs.scheduling.shares import promised_use
-from jobs.scheduling.snapshot import DAY_S, QueuedJob, Share, Snapshot
+from jobs.scheduling.snapshot import DAY_S, QueuedJob, Snapshot
 
 
 class Order:
-    """The jobs of one pool, in turn. Tell `charge` of each that had its turn."""
+    """The jobs of pools that share machines, in turn. Tell `charge` of each that had its turn."""
 
-    def __init__(self, pool: str, jobs: Iterable[QueuedJob], snapshot: Snapshot) -> None:
-        shares, persons = snapshot.shares.items(), snapshot.persons.items()
-        self._shares = {project: share for (its, project), share in shares if its == pool}
-        self._persons = {tuple(who): used for (its, *who), used in persons if its == pool}
-        self._used: dict[int, float] = {}
-        patience_s = snapshot.patience_s.get(pool, DAY_S)
-        self._patient_until_s = snapshot.now_s - patience_s
+    def __init__(
+        self, pools: Collection[str], jobs: Iterable[QueuedJob], snapshot: Snapshot
+    ) -> None:
+        self.pools = pools
+        self._weights: dict[int, float] = {}
+        self._used: dict[int, float] = defaultdict(float)  # by the weight
+        self._persons: dict[tuple[int, int], float] = defaultdict(float)
+        for (pool, project), share in snapshot.shares.items():
+            if pool in pools:
+                self._weights[project] = share.weight
+                self._used[project] += share.used / share.weight
+        for (pool, project, person), used in snapshot.persons.items():
+            if pool in pools:
+                self._persons[project, person] += used
+        self._patient_until_s = {
+            pool: snapshot.now_s - snapshot.patience_s.get(pool, DAY_S) for pool in pools
+        }
         self._tiers: dict[int, list[QueuedJob]] = defaultdict(list)
         for job in jobs:
             self._tiers[job.rank].append(job)
@@ -43,9 +53,8 @@ class Order:
     def charge(self, job: QueuedJob) -> None:
         """Count the job's start, or its turn to wait, before the next one is chosen."""
         promise = promised_use(job.shape.units, job.duration_s)
-        project, person = job.project_id, (job.project_id, job.person_id)
-        self._used[project] = self._used_by(project) + promise / self._share(project).weight
-        self._persons[person] = self._persons.get(person, 0.0) + promise
+        self._used[job.project_id] += promise / self._weights.get(job.project_id, 1.0)
+        self._persons[job.project_id, job.person_id] += promise
         self._charged = True
 
     def _tier(self, jobs: list[QueuedJob]) -> Iterator[QueuedJob]:
@@ -55,7 +64,7 @@ class Order:
         turns = {project: self._project(mine) for project, mine in by_project.items()}
         # Equal shares: the one with the oldest job first.
         oldest = {project: min(job.job_id for job in mine) for project, mine in by_project.items()}
-        heap = [(self._used_by(project), oldest[project], project) for project in by_project]
+        heap = [(self._used[project], oldest[project], project) for project in by_project]
         heapq.heapify(heap)
         while heap:
             _, age, project = heap[0]
@@ -64,7 +73,7 @@ class Order:
             for job in turns[project]:
                 yield job
                 if self._charged:
-                    heapq.heapreplace(heap, (self._used_by(project), age, project))
+                    heapq.heapreplace(heap, (self._used[project], age, project))
                     break
             else:
                 heapq.heappop(heap)
@@ -73,7 +82,7 @@ class Order:
         """The jobs of one project and rank, in turn."""
         patient, others = [], defaultdict(list)
         for job in jobs:
-            if job.since_s <= self._patient_until_s:
+            if job.since_s <= self._patient_until_s[job.shape.pool]:
                 patient.append(job)
             else:
                 others[job.priority].append(job)
@@ -101,29 +110,9 @@ class Order:
             else:
                 heapq.heappop(heap)
 
-    def _share(self, project: int) -> Share:
-        return self._shares.get(project, _NOTHING)
-
-    def _used_by(self, project: int) -> float:
-        if project not in self._used:
-            share = self._share(project)
-            self._used[project] = share.used / share.weight
-        return self._used[project]
-
     def _used_of(self, job: QueuedJob) -> float:
-        return self._persons.get((job.project_id, job.person_id), 0.0)
-
-
-_NOTHING = Share()
+        return self._persons[job.project_id, job.person_id]
 
 
 def _age(job: QueuedJob) -> int:
     return job.job_id
-
-
-def by_pool(jobs: Iterable[QueuedJob]) -> Mapping[str, list[QueuedJob]]:
-    """The jobs of each pool, pools in the order of their names."""
-    found: dict[str, list[QueuedJob]] = defaultdict(list)
-    for job in jobs:
-        found[job.shape.pool].append(job)
-    return dict(sorted(found.items()))

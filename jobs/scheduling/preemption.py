@@ -1,30 +1,34 @@
 """Whose machines are taken back for a job that waits, and that it is never more than it takes.
 
 Two forms, each switched on for a pool by itself. Rank: from jobs of lower queues. Reclaim: a
-project that stays within its nominal part takes back from those who borrow beyond theirs, in no
-higher queue. Nobody can answer in kind: whoever was stopped by rank stands lower, and whoever was
-stopped as a borrower is beyond its part.
+project that stays within its nominal part of what is scarce takes back from those who borrow
+beyond theirs, in no higher queue. Nobody can answer in kind: whoever was stopped by rank stands
+lower, and whoever was stopped as a borrower is beyond its part.
 
 Clusters that were kept and have no job go first: a job is stopped only where they are not enough.
 Victims are taken in the order: lowest queue, most borrowed, started last; then each is let go
-again, the last one first, if the rest is enough. What is coming free anyway counts as free.
+again, the last one first, if the rest is enough. What is coming free anyway counts as free. Jobs
+between which only their age decides are one group, and there is a heap of groups: n log n.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from jobs.scheduling.limits import Limit, LimitKind
+from jobs.scheduling.limits import GPUS, JOBS, Limit, LimitKind, Shape
 from jobs.scheduling.snapshot import Preemption, QueuedJob, RunningJob
 
 
 def without_leaving(limits: Mapping[str, Limit], running: Iterable[RunningJob]) -> dict[str, Limit]:
-    """Copies of `limits` as they are once those are gone that are going."""
-    left = {key: limit.copy() for key, limit in limits.items()}
-    for each in running:
-        if each.is_leaving:
-            _count(left, each, -1)
+    """`limits` as they are once those are gone that are going; as they were, they stay."""
+    leaving = [each for each in running if each.is_leaving]
+    left = dict(limits)
+    for key in {key for each in leaving for key in each.shape.limits}:
+        left[key] = limits[key].copy()
+    for each in leaving:
+        _count(left, each, -1)
     return left
 
 
@@ -39,40 +43,82 @@ def victims(
     Those with `kept` are machines alone, which are given back.
     `limits` are those of `without_leaving`; they stay as they are.
     """
-    left = {key: limit.copy() for key, limit in limits.items()}
-    if _has_room(job, left):
+    if not (scarce := _scarce(job, limits)):
         return []
-    takes_back = allowed.reclaim and _within_nominal(job, left)
     in_reach = [each for each in running if _is_in_reach(each, job)]
+    left = _copies([job.shape, *{each.shape for each in in_reach}], limits)
+    takes_back = allowed.reclaim and _within_nominal(job, left, scarce)
+    groups: dict[tuple[object, ...], _Group] = {}
+    for each in in_reach:
+        by_right = bool(each.kept) if allowed.is_on else False
+        by_right = by_right or (allowed.by_rank and each.rank < job.rank)
+        if by_right or (takes_back and each.project_id != job.project_id):
+            parts = _parts(each.shape, left)
+            key = (by_right, bool(each.kept), each.rank, parts)
+            groups.setdefault(key, _Group(not by_right, parts)).members.append(each)
     chosen: list[RunningJob] = []
-    while not _has_room(job, left):
-        may = (
-            each
-            for each in in_reach
-            if (each.kept and allowed.is_on)
-            or (allowed.by_rank and each.rank < job.rank)
-            or (takes_back and each.project_id != job.project_id and _borrowed(each, left) > 0)
-        )
-        worst = min(may, key=lambda each: _first_to_go(each, left), default=None)
-        if worst is None:
-            return []
-        in_reach.remove(worst)
-        chosen.append(worst)
-        _count(left, worst, -1)
-    return _spared(job, chosen, left)
+    for each in _in_turn(groups.values(), left):
+        chosen.append(each)
+        _count(left, each, -1)
+        if not _scarce(job, left):
+            return _spared(job, chosen, left)
+    return []
+
+
+# A project's own part of what a job takes: the key of the limit, and what is counted.
+Parts = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Jobs between which only their age decides. `borrows`: they go only while it does."""
+
+    borrows: bool
+    parts: Parts
+    members: list[RunningJob] = field(default_factory=list)
+
+    def turn(self, left: Mapping[str, Limit]) -> tuple[float, ...]:
+        """When the last of the members comes; the least first."""
+        last = self.members[-1]
+        is_job = 0.0 if last.kept else 1.0
+        borrowed = _borrowed(self.parts, left)
+        return (is_job, last.rank, -borrowed, -last.began_s, -last.job_id)
+
+
+def _in_turn(groups: Collection[_Group], left: Mapping[str, Limit]) -> Iterator[RunningJob]:
+    """Whom to take, one after the other; count each off `left` before the next is asked for.
+
+    Whom somebody is taken from borrows less from then on, and comes later: so no turn comes sooner
+    than was last seen, and each is looked at again only when it is the next.
+    """
+    for group in groups:
+        group.members.sort(key=lambda each: (each.began_s, each.job_id))
+    heap = [(group.turn(left), number, group) for number, group in enumerate(groups)]
+    heapq.heapify(heap)
+    while heap:
+        seen, number, group = heap[0]
+        if group.borrows and _borrowed(group.parts, left) <= 0:
+            heapq.heappop(heap)
+        elif (turn := group.turn(left)) != seen:
+            heapq.heapreplace(heap, (turn, number, group))
+        else:
+            yield group.members.pop()
+            if group.members:
+                heapq.heapreplace(heap, (group.turn(left), number, group))
+            else:
+                heapq.heappop(heap)
 
 
 def _spared(job: QueuedJob, chosen: list[RunningJob], left: dict[str, Limit]) -> list[RunningJob]:
     """Those of `chosen` without whom it is too little. `left` is what there is without them."""
-    needed = list(chosen)
+    needed = []
     for each in reversed(chosen):
         # Its project borrows the more for it: whoever else was one to take back from still is.
         _count(left, each, 1)
-        if _has_room(job, left):
-            needed.remove(each)
-        else:
+        if _scarce(job, left):
             _count(left, each, -1)
-    return needed
+            needed.append(each)
+    return needed[::-1]
 
 
 def _is_in_reach(each: RunningJob, job: QueuedJob) -> bool:
@@ -81,52 +127,69 @@ def _is_in_reach(each: RunningJob, job: QueuedJob) -> bool:
     return bool(each.kept) or (each.is_preemptible and each.rank <= job.rank)
 
 
-def _has_room(job: QueuedJob, limits: Mapping[str, Limit]) -> bool:
+def _copies(shapes: Iterable[Shape], limits: Mapping[str, Limit]) -> dict[str, Limit]:
+    """Those limits that a choice of victims looks at."""
+    keys = {key for shape in shapes for key in shape.limits}
+    return {
+        key: limits[key].copy()
+        for key in keys
+        if limits[key].kind.is_machines or limits[key].kind == LimitKind.PROJECT
+    }
+
+
+def _scarce(job: QueuedJob, limits: Mapping[str, Limit]) -> set[str]:
+    """What there are too few machines of for it."""
     rooms = (limits[key] for key in job.shape.limits if limits[key].kind.is_machines)
-    return not any(room.lacks(job.shape.demand) for room in rooms)
+    return {each[0] for room in rooms for each in job.shape.demand if room.lacks((each,))}
 
 
-def _within_nominal(job: QueuedJob, limits: Mapping[str, Limit]) -> bool:
-    """Whether its project has a nominal part, and is not beyond it with this job."""
-    parts = [each for each in _projects(job.shape.limits, limits) if each.nominal]
-    demand = job.shape.demand
-    return bool(parts) and all(
-        part.used.get(what, 0.0) + amount <= part.nominal[what]
-        for part in parts
-        for what, amount in demand
-        if what in part.nominal
+def _within_nominal(job: QueuedJob, limits: Mapping[str, Limit], scarce: Iterable[str]) -> bool:
+    """Whether what is scarce is its project's own part, which it does not exceed with this job.
+
+    A part of the GPUs that it asks for is one of the nodes that they are in, too.
+    """
+    shape = job.shape
+    parts = _parts(shape, limits)
+    named = {what for _, what in parts}
+    has_gpus = any(what.split(":")[0] == GPUS for what in named)
+    if not all(what in named or (has_gpus and what != JOBS) for what in scarce):
+        return False
+    return all(
+        limits[key].used.get(what, 0.0) + shape.amount(what) <= limits[key].nominal[what]
+        for key, what in parts
     )
 
 
-def _borrowed(each: RunningJob, limits: Mapping[str, Limit]) -> float:
-    """How much its project has beyond its nominal part, of what it has most of."""
-    beyond = (
-        part.used.get(what, 0.0) - nominal
-        for part in _projects(each.shape.limits, limits)
-        for what, nominal in part.nominal.items()
-        if each.shape.amount(what)
+def _parts(shape: Shape, limits: Mapping[str, Limit]) -> Parts:
+    """What of it is counted in its project's own part."""
+    return tuple(
+        (key, what)
+        for key in shape.limits
+        if limits.get(key) is not None and limits[key].kind == LimitKind.PROJECT
+        for what in limits[key].nominal
+        if shape.amount(what)
     )
+
+
+def _borrowed(parts: Parts, limits: Mapping[str, Limit]) -> float:
+    """How much a project has beyond its nominal part, of what it has most of."""
+    beyond = (limits[key].used.get(what, 0.0) - limits[key].nominal[what] for key, what in parts)
     return max(0.0, max(beyond, default=0.0))
-
-
-def _projects(keys: Iterable[str], limits: Mapping[str, Limit]) -> list[Limit]:
-    return [limits[key] for key in keys if limits[key].kind == LimitKind.PROJECT]
-
-
-def _first_to_go(each: RunningJob, limits: Mapping[str, Limit]) -> tuple[float, ...]:
-    is_job = 0.0 if each.kept else 1.0
-    return (is_job, each.rank, -_borrowed(each, limits), -each.began_s, -each.job_id)
 
 
 def _count(limits: Mapping[str, Limit], each: RunningJob, sign: int) -> None:
     amounts = tuple((what, sign * amount) for what, amount in each.shape.demand)
     for key in each.shape.limits:
-        if limits[key].kind.is_machines or each.counts_in_quotas:
-            limits[key].take(amounts)
+        limit = limits.get(key)
+        if limit is not None and (limit.kind.is_machines or each.counts_in_quotas):
+            limit.take(amounts)
 
 
 def without_kept(running: Iterable[RunningJob], names: Collection[str]) -> list[RunningJob]:
-    """The same, but the kept clusters of these names are none that can be given back."""
+    """The same, but nobody takes the clusters of these names: not what is left, nor from a job."""
     return [
-        replace(each, kept="") if each.kept and each.kept in names else each for each in running
+        replace(each, kept="", is_preemptible=False)
+        if names and (each.kept in names or each.cluster in names)
+        else each
+        for each in running
     ]

@@ -2,7 +2,10 @@
 
 From the bounds of what runs follows the earliest moment at which there surely is room for it.
 Others may start before it only where that moment stays as it is: those that end before it, and
-those that fit beside it. Where nothing bounds what runs there is no such moment, and nobody may.
+those that fit beside it. Where nothing bounds what runs there is no such moment, and nobody may
+start on what it has too little of.
+
+A place is held in every limit of machines that the job needs, whichever pool others come from.
 """
 
 from __future__ import annotations
@@ -11,54 +14,148 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from jobs.scheduling.causes import Behind
 from jobs.scheduling.limits import Amounts, Limit, Shape
 from jobs.scheduling.snapshot import QueuedJob, RunningJob
+
+Limits = Mapping[str, Limit]
 
 
 @dataclass(slots=True)
 class Reservation:
     """`at_s`: when `job_id` starts at the latest, math.inf if nothing says so.
 
-    `spare`: what is left beside it then, by limit and by what is counted.
+    `spare`: what is left beside it then, by limit and by what is counted. `scarce`: the limits that
+    have too little for it now.
     """
 
     job_id: int
     at_s: float
     spare: dict[str, dict[str, float]]
+    scarce: frozenset[str] = frozenset()
     # Spare only shrinks: what did not fit beside it once never will.
     _too_big: set[Shape] = field(default_factory=set)
 
-    def lets_pass(self, job: QueuedJob, now_s: float) -> bool:
-        """Whether `job`, which fits now, may start before. What it takes of the spare is taken."""
-        if self.at_s == math.inf:
+    @property
+    def held(self) -> Iterable[str]:
+        """The limits in which its place is held."""
+        return self.scarce if self.at_s == math.inf else self.spare
+
+    def lets_pass(self, job: QueuedJob, now_s: float, demand: Amounts) -> bool:
+        """Whether `job`, which fits now and takes `demand`, may start before."""
+        return self._is_over(job, now_s) or self.has_beside(job.shape, demand)
+
+    def has_beside(self, shape: Shape, demand: Amounts) -> bool:
+        """Whether there is room for both of them at its moment."""
+        if self.at_s == math.inf or shape in self._too_big:
             return False
-        if job.duration_s is not None and now_s + job.duration_s <= self.at_s:
+        if all(_fits(demand, self.spare[key]) for key in shape.limits if key in self.spare):
             return True
-        if job.shape in self._too_big:
-            return False
-        mine = [self.spare[key] for key in job.shape.limits if key in self.spare]
-        demand = job.shape.demand
-        if not all(_fits(demand, spare) for spare in mine):
-            self._too_big.add(job.shape)
-            return False
-        for spare in mine:
+        if demand is shape.demand:
+            self._too_big.add(shape)
+        return False
+
+    def let_pass(self, job: QueuedJob, now_s: float, demand: Amounts) -> None:
+        """Take what `job` takes of the spare."""
+        if not self._is_over(job, now_s):
+            self.take_beside(job.shape, demand)
+
+    def take_beside(self, shape: Shape, demand: Amounts) -> None:
+        """Take this of the spare."""
+        for spare in (self.spare[key] for key in shape.limits if key in self.spare):
             for what, amount in demand:
                 if what in spare:
                     spare[what] -= amount
-        return True
+
+    def _is_over(self, job: QueuedJob, now_s: float) -> bool:
+        """Whether `job` will have ended by then."""
+        ends_s = math.inf if job.duration_s is None else now_s + job.duration_s
+        return ends_s <= self.at_s < math.inf
 
 
-def reserve(
-    job: QueuedJob, running: Iterable[RunningJob], limits: Mapping[str, Limit]
-) -> Reservation:
+class Reservations:
+    """The places that a plan holds: one for the first who waits for a limit of machines."""
+
+    def __init__(self) -> None:
+        self._firsts: dict[str, Behind] = {}  # by the limits that are scarce for the first
+        self._behind: dict[int, Behind] = {}
+        self._held: dict[str, dict[int, Reservation]] = {}  # by limit and job
+        self._of_shape: dict[Shape, tuple[Reservation, ...]] = {}
+
+    def hold(self, job: QueuedJob, running: Iterable[RunningJob], limits: Limits) -> Reservation:
+        """Hold a place for `job`, which has too little room."""
+        made = reserve(job, running, limits)
+        behind = self._behind.setdefault(job.job_id, Behind(job.job_id))
+        for key in made.scarce:
+            self._firsts.setdefault(key, behind)
+        for key in job.shape.limits:
+            if key in made.held:
+                self._held.setdefault(key, {})[job.job_id] = made
+            elif key in self._held:
+                self._held[key].pop(job.job_id, None)
+        self._of_shape.clear()
+        return made
+
+    def first_in(self, shape: Shape) -> Behind | None:
+        """Behind whom those wait that have no room: another is the first for the same machines."""
+        if not self._firsts:
+            return None
+        firsts = (self._firsts.get(key) for key in shape.limits)
+        return next((each for each in firsts if each is not None), None)
+
+    def stop(self, job: QueuedJob, now_s: float, demand: Amounts | None = None) -> Behind | None:
+        """Behind whom `job`, which has room, waits. None: it starts, and what it takes is taken.
+
+        `demand`: where it takes other machines than it asks for.
+        """
+        if not self._held:
+            return None
+        taken = job.shape.demand if demand is None else demand
+        concerned = self._concerned(job.shape)
+        for each in concerned:
+            if not each.lets_pass(job, now_s, taken):
+                return self._behind[each.job_id]
+        for each in concerned:
+            each.let_pass(job, now_s, taken)
+        return None
+
+    def let_beside(self, job: QueuedJob) -> bool:
+        """Whether `job`, a first itself, puts off no other first if it has machines soon."""
+        others = [each for each in self._concerned(job.shape) if each.job_id != job.job_id]
+        return all(each.has_beside(job.shape, job.shape.demand) for each in others)
+
+    def take_beside(self, job: QueuedJob) -> None:
+        """What it will have is no spare of others any more."""
+        for each in self._concerned(job.shape):
+            if each.job_id != job.job_id:
+                each.take_beside(job.shape, job.shape.demand)
+
+    def _concerned(self, shape: Shape) -> tuple[Reservation, ...]:
+        found = self._of_shape.get(shape)
+        if found is None:
+            held = {}
+            for key in shape.limits:
+                held.update(self._held.get(key, {}))
+            found = self._of_shape[shape] = tuple(held[number] for number in sorted(held))
+        return found
+
+
+def reserve(job: QueuedJob, running: Iterable[RunningJob], limits: Limits) -> Reservation:
     """The earliest moment at which `job` surely fits its machines, if nobody else starts."""
     rooms = {key: limits[key] for key in job.shape.limits if limits[key].kind.is_machines}
+    scarce = frozenset(key for key, room in rooms.items() if room.lacks(job.shape.demand))
     free = {
         key: {what: cap - room.used.get(what, 0.0) for what, cap in room.caps.items()}
         for key, room in rooms.items()
     }
     demand = dict(job.shape.demand)
-    ending = [each for each in running if each.ends_s is not None and each.ends_s < math.inf]
+    ending = [
+        each
+        for each in running
+        if each.ends_s is not None
+        and each.ends_s < math.inf
+        and any(key in free for key in each.shape.limits)
+    ]
     for other in sorted(ending, key=_end):
         for key in other.shape.limits:
             for what, amount in other.shape.demand if key in free else ():
@@ -69,8 +166,8 @@ def reserve(
                 key: {what: amount - demand.get(what, 0.0) for what, amount in room.items()}
                 for key, room in free.items()
             }
-            return Reservation(job.job_id, _end(other), spare)
-    return Reservation(job.job_id, math.inf, {})
+            return Reservation(job.job_id, _end(other), spare, scarce)
+    return Reservation(job.job_id, math.inf, {}, scarce)
 
 
 def _fits(demand: Amounts, free: Mapping[str, float]) -> bool:

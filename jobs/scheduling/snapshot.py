@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Cause
@@ -39,8 +39,8 @@ class RunningJob:
     """A job that holds machines. `ends_s`: when it has given them back at the latest.
 
     `is_leaving`: its machines are being given back; `stopped_for`: the job that needs them, if it
-    is for one. `counts_in_quotas`: not where only the machines of it are left. `kept`: the cluster
-    that is left, on and without a job, if it may be given back.
+    is for one. `counts_in_quotas`: not where only the machines of it are left. `cluster`: the one
+    it is on. `kept`: the one that is left, on and without a job, if it may be given back.
     """
 
     job_id: int
@@ -53,6 +53,7 @@ class RunningJob:
     is_leaving: bool = False
     stopped_for: int = 0
     counts_in_quotas: bool = True
+    cluster: str = ""
     kept: str = ""
 
 
@@ -83,7 +84,8 @@ class Snapshot:
 
     `limits` by their key; `problems` say why nothing can start on a backend; `barred` why no job of
     a project may. `shares` are of (pool, project), `persons` of (pool, project, person): what of
-    either is missing has used nothing, at weight 1. `kept` are clusters that take jobs, best first.
+    either is missing has used nothing, at weight 1. `kept` are clusters that take jobs, best first;
+    `named` those that a queued job names, also one that cannot start yet.
     """
 
     queued: tuple[QueuedJob, ...]
@@ -96,6 +98,7 @@ class Snapshot:
     patience_s: Mapping[str, float] = field(default_factory=dict)  # by pool; else a day
     preemption: Mapping[str, Preemption] = field(default_factory=dict)  # by pool; else none
     kept: tuple[KeptCluster, ...] = ()
+    named: Collection[str] = ()
     now_s: float = 0.0
 
 

@@ -79,6 +79,8 @@ def test_a_kept_cluster_is_given_back_before_anybody_is_stopped(tick, keep, pool
     urgent = submit(project, queue_name="urgent")
     queue.run_pass()
     assert state_of(cluster) == (ClusterStatus.UP, True)
+    urgent.refresh_from_db()
+    assert urgent.is_owed
     assert status_of(holder) == JobStatus.SETTING_UP
     said = f"Kept cluster {cluster.name} is given back: job {urgent.pk} needs its machines."
     assert JobEvent.objects.filter(message=said).exists()
@@ -117,6 +119,22 @@ def test_a_kept_cluster_stays_where(why, keep, pool, project):
         submit(project, 2, portal={"cluster": cluster.name})
     submit(make_project(), queue_name="urgent")
     queue.run_pass()
+    assert state_of(cluster) == (ClusterStatus.UP, False)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_job_on_a_kept_cluster_that_a_queued_job_names_is_not_stopped(
+    held, tick, keep, pool, project
+):
+    cluster = keep(project, 2)
+    guest = submit(project, 2, portal={"reuse": True})
+    tick()
+    assert status_of(guest) == JobStatus.SETTING_UP
+    waiting = submit(project, 2, portal={"cluster": cluster.name}, held=held)
+    urgent = submit(make_project(), queue_name="urgent")
+    queue.run_pass()
+    assert status_of(guest) == JobStatus.SETTING_UP
+    assert (status_of(waiting), status_of(urgent)) == (JobStatus.QUEUED, JobStatus.QUEUED)
     assert state_of(cluster) == (ClusterStatus.UP, False)
 
 

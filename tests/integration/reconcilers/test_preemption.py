@@ -249,3 +249,19 @@ def test_nobody_further_is_stopped_where_machines_do_not_come_free(
     another = submit(project, queue_name="urgent")
     tick()
     assert (another.pk, status_of(first)) == (first.preempted_by_id, JobStatus.STOPPING)
+
+
+def test_what_is_given_up_of_a_full_backend_goes_to_the_urgent_job_and_to_nobody_without_a_pool(
+    fake, tick, run, pool, project
+):
+    fake.set_capacity(2)
+    low = Queue.objects.create(name="low", pool=pool)
+    set_default_queue(pool=None)
+    victims = [run(project, queue_name=low.name) for _ in range(2)]
+    without_pool = [submit(project) for _ in range(3)]
+    urgent = submit(project, 2, queue_name="urgent")
+    for _ in range(6):
+        tick()
+    assert [status_of(job) for job in victims] == [JobStatus.QUEUED] * 2
+    assert [status_of(job) for job in without_pool] == [JobStatus.QUEUED] * 3
+    assert status_of(urgent) == JobStatus.SETTING_UP

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from jobs.actions.cancel import cancel_job
-from jobs.actions.hold import hold_job
+from jobs.actions.hold import hold_job, release_job
 from jobs.actions.plan_pass import begin_pass
-from jobs.actions.preempt import preempt
+from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import AROUND_RUN_S, load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.tell_waits import tell_waits
@@ -62,6 +62,34 @@ def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(fake, t
     Job.objects.filter(pk=other.pk).update(status=JobStatus.QUEUED)
     (queued,) = load_snapshot().queued
     assert not queued.is_owed
+
+
+@pytest.mark.feature("P5.4")
+def test_a_job_comes_first_only_where_somebody_was_stopped_for_it(fake, tick, project):
+    victim = make_job(project)
+    tick()
+    push(fake, victim)
+    tick()
+    cancel_job(Actor(victim.submitted_by), victim)
+    other = make_job(project)
+    preempt(other, [victim.pk], planned_by=begin_pass())
+    give_back(other, ["mp-gone"], planned_by=begin_pass())
+    other.refresh_from_db()
+    assert not other.is_owed
+
+
+@pytest.mark.feature("P5.4")
+def test_a_job_that_is_held_gives_up_what_others_gave_up_for_it(fake, tick, project):
+    victim = make_job(project)
+    tick()
+    push(fake, victim)
+    tick()
+    other = make_job(project)
+    preempt(other, [victim.pk], planned_by=begin_pass())
+    actor = Actor(other.submitted_by)
+    release_job(actor, hold_job(actor, Job.objects.get(pk=other.pk)))
+    other.refresh_from_db()
+    assert not other.is_owed
 
 
 def test_an_older_pass_refuses_nobody(fake, project):

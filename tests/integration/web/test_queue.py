@@ -169,8 +169,11 @@ def test_a_backend_that_is_away_is_told_and_the_page_is_there(member, monkeypatc
     assert "The cloud is away." in member.text("/rl/queue")
 
 
-def test_of_a_long_queue_one_plan_serves_all_who_look_for_a_while(member, project, monkeypatch):
-    monkeypatch.setattr("jobs.actions.planned_now.LONG_QUEUE", 1)
+@pytest.mark.parametrize(("limit", "least"), [("LONG_QUEUE", 1), ("LONG_PLAN_S", 0.0)])
+def test_of_a_plan_that_takes_long_all_who_look_for_a_while_have_the_same(
+    limit, least, member, project, monkeypatch
+):
+    monkeypatch.setattr(f"jobs.actions.planned_now.{limit}", least)
     monkeypatch.setattr("jobs.actions.planned_now._last", None)
     for _ in range(2):
         job_of(project, 9, queue_name="default")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.scheduling.causes import NoRoom
-from jobs.scheduling.kept import KeptCluster, Wish
+from jobs.scheduling.kept import Guest, KeptCluster, Wish
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Preempt, Preemption, RunningJob, Snapshot, Start, Wait
 from tests.unit.scheduling.test_preemption import ANYTHING, limits_of, planned, running, wants
@@ -81,3 +81,23 @@ def test_a_cluster_that_a_job_has_just_got_is_not_given_back():
     first, second = plan(snapshot)
     assert first == Start(99, onto_kept=True)
     assert isinstance(second, Wait)
+
+
+@pytest.mark.parametrize("by", ["job that waits", "job that cannot start yet", "nobody"])
+def test_the_job_on_a_cluster_that_a_queued_job_names_is_not_stopped(by):
+    """The cluster would go with it, and who waits for it would fail."""
+    holders = [running(7, 1, 2, cluster="c7")]
+    urgent = wants(4, 2, rank=1)
+    named = wants(1, 2, number=101, wish=Wish(1, 2, 1, cluster="c7"))
+    busy = KeptCluster("c7", 1, "b", 2, "same", guests=[Guest(7, 1, wants_gpus=False)])
+    snapshot = Snapshot(
+        (urgent, named) if by == "job that waits" else (urgent,),
+        tuple(holders),
+        limits_of(holders, 2),
+        preemption={"pool:a": ANYTHING},
+        kept=(busy,),
+        named={"c7"} if by == "job that cannot start yet" else (),
+    )
+    first, *rest = plan(snapshot)
+    assert isinstance(first, Preempt if by == "nobody" else Wait)
+    assert all(isinstance(each, Wait) for each in rest)

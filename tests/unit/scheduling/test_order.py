@@ -18,7 +18,7 @@ def turns(*queued: QueuedJob, used: dict[int, float] | None = None, **fields: ob
     """The numbers of the jobs in turn, each counted as it comes."""
     shares = {(POOL, project): Share(hours) for project, hours in (used or {}).items()}
     snapshot = Snapshot(queued, shares=shares, now_s=NOW, **fields)
-    order = Order(POOL, queued, snapshot)
+    order = Order({POOL}, queued, snapshot)
     found = []
     for each in order:
         found.append(each.job_id)
@@ -42,7 +42,7 @@ def test_the_project_that_has_used_least_comes_first_whatever_priority_others_wr
 def test_a_weight_of_two_is_worth_two_turns():
     queued = tuple(job(number, project_id=number % 2) for number in range(9))
     shares = {(POOL, 0): Share(0.0, 2.0), (POOL, 1): Share(0.0, 1.0)}
-    order = Order(POOL, queued, Snapshot(queued, shares=shares, now_s=NOW))
+    order = Order({POOL}, queued, Snapshot(queued, shares=shares, now_s=NOW))
     had = []
     for each in order:
         had.append(each.project_id)

@@ -2,7 +2,7 @@
 
 from jobs.scheduling.limits import Limit, LimitKind
 from jobs.scheduling.plan import plan
-from jobs.scheduling.snapshot import QueuedJob, Refuse, Snapshot, Start
+from jobs.scheduling.snapshot import QueuedJob, Refuse, Snapshot, Start, Wait
 from jobs.statuses import WaitReason
 from tests.unit.scheduling.shapes import machines, sentences, shape, started
 
@@ -87,3 +87,15 @@ def test_the_same_queue_in_another_order_gives_the_same_plan():
     snapshot = Snapshot(tuple(queued), limits=machines(local=30))
     shuffled = Snapshot(tuple(reversed(queued)), limits=machines(local=30))
     assert plan(snapshot) == plan(shuffled)
+
+
+def test_a_job_that_its_pool_can_never_hold_is_no_turn_of_its_project():
+    limits = {**machines(local=8), "pool:big": Limit(LimitKind.POOL, "big", {"nodes": 4.0})}
+    never = tuple(QueuedJob(n, shape(5, pool="big"), project_id=1) for n in (1, 2, 3))
+    one = QueuedJob(4, shape(4, pool="big"), project_id=1)
+    other = QueuedJob(5, shape(4, pool="big"), project_id=2)
+    snapshot = Snapshot((*never, one, other), limits=limits)
+    assert started(snapshot) == [4]
+    (wait, *_) = (each for each in plan(snapshot) if each.job_id == 1)
+    assert isinstance(wait, Wait)
+    assert wait.cause.code == "no_room"

@@ -112,4 +112,6 @@ def test_who_is_held_back_for_another_is_told_for_whom(snapshot):
     jobs = {job.job_id: job for job in snapshot.queued}
     for each in plan(snapshot):
         if isinstance(each, Wait) and isinstance(each.cause, Behind):
-            assert jobs[each.cause.job_id].shape.pool == jobs[each.job_id].shape.pool
+            first, behind = jobs[each.cause.job_id].shape, jobs[each.job_id].shape
+            shared = set(first.limits) & set(behind.limits)
+            assert any(snapshot.limits[key].kind.is_machines for key in shared)

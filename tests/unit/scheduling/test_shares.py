@@ -92,7 +92,7 @@ def test_shares_of_projects_that_always_want_more_go_towards_their_weights(weigh
         snapshot = Snapshot(
             tuple(queued), shares={(asked.pool, k): v for (_, k), v in shares.items()}
         )
-        order = Order(asked.pool, queued, snapshot)
+        order = Order({asked.pool}, queued, snapshot)
         had = [0] * len(weights)
         for turn, job in enumerate(order):
             if turn == 20:
@@ -119,7 +119,7 @@ def test_people_of_one_project_take_turns_by_what_each_has_used(seed):
         for who in range(3)
         for place in range(4)
     ]
-    order = Order("backend:local", queued, Snapshot(tuple(queued), persons=used))
+    order = Order({"backend:local"}, queued, Snapshot(tuple(queued), persons=used))
     now = {who: used["backend:local", 0, who] for who in range(3)}
     left = dict.fromkeys(range(3), 4)
     for job in order:

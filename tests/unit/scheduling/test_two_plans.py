@@ -1,0 +1,244 @@
+"""What holds from one plan to the next where jobs are stopped, on pools that share a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.scheduling.kept import KeptCluster, Wish
+from jobs.scheduling.limits import Limit, LimitKind, Shape
+from jobs.scheduling.plan import plan
+from jobs.scheduling.snapshot import (
+    Preempt,
+    Preemption,
+    QueuedJob,
+    RunningJob,
+    Share,
+    Snapshot,
+    Start,
+)
+
+HOUR = 3600.0
+PLACES = ("pool:a", "pool:z", "backend:b")
+pytestmark = [pytest.mark.feature("P5.1"), pytest.mark.feature("P5.4")]
+
+
+def shape_of(place: str, project: int, nodes: int) -> Shape:
+    demand = (("jobs", 1.0), ("nodes", float(nodes)))
+    keys = dict.fromkeys([f"project:{project}", place, "backend:b"])
+    return Shape(place, "b", nodes, demand, tuple(keys), float(nodes))
+
+
+def counted(limits: dict[str, Limit], running: Iterable[RunningJob]) -> dict[str, Limit]:
+    """`limits` with what these have taken, and nothing else."""
+    found = {key: replace(limit, used={}) for key, limit in limits.items()}
+    for each in running:
+        for key in each.shape.limits:
+            if found[key].kind.is_machines or each.counts_in_quotas:
+                found[key].take(each.shape.demand)
+    return found
+
+
+shapes = st.builds(shape_of, st.sampled_from(PLACES), st.integers(1, 3), st.integers(1, 4))
+moments = st.one_of(st.none(), st.floats(1, 10 * HOUR))
+
+
+@st.composite
+def holders(draw: st.DrawFn) -> list[RunningJob]:
+    """Jobs that run, some of which may be stopped, and clusters that are kept without one."""
+    found = []
+    for number in range(-draw(st.integers(2, 8)), 0):
+        is_kept = draw(st.integers(0, 4)) == 0
+        shape = draw(shapes)
+        found.append(
+            RunningJob(
+                number,
+                shape,
+                draw(moments),
+                began_s=float(draw(st.integers(0, 3))),
+                project_id=int(shape.limits[0].removeprefix("project:")),
+                rank=draw(st.sampled_from([0, 0, 0, 1])),
+                is_preemptible=not is_kept and draw(st.integers(0, 5)) > 0,
+                counts_in_quotas=not is_kept,
+                cluster=f"c{-number}",
+                kept=f"c{-number}" if is_kept else "",
+            )
+        )
+    return found
+
+
+@st.composite
+def waiting(draw: st.DrawFn, running: list[RunningJob]) -> list[QueuedJob]:
+    """Jobs of three projects and queues; some want a cluster that was kept, one of them by name."""
+    found = []
+    for number in range(1, 1 + draw(st.integers(1, 10))):
+        shape = draw(shapes)
+        project = int(shape.limits[0].removeprefix("project:"))
+        wish = None
+        if draw(st.integers(0, 4)) == 0:
+            name = draw(st.sampled_from(["", *(each.cluster for each in running)]))
+            wish = Wish(project, shape.num_nodes, 1, fingerprint="" if name else "f", cluster=name)
+        found.append(
+            QueuedJob(
+                number,
+                shape,
+                draw(st.integers(0, 2)),
+                project,
+                draw(st.integers(1, 2)),
+                draw(st.integers(0, 2)),
+                duration_s=draw(moments),
+                wish=wish,
+            )
+        )
+    return found
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    running = draw(holders())
+    queued = draw(waiting(running))
+    total = sum(each.shape.num_nodes for each in running)
+    limits = {"backend:b": Limit(LimitKind.BACKEND, "b", {"nodes": float(max(4, total))})}
+    limits["backend:b"].caps["nodes"] += draw(st.sampled_from([0, 1, 2, 4, 8]))
+    for pool in ("pool:a", "pool:z"):
+        its = sum(each.shape.num_nodes for each in running if each.shape.pool == pool)
+        cap = float(max(4, its) + draw(st.sampled_from([0, 0, 0, 1, 2, 9])))
+        limits[pool] = Limit(LimitKind.POOL, pool, {"nodes": cap})
+    for project in (1, 2, 3):
+        own = {"nodes": float(draw(st.integers(0, 6)))}
+        cap = float(draw(st.sampled_from([9, 99, 99])))
+        limits[f"project:{project}"] = Limit(LimitKind.PROJECT, "p", {"nodes": cap}, nominal=own)
+    ways = [(True, True), (False, True), (True, False), (False, False)]
+    allowed = st.sampled_from([Preemption(*way) for way in ways])
+    shares = st.builds(Share, st.floats(0, 50), st.sampled_from([1.0, 2.0]))
+    return Snapshot(
+        tuple(queued),
+        tuple(running),
+        counted(limits, running),
+        shares={(place, project): draw(shares) for place in PLACES for project in (1, 2, 3)},
+        preemption={"pool:a": draw(allowed), "pool:z": draw(allowed)},
+        kept=tuple(
+            KeptCluster(each.cluster, each.project_id, "b", each.shape.num_nodes, "f")
+            for each in running
+            if each.kept
+        ),
+    )
+
+
+def outcome(snapshot: Snapshot) -> tuple[set[int], set[int], list[Preempt]]:
+    """Who starts on machines of their own, who on a kept cluster, and who has others stopped."""
+    decisions = plan(snapshot)
+    starts = [each for each in decisions if isinstance(each, Start)]
+    return (
+        {each.job_id for each in starts if not each.onto_kept},
+        {each.job_id for each in starts if each.onto_kept},
+        [each for each in decisions if isinstance(each, Preempt)],
+    )
+
+
+def afterwards(snapshot: Snapshot) -> Snapshot:
+    """The same once the plan was carried out and all who were stopped for somebody have left."""
+    own, onto_kept, preempts = outcome(snapshot)
+    victims = {number: each.job_id for each in preempts for number in each.victims}
+    given_back = {name for each in preempts for name in each.kept}
+    staying = [
+        each
+        for each in snapshot.running
+        if each.job_id not in victims and not (each.kept and each.kept in given_back)
+    ]
+    began = [
+        RunningJob(j.job_id, j.shape, j.duration_s) for j in snapshot.queued if j.job_id in own
+    ]
+    # Guests of kept clusters: of those only quotas count more than before.
+    guests = [each for each in snapshot.queued if each.job_id in onto_kept]
+    limits = counted(dict(snapshot.limits), [*staying, *began])
+    for job in guests:
+        limits[job.shape.limits[0]].take(job.shape.demand)
+    owed = {each.job_id for each in preempts}
+    again = [
+        QueuedJob(
+            1000 - each.job_id,
+            each.shape,
+            project_id=each.project_id,
+            rank=each.rank,
+            stopped_for=victims[each.job_id],
+        )
+        for each in snapshot.running
+        if each.job_id in victims
+    ]
+    still = [
+        replace(each, is_owed=each.job_id in owed)
+        for each in snapshot.queued
+        if each.job_id not in own | onto_kept
+    ]
+    left = [replace(each, kept="", is_preemptible=False) for each in staying]
+    return replace(
+        snapshot, queued=(*still, *again), running=(*left, *began), limits=limits, kept=()
+    )
+
+
+@settings(max_examples=400, deadline=None)
+@given(snapshots())
+def test_whoever_has_others_stopped_starts_in_the_next_plan(snapshot):
+    _, _, preempts = outcome(snapshot)
+    own, _, _ = outcome(afterwards(snapshot))
+    assert {each.job_id for each in preempts} <= own
+
+
+@settings(max_examples=150, deadline=None)
+@given(snapshots())
+def test_nobody_whom_a_plan_stops_could_have_been_spared(snapshot):
+    """Without one of them, the job for which they are stopped would lack machines."""
+    jobs = {each.job_id: each for each in snapshot.queued}
+    staying = list(snapshot.running)
+    for decision in plan(snapshot):
+        if isinstance(decision, Start) and not decision.onto_kept:
+            staying.append(RunningJob(decision.job_id, jobs[decision.job_id].shape))
+        if isinstance(decision, Preempt):
+            gone = [
+                each
+                for each in staying
+                if each.job_id in decision.victims or (each.kept and each.kept in decision.kept)
+            ]
+            staying = [each for each in staying if each not in gone]
+            assert not lacks(decision, jobs, snapshot, staying)
+            for spared in gone:
+                assert lacks(decision, jobs, snapshot, [*staying, spared])
+
+
+def lacks(
+    preempt: Preempt, jobs: dict[int, QueuedJob], snapshot: Snapshot, staying: list[RunningJob]
+) -> bool:
+    limits, shape = counted(dict(snapshot.limits), staying), jobs[preempt.job_id].shape
+    rooms = (limits[key] for key in shape.limits if limits[key].kind.is_machines)
+    return any(room.lacks(shape.demand) for room in rooms)
+
+
+@settings(max_examples=150, deadline=None)
+@given(snapshots())
+def test_no_limit_is_exceeded_with_kept_clusters_and_jobs_that_are_stopped(snapshot):
+    own, onto_kept, _ = outcome(snapshot)
+    for key, limit in snapshot.limits.items():
+        for what, cap in limit.caps.items():
+            takes = own if limit.kind.is_machines else own | onto_kept
+            taken = sum(
+                job.shape.amount(what)
+                for job in snapshot.queued
+                if job.job_id in takes and key in job.shape.limits
+            )
+            assert taken == 0 or limit.used.get(what, 0.0) + taken <= cap
+
+
+@settings(max_examples=150, deadline=None)
+@given(snapshots())
+def test_no_cluster_that_a_queued_job_names_is_taken(snapshot):
+    named = {job.wish.cluster for job in snapshot.queued if job.wish and job.wish.cluster}
+    _, _, preempts = outcome(snapshot)
+    taken = {name for each in preempts for name in each.kept}
+    stopped = {number for each in preempts for number in each.victims}
+    taken |= {each.cluster for each in snapshot.running if each.job_id in stopped}
+    assert not taken & named
