@@ -24,6 +24,16 @@ from tests.integration.reconcilers.steps import later, push, status_of
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake")]
 
 
+@pytest.fixture
+def victim(fake, tick, project) -> Job:
+    """A job that runs."""
+    job = make_job(project)
+    tick()
+    push(fake, job)
+    tick()
+    return job
+
+
 @pytest.mark.feature("S2.8")
 def test_a_start_onto_a_kept_cluster_that_is_gone_takes_no_other_machines(project):
     job = make_job(project)
@@ -35,11 +45,7 @@ def test_a_start_onto_a_kept_cluster_that_is_gone_takes_no_other_machines(projec
 
 @pytest.mark.feature("P5.4")
 @pytest.mark.parametrize("leave", [hold_job, cancel_job])
-def test_nobody_is_stopped_for_a_job_that_waits_no_more(fake, tick, project, leave):
-    victim = make_job(project)
-    tick()
-    push(fake, victim)
-    tick()
+def test_nobody_is_stopped_for_a_job_that_waits_no_more(victim, project, leave):
     other = make_job(project)
     number = begin_pass()
     leave(Actor(other.submitted_by), other)
@@ -49,11 +55,7 @@ def test_nobody_is_stopped_for_a_job_that_waits_no_more(fake, tick, project, lea
 
 
 @pytest.mark.feature("P5.4")
-def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(fake, tick, project):
-    victim = make_job(project)
-    tick()
-    push(fake, victim)
-    tick()
+def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(victim, project):
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
     (queued,) = load_snapshot().queued
@@ -65,11 +67,7 @@ def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(fake, t
 
 
 @pytest.mark.feature("P5.4")
-def test_a_job_comes_first_only_where_somebody_was_stopped_for_it(fake, tick, project):
-    victim = make_job(project)
-    tick()
-    push(fake, victim)
-    tick()
+def test_a_job_comes_first_only_where_somebody_was_stopped_for_it(victim, project):
     cancel_job(Actor(victim.submitted_by), victim)
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
@@ -79,11 +77,7 @@ def test_a_job_comes_first_only_where_somebody_was_stopped_for_it(fake, tick, pr
 
 
 @pytest.mark.feature("P5.4")
-def test_a_job_that_is_held_gives_up_what_others_gave_up_for_it(fake, tick, project):
-    victim = make_job(project)
-    tick()
-    push(fake, victim)
-    tick()
+def test_a_job_that_is_held_gives_up_what_others_gave_up_for_it(victim, project):
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
     actor = Actor(other.submitted_by)
