@@ -106,7 +106,21 @@ class _Explained:
         ]
         self._decision = next(each for each in in_pool if each.job_id == job.pk)
         self._before = in_pool[: in_pool.index(self._decision)]
+        machines = self._machines(self._mine)
+        # Whoever takes the same machines before it, from whichever pool.
+        self._ahead = [
+            each
+            for each in itertools.takewhile(lambda each: each.job_id != job.pk, decisions)
+            if machines & self._machines(self._queued[each.job_id])
+        ]
         self._of = len(in_pool)
+
+    def _machines(self, job: QueuedJob) -> set[str]:
+        """Keys of the limits of machines that it needs, of those that have any."""
+        limits = self._snapshot.limits
+        there = ((key, limits[key]) for key in job.shape.limits)
+        own = {key for key, limit in there if limit.kind.is_machines and limit.caps}
+        return {job.shape.pool, *own}
 
     def answer(self) -> Waiting:
         """Everything that is known."""
@@ -129,7 +143,7 @@ class _Explained:
             cause.reason,
             told_to(self._actor, [cause])[0].sentence,
             **position,
-            ahead=self._named(each.job_id for each in self._before[-MOST_NAMED:]),
+            ahead=self._named(each.job_id for each in self._ahead[-MOST_NAMED:]),
             limit=self._limit(now, key) if isinstance(now, OverQuota | NoRoom) else None,
             holders=self._named(
                 (each.job_id for each in holders),
@@ -172,9 +186,9 @@ class _Explained:
         # What a plan does not look at ends when whoever told of it says so, if anybody does.
         if isinstance(cause, NoPrice | Told):
             return None, "", ""
-        if len(self._before) > MOST_AHEAD:
+        if len(self._ahead) > MOST_AHEAD:
             return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
-        ahead = [self._queued[each.job_id] for each in self._before if _counts(each)]
+        ahead = [self._queued[each.job_id] for each in self._ahead if _counts(each)]
         running = self._snapshot.running
         usual = usual_seconds(
             [*(each.job_id for each in ahead), *(each.job_id for each in running)]

@@ -82,8 +82,11 @@ def waiting() -> QuerySet[Job]:
 
 
 def named_clusters() -> set[str]:
-    """Those that queued jobs name, also held ones: nobody has them stopped for others."""
-    queued = Job.objects.in_status(JobStatus.QUEUED).filter(TAKES_KEPT)
+    """Those that queued jobs name: nobody has them stopped for others.
+
+    Not those that a held job names: else holding one would keep machines for nothing.
+    """
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(TAKES_KEPT, held=False)
     names = queued.filter(spec__portal__has_key="cluster").values_list("spec__portal__cluster")
     return {name for (name,) in names if name}
 

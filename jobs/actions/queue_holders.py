@@ -88,7 +88,7 @@ class Holders:
         is_stopping = alone is not None and alone.status == JobStatus.STOPPING
         is_stuck = self._is_stuck(cluster)
         if is_stuck:
-            self.stuck.add(asked.backend_name)
+            self.stuck.add(self._places.shape_of(cluster.asked).pool)
         is_leaving = self._is_leaving(cluster, guests) and not is_stuck
         may = (
             alone is not None
@@ -107,7 +107,8 @@ class Holders:
             is_preemptible=may,
             is_leaving=is_leaving,
             stopped_for=(last and last.preempted_by) or 0 if is_leaving else 0,
-            counts_in_quotas=alone is not None,
+            # One on a part of the machines holds less of its quotas than these are.
+            counts_in_quotas=alone is not None and alone.asked.amounts == cluster.asked.amounts,
             cluster=cluster.name,
             kept=cluster.name if self._may_go(cluster, guests) else "",
         )

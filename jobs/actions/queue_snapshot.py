@@ -76,7 +76,6 @@ class _Loader:
         persons = used_by_persons(runs, self._places, self._now_s)
         pools = {job.shape.pool for job in queued}
         # Whoever is stopped there frees nothing either: it would go on with the next one for ever.
-        stuck = {job.shape.pool for job in queued if job.shape.backend_name in holders.stuck}
         return Snapshot(
             queued,
             running,
@@ -90,7 +89,7 @@ class _Loader:
             persons=persons,
             patience_s={pool: self._places.patience_of(pool) for pool in pools},
             preemption={
-                pool: Preemption() if pool in stuck else self._places.preemption_of(pool)
+                pool: Preemption() if pool in holders.stuck else self._places.preemption_of(pool)
                 for pool in pools
             },
             kept=tuple(kept_clusters(self._places.queues)) if wishes else (),

@@ -204,9 +204,11 @@ class QueueState:
         return len(self._planned[1])
 
     def waiting(self, begin: int = 0, most: int = PAGE) -> list[WaitingRow]:
-        """Who waits for machines, place by place in the order of the plan."""
+        """Who waits for machines, place by place, each in the order of the plan."""
         snapshot, decisions = self._planned
         queued = {job.job_id: job for job in snapshot.queued}
+        # Pools that share machines take turns in a plan: here each has its own list.
+        decisions = sorted(decisions, key=lambda each: queued[each.job_id].shape.pool)
         positions: dict[str, int] = defaultdict(int)
         shown: list[tuple[int, QueuedJob]] = []
         whats: list[Decision] = []

@@ -15,7 +15,11 @@ MOST, LONGEST = 2_147_483_647, 80
 
 def counted(text, count=None):
     name, _, beside = str(text).strip().partition(":")
-    return name.upper(), math.ceil(float(count or beside or 1))
+    try:
+        return name.upper(), math.ceil(float(count or beside or 1))
+    except (OverflowError, ValueError):
+        # No number, which nobody can have written since counts are checked: one, as before.
+        return name.upper(), 1
 
 
 def choices_of(resources):
@@ -43,6 +47,19 @@ def count_again(apps, schema_editor):
         if now != (job.gpu_type, job.gpu_count):
             job.gpu_type, job.gpu_count = now
             job.save(update_fields=["gpu_type", "gpu_count"])
+    count_clusters_again(apps)
+
+
+def count_clusters_again(apps):
+    """Those that hold machines, by the job that each was made for, which may have ended."""
+    Attempt = apps.get_model("jobs", "Attempt")
+    clusters = apps.get_model("jobs", "Cluster").objects.exclude(status="GONE")
+    for cluster in clusters.only("num_nodes").iterator(chunk_size=500):
+        attempts = Attempt.objects.filter(cluster=cluster).order_by("pk")
+        resources = attempts.values_list("job__spec__resources", flat=True).first()
+        gpu_type, of_each_node = most_of(resources or {})
+        gpu_count = min(of_each_node * cluster.num_nodes, MOST)
+        clusters.filter(pk=cluster.pk).update(gpu_type=gpu_type[:LONGEST], gpu_count=gpu_count)
 
 
 class Migration(migrations.Migration):

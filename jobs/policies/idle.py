@@ -38,9 +38,9 @@ class IdlePolicy:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> IdlePolicy:
         """The inverse of `to_dict`; a key that is not there has its default."""
-        until = content.get("until")
+        until, minutes = content.get("until"), content.get("minutes")
         return cls(
-            minutes=content.get("minutes", DEFAULT_MINUTES),
+            minutes=DEFAULT_MINUTES if minutes is None else minutes,
             then=content.get("then", "down"),
             down_after=content.get("down_after"),
             until=datetime.fromisoformat(until) if until else None,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Behind
-from jobs.scheduling.limits import Amounts, Limit, Shape
+from jobs.scheduling.limits import Amounts, Limit, LimitKind, Shape
 from jobs.scheduling.snapshot import QueuedJob, RunningJob
 
 Limits = Mapping[str, Limit]
@@ -167,7 +167,9 @@ def reserve(job: QueuedJob, running: Iterable[RunningJob], limits: Limits) -> Re
                 for key, room in free.items()
             }
             return Reservation(job.job_id, _end(other), spare, scarce)
-    return Reservation(job.job_id, math.inf, {}, scarce)
+    # Who waits for its full pool, without an end, keeps nobody from the rest of its backend.
+    of_pool = frozenset(key for key in scarce if limits[key].kind == LimitKind.POOL)
+    return Reservation(job.job_id, math.inf, {}, of_pool or scarce)
 
 
 def _fits(demand: Amounts, free: Mapping[str, float]) -> bool:

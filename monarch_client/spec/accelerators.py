@@ -36,9 +36,10 @@ def most_accelerators(resources: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def known_count(resources: Mapping[str, Any]) -> int | None:
-    """How many each node has, whichever choice it becomes; None: nobody knows that."""
-    if leaves_accelerators_open(resources):
-        return None
+    """How many each node has, whichever choice it becomes; None: nobody knows that.
+
+    Only those that are named: a type of machine alone counts as having none, here as in the queue.
+    """
     counts: set[int] = set()
     for each in _alternatives(resources):
         counts |= {count for _, count in accelerator_choices(each)} or {0}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from jobs.models import Job, Pool, Queue, Quota
+from jobs.models import Cluster, Job, Pool, Queue, Quota
 from jobs.statuses import JobStatus
-from tests.factories import make_job, make_project, make_spec
+from tests.factories import make_attempt, make_job, make_project, make_spec
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake"), pytest.mark.feature("P5.1")]
 
@@ -140,10 +140,13 @@ def test_jobs_that_have_not_ended_are_counted_again():
                 gpu_type=kind,
                 gpu_count=count,
             )
+    make_attempt(Job.objects.filter(name="set", status=JobStatus.RUNNING).get())
+    Cluster.objects.update(num_nodes=4, gpu_type="H100:8", gpu_count=4)
     migration.count_again(apps, None)
     for job in Job.objects.all():
         _, before, after = spelled[job.name]
         assert (job.gpu_type, job.gpu_count) == (before if job.is_final else after)
+    assert Cluster.objects.values_list("gpu_type", "gpu_count").get() == ("H100", 32)
     most = make_spec(resources={"accelerators": {"A": 9}})
     most["resources"]["accelerators"] = {"A" * 99: 4_000_000_000}
     big = make_job(project, spec=most)

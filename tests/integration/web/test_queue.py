@@ -110,6 +110,18 @@ def test_whoever_is_in_several_projects_sees_all_of_theirs(member, project, big)
     assert "of-rl" in text and "of-evals" in text
 
 
+def test_each_place_has_one_list_although_pools_that_share_machines_take_turns(
+    member, project, big
+):
+    make_attempt(job_of(project, 4, status=JobStatus.RUNNING))
+    for _ in range(3):
+        job_of(project, 2)
+        job_of(project, 2, queue_name="default")
+    Queue.objects.update(rank=0)
+    text = member.text("/rl/queue")
+    assert (text.count("For pool a100"), text.count("For Fake")) == (1, 1)
+
+
 def test_the_page_says_how_many_wait_for_something_else_than_machines(member, project, big):
     assert " more wait" not in member.text("/rl/queue")
     first = job_of(project, 9)

@@ -164,3 +164,12 @@ def test_a_quota_that_the_urgent_job_needs_is_used_up_by_nobody_while_others_win
     found = by_number(plan(Snapshot((urgent, later), (low,), limits, preemption=allowed)))
     assert isinstance(found[9], Preempt)
     assert isinstance(found[10], Wait)
+
+
+def test_who_waits_for_its_full_pool_without_an_end_keeps_nobody_from_the_rest_of_the_backend():
+    endless = RunningJob(1, of(64, "full"))
+    first = QueuedJob(2, of(64, "full"))
+    others = tuple(QueuedJob(number, of(1, "free")) for number in range(3, 73))
+    limits = pools((endless,), backend=127, full=64, free=64)
+    starts = started(Snapshot((first, *others), (endless,), limits))
+    assert starts == list(range(3, 66))
