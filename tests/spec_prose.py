@@ -93,8 +93,8 @@ CODES = {
     SpecCode.UNKNOWN_SECRET: "The project has no secret of that name.",
     SpecCode.UNKNOWN_CLUSTER: "The project keeps no cluster of that name that could take the job.",
     SpecCode.UNKNOWN_JOB: "The project has no job, and no array, of that name or number.",
-    SpecCode.DEPENDENCY_CYCLE: "Jobs that were submitted together wait for one another, or a child job "
-    "for its parent.",
+    SpecCode.DEPENDENCY_CYCLE: "Jobs that were submitted together wait for one another, or a "
+    "child job for its parent.",
     SpecCode.DEPENDENCY_FAILED: "A job that has to succeed before has ended otherwise already.",
     SpecCode.UNKNOWN_QUEUE: "There is no queue of that name that could take the job.",
     SpecCode.OVER_LIMIT: "More than an administrator of the installation allows.",
