@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from jobs.actions.submit import MOST_DOCUMENTS
+from jobs.api.text_field import TextField
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus
 
@@ -41,7 +42,7 @@ class BatchBody(serializers.Serializer[Any]):
     specs = serializers.ListField(
         child=SpecField(), required=False, min_length=1, max_length=MOST_DOCUMENTS
     )
-    spec = serializers.CharField(required=False, trim_whitespace=False)
+    spec = TextField(required=False, trim_whitespace=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one of the two."""

@@ -7,6 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.api.text_field import TextField
+
 _COUNTED = "jobs, nodes, gpus, gpus:TYPE, or usd_per_hour."
 _LENGTH = "A length of time such as 12h, or seconds."
 
@@ -140,14 +142,10 @@ class CapsField(serializers.Field[Any, Any, Any, Any]):
 class PoolBody(serializers.Serializer[Any]):
     """What to change of a pool; a new one needs a backend."""
 
-    backend = serializers.CharField(required=False, default=None, allow_null=True)
+    backend = TextField(required=False, default=None, allow_null=True)
     caps = CapsField(required=False, default=None, allow_null=True)
-    patience = serializers.CharField(
-        required=False, default=None, allow_null=True, help_text=_LENGTH
-    )
-    half_life = serializers.CharField(
-        required=False, default=None, allow_null=True, help_text=_LENGTH
-    )
+    patience = TextField(required=False, default=None, allow_null=True, help_text=_LENGTH)
+    half_life = TextField(required=False, default=None, allow_null=True, help_text=_LENGTH)
     reclaim = serializers.BooleanField(required=False, default=None, allow_null=True)
     preempts_by_rank = serializers.BooleanField(required=False, default=None, allow_null=True)
 
@@ -156,7 +154,7 @@ class QueueBody(serializers.Serializer[Any]):
     """What to change of a queue."""
 
     rank = serializers.IntegerField(required=False, default=None, allow_null=True)
-    pool = serializers.CharField(
+    pool = TextField(
         required=False, default=None, allow_null=True, allow_blank=True, help_text="Empty: none."
     )
     preemptible = serializers.BooleanField(required=False, default=None, allow_null=True)
@@ -165,11 +163,11 @@ class QueueBody(serializers.Serializer[Any]):
 class QuotaBody(serializers.Serializer[Any]):
     """Whose quota, and how much."""
 
-    queue = serializers.CharField(required=False, default="", allow_blank=True)
-    project = serializers.CharField(required=False, default="", allow_blank=True)
-    user = serializers.CharField(required=False, default="", allow_blank=True)
+    queue = TextField(required=False, default="", allow_blank=True)
+    project = TextField(required=False, default="", allow_blank=True)
+    user = TextField(required=False, default="", allow_blank=True)
     per_person = serializers.BooleanField(required=False, default=False)
-    pool = serializers.CharField(required=False, default="", allow_blank=True)
+    pool = TextField(required=False, default="", allow_blank=True)
     caps = CapsField()
     nominal = CapsField(
         required=False,

@@ -25,6 +25,7 @@ from jobs.api.inputs import SpecField
 from jobs.api.job_views import JobView
 from jobs.api.schema import page_of, problems
 from jobs.api.serializers import JobSerializer
+from jobs.api.text_field import TextField
 from jobs.models import Schedule
 from jobs.permissions import Verb, require, require_schedule
 from jobs.readers.schedules import (
@@ -82,8 +83,8 @@ class ScheduleChanges(serializers.Serializer[Any]):
     """What a schedule is to be; what is left out stays as it is."""
 
     spec = SpecField(required=False)
-    cron = serializers.CharField(required=False, help_text="Five fields, or such as @daily.")
-    zone = serializers.CharField(required=False, help_text="Such as UTC or Europe/Berlin.")
+    cron = TextField(required=False, help_text="Five fields, or such as @daily.")
+    zone = TextField(required=False, help_text="Such as UTC or Europe/Berlin.")
     overlap = serializers.ChoiceField(choices=OverlapPolicy.choices, required=False)
     catch_up = serializers.ChoiceField(choices=CatchUpPolicy.choices, required=False)
 
@@ -91,9 +92,9 @@ class ScheduleChanges(serializers.Serializer[Any]):
 class ScheduleBody(ScheduleChanges):
     """A schedule to make. Without more it is read in UTC, skips and catches up the latest."""
 
-    name = serializers.CharField()
+    name = TextField()
     spec = SpecField()
-    cron = serializers.CharField(help_text="Five fields, or such as @daily.")
+    cron = TextField(help_text="Five fields, or such as @daily.")
     paused = serializers.BooleanField(required=False, default=False)
 
 

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from jobs.actions.secrets import delete_secret, set_secret
 from jobs.api.base import PortalView
 from jobs.api.schema import page_of, problems
+from jobs.api.text_field import TextField
 from jobs.readers.secret_list import secret_list, secret_view
 
 
@@ -29,7 +30,7 @@ class SecretSerializer(serializers.Serializer[Any]):
 class SecretBody(serializers.Serializer[Any]):
     """A secret to set."""
 
-    value = serializers.CharField(trim_whitespace=False, allow_blank=True, write_only=True)
+    value = TextField(trim_whitespace=False, allow_blank=True, write_only=True)
 
 
 class SecretListView(PortalView):

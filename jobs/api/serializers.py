@@ -10,6 +10,8 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from jobs.api.text_field import TextField
+
 
 class MoneyField(serializers.DecimalField):
     """US$ as text with six places, or null where nobody knows."""
@@ -29,8 +31,8 @@ class ProjectSerializer(serializers.Serializer[Any]):
 class ProjectBody(serializers.Serializer[Any]):
     """A project to make."""
 
-    slug = serializers.CharField()
-    name = serializers.CharField(required=False, default="", allow_blank=True)
+    slug = TextField()
+    name = TextField(required=False, default="", allow_blank=True)
 
 
 class ProjectDetailSerializer(ProjectSerializer):

@@ -40,6 +40,12 @@ def test_values_are_kept_to_the_letter(maintainer):
     assert put(maintainer, "A", "\n").status_code == 200
 
 
+@pytest.mark.parametrize("number", [5, True, 1.5])
+def test_a_number_is_no_value(maintainer, number):
+    assert_problem(put(maintainer, "HF_TOKEN", number), 400, "invalid_request")
+    assert not ProjectSecret.objects.exists()
+
+
 @pytest.mark.parametrize("name", ["1A", "A.B", "MPORTAL_X", "A" * 101, "%00"])
 def test_a_name_that_no_variable_can_have_is_refused(maintainer, name):
     assert_problem(put(maintainer, name), 422, "invalid_secret")
