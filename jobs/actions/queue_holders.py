@@ -50,8 +50,8 @@ class Active:
 class Holders:
     """Counts, at one moment, what is held of machines.
 
-    `most_idle` is what administrators allow, by project. `stuck` are the backends that have
-    failed for too long to give machines back, once all was counted.
+    `most_idle` is what administrators allow, by project. `stuck` are the pools of which
+    machines fail to be given back for too long, once all was counted.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ class Snapshot:
     `limits` by their key; `problems` say why nothing can start on a backend; `barred` why no job of
     a project may. `shares` are of (pool, project), `persons` of (pool, project, person): what of
     either is missing has used nothing, at weight 1. `kept` are clusters that take jobs, best first;
-    `named` those that a queued job names, also one that cannot start yet.
+    `named` those that a queued job names, also one that cannot start yet, unless it is held.
     """
 
     queued: tuple[QueuedJob, ...]
