@@ -6,9 +6,9 @@ from celery import Celery
 from celery.schedules import schedule
 from celery.signals import worker_init
 
+from jobs.garbage import look_seldom
 from monarch_portal import redis_broker
 from monarch_portal.beat import steady_now
-from monarch_portal.garbage import look_seldom
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "monarch_portal.settings")
 

@@ -1,30 +1,34 @@
 """How late the reconcilers are while thousands of jobs run and a thousand a minute are submitted.
 
 `python -m bench.schedule.lag`. A whole portal, embedded, with nodes without machines. Of each job
-that is submitted: how long after the portal could have, it started it, closed it when its program
-had ended, and gave its machines back. All moments are those that the portal itself wrote down.
+that is submitted: how long after the portal could have, it started it, said that it runs, closed
+it when its program had ended, and gave its machines back. All moments are those that the portal
+itself wrote down, or a runner told it.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import django
-
+from bench.logs.ground import LogGround, running
 from bench.measure import median, percentile, report, say
-from bench.own_portal import OwnPortal, running
-from bench.schedule.ground import NODES, SETTINGS, Owners, fill_running
+from bench.own_portal import OwnPortal
+from bench.schedule.ground import NODES, Owners, fill_running
+from bench.schedule.runners import speaking
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from django.db.models import QuerySet
+
     from jobs.backends.base import LaunchRequest
+    from jobs.backends.fake import FakeBackend
     from jobs.models import Attempt, Cluster
 
 NAME = "short"
@@ -33,53 +37,45 @@ SPEC = {"name": NAME, "run": "true", "resources": {"infra": "fake"}}
 UP_S, RUN_S, LIMIT_S = 1.0, 5.0, 120.0
 # As often as a runner gives a sign of life.
 SIGN_OF_LIFE_S = 4.0
-LAGS = ("start", "end", "teardown")
+# From a moment at which the portal could have to the one at which it did: see `_moments`.
+LAGS = ("start", "up", "end", "teardown")
 
 
 @contextmanager
-def busy_portal(jobs: int) -> Iterator[OwnPortal]:
+def busy_portal(jobs: int) -> Iterator[LogGround]:
     """A portal on which `jobs` jobs of two nodes run, whose runners say that they live."""
-    environment = {
-        "DJANGO_SETTINGS_MODULE": SETTINGS,
-        "BENCH_FAKE_BACKEND": "{home}/fake",
-        "MPORTAL_SKYPILOT": "off",
-    }
-    with running(None, **environment) as portal:
-        home = portal.home.path
-        os.environ.update({key: value.format(home=home) for key, value in environment.items()})
-        os.environ["MPORTAL_HOME"] = str(home)
-        django.setup()
-        _fill(home, jobs)
+    with running() as ground:
+        fake = _fill(ground.portal.home.path, jobs)
         done = threading.Event()
         living = threading.Thread(target=_live_on, args=(done,))
         living.start()
         try:
-            yield portal
+            with speaking(ground, fake, RUN_S):
+                yield ground
         finally:
             done.set()
             living.join()
 
 
-def _fill(home: Path, jobs: int) -> None:
+def _fill(home: Path, jobs: int) -> FakeBackend:
     # Models only after the set-up.
-    from jobs.backends.fake import FakeBackend, FakePlan  # noqa: PLC0415
-    from jobs.models import Attempt, FollowLease  # noqa: PLC0415
+    from django.db import transaction  # noqa: PLC0415
 
-    backend = FakeBackend(home / "fake")
-    backend.set_capacity(4 * NODES)
-    weights = dict.fromkeys(range(5), 1.0)
-    fill_running(Owners(weights), jobs, nodes=2)
-    attempts = list(Attempt.objects.select_related("job", "cluster"))
-    for attempt in attempts:
-        if attempt.cluster is not None:
-            backend.launch(_launch_of(attempt, attempt.cluster))
-    # Their runners push, which is no part of this: nobody fetches from them.
-    for_ever = attempts[0].created_at + timedelta(days=1)
-    FollowLease.objects.bulk_create(
-        FollowLease(attempt=attempt, owner="bench", expires_at=for_ever) for attempt in attempts
-    )
-    backend.set_plan(FakePlan(start_s=UP_S, run_s=RUN_S), NAME)
-    say(f"{len(attempts):,} jobs run")
+    from jobs.backends.fake import FakeBackend, FakePlan  # noqa: PLC0415
+    from jobs.models import Attempt  # noqa: PLC0415
+
+    fake = FakeBackend(home / "fake")
+    fake.set_capacity(4 * NODES)
+    fake.set_plan(FakePlan(start_s=UP_S, run_s=RUN_S), NAME)
+    # At once: reconcilers would take a job whose machines are not there yet for one that lost them.
+    with transaction.atomic():
+        fill_running(Owners(dict.fromkeys(range(5), 1.0)), jobs, nodes=2)
+        # Fetched little by little: a transaction that says nothing for long is cut off.
+        for attempt in Attempt.objects.select_related("job", "cluster").iterator(chunk_size=200):
+            if attempt.cluster is not None:
+                fake.launch(_launch_of(attempt, attempt.cluster))
+    say(f"{jobs:,} jobs run")
+    return fake
 
 
 def _launch_of(attempt: Attempt, cluster: Cluster) -> LaunchRequest:
@@ -107,9 +103,10 @@ def _live_on(done: threading.Event) -> None:
     from jobs.models import Attempt  # noqa: PLC0415
 
     try:
+        mine = list(Attempt.objects.open().values_list("pk", flat=True))
         while True:
-            mine = Attempt.objects.filter(follow_lease__owner="bench")
-            mine.update(last_seen_at=clock.now(), contacted_at=clock.now())
+            now = clock.now()
+            Attempt.objects.filter(pk__in=mine).update(last_seen_at=now, contacted_at=now)
             if done.wait(SIGN_OF_LIFE_S):
                 return
     finally:
@@ -140,20 +137,32 @@ def lags_of(numbers: Sequence[int]) -> dict[str, list[float]]:
         time.sleep(0.5)
     if attempts.exclude(job__status="SUCCEEDED").exists() or attempts.count() > len(numbers):
         raise RuntimeError("not every job succeeded at once")
-    rows = attempts.values_list(
-        "job__created_at",
-        "created_at",
-        "ended_at",
-        "job__ended_at",
-        "cluster__release_requested_at",
-        "cluster__gone_at",
-    )
     found: dict[str, list[float]] = {lag: [] for lag in LAGS}
-    for row in rows:
-        for lag, due, done in zip(LAGS, row[::2], row[1::2], strict=True):
+    for moments in _moments(attempts):
+        for lag, due, done in zip(LAGS, moments[::2], moments[1::2], strict=True):
             if due is not None and done is not None:
                 found[lag].append((done - due).total_seconds())
     return found
+
+
+def _moments(attempts: QuerySet[Attempt]) -> Iterator[tuple[datetime | None, ...]]:
+    """Submitted, started; program began, job runs; program ended, job ended; released, gone."""
+    from jobs.models import JobEvent  # noqa: PLC0415
+
+    runs = JobEvent.objects.filter(attempt__in=attempts, new_status="RUNNING")
+    running_at = dict(runs.values_list("attempt", "at"))
+    for attempt in attempts.select_related("job", "cluster"):
+        job, cluster = attempt.job, attempt.cluster
+        yield (
+            job.created_at,
+            attempt.created_at,
+            attempt.run_started_at,
+            running_at.get(attempt.pk),
+            attempt.ended_at,
+            job.ended_at,
+            None if cluster is None else cluster.release_requested_at,
+            None if cluster is None else cluster.gone_at,
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -163,8 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--a-minute", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=3.0)
     options = parser.parse_args(arguments)
-    with busy_portal(options.running) as portal:
-        found = lags_of(submit(portal, options.a_minute, options.minutes))
+    with busy_portal(options.running) as ground:
+        found = lags_of(submit(ground.portal, options.a_minute, options.minutes))
     for lag, seconds in found.items():
         say(
             f"  {lag}: median {median(seconds):.2f} s, p99 {percentile(seconds, 99):.2f} s, "

@@ -102,6 +102,8 @@ def _note_contact(sender: Sender) -> None:
     attempts = Attempt.objects.filter(pk=sender.attempt_id)
     attempts.update(last_seen_at=now)
     if sender.contacted_at is None and attempts.filter(contacted_at=None).update(contacted_at=now):
+        # Its machines are there, whether or not their backend has said so by now.
+        wake_on_commit("provisioning", sender.job_id)
         wake_on_commit("running", sender.job_id)
         publish_on_commit(sender.attempt.job)
 

@@ -191,7 +191,8 @@ class Places:
     def ask_for_backend(self, name: str) -> str:
         """The key of what that backend has, its limit being there from now on."""
         key = backend_key(name)
-        self.limits.setdefault(key, Limit(LimitKind.BACKEND, name, {}))
+        if key not in self.limits:
+            self.limits[key] = Limit(LimitKind.BACKEND, name, {})
         return key
 
     def _quota_limit(self, quota: Quota, asked: Asked) -> str:
@@ -210,9 +211,10 @@ class Places:
 
     def _pool_limit(self, pool: Pool, asked: Asked) -> str:
         key = pool_key(pool.name)
-        limit = self.limits.setdefault(key, Limit(LimitKind.POOL, pool.name, dict(pool.caps)))
-        names_types = any(what.startswith(f"{GPUS}:") for what in pool.caps)
-        if asked.gpu_count and names_types:
+        limit = self.limits.get(key)
+        if limit is None:
+            limit = self.limits[key] = Limit(LimitKind.POOL, pool.name, dict(pool.caps))
+        if asked.gpu_count and any(what.startswith(f"{GPUS}:") for what in pool.caps):
             # Who says which GPUs there are says that there are no others.
             limit.caps.setdefault(gpus_of(asked.gpu_type), 0.0)
         return key

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import transaction
-from django.db.models import Q
 
+from jobs.actions.queued_rows import QueuedRow
 from jobs.live.channel import publish_many_on_commit
 from jobs.models import Job
 from jobs.scheduling.causes import Cause
@@ -21,33 +21,32 @@ from jobs.statuses import JobStatus
 # Whoever waits further back in a pool than so is told the class of the cause only: sentences with
 # numbers change with each start, and nobody acts on them there. Asked, the portal says it exactly.
 TOLD_EXACTLY = 200
-# More jobs than these are not named in one question.
-_NAMED_AT_ONCE = 5000
 # Rows in one transaction. All of a deep queue in one would outlast what a transaction may.
 _AT_ONCE = 1000
 
 
-def tell_waits(waits: Iterable[Wait | Preempt], pools: Mapping[int, str]) -> None:
+def tell_waits(
+    waits: Iterable[Wait | Preempt], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
+) -> None:
     """Store what has changed of it, in the order of the queue; jobs that left it are left alone.
 
-    `pools` are the pools of the jobs: in each of them there are some who wait in front.
+    `rows` are those that were read for the plan. `pools` are the pools of the jobs: in each of them
+    there are some who wait in front.
     """
-    wanted = _wanted(list(waits), pools)
-    queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     changed: dict[tuple[str, str], list[int]] = defaultdict(list)
-    known = queued.filter(_may_have_changed(wanted)).values_list("pk", "wait_reason", "message")
-    for pk, reason, message in known.iterator(chunk_size=20_000):
-        told = wanted.get(pk)
-        if told is not None and told != (reason, message):
+    for pk, told in _wanted(list(waits), pools).items():
+        row = rows.get(pk)
+        if row is None or told != (row.wait_reason, row.message):
             changed[told].append(pk)
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     for (reason, message), numbers in changed.items():
         for begin in range(0, len(numbers), _AT_ONCE):
             with transaction.atomic():
-                rows = queued.filter(pk__in=numbers[begin : begin + _AT_ONCE]).order_by("pk")
+                some = queued.filter(pk__in=numbers[begin : begin + _AT_ONCE]).order_by("pk")
                 # In the order in which others lock jobs; one that is locked is told next time.
-                locked = rows.select_for_update(no_key=True, skip_locked=True)
+                locked = some.select_for_update(no_key=True, skip_locked=True)
                 told_now = list(locked.values_list("pk", "project_id"))
-                rows.filter(pk__in=[pk for pk, _ in told_now]).order_by().update(
+                some.filter(pk__in=[pk for pk, _ in told_now]).order_by().update(
                     wait_reason=reason, message=message
                 )
                 publish_many_on_commit(told_now)
@@ -63,14 +62,16 @@ def _wanted(
         places[pool] += 1
         if places[pool] <= TOLD_EXACTLY:
             exactly[wait.job_id] = wait.cause
-    told = _within_projects(exactly)
-    return {
-        wait.job_id: (
-            str(wait.cause.reason),
-            told[wait.job_id].sentence if wait.job_id in told else "",
-        )
+    # Most wait for what others wait for: one answer for all of them.
+    briefly: dict[int, tuple[str, str]] = {}
+    wanted = {
+        wait.job_id: briefly.get(id(wait.cause))
+        or briefly.setdefault(id(wait.cause), (str(wait.cause.reason), ""))
         for wait in waits
     }
+    for number, cause in _within_projects(exactly).items():
+        wanted[number] = (str(cause.reason), cause.sentence)
+    return wanted
 
 
 def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
@@ -86,13 +87,3 @@ def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
         same = {other for other in cause.named if own and project_of.get(other) == own}
         told[number] = cause.told_to(same.__contains__)
     return told
-
-
-def _may_have_changed(wanted: Mapping[int, tuple[str, str]]) -> Q:
-    """Leaves out, in the database, who is told the same as most and is to be: nearly all."""
-    told_most = Counter(wanted.values()).most_common(1)
-    others = [pk for pk, told in wanted.items() if told_most and told != told_most[0][0]]
-    if not told_most or len(others) > _NAMED_AT_ONCE:
-        return Q()
-    (reason, message), _ = told_most[0]
-    return ~Q(wait_reason=reason, message=message) | Q(pk__in=others)

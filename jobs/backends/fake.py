@@ -1,6 +1,6 @@
 """A backend without machines, for tests: clusters go through their lives by the clock and a plan.
 
-Its state is a directory of JSON files, so that several processes can use one. Nothing runs and
+Its state is a directory of files, so that several processes can use one. Nothing runs and
 nobody pushes: what a runner would have sent comes out of `frames`, and of `leftovers` at the end.
 """
 
@@ -95,7 +95,7 @@ class FakeBackend(FakeKeeper):
         return int(self._setting("capacity", DEFAULT_NODES))
 
     def launch(self, request: LaunchRequest) -> None:
-        """Make the cluster's file, or add the attempt to it; machines that are off go on again."""
+        """Make the cluster, or add the attempt to it; machines that are off go on again."""
         plan, name = self._plan_for(request.job_name), request.cluster_name
         with self._locked("launch", name):
             cluster, now = self._find(name), self._clock()
@@ -158,7 +158,7 @@ class FakeBackend(FakeKeeper):
         return Leftovers(self.frames(cluster_name, attempt_id=attempt_id))
 
     def tear_down(self, cluster_name: str) -> None:
-        """Delete the cluster's file, once the plan's `tear_down_s` have passed."""
+        """Forget the cluster, once the plan's `tear_down_s` have passed."""
         with self._locked("tear_down", cluster_name):
             cluster, now = self._find(cluster_name), self._clock()
             if cluster is None:
@@ -169,7 +169,7 @@ class FakeBackend(FakeKeeper):
             if now < (cluster.gone_asked_at or now) + cluster.plan.tear_down_s:
                 raise NotYetGoneError(f"{cluster_name} is still going down.")
             self._keep_bill(cluster_name, cluster)
-            self._path(cluster_name).unlink()
+            self._forget(cluster_name)
 
     def _new(self, request: LaunchRequest, plan: FakePlan, now: float) -> FakeCluster:
         self._require_room(request.num_nodes)
@@ -196,9 +196,7 @@ class FakeBackend(FakeKeeper):
         return replace(cluster, runs=(*cluster.runs, run))
 
     def _require_room(self, nodes: int) -> None:
-        now = self._clock()
-        there = [self._cluster(name) for name in self._names()]
-        used = sum(each.num_nodes for each in there if not each.is_off(now))
+        used = self._nodes_on(self._clock())
         if used + nodes > self.capacity_nodes():
             raise NoCapacityError(f"{used} nodes are taken, {nodes} are needed.")
 

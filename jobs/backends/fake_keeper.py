@@ -59,7 +59,7 @@ class FakeKeeper(FakeStore):
         return self._cluster(cluster_name).autostop_minutes
 
     def existing(self) -> list[SeenCluster]:
-        """Every cluster that has a file."""
+        """Every cluster there is."""
         now = self._clock()
         found = [(name, self._find(name)) for name in self._names()]
         return [self._seen(name, each, now) for name, each in found if each is not None]

@@ -59,7 +59,7 @@ class FakeRun:
 
 @dataclass(frozen=True, slots=True)
 class FakeCluster:
-    """One cluster's file."""
+    """One cluster: its machines, and what has run on them."""
 
     num_nodes: int
     launched_at: float

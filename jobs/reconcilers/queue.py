@@ -14,9 +14,11 @@ from jobs import clock
 from jobs.actions.plan_pass import begin_pass, require_newest
 from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import load_snapshot
+from jobs.actions.queued_rows import QueuedRows
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.tell_waits import tell_waits
 from jobs.errors import StaleJobError
+from jobs.garbage import look_later
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.reconcilers import pace
@@ -29,6 +31,9 @@ from jobs.wakeups import wake
 from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
+
+# What this process knows of the queue from its last pass. One thread at a time makes one.
+_ROWS = QueuedRows()
 
 
 def step() -> None:
@@ -55,8 +60,9 @@ def run_pass() -> None:
     """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
     # The number first: what an older pass starts after it is not in what is loaded now.
     number = begin_pass()
-    snapshot = load_snapshot()
-    decisions = plan(snapshot)
+    with look_later():
+        snapshot = load_snapshot(rows=_ROWS)
+        decisions = plan(snapshot)
     reach("plan.decided")
     for decision in decisions:
         if not isinstance(decision, Wait):
@@ -64,7 +70,7 @@ def run_pass() -> None:
     waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
     if any(isinstance(each.cause, NoPrice) for each in waits):
         wake("prices")
-    tell_waits(waits, {job.job_id: job.shape.pool for job in snapshot.queued})
+    tell_waits(waits, _ROWS.known, {job.job_id: job.shape.pool for job in snapshot.queued})
 
 
 def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:

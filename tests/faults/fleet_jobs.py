@@ -59,9 +59,10 @@ def pulled(fleet: Fleet, name: str) -> dict[str, Any]:
 
 def finish_pulled(fleet: Fleet, job_id: int, exit_code: int) -> list[str]:
     """End such a job; every line that it has printed."""
-    [file] = (fleet.fake_directory / "clusters").glob(f"*-{job_id}-1.json")
-    fleet.fake.finish(file.stem, exit_code)
-    frames = map(json.loads, fleet.fake.frames(file.stem))
+    there = [cluster.name for cluster in fleet.fake.existing()]
+    [name] = [name for name in there if name.endswith(f"-{job_id}-1")]
+    fleet.fake.finish(name, exit_code)
+    frames = map(json.loads, fleet.fake.frames(name))
     return [frame["text"] for frame in frames if frame["kind"] == "line"]
 
 

@@ -216,7 +216,7 @@ def test_what_was_decided_before_the_hold_does_not_happen_after_it(owner):
         start_attempt(stale)
     with pytest.raises(StaleJobError):
         move(stale, JobStatus.FAILED, reason=StopReason.NO_CAPACITY)
-    tell_waits([Wait(stale.pk, Told("Needs 9 nodes."))], {})
+    tell_waits([Wait(stale.pk, Told("Needs 9 nodes."))], {}, {})
     assert (now_of(job).status, now_of(job).wait_reason) == (QUEUED, HELD)
     assert not Attempt.objects.exists()
 

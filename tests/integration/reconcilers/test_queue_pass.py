@@ -73,7 +73,7 @@ def test_a_job_moved_between_plan_and_start_is_left_alone(monkeypatch, fake):
     job = make_job()
     snapshot = queue.load_snapshot()
     Job.objects.filter(pk=job.pk).update(status=JobStatus.CANCELLED, ended_at=job.created_at)
-    monkeypatch.setattr(queue, "load_snapshot", lambda: snapshot)
+    monkeypatch.setattr(queue, "load_snapshot", lambda **_: snapshot)
     queue.run_pass()
     job.refresh_from_db()
     assert job.status == JobStatus.CANCELLED

@@ -1,0 +1,98 @@
+"""The runners of short jobs on nodes without machines: one thread posts what all of them tell."""
+
+from __future__ import annotations
+
+import gzip
+import heapq
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bench.logs.ground import LogGround, Talker
+from bench.logs.posting import Connection
+
+if TYPE_CHECKING:
+    from jobs.backends.fake import FakeBackend
+
+LOOK_EVERY_S = 0.1
+# Of an end after the plan's: what is due at a moment is told only past it.
+_AFTER_S = 0.01
+
+
+class _Runners(threading.Thread):
+    """Posts the first frames of each attempt whose machines are there, and later its last ones."""
+
+    def __init__(self, ground: LogGround, fake: FakeBackend, run_s: float, after: int) -> None:
+        super().__init__(daemon=True)
+        self._connection, self._fake, self._run_s = Connection(ground), fake, run_s
+        self._newest = after
+        self._ending: list[tuple[float, str, Talker, dict[int, int]]] = []
+        self.stop = threading.Event()
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Until it is stopped."""
+        from django.db import connection  # noqa: PLC0415
+
+        try:
+            waiting: dict[int, tuple[str, Talker]] = {}
+            while not self.stop.wait(LOOK_EVERY_S):
+                waiting.update(self._new())
+                for pk in [pk for pk, each in waiting.items() if self._is_up(*each)]:
+                    self._begin(*waiting.pop(pk))
+                self._end_some()
+        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+            self.failure = error
+        finally:
+            connection.close()
+
+    def _new(self) -> Iterator[tuple[int, tuple[str, Talker]]]:
+        from jobs.attempt_tokens import attempt_token  # noqa: PLC0415
+        from jobs.models import Attempt  # noqa: PLC0415
+
+        rows = Attempt.objects.filter(pk__gt=self._newest).order_by("pk")
+        for pk, job, number, cluster in rows.values_list("pk", "job_id", "number", "cluster__name"):
+            self._newest = pk
+            yield pk, (cluster, Talker(job, pk, attempt_token(job, number)))
+
+    def _is_up(self, cluster: str, talker: Talker) -> bool:
+        from jobs.backends.base import ClusterPhase  # noqa: PLC0415
+
+        seen = self._fake.observe(cluster, attempt_id=talker.attempt_id)
+        return seen.phase is ClusterPhase.UP
+
+    def _begin(self, cluster: str, talker: Talker) -> None:
+        frames = self._fake.frames(cluster, attempt_id=talker.attempt_id)
+        acked = self._post(talker, frames)
+        # Its program runs since then, not since this thread looked.
+        ends_at = json.loads(frames[0])["t"] + self._run_s + _AFTER_S
+        heapq.heappush(self._ending, (ends_at, cluster, talker, acked))
+
+    def _end_some(self) -> None:
+        while self._ending and self._ending[0][0] <= time.time():
+            _, cluster, talker, acked = heapq.heappop(self._ending)
+            self._post(talker, self._fake.frames(cluster, acked, attempt_id=talker.attempt_id))
+
+    def _post(self, talker: Talker, frames: list[bytes]) -> dict[int, int]:
+        told = self._connection.post(talker, gzip.compress(b"".join(frames), 1))
+        return {int(rank): number for rank, number in told.items()}
+
+
+@contextmanager
+def speaking(ground: LogGround, fake: FakeBackend, run_s: float) -> Iterator[None]:
+    """For the length of the block: attempts made in it are spoken for. Each runs for `run_s`."""
+    from jobs.models import Attempt  # noqa: PLC0415
+
+    newest = Attempt.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    runners = _Runners(ground, fake, run_s, newest)
+    runners.start()
+    try:
+        yield
+    finally:
+        runners.stop.set()
+        runners.join()
+        if runners.failure is not None:
+            raise runners.failure

@@ -1,0 +1,98 @@
+"""What one reader of the queue remembers: what has changed is read again, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jobs import clock
+from jobs.actions.queue_places import ASKED, PRICED
+from jobs.actions.queue_snapshot import load_snapshot
+from jobs.actions.queued_rows import QueuedRow, QueuedRows
+from jobs.models import Job
+from tests.factories import make_job, make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.1")]
+
+
+@pytest.fixture
+def remembered() -> QueuedRows:
+    return QueuedRows()
+
+
+def read(rows: QueuedRows) -> dict[int, QueuedRow]:
+    return dict(rows.read(Job.objects.startable(clock.now()), ASKED))
+
+
+def test_what_has_not_changed_is_not_read_again(remembered):
+    jobs = [make_job() for _ in range(3)]
+    before = read(remembered)
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        after = read(remembered)
+    assert len(asked) == 1
+    assert list(after) == [job.pk for job in jobs]
+    assert all(after[pk] is before[pk] for pk in before)
+
+
+def test_a_row_that_changed_is_read_again_also_within_one_transaction(remembered):
+    changed, same = make_job(priority=10), make_job()
+    before = read(remembered)
+    for priority in (20, 30):
+        Job.objects.filter(pk=changed.pk).update(priority=priority)
+        after = read(remembered)
+        assert after[changed.pk].priority == priority
+        assert after[same.pk] is before[same.pk]
+
+
+def test_who_comes_later_is_in_its_place_and_who_leaves_is_gone(remembered):
+    project = make_project()
+    first, second, third = (make_job(project) for _ in range(3))
+    Job.objects.filter(pk=second.pk).update(held=True)
+    assert list(read(remembered)) == [first.pk, third.pk]
+    Job.objects.filter(pk=second.pk).update(held=False)
+    fourth = make_job(project)
+    assert list(read(remembered)) == [first.pk, second.pk, third.pk, fourth.pk]
+    Job.objects.filter(pk=first.pk).update(status="PROVISIONING")
+    assert list(read(remembered)) == [second.pk, third.pk, fourth.pk]
+
+
+def test_an_empty_queue_is_remembered_as_one(remembered):
+    job = make_job()
+    assert list(read(remembered)) == [job.pk]
+    job.delete()
+    assert read(remembered) == {}
+    assert read(remembered) == {}
+
+
+def test_jobs_that_ask_for_the_same_share_what_is_known_of_it(remembered):
+    project = make_project()
+    one = make_job(project)
+    rows = read(remembered)
+    later = make_job(project, submitted_by=one.submitted_by)
+    assert read(remembered)[later.pk].asked is rows[one.pk].asked
+
+
+def test_what_counts_of_a_job_is_read_anew_once_prices_count(remembered):
+    job = make_job()
+    Job.objects.filter(pk=job.pk).update(price_key="abc")
+    assert read(remembered)[job.pk].asked.price_key == ""
+    priced = remembered.read(Job.objects.startable(clock.now()), PRICED)
+    assert priced[job.pk].asked.price_key == "abc"
+
+
+def test_a_snapshot_with_what_was_known_before_is_that_of_now(remembered):
+    project = make_project()
+    jobs = [make_job(project, priority=number) for number in range(5)]
+    load_snapshot(rows=remembered)
+    Job.objects.filter(pk=jobs[1].pk).update(priority=90, num_nodes=7)
+    jobs[2].delete()
+    make_job(project)
+    known, fresh = load_snapshot(rows=remembered), load_snapshot()
+
+    def told(snapshot):
+        return [(job.job_id, job.priority, job.shape.num_nodes) for job in snapshot.queued]
+
+    assert told(known) == told(fresh)
