@@ -68,30 +68,46 @@ def move(
         changes["stop_reason"] = reason
     if message:
         changes["message"] = message
-    with transaction.atomic():
-        # The filter is the lock: of two workers holding the same row, one wins.
-        held = job.held and to != JobStatus.PROVISIONING
-        row = Job.objects.filter(pk=job.pk, status=old, held=held)
-        if attempt is not None:
-            # The status may be the same again by now, with another attempt behind it.
-            row = row.exclude(attempts__number__gt=attempt.number)
-        if not row.update(**changes):
-            raise StaleJobError(job=job.pk)
-        JobEvent.objects.create(
-            job=job,
-            attempt=attempt,
-            kind=EventKind.STATUS,
-            old_status=old,
-            new_status=to,
-            reason=reason or "",
-            message=message,
-        )
-        if to.is_final:
-            _tell_dependants(job, to)
-            _tell_children(job)
-        _publish(job)
+    # The filter is the lock: of two workers holding the same row, one wins.
+    held = job.held and to != JobStatus.PROVISIONING
+    row = Job.objects.filter(pk=job.pk, status=old, held=held)
+    if attempt is not None:
+        # The status may be the same again by now, with another attempt behind it.
+        row = row.exclude(attempts__number__gt=attempt.number)
+    # Within a transaction of the caller's no savepoint is needed: nothing is written before it is
+    # known who wins.
+    with transaction.atomic(savepoint=False):
+        is_moved = bool(row.update(**changes))
+        if is_moved:
+            _record(job, to, reason=reason, message=message, attempt=attempt)
+    if not is_moved:
+        raise StaleJobError(job=job.pk)
     for name, value in changes.items():
         setattr(job, name, value)
+
+
+def _record(
+    job: Job,
+    to: JobStatus,
+    *,
+    reason: StopReason | None,
+    message: str,
+    attempt: Attempt | None,
+) -> None:
+    """Keep the move in the job's history, and tell whom it concerns."""
+    JobEvent.objects.create(
+        job=job,
+        attempt=attempt,
+        kind=EventKind.STATUS,
+        old_status=job.status,
+        new_status=to,
+        reason=reason or "",
+        message=message,
+    )
+    if to.is_final:
+        _tell_dependants(job, to)
+        _tell_children(job)
+    _publish(job)
 
 
 def _publish(job: Job) -> None:

@@ -100,12 +100,13 @@ def _note_contact(sender: Sender) -> None:
     if sender.last_seen_at is not None and now - sender.last_seen_at < LAST_SEEN_PRECISION:
         return
     attempts = Attempt.objects.filter(pk=sender.attempt_id)
-    attempts.update(last_seen_at=now)
-    if sender.contacted_at is None and attempts.filter(contacted_at=None).update(contacted_at=now):
+    first = {"last_seen_at": now, "contacted_at": now}
+    if sender.contacted_at is None and attempts.filter(contacted_at=None).update(**first):
         # Its machines are there, whether or not their backend has said so by now.
         wake_on_commit("provisioning", sender.job_id)
-        wake_on_commit("running", sender.job_id)
         publish_on_commit(sender.attempt.job)
+        return
+    attempts.update(last_seen_at=now)
 
 
 def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:

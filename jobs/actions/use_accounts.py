@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from jobs import clock
-from jobs.actions.queue_places import Asked, Places
+from jobs.actions.queue_places import Asked, Places, load_queues
 from jobs.models import Attempt, Job, UseAccount
 from jobs.scheduling.shares import Account, decayed_use, promised_use
 from jobs.scheduling.snapshot import QueuedJob, Share
@@ -18,7 +18,8 @@ def charge_use(job: Job, attempt: Attempt) -> None:
     Call it last there: it holds the account's row until the transaction is over.
     """
     asked = Asked.of(job)
-    places = Places.load()
+    # Of what a place has only its pool counts here: no quota is asked for.
+    places = Places(load_queues(), [])
     shape = places.shape_of(asked)
     half_life_s = places.half_life_of(shape.pool)
     now = clock.now()

@@ -33,7 +33,7 @@ from jobs.api.serializers import (
     ValidationSerializer,
 )
 from jobs.errors import InvalidSpecError
-from jobs.readers.job_page import job_page
+from jobs.readers.job_page import job_now, job_page
 from jobs.readers.job_table import JobFilter, job_table
 
 MAX_KEY_LENGTH = 255
@@ -46,9 +46,9 @@ class JobView(PortalView):
 
     def answer(self, job_id: int, status: HTTPStatus) -> Response:
         """The job as it stands now; with CREATED also where it is."""
-        page = job_page(self.actor, self.kwargs["slug"], job_id)
-        body = JobSerializer(page.job, context={"request": self.request}).data
-        place = f"/api/v1/projects/{page.job.project}/jobs/{page.job.id}"
+        job = job_now(self.actor, self.kwargs["slug"], job_id)
+        body = JobSerializer(job, context={"request": self.request}).data
+        place = f"/api/v1/projects/{job.project}/jobs/{job.id}"
         created = status == HTTPStatus.CREATED
         return Response(body, status, headers={"Location": place} if created else None)
 

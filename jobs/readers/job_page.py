@@ -126,9 +126,7 @@ def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
 
     NotFoundError when the actor cannot see the job.
     """
-    found = job_for(actor, slug, job_id)
-    job = with_attempts(Job.objects.filter(pk=found.pk)).get()
-    row = job_row(job, Rights.of(actor, job.project))
+    job, row = _found(actor, slug, job_id)
     return JobPage(
         job=row,
         spec_source=job.spec_source,
@@ -140,6 +138,17 @@ def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
         child_count=job.children.count(),
         time_left=_time_left(row),
     )
+
+
+def job_now(actor: Actor, slug: str, job_id: int) -> JobRow:
+    """The job alone, as it stands. NotFoundError when the actor cannot see it."""
+    return _found(actor, slug, job_id)[1]
+
+
+def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, JobRow]:
+    found = job_for(actor, slug, job_id)
+    job = with_attempts(Job.objects.filter(pk=found.pk)).get()
+    return job, job_row(job, Rights.of(actor, job.project))
 
 
 def _children_of(job: Job) -> list[ChildView]:

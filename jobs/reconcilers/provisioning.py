@@ -39,7 +39,7 @@ from jobs.reconcilers.away import note_away
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
-from jobs.wakeups import wake_on_commit
+from jobs.wakeups import wake, wake_on_commit
 from monarch_client.runner.crash_points import reach
 from monarch_client.spec import JobSpec
 
@@ -64,6 +64,8 @@ def step(job_id: int) -> None:
         jobs = Job.objects.in_status(JobStatus.PROVISIONING).select_related("project")
         job = jobs.filter(pk=job_id).first()
         if job is None:
+            # Its runner has spoken, which may be news of a job that has its machines.
+            wake("running", job_id)
             return
         try:
             _provision(job)

@@ -38,6 +38,10 @@ _ROWS = QueuedRows()
 
 def step() -> None:
     """Plan once and carry it out, unless the last pass was only just made: then a little later."""
+    # Hints come with each job that is submitted or ends: most of them during a rest.
+    if (wait_s := pace.resting_s()) > 0:
+        _come_back(wait_s)
+        return
     if not Job.objects.startable(clock.now()).exists():
         return
     with exclusive(LockSpace.QUEUE) as alone:

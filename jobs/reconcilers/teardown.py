@@ -54,10 +54,14 @@ def step(cluster_id: int) -> None:
 @transaction.atomic
 def _begin(cluster: Cluster) -> None:
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
-    for attempt in cluster.attempts.all():
-        AttemptStage.objects.get_or_create(
-            attempt=attempt, name=StageName.TEARDOWN, defaults={"started_at": clock.now()}
-        )
+    # Those that have begun with an earlier try stay as they are.
+    AttemptStage.objects.bulk_create(
+        (
+            AttemptStage(attempt_id=pk, name=StageName.TEARDOWN, started_at=clock.now())
+            for pk in cluster.attempts.values_list("pk", flat=True)
+        ),
+        ignore_conflicts=True,
+    )
 
 
 @transaction.atomic
