@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NAME = "short"
 SPEC = {"name": NAME, "run": "true", "resources": {"infra": "fake"}}
 # Seconds: of a job's machines to come up, of its program, and the longest wait for the last one.
-UP_S, RUN_S, LIMIT_S = 1.0, 5.0, 120.0
+UP_S, RUN_S, LIMIT_S = 1.0, 5.0, 600.0
 # As often as a runner gives a sign of life.
 SIGN_OF_LIFE_S = 4.0
 # From a moment at which the portal could have to the one at which it did: see `_moments`.

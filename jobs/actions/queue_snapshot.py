@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import FilteredRelation, Q, QuerySet
 
 from jobs import clock
+from jobs.actions.epochs import epoch_s
 from jobs.actions.kept_clusters import kept_clusters
 from jobs.actions.kept_wishes import Wants, named_clusters, waiting, wishes_of
 from jobs.actions.queue_holders import AROUND_RUN_S, Active, Holders
@@ -126,23 +127,24 @@ class _Loader:
         """All jobs that hold machines, or will again without waiting in the queue."""
         # By their names: so an index finds them among all that ever ran.
         rows = Job.objects.in_status(*sorted(ACTIVE_STATUSES)).annotate(
-            now=FilteredRelation("attempts", condition=Q(attempts__ended_at=None))
+            now=FilteredRelation("attempts", condition=Q(attempts__ended_at=None)),
+            run_since_s=epoch_s("now__run_started_at"),
+            there_since_s=epoch_s("now__created_at"),
         )
-        attempt = ("now__run_started_at", "now__created_at", "now__cluster_id")
+        attempt = ("run_since_s", "there_since_s", "now__cluster_id")
         columns = ("pk", *attempt, *_GIVES_WAY, *_TIMES, *self._places.columns)
         for row in rows.order_by("pk").values_list(*columns):
-            pk, run_started_at, created_at, cluster_id, *more = row
+            pk, run_since_s, there_since_s, cluster_id, *more = row
             status, preemptible, by, named, asked_s, extended_s, limit, *rest = more
             asked = Asked(*rest)
             self._places.shape_of(asked)
             if asked.group_name:
                 self._limit_group(asked, limit)
             # Between two attempts it holds nothing, but will.
-            begin = run_started_at or created_at or self._now
+            begin_s = run_since_s or there_since_s or self._now_s
             lasts_s = self._lasts_s(asked.project_id, asked_s, extended_s)
-            ends_s = None if lasts_s is None else max(self._now_s, begin.timestamp() + lasts_s)
-            since_s = (created_at or self._now).timestamp()
-            of_now = (since_s, begin.timestamp(), ends_s, cluster_id)
+            ends_s = None if lasts_s is None else max(self._now_s, begin_s + lasts_s)
+            of_now = (there_since_s or self._now_s, begin_s, ends_s, cluster_id)
             yield Active(pk, asked, *of_now, status, preemptible, by, bool(named))
 
     def _limit_group(self, asked: Asked, limit: int) -> None:

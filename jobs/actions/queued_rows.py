@@ -11,16 +11,12 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.contrib.postgres.aggregates import StringAgg
-from django.db.models import Field, Func, QuerySet, TextField
+from django.db.models import Func, QuerySet, TextField
 
+from jobs.actions.epochs import epoch_s
 from jobs.actions.queue_places import Asked
 from jobs.models import Job
 
-# Moments as numbers: to read a hundred thousand as datetimes takes longer than all else of a row.
-# A field of no type: what the database gives is a float, and need not be made one for each row.
-_CREATED_S: Func = Func(
-    "created_at", template="EXTRACT(EPOCH FROM %(expressions)s)::float8", output_field=Field()
-)
 # A job's number, and of this version of its row the transaction that wrote it and where it lies
 # (System Columns in PostgreSQL's manual): another text after every change, and the same without.
 _VERSION: Func = Func(
@@ -99,7 +95,7 @@ class QueuedRows:
         return self.known
 
     def _rows(self, jobs: QuerySet[Job]) -> Iterator[tuple[int, QueuedRow]]:
-        rows = jobs.annotate(version=_VERSION, since_s=_CREATED_S).order_by("pk")
+        rows = jobs.annotate(version=_VERSION, since_s=epoch_s("created_at")).order_by("pk")
         own, alike = len(_OWN), self._alike
         for row in rows.values_list(*_OWN, *self._columns).iterator(chunk_size=_FETCHED_AT_ONCE):
             key = row[own:]

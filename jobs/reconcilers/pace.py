@@ -13,19 +13,19 @@ log = logging.getLogger(__name__)
 
 SHORTEST_REST_S = 0.05
 LONGEST_REST_S = 1.0
-# A pass takes at most a tenth of the time, until that would mean resting longer than a second.
-_REST_PER_PASS = 9
+# Passes take at most a third of a processor, until that would mean resting longer than a second.
+_REST_PER_PASS = 2
 
 _RESTING = "mportal:queue:resting"
 
 
 def rest_s(pass_s: float) -> float:
-    """How long to rest after a pass that took `pass_s` seconds."""
+    """How long to rest after a pass that took `pass_s` seconds of a processor."""
     return min(LONGEST_REST_S, max(SHORTEST_REST_S, _REST_PER_PASS * pass_s))
 
 
 def rest_after(pass_s: float) -> None:
-    """Begin the rest. Without Redis there is none: every hint plans."""
+    """Begin the rest after a pass of `pass_s`. Without Redis there is none: every hint plans."""
     try:
         connection().set(_RESTING, 1, px=int(rest_s(pass_s) * 1000))
     except redis.RedisError:
