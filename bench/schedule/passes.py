@@ -93,14 +93,14 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
     """
     from jobs.actions.plan_pass import begin_pass  # noqa: PLC0415
     from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
-    from jobs.actions.tell_waits import tell_waits  # noqa: PLC0415
+    from jobs.actions.tell_waits import changed_waits, tell_waits  # noqa: PLC0415
     from jobs.garbage import look_later  # noqa: PLC0415
     from jobs.models import Job  # noqa: PLC0415
     from jobs.scheduling.plan import plan  # noqa: PLC0415
     from jobs.scheduling.snapshot import Wait  # noqa: PLC0415
 
-    changed = Job.objects.alias(part=F("pk") % 100).filter(part=number)
-    changed.update(extended_s=F("extended_s"))
+    some = Job.objects.alias(part=F("pk") % 100).filter(part=number)
+    some.update(extended_s=F("extended_s"))
     began = time.perf_counter()
     begin_pass()
     with look_later():
@@ -108,10 +108,12 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
         loaded = time.perf_counter()
         decisions = plan(snapshot)
         planned = time.perf_counter()
-    waits = [each for each in decisions if isinstance(each, Wait)]
-    if len(waits) != len(decisions):
-        raise RuntimeError("something starts, though the machine is full")
-    tell_waits(waits, rows.known, {job.job_id: job.shape.pool for job in snapshot.queued})
+        waits = [each for each in decisions if isinstance(each, Wait)]
+        if len(waits) != len(decisions):
+            raise RuntimeError("something starts, though the machine is full")
+        pools = {job.job_id: job.shape.pool for job in snapshot.queued}
+        changed = changed_waits(waits, rows.known, pools)
+    tell_waits(changed)
     return Pass(loaded - began, planned - loaded, time.perf_counter() - planned)
 
 

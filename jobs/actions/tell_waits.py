@@ -25,19 +25,47 @@ TOLD_EXACTLY = 200
 _AT_ONCE = 1000
 
 
-def tell_waits(
+# What is to be told, class and sentence, and whom.
+Changed = Mapping[tuple[str, str], Sequence[int]]
+
+
+def changed_waits(
     waits: Iterable[Wait | Preempt], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
-) -> None:
-    """Store what has changed of it, in the order of the queue; jobs that left it are left alone.
+) -> Changed:
+    """What of it is not written beside the job yet, in the order of the queue.
 
     `rows` are those that were read for the plan. `pools` are the pools of the jobs: in each of them
     there are some who wait in front.
     """
     changed: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for pk, told in _wanted(list(waits), pools).items():
-        row = rows.get(pk)
-        if row is None or told != (row.wait_reason, row.message):
-            changed[told].append(pk)
+    exactly: dict[int, Cause] = {}
+    # Most wait for what others wait for: one answer for all of them.
+    briefly: dict[int, tuple[str, str]] = {}
+    places = Counter[str]()
+
+    def compare(number: int, told: tuple[str, str]) -> None:
+        row = rows.get(number)
+        if row is None or row.wait_reason != told[0] or row.message != told[1]:
+            changed[told].append(number)
+
+    for wait in waits:
+        number, cause = wait.job_id, wait.cause
+        pool = pools.get(number, "")
+        if places[pool] < TOLD_EXACTLY:
+            places[pool] += 1
+            exactly[number] = cause
+            continue
+        told = briefly.get(id(cause))
+        if told is None:
+            told = briefly[id(cause)] = (str(cause.reason), "")
+        compare(number, told)
+    for number, cause in _within_projects(exactly).items():
+        compare(number, (str(cause.reason), cause.sentence))
+    return changed
+
+
+def tell_waits(changed: Changed) -> None:
+    """Store it; jobs that left the queue, or are held, are left alone."""
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     for (reason, message), numbers in changed.items():
         for begin in range(0, len(numbers), _AT_ONCE):
@@ -50,28 +78,6 @@ def tell_waits(
                     wait_reason=reason, message=message
                 )
                 publish_many_on_commit(told_now)
-
-
-def _wanted(
-    waits: Sequence[Wait | Preempt], pools: Mapping[int, str]
-) -> dict[int, tuple[str, str]]:
-    """The class of each cause and its sentence, by job; none further back."""
-    exactly, places = {}, Counter[str]()
-    for wait in waits:
-        pool = pools.get(wait.job_id, "")
-        places[pool] += 1
-        if places[pool] <= TOLD_EXACTLY:
-            exactly[wait.job_id] = wait.cause
-    # Most wait for what others wait for: one answer for all of them.
-    briefly: dict[int, tuple[str, str]] = {}
-    wanted = {
-        wait.job_id: briefly.get(id(wait.cause))
-        or briefly.setdefault(id(wait.cause), (str(wait.cause.reason), ""))
-        for wait in waits
-    }
-    for number, cause in _within_projects(exactly).items():
-        wanted[number] = (str(cause.reason), cause.sentence)
-    return wanted
 
 
 def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -16,7 +17,7 @@ from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.queued_rows import QueuedRows
 from jobs.actions.start_attempt import start_attempt
-from jobs.actions.tell_waits import tell_waits
+from jobs.actions.tell_waits import Changed, changed_waits, tell_waits
 from jobs.errors import StaleJobError
 from jobs.garbage import look_later
 from jobs.lifecycle import move
@@ -62,21 +63,38 @@ def _come_back(wait_s: float) -> None:
         wake("queue", delay_s=wait_s)
 
 
+class _Planned(NamedTuple):
+    """What is to be done after a plan, without the plan, which may be large."""
+
+    acts: list[Start | Refuse | Preempt]
+    changed: Changed
+    wants_prices: bool
+
+
 def run_pass() -> None:
     """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
     # The number first: what an older pass starts after it is not in what is loaded now.
     number = begin_pass()
     with look_later():
-        snapshot = load_snapshot(rows=_ROWS)
-        decisions = plan(snapshot)
+        planned = _planned()
     reach("plan.decided")
-    for decision in decisions:
-        if not isinstance(decision, Wait):
-            _carry_out(decision, number)
-    waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
-    if any(isinstance(each.cause, NoPrice) for each in waits):
+    for decision in planned.acts:
+        _carry_out(decision, number)
+    if planned.wants_prices:
         wake("prices")
-    tell_waits(waits, _ROWS.known, {job.job_id: job.shape.pool for job in snapshot.queued})
+    tell_waits(planned.changed)
+
+
+def _planned() -> _Planned:
+    snapshot = load_snapshot(rows=_ROWS)
+    decisions = plan(snapshot)
+    waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
+    pools = {job.job_id: job.shape.pool for job in snapshot.queued}
+    return _Planned(
+        acts=[each for each in decisions if not isinstance(each, Wait)],
+        changed=changed_waits(waits, _ROWS.known, pools),
+        wants_prices=any(isinstance(each.cause, NoPrice) for each in waits),
+    )
 
 
 def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:

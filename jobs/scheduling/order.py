@@ -52,9 +52,9 @@ class Order:
 
     def charge(self, job: QueuedJob) -> None:
         """Count the job's start, or its turn to wait, before the next one is chosen."""
-        promise = promised_use(job.shape.units, job.duration_s)
-        self._used[job.project_id] += promise / self._weights.get(job.project_id, 1.0)
-        self._persons[job.project_id, job.person_id] += promise
+        promise, project = promised_use(job.shape.units, job.duration_s), job.project_id
+        self._used[project] += promise / self._weights.get(project, 1.0)
+        self._persons[project, job.person_id] += promise
         self._charged = True
 
     def _tier(self, jobs: list[QueuedJob]) -> Iterator[QueuedJob]:
@@ -98,7 +98,8 @@ class Order:
         if len(waiting) == 1:
             yield from jobs
             return
-        heap = [(self._used_of(mine[0]), mine[0].job_id, who) for who, mine in waiting.items()]
+        used, project = self._persons, jobs[0].project_id
+        heap = [(used[project, who], mine[0].job_id, who) for who, mine in waiting.items()]
         heapq.heapify(heap)
         while heap:
             _, _, who = heap[0]
@@ -106,12 +107,9 @@ class Order:
             job = mine.popleft()
             yield job
             if mine:
-                heapq.heapreplace(heap, (self._used_of(job), mine[0].job_id, who))
+                heapq.heapreplace(heap, (used[project, who], mine[0].job_id, who))
             else:
                 heapq.heappop(heap)
-
-    def _used_of(self, job: QueuedJob) -> float:
-        return self._persons[job.project_id, job.person_id]
 
 
 def _age(job: QueuedJob) -> int:

@@ -72,7 +72,7 @@ class _Planner:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._now_s = snapshot.now_s
+        self._now_s, self._barred = snapshot.now_s, snapshot.barred
         self._limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
         self._kept = [replace(each, guests=list(each.guests)) for each in snapshot.kept]
         wishes = (job.wish for job in snapshot.queued if job.wish is not None)
@@ -89,7 +89,7 @@ class _Planner:
 
     def decide(self, job: QueuedJob) -> Decision:
         """What becomes of the job whose turn it is."""
-        if told := self._snapshot.barred.get(job.project_id):
+        if self._barred and (told := self._barred.get(job.project_id)):
             return Wait(job.job_id, Told(told[1], told[0]))
         if job.wish is not None and (decision := self._onto_kept(job, job.wish)) is not None:
             return decision

@@ -14,7 +14,7 @@ from jobs.actions.hold import hold_job, release_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.submit import submit_job
-from jobs.actions.tell_waits import tell_waits
+from jobs.actions.tell_waits import changed_waits, tell_waits
 from jobs.backends import registry
 from jobs.backends.fake import FakeBackend
 from jobs.errors import (
@@ -216,7 +216,7 @@ def test_what_was_decided_before_the_hold_does_not_happen_after_it(owner):
         start_attempt(stale)
     with pytest.raises(StaleJobError):
         move(stale, JobStatus.FAILED, reason=StopReason.NO_CAPACITY)
-    tell_waits([Wait(stale.pk, Told("Needs 9 nodes."))], {}, {})
+    tell_waits(changed_waits([Wait(stale.pk, Told("Needs 9 nodes."))], {}, {}))
     assert (now_of(job).status, now_of(job).wait_reason) == (QUEUED, HELD)
     assert not Attempt.objects.exists()
 

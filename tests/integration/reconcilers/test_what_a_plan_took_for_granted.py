@@ -10,7 +10,7 @@ from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import AROUND_RUN_S, load_snapshot
 from jobs.actions.start_attempt import start_attempt
-from jobs.actions.tell_waits import tell_waits
+from jobs.actions.tell_waits import changed_waits, tell_waits
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job
 from jobs.permissions import Actor
@@ -122,6 +122,6 @@ def test_those_in_front_are_told_exactly_in_each_pool(project, monkeypatch):
     jobs = [make_job(project) for _ in range(4)]
     waits = [Wait(job.pk, Told(f"Sentence {number}.")) for number, job in enumerate(jobs)]
     pools = {job.pk: pool for job, pool in zip(jobs, "aabb", strict=True)}
-    tell_waits(waits, {}, pools)
+    tell_waits(changed_waits(waits, {}, pools))
     said = Job.objects.order_by("pk").values_list("message", flat=True)
     assert list(said) == ["Sentence 0.", "", "Sentence 2.", ""]
