@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.logs.ground import LogGround, Talker
 from bench.logs.posting import Connection
+from bench.measure import median, percentile, say
 
 if TYPE_CHECKING:
     from jobs.backends.fake import FakeBackend
@@ -32,6 +33,8 @@ class _Runners(threading.Thread):
         self._ending: list[tuple[float, str, Talker, dict[int, int]]] = []
         self.stop = threading.Event()
         self.failure: Exception | None = None
+        # By how much each post came after what it tells: it is in what the portal seems to be late.
+        self.late_s: list[float] = []
 
     def run(self) -> None:
         """Until it is stopped."""
@@ -41,7 +44,7 @@ class _Runners(threading.Thread):
             waiting: dict[int, tuple[str, Talker]] = {}
             while not self.stop.wait(LOOK_EVERY_S):
                 waiting.update(self._new())
-                for pk in [pk for pk, each in waiting.items() if self._is_up(*each)]:
+                for pk in [pk for pk, each in waiting.items() if self._has_begun(*each)]:
                     self._begin(*waiting.pop(pk))
                 self._end_some()
         except Exception as error:  # noqa: BLE001 - told by whoever waits for it
@@ -58,22 +61,26 @@ class _Runners(threading.Thread):
             self._newest = pk
             yield pk, (cluster, Talker(job, pk, attempt_token(job, number)))
 
-    def _is_up(self, cluster: str, talker: Talker) -> bool:
+    def _has_begun(self, cluster: str, talker: Talker) -> bool:
         from jobs.backends.base import ClusterPhase  # noqa: PLC0415
 
         seen = self._fake.observe(cluster, attempt_id=talker.attempt_id)
-        return seen.phase is ClusterPhase.UP
+        # Ended: this thread came late.
+        return seen.phase in {ClusterPhase.UP, ClusterPhase.ENDED}
 
     def _begin(self, cluster: str, talker: Talker) -> None:
         frames = self._fake.frames(cluster, attempt_id=talker.attempt_id)
-        acked = self._post(talker, frames)
+        began_at = json.loads(frames[0])["t"]
         # Its program runs since then, not since this thread looked.
-        ends_at = json.loads(frames[0])["t"] + self._run_s + _AFTER_S
+        ends_at = began_at + self._run_s + _AFTER_S
+        self.late_s.append(time.time() - began_at)
+        acked = self._post(talker, frames)
         heapq.heappush(self._ending, (ends_at, cluster, talker, acked))
 
     def _end_some(self) -> None:
         while self._ending and self._ending[0][0] <= time.time():
-            _, cluster, talker, acked = heapq.heappop(self._ending)
+            due, cluster, talker, acked = heapq.heappop(self._ending)
+            self.late_s.append(time.time() - due)
             self._post(talker, self._fake.frames(cluster, acked, attempt_id=talker.attempt_id))
 
     def _post(self, talker: Talker, frames: list[bytes]) -> dict[int, int]:
@@ -96,3 +103,6 @@ def speaking(ground: LogGround, fake: FakeBackend, run_s: float) -> Iterator[Non
         runners.join()
         if runners.failure is not None:
             raise runners.failure
+        late_s = runners.late_s
+        half, nearly_all = median(late_s), percentile(late_s, 99)
+        say(f"  their runners spoke late by: median {half:.2f} s, p99 {nearly_all:.2f} s")

@@ -40,6 +40,7 @@ _OWN = (
 # Rows in one answer of the database; numbers of jobs in one question.
 _FETCHED_AT_ONCE = 20_000
 _NAMED_AT_ONCE = 5000
+# So many different wishes are remembered at least, also of jobs that have left.
 _ALIKE_AT_LEAST = 1000
 
 
@@ -67,13 +68,20 @@ class QueuedRows:
         self.known: dict[int, QueuedRow] = {}
         self._alike: dict[tuple[Any, ...], Asked] = {}
 
+    def forget(self) -> None:
+        """Know nothing: the next time all is read."""
+        self.known, self._alike = {}, {}
+
     def read(self, startable: QuerySet[Job], columns: Sequence[str]) -> dict[int, QueuedRow]:
         """All of `startable` by their numbers, oldest first; `columns` make an `Asked`.
 
         Of a job that leaves the queue meanwhile there may be a row, or none.
         """
         if columns != self._columns:
-            self._columns, self.known = columns, {}
+            self._columns = columns
+            self.forget()
+        if len(self._alike) > _ALIKE_AT_LEAST + 2 * len(self.known):
+            self.forget()
         if not self.known:
             return self._read_all(startable)
         # As one text: a hundred thousand rows of two columns would take ten times as long.
@@ -86,12 +94,10 @@ class QueuedRows:
         for begin in range(0, len(new), _NAMED_AT_ONCE):
             known.update(self._rows(startable.filter(pk__in=new[begin : begin + _NAMED_AT_ONCE])))
         self.known = dict(sorted(known.items())) if new else known
-        self._forget()
         return self.known
 
     def _read_all(self, startable: QuerySet[Job]) -> dict[int, QueuedRow]:
         self.known = dict(self._rows(startable))
-        self._forget()
         return self.known
 
     def _rows(self, jobs: QuerySet[Job]) -> Iterator[tuple[int, QueuedRow]]:
@@ -104,12 +110,6 @@ class QueuedRows:
             if asked is None:
                 asked = alike[key] = Asked(*key)
             yield row[0], QueuedRow._make((*row[1:own], asked))
-
-    def _forget(self) -> None:
-        """Keep no more of what is asked for than there are jobs."""
-        if len(self._alike) > _ALIKE_AT_LEAST + 2 * len(self.known):
-            still = {row.asked for row in self.known.values()}
-            self._alike = {asked: asked for asked in still}
 
 
 _version = attrgetter("version")

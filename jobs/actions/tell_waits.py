@@ -7,7 +7,7 @@ same project.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
@@ -30,7 +30,7 @@ Changed = Mapping[tuple[str, str], Sequence[int]]
 
 
 def changed_waits(
-    waits: Iterable[Wait | Preempt], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
+    waits: Sequence[Wait | Preempt], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
 ) -> Changed:
     """What of it is not written beside the job yet, in the order of the queue.
 

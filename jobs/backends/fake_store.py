@@ -9,14 +9,14 @@ import fcntl
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from jobs.backends.fake_state import FakeCluster, FakePlan
-from jobs.errors import BackendError
+from jobs.errors import BackendError, BackendUnavailableError
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS clusters (
@@ -104,8 +104,18 @@ class FakeStore:
         self._rows("DELETE FROM clusters WHERE name = ?", cluster_name)
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
-        """Run one statement. Each time anew: who asks may be a fork of who asked before."""
-        with closing(sqlite3.connect(self._clusters, _BUSY_LIMIT_S, isolation_level=None)) as file:
+        """Run one statement, each over a connection of its own: it is asked from many threads.
+
+        BackendUnavailableError: another process holds the file for too long.
+        """
+        try:
+            return self._asked(statement, values)
+        except sqlite3.OperationalError as error:
+            raise BackendUnavailableError(f"The file of the fake clusters: {error}") from error
+
+    def _asked(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        opened = sqlite3.connect(self._clusters, timeout=_BUSY_LIMIT_S, isolation_level=None)
+        with closing(opened) as file:
             # What a power cut would lose is of no use to anybody after it.
             file.execute("PRAGMA synchronous = OFF")
             try:

@@ -16,6 +16,9 @@ LONGEST_REST_S = 1.0
 # Passes take at most a third of a processor, until that would mean resting longer than a second.
 _REST_PER_PASS = 2
 
+# How soon a pass that somebody else makes is looked at again.
+LOOK_AGAIN_S = 0.2
+
 _RESTING = "mportal:queue:resting"
 
 
@@ -32,6 +35,16 @@ def rest_after(pass_s: float) -> None:
         log.warning("no pace without Redis", extra={"action": "pace_lost"})
 
 
+def come_back_to_queue(wait_s: float, why: str) -> None:
+    """Have the queue planned at the end of a wait; however many ask for the same, it is one pass.
+
+    `why` they wait keeps them apart: who has asked for the end of a pass has not asked for that of
+    the rest after it.
+    """
+    if first_to_ask(wait_s, f"queue:{why}"):
+        wake("queue", delay_s=wait_s)
+
+
 def resting_s() -> float:
     """Seconds until a pass may be made; 0.0 when it may be made now."""
     try:
@@ -46,7 +59,7 @@ def come_back(reconciler: Reconciler, row_id: int, *, delay_s: float) -> None:
         wake(reconciler, row_id, delay_s=delay_s)
 
 
-def first_to_ask(wait_s: float, what: str = "queue") -> bool:
+def first_to_ask(wait_s: float, what: str) -> bool:
     """Whether nobody else has asked to be woken for `what` at the end of this wait."""
     try:
         milliseconds = max(1, int(wait_s * 1000))

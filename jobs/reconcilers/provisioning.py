@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -63,15 +64,13 @@ def step(job_id: int) -> None:
             return
         jobs = Job.objects.in_status(JobStatus.PROVISIONING).select_related("project")
         job = jobs.filter(pk=job_id).first()
-        if job is None:
-            # Its runner has spoken, which may be news of a job that has its machines.
-            wake("running", job_id)
+        if job is not None:
+            # Somebody may cancel it just now; STOPPING goes on from there.
+            with suppress(StaleJobError):
+                _provision(job)
             return
-        try:
-            _provision(job)
-        except StaleJobError:
-            # Somebody cancelled it just now; STOPPING goes on from here.
-            return
+    # Its runner has spoken, which may be news of a job that has its machines.
+    wake("running", job_id)
 
 
 def _provision(job: Job) -> None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import NamedTuple
 
 from django.db import transaction
@@ -33,34 +36,34 @@ from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
 
-# What this process knows of the queue from its last pass. One thread at a time makes one.
-_ROWS = QueuedRows()
+# What this process knows of the queue from its last pass, and who of its threads makes one: a pass
+# that hung until it lost its lock may go on beside the next one.
+_ROWS, _ROWS_IN_USE = QueuedRows(), Lock()
 
 
 def step() -> None:
     """Plan once and carry it out, unless the last pass was only just made: then a little later."""
     # Hints come with each job that is submitted or ends: most of them during a rest.
     if (wait_s := pace.resting_s()) > 0:
-        _come_back(wait_s)
+        pace.come_back_to_queue(wait_s, "rest")
         return
     if not Job.objects.startable(clock.now()).exists():
+        # What is known of a long queue that has gone is of no use to anybody.
+        with _rows() as rows:
+            rows.forget()
         return
     with exclusive(LockSpace.QUEUE) as alone:
-        wait_s = pace.resting_s() if alone else pace.LONGEST_REST_S
-        if wait_s > 0:
-            _come_back(wait_s)
+        if not alone:
+            pace.come_back_to_queue(pace.LOOK_AGAIN_S, "pass")
+            return
+        if (wait_s := pace.resting_s()) > 0:
+            pace.come_back_to_queue(wait_s, "rest")
             return
         # Of the processor: what a busy machine adds says nothing of what a pass costs, and the
         # longer everybody is at it, the longer new jobs would wait for a rest to end.
         begin = time.thread_time()
         run_pass()
         pace.rest_after(time.thread_time() - begin)
-
-
-def _come_back(wait_s: float) -> None:
-    """However many hints come during a rest, one pass follows it."""
-    if pace.first_to_ask(wait_s):
-        wake("queue", delay_s=wait_s)
 
 
 class _Planned(NamedTuple):
@@ -86,15 +89,32 @@ def run_pass() -> None:
 
 
 def _planned() -> _Planned:
-    snapshot = load_snapshot(rows=_ROWS)
-    decisions = plan(snapshot)
-    waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
-    pools = {job.job_id: job.shape.pool for job in snapshot.queued}
-    return _Planned(
-        acts=[each for each in decisions if not isinstance(each, Wait)],
-        changed=changed_waits(waits, _ROWS.known, pools),
-        wants_prices=any(isinstance(each.cause, NoPrice) for each in waits),
-    )
+    with _rows() as rows:
+        snapshot = load_snapshot(rows=rows)
+        decisions = plan(snapshot)
+        waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
+        pools = {job.job_id: job.shape.pool for job in snapshot.queued}
+        return _Planned(
+            acts=[each for each in decisions if not isinstance(each, Wait)],
+            changed=changed_waits(waits, rows.known, pools),
+            wants_prices=any(isinstance(each.cause, NoPrice) for each in waits),
+        )
+
+
+@contextmanager
+def _rows() -> Iterator[QueuedRows]:
+    """Those of this process, for one thread; for a second one, none that are known."""
+    is_mine = _ROWS_IN_USE.acquire(blocking=False)
+    rows = _ROWS if is_mine else QueuedRows()
+    try:
+        yield rows
+    except BaseException:
+        # Whatever went wrong, the next pass asks for everything: it may meet another database.
+        rows.forget()
+        raise
+    finally:
+        if is_mine:
+            _ROWS_IN_USE.release()
 
 
 def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:

@@ -14,6 +14,7 @@ from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake
 from monarch_client.runner.crash_points import reach
@@ -32,6 +33,7 @@ def step(job_id: int) -> None:
     """Start the next attempt, or come back when it is time. Safe to repeat."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
+            come_back("recovering", job_id, delay_s=0.3)
             return
         jobs = Job.objects.in_status(JobStatus.RECOVERING).select_related("project")
         job = jobs.filter(pk=job_id).first()

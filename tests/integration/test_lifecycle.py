@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from unittest.mock import Mock
 
 import pytest
+from django.db import transaction
 
 from jobs.errors import IllegalMoveError, StaleJobError
 from jobs.lifecycle import MOVES, move
@@ -53,6 +55,26 @@ def test_of_two_who_move_the_same_job_one_wins_and_the_other_is_told():
     job.refresh_from_db()
     assert (job.status, job.stop_reason) == (JobStatus.SUCCEEDED, StopReason.COMPLETED)
     assert JobEvent.objects.filter(job=job).count() == 1
+
+
+def test_who_is_told_that_another_won_can_go_on_in_its_transaction():
+    job = make_job(status=JobStatus.RUNNING)
+    late = Job.objects.get(pk=job.pk)
+    move(job, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)
+    with transaction.atomic():
+        with pytest.raises(StaleJobError):
+            move(late, JobStatus.FAILED, reason=StopReason.USER_CODE)
+        Job.objects.filter(pk=job.pk).update(hint="seen")
+    job.refresh_from_db()
+    assert job.hint == "seen"
+
+
+def test_a_move_whose_history_cannot_be_kept_has_not_happened(monkeypatch):
+    job = make_job()
+    monkeypatch.setattr(JobEvent.objects, "create", Mock(side_effect=ZeroDivisionError))
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        move(job, JobStatus.PROVISIONING)
+    assert Job.objects.get(pk=job.pk).status == job.status == JobStatus.QUEUED
 
 
 def test_the_moments_of_a_job_are_kept_by_its_moves():

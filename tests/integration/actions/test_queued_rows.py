@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -10,7 +12,10 @@ from jobs import clock
 from jobs.actions.queue_places import ASKED, PRICED
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.queued_rows import QueuedRow, QueuedRows
+from jobs.actions.tell_waits import changed_waits
 from jobs.models import Job
+from jobs.scheduling.causes import Told
+from jobs.scheduling.snapshot import Wait
 from tests.factories import make_job, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.1")]
@@ -93,6 +98,31 @@ def test_a_snapshot_with_what_was_known_before_is_that_of_now(remembered):
     known, fresh = load_snapshot(rows=remembered), load_snapshot()
 
     def told(snapshot):
-        return [(job.job_id, job.priority, job.shape.num_nodes) for job in snapshot.queued]
+        # Shapes are compared by identity, and are made for each snapshot.
+        return [{**asdict(job), "shape": asdict(job.shape)} for job in snapshot.queued]
 
     assert told(known) == told(fresh)
+    assert len(known.queued) == 5
+
+
+def test_wishes_of_jobs_that_have_left_are_forgotten_and_new_ones_shared(remembered, monkeypatch):
+    monkeypatch.setattr("jobs.actions.queued_rows._ALIKE_AT_LEAST", 0)
+    project = make_project()
+    left = [make_job(project, num_nodes=number) for number in range(1, 6)]
+    stays = make_job(project, num_nodes=9)
+    read(remembered)
+    for job in left:
+        job.delete()
+    read(remembered)
+    read(remembered)
+    same = make_job(project, num_nodes=9, submitted_by=stays.submitted_by)
+    rows = read(remembered)
+    assert len(remembered._alike) == 1
+    assert rows[same.pk].asked is rows[stays.pk].asked
+
+
+def test_only_what_a_job_is_not_told_yet_is_written(remembered):
+    said, unsaid = (make_job(wait_reason="CAPACITY", message="Needs 9 nodes.") for _ in range(2))
+    waits = [Wait(said.pk, Told("Needs 9 nodes.")), Wait(unsaid.pk, Told("Needs 8 nodes."))]
+    changed = changed_waits(waits, read(remembered), {})
+    assert changed == {("CAPACITY", "Needs 8 nodes."): [unsaid.pk]}

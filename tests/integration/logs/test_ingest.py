@@ -74,6 +74,18 @@ def test_no_frames_are_a_sign_of_life_and_answer_what_is_stored(attempt, post) -
     assert attempt.contacted_at is not None
 
 
+def test_the_first_word_of_a_runner_has_its_machines_looked_at_once(
+    attempt, post, monkeypatch, django_capture_on_commit_callbacks
+) -> None:
+    Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=None, contacted_at=None)
+    asked: list[tuple[str, int]] = []
+    monkeypatch.setattr("jobs.wakeups.wake", lambda *args: asked.append(args))
+    for _ in range(2):
+        with django_capture_on_commit_callbacks(execute=True):
+            post(frame(1))
+    assert asked == [("provisioning", attempt.job_id)]
+
+
 def test_last_seen_is_not_written_for_every_batch(attempt, post) -> None:
     post(frame(1))
     attempt.refresh_from_db()

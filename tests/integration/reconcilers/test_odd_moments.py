@@ -96,6 +96,14 @@ def test_cancelling_between_two_attempts_leaves_the_last_ones_verdict(fake, tick
     assert submitted.attempts.get().stop_reason == StopReason.WORKER_LOST
 
 
+def test_what_a_runner_said_before_its_machines_were_seen_is_looked_at_after_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr(provisioning, "wake", lambda *args: asked.append(args))
+    job = make_job(status=JobStatus.SETTING_UP)
+    provisioning.step(job.pk)
+    assert asked == [("running", job.pk)]
+
+
 @pytest.mark.usefixtures("redis_client")
 def test_however_many_find_a_row_taken_one_comes_back(monkeypatch):
     job, sent = make_job(status=JobStatus.PROVISIONING), []

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import nullcontext
+from unittest.mock import Mock
+
 import pytest
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from jobs import clock
+from jobs.actions.queue_places import ASKED
 from jobs.models import Job
 from jobs.reconcilers import pace, queue
 from jobs.statuses import JobStatus
@@ -17,7 +23,8 @@ from tests.factories import make_job
 def wakes(monkeypatch):
     """What the queue asked to be woken for."""
     asked: list[tuple] = []
-    monkeypatch.setattr(queue, "wake", lambda *args, **kwargs: asked.append((args, kwargs)))
+    for module in (queue, pace):
+        monkeypatch.setattr(module, "wake", lambda *args, **kwargs: asked.append((args, kwargs)))
     return asked
 
 
@@ -46,6 +53,51 @@ def test_hints_during_a_rest_are_put_off_to_its_end_and_become_one_pass(wakes):
     ((args, kwargs),) = wakes
     assert args == ("queue",)
     assert 0 < kwargs["delay_s"] <= pace.LONGEST_REST_S
+
+
+def test_a_hint_that_met_a_pass_holds_back_none_that_meets_the_rest_after_it(wakes, monkeypatch):
+    make_job()
+    with monkeypatch.context() as busy:
+        busy.setattr(queue, "exclusive", lambda *_: nullcontext(enter_result=False))
+        queue.step()
+        queue.step()
+    pace.rest_after(0.1)
+    queue.step()
+    waits = [kwargs["delay_s"] for _, kwargs in wakes]
+    assert len(waits) == 2
+    assert waits[0] == pace.LOOK_AGAIN_S
+    assert 0 < waits[1] <= pace.rest_s(0.1)
+
+
+def test_what_a_process_knows_of_a_queue_goes_with_it():
+    job = make_job()
+    with queue._rows() as rows:
+        rows.read(Job.objects.startable(clock.now()), ASKED)
+        assert list(rows.known) == [job.pk]
+    job.delete()
+    queue.step()
+    assert queue._ROWS.known == {}
+
+
+def test_after_a_pass_that_failed_the_next_one_asks_for_everything(monkeypatch):
+    make_job()
+    with monkeypatch.context() as broken:
+        broken.setattr(queue, "plan", Mock(side_effect=ZeroDivisionError))
+        with pytest.raises(ZeroDivisionError):
+            queue.run_pass()
+    assert queue._ROWS.known == {}
+    assert gc.isenabled()
+    queue.run_pass()
+    assert started() == 1
+
+
+def test_a_second_thread_in_a_pass_knows_nothing_and_changes_nothing_of_the_first():
+    make_job()
+    with queue._rows() as mine, queue._rows() as other:
+        assert mine is queue._ROWS
+        assert other is not mine
+    with queue._rows() as again:
+        assert again is mine
 
 
 def test_a_quick_pass_is_followed_by_a_short_rest_and_a_long_one_by_a_second():
