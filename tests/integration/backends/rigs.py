@@ -109,8 +109,7 @@ class FakeRig:
         return FakeBackend(self._folder)
 
     def incarnations(self, name: str) -> list[str]:
-        text = (self._folder / "clusters" / f"{name}.json").read_text()
-        return [text.partition("launched_at")[2].partition(",")[0]]
+        return [each.key for each in self.backend.existing() if each.name == name]
 
     def started_once(self, name: str) -> bool:
         return len(self.incarnations(name)) == 1
@@ -127,7 +126,8 @@ class FakeRig:
     def remains(self, name: str) -> list[str]:
         # What it has cost is remembered, and is all.
         found = self._folder.rglob(f"{name}*")
-        return [str(path) for path in found if path.parent.name != "bills"]
+        files = [str(path) for path in found if path.parent.name != "bills"]
+        return [*self.incarnations(name), *files]
 
 
 class LocalRig:

@@ -69,17 +69,18 @@ def test_a_clock_that_is_wrong_cannot_put_a_stage_before_the_attempt_or_in_the_f
 def test_first_contact_run_and_end_wake_the_reconciler_and_nothing_else_does(
     attempt, post, woken
 ) -> None:
-    running = ("running", attempt.job_id)
+    # Who looks after the machines passes it on to who follows the run.
+    contact, running = ("provisioning", attempt.job_id), ("running", attempt.job_id)
     post()
-    assert woken == [running]
+    assert woken == [contact]
     post(frame(1), stage(2, "setup", "begin"), stage(3, "setup", "end"))
-    assert woken == [running]
+    assert woken == [contact]
     post(stage(4, "run", "begin"))
-    assert woken == [running] * 2
+    assert woken == [contact, running]
     post(stage(5, "run", "end"), end(6, "COMPLETED", exit_code=0))
-    assert woken == [running] * 3
+    assert woken == [contact, running, running]
     post(end(6, "COMPLETED", exit_code=0))
-    assert woken == [running] * 3
+    assert woken == [contact, running, running]
 
 
 @pytest.mark.django_db(transaction=True)
