@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from jobs.actions.history import record_action, record_note
@@ -102,9 +103,19 @@ def make_team(project: Project) -> dict[str, User]:
     return {name: make_member(project, role, username=name) for name, role in roles.items()}
 
 
+def number_others_from(first: int) -> None:
+    """Jobs that are made without a number get at least this one: none that pictures show."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT setval('jobs_job_id_seq', greatest(last_value, %s)) FROM jobs_job_id_seq",
+            [first],
+        )
+
+
 def make_busy_day(project: Project, ada: User) -> None:
     """Jobs in every status, with all that their pages show."""
     people = {"ada": ada, **make_team(project)}
+    number_others_from(1000)
     for number, name, status, nodes, by, ago_min, took_min in reversed(JOBS):
         began = timezone.now() - timedelta(minutes=ago_min)
         times: dict[str, Any] = {"created_at": began}
