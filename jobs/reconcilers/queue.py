@@ -108,7 +108,7 @@ def _rows() -> Iterator[QueuedRows]:
     rows = _ROWS if is_mine else QueuedRows()
     try:
         yield rows
-    except BaseException:
+    except Exception:
         # Whatever went wrong, the next pass asks for everything: it may meet another database.
         rows.forget()
         raise
