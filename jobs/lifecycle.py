@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models.functions import Coalesce
 
 from jobs import clock
 from jobs.errors import IllegalMoveError, StaleJobError
-from jobs.live.channel import publish_many_on_commit, publish_on_commit
+from jobs.live.channel import (
+    publish_many_on_commit,
+    publish_on_commit,
+    publish_queue_on_commit,
+)
 from jobs.models import Attempt, Job, JobDependency, JobEvent
 from jobs.statuses import EventKind, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
@@ -35,6 +41,16 @@ MOVES: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.STOPPING: frozenset(
         {JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.QUEUED}
     ),
+}
+
+# Of a job that starts: what was said while it waited, or of the attempt before, no longer holds.
+_NOTHING_TOLD: dict[str, Any] = {
+    "wait_reason": "",
+    "stop_reason": "",
+    "message": "",
+    "hint": "",
+    "next_try_at": None,
+    "preempted_by": None,
 }
 
 
@@ -86,6 +102,26 @@ def move(
         setattr(job, name, value)
 
 
+def start_together(attempts: Sequence[Attempt]) -> None:
+    """Move the queued jobs of these new attempts to PROVISIONING, all of them or none.
+
+    What `move` does for each, in a few statements for all. Call it in a transaction.
+    StaleJobError: someone moved or held one of them.
+    """
+    to, jobs = JobStatus.PROVISIONING, [attempt.job for attempt in attempts]
+    changes = {"status": to, **_NOTHING_TOLD, "is_owed": False}
+    rows = Job.objects.filter(pk__in=[job.pk for job in jobs], status=JobStatus.QUEUED, held=False)
+    first_started_at = Coalesce("started_at", clock.now())
+    if rows.update(**changes, started_at=first_started_at) != len(jobs):
+        raise StaleJobError("One of several jobs was moved meanwhile.")
+    events = (JobEvent(**_event(each.job, to, attempt=each)) for each in attempts)
+    JobEvent.objects.bulk_create(events)
+    publish_many_on_commit([(job.pk, job.project_id) for job in jobs])
+    parents = {(job.parent_id, job.project_id) for job in jobs if job.parent_id is not None}
+    publish_many_on_commit(parents)
+    publish_queue_on_commit()
+
+
 def _record(
     job: Job,
     to: JobStatus,
@@ -95,19 +131,31 @@ def _record(
     attempt: Attempt | None,
 ) -> None:
     """Keep the move in the job's history, and tell whom it concerns."""
-    JobEvent.objects.create(
-        job=job,
-        attempt=attempt,
-        kind=EventKind.STATUS,
-        old_status=job.status,
-        new_status=to,
-        reason=reason or "",
-        message=message,
-    )
+    JobEvent.objects.create(**_event(job, to, reason=reason, message=message, attempt=attempt))
     if to.is_final:
         _tell_dependants(job, to)
         _tell_children(job)
     _publish(job)
+
+
+def _event(
+    job: Job,
+    to: JobStatus,
+    *,
+    attempt: Attempt | None,
+    reason: StopReason | None = None,
+    message: str = "",
+) -> dict[str, Any]:
+    """The columns of what the history says of a move."""
+    return {
+        "job": job,
+        "attempt": attempt,
+        "kind": EventKind.STATUS,
+        "old_status": job.status,
+        "new_status": to,
+        "reason": reason or "",
+        "message": message,
+    }
 
 
 def _publish(job: Job) -> None:
@@ -137,8 +185,5 @@ def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
     if to == JobStatus.STOPPING:
         return {"stopping_at": now}
     if to == JobStatus.PROVISIONING:
-        # What was said while it waited, or of the attempt before, no longer holds.
-        told = {"wait_reason": "", "stop_reason": "", "message": "", "hint": ""}
-        no_more = {"next_try_at": None, "preempted_by": None}
-        return {**told, **no_more, "started_at": job.started_at or now}
+        return {**_NOTHING_TOLD, "started_at": job.started_at or now}
     return {}

@@ -8,14 +8,21 @@ from __future__ import annotations
 import logging
 from typing import Literal
 
+import redis
 from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from jobs.later import Later
+from jobs.redis_client import connection
 
 log = logging.getLogger(__name__)
 _later = Later()
+
+# That a pass over the queue is asked for and has not begun: hints until then say nothing new. For
+# so long at most, in milliseconds: who was to make it may have died.
+_QUEUE_ASKED = "mportal:queue:asked"
+_ASKED_MS = 2000
 
 Reconciler = Literal[
     "queue",
@@ -48,8 +55,23 @@ def wake(reconciler: Reconciler, row_id: int | None = None, *, delay_s: float = 
     """
     if delay_s > 0:
         _later.call(delay_s, lambda: _send(reconciler, row_id))
-    else:
+    elif reconciler != "queue" or _asks_first():
         _send(reconciler, row_id)
+
+
+def hear_of_queue() -> None:
+    """What is hinted at from now on needs another pass. Call it before the pass reads anything."""
+    try:
+        connection().delete(_QUEUE_ASKED)
+    except redis.RedisError:
+        log.warning("passes are asked for twice", extra={"action": "wakeup_lost"})
+
+
+def _asks_first() -> bool:
+    try:
+        return bool(connection().set(_QUEUE_ASKED, 1, nx=True, px=_ASKED_MS))
+    except redis.RedisError:
+        return True
 
 
 def _send(reconciler: Reconciler, row_id: int | None) -> None:

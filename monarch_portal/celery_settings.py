@@ -24,9 +24,9 @@ def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
         # finds the work anyway.
         "CELERY_BROKER_CONNECTION_TIMEOUT": 1,
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
-            # Workers compare it by their own clocks, which may differ by minutes. Nothing waits for
-            # a hint that comes back: a tick finds what it told of.
-            "visibility_timeout": 3600,
+            # A hint is in Redis until a worker takes it, and in nobody's books after that: if the
+            # worker dies, a tick finds what it told of.
+            "ack_emulation": False,
             "socket_connect_timeout": 1,
             "socket_timeout": 1,
             "max_retries": 0,

@@ -30,6 +30,10 @@ def connection_options(given: dict[str, Any]) -> dict[str, Any]:
     session = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
     ours = {
         "connect_timeout": 5,
+        # The same few hundred statements over and over: the server parses and plans them once for
+        # each session, which halves what it spends on a job.
+        "server_side_binding": True,
+        "prepare_threshold": 3,
         "keepalives_idle": _IDLE_S,
         "keepalives_interval": _INTERVAL_S,
         "keepalives_count": _COUNT,

@@ -1,39 +1,32 @@
-"""Celery's Redis transport, to which a Redis that is away or full comes back.
+"""Celery's Redis transport, to which a Redis that is full comes back, and which is light.
 
-Kombu takes the refusal of a full one for a mistake of the program's: every worker would end at its
-next acknowledgement. And it counts a task that could not be acknowledged as one in hand, for ever:
-a worker with all threads busy when Redis goes would never take another task.
+Kombu takes the refusal of a full one for a mistake of the program's: every worker that sends would
+end. And it makes a client anew, with a table of hundreds of commands, for each message.
 """
 
 from __future__ import annotations
 
-from kombu.transport import TRANSPORT_ALIASES, virtual
+from collections.abc import Callable
+
+import redis
+from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as kombu_redis
 from redis.exceptions import OutOfMemoryError
 
 
-class QoS(kombu_redis.QoS):
-    """What a worker has in hand: nothing that has ended, whether or not Redis heard of it."""
-
-    def ack(self, delivery_tag: str) -> None:
-        """Acknowledge a message. Errors of the connection pass through."""
-        try:
-            super().ack(delivery_tag)
-        finally:
-            virtual.QoS.ack(self, delivery_tag)
-
-    def reject(self, delivery_tag: str, requeue: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Give a message back or away. Errors of the connection pass through."""
-        try:
-            super().reject(delivery_tag, requeue=requeue)
-        finally:
-            virtual.QoS.ack(self, delivery_tag)
-
-
 class Channel(kombu_redis.Channel):
-    """Counts what is in hand as above."""
+    """Keeps its client for as long as the connections that it speaks over."""
 
-    QoS = QoS
+    _kept: redis.Redis | None = None
+
+    def _create_client(self, asynchronous: bool = False) -> redis.Redis:  # noqa: FBT001, FBT002
+        make: Callable[..., redis.Redis] = super()._create_client  # type: ignore[misc]
+        if asynchronous:
+            return make(asynchronous=True)
+        kept = self._kept
+        if kept is None or kept.connection_pool is not self.pool:
+            kept = self._kept = make()
+        return kept
 
 
 class Transport(kombu_redis.Transport):

@@ -71,5 +71,7 @@ def _note_run(attempt: Attempt, reports: list[Frame]) -> None:
     if first is None:
         return
     attempts = Attempt.objects.filter(pk=attempt.pk, run_started_at=None)
-    if attempts.update(run_started_at=reported_at(attempt, first)):
+    told = attempts.update(run_started_at=reported_at(attempt, first))
+    # With its first word provisioning is woken, which hands on to running.
+    if told and attempt.contacted_at is not None:
         wake_on_commit("running", attempt.job_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.logs.lines import storable
 from jobs.logs.reading import latest
 from jobs.models import Attempt
-from jobs.policies.diagnosis import diagnose
+from jobs.policies.diagnosis import PLAIN, diagnose
 from jobs.statuses import StopReason
 
 _LINES_LOOKED_AT = 200
@@ -18,6 +18,8 @@ def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
     """
     attempts = Attempt.objects.filter(pk=attempt_id)
     reason, message = attempts.values_list("stop_reason", "message").get()
+    if reason in PLAIN:
+        return
     # One of them is stored with the diagnosis, in a column that does not take all characters.
     lines = [storable(each.text, len(each.text)) for each in latest(attempt_id, _LINES_LOOKED_AT)]
     evidence = storable(evidence, len(evidence))

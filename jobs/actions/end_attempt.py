@@ -189,7 +189,9 @@ def _retry_policy(job: Job, attempt: Attempt) -> RetryPolicy:
     retry = job.spec.get("portal", {}).get("retry", {})
     default = RetryPolicy()
     # A line may have said that the same would happen again; a lost machine is another matter.
-    is_hopeless = LogWatch.objects.filter(attempt=attempt).exclude(no_retry_by="").exists()
+    lost_hope = LogWatch.objects.filter(attempt=attempt).exclude(no_retry_by="")
+    # Of a success nobody asks.
+    is_hopeless = attempt.stop_reason != StopReason.COMPLETED and lost_hope.exists()
     max_attempts = retry.get("max_attempts", default.max_attempts)
     return RetryPolicy(
         max_attempts=1 if is_hopeless else max_attempts,

@@ -14,7 +14,13 @@ from django.db.models import F, Prefetch, QuerySet
 
 from jobs import clock
 from jobs.actions.history import record_note
-from jobs.actions.kept_wishes import cluster_named, port_of, wants_gpus, wish_of
+from jobs.actions.kept_wishes import (
+    cluster_named,
+    may_take_kept,
+    port_of,
+    wants_gpus,
+    wish_of,
+)
 from jobs.actions.queue_places import load_queues, machines_in, pool_of
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.limits import idle_limit
@@ -44,18 +50,18 @@ def kept_clusters(queues: Mapping[str, Queue]) -> list[KeptCluster]:
     return [_kept(row, queues) for row in rows]
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def take_cluster(job: Job) -> Cluster | None:
     """The cluster on which `job` starts, if it is one that was kept; call it in a transaction.
 
     StaleJobError: the one it names is not free just now. ClusterGoneError: there is none such.
     """
+    if not may_take_kept(job):
+        return None
     queues = load_queues()
     wish = wish_of(job, queues)
     if wish.cluster:
         return _take(job, _named(job, wish, queues))
-    if not wish.fingerprint:
-        return None
     waiting = joinable(job.project).filter(
         fingerprint=wish.fingerprint, backend_name=job.backend_name, idle_since__isnull=False
     )

@@ -51,6 +51,11 @@ def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:
     )
 
 
+def may_take_kept(job: Job) -> bool:
+    """Whether it asks for a cluster that is kept, be it by name or by what it needs."""
+    return bool(job.fingerprint or cluster_named(job))
+
+
 def cluster_named(job: Job) -> str:
     """The one that it wants and no other; "" if it names none."""
     return job.spec.get("portal", {}).get("cluster") or ""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 
 from django.db import transaction
 from django.db.models import Max
 
 from jobs import clock
 from jobs.actions.kept_clusters import idle_policy_of, take_cluster
+from jobs.actions.kept_wishes import may_take_kept
 from jobs.actions.plan_pass import require_newest
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.errors import StaleJobError
-from jobs.lifecycle import move
+from jobs.lifecycle import move, start_together
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
-from jobs.spending import has_spent_its_budget
+from jobs.spending import budget_of_job, has_spent_its_budget
 from jobs.statuses import JobStatus, StageName
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
@@ -38,27 +40,74 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto_kept: bool = 
     cluster = take_cluster(job)
     if cluster is None and onto_kept:
         raise StaleJobError("The kept cluster that it was to take is not free any more.")
-    cluster = cluster or _new_cluster(job, number)
-    attempt = Attempt.objects.create(
-        job=job,
-        number=number,
-        cluster=cluster,
-        token_digest=attempt_token_digest(job.pk, number),
-    )
+    if cluster is None:
+        cluster = _new_cluster(job, number, Installation.current().key)
+        cluster.save(force_insert=True)
+    attempt = _new_attempt(job, number, cluster)
+    attempt.save(force_insert=True)
     LogHead.objects.create(attempt=attempt)
-    AttemptStage.objects.create(attempt=attempt, name=StageName.LAUNCH, started_at=clock.now())
+    _launch_stage(attempt).save(force_insert=True)
     # It has got what others were stopped for: should it wait again, it comes in its turn.
     move(job, JobStatus.PROVISIONING, attempt=attempt, is_owed=False)
-    transaction.on_commit(lambda: reach("plan.started"))
-    wake_on_commit("provisioning", job.pk)
+    _tell(job)
     return attempt
 
 
-def _new_cluster(job: Job, number: int) -> Cluster:
+@transaction.atomic
+def start_attempts(job_ids: Collection[int], *, planned_by: int) -> list[int]:
+    """Start many jobs for which one pass found room, each on machines of its own; who has started.
+
+    A few statements for all. It leaves out those that somebody else is at, or that are queued no
+    more, and what takes a look at each: clusters that are kept, budgets. StaleJobError: there was
+    another pass since, or a job was moved all the same; then none has started.
+    """
+    require_newest(planned_by)
+    # Never waits for one of them while it has others.
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk__in=job_ids, held=False)
+    rows = queued.select_for_update(of=("self",), no_key=True, skip_locked=True)
+    jobs = [
+        job
+        for job in rows.select_related("project").order_by("pk")
+        if not may_take_kept(job) and budget_of_job(job) is None
+    ]
+    if not jobs:
+        return []
+    before = Attempt.objects.filter(job__in=jobs).values_list("job").annotate(Max("number"))
+    last = dict(before.order_by())
+    numbers = [last.get(job.pk, 0) + 1 for job in jobs]
+    key = Installation.current().key
+    clusters = Cluster.objects.bulk_create(
+        _new_cluster(job, number, key) for job, number in zip(jobs, numbers, strict=True)
+    )
+    parts = zip(jobs, numbers, clusters, strict=True)
+    attempts = Attempt.objects.bulk_create([_new_attempt(*each) for each in parts])
+    LogHead.objects.bulk_create(LogHead(attempt=attempt) for attempt in attempts)
+    AttemptStage.objects.bulk_create(map(_launch_stage, attempts))
+    start_together(attempts)
+    for job in jobs:
+        _tell(job)
+    return [job.pk for job in jobs]
+
+
+def _tell(job: Job) -> None:
+    transaction.on_commit(lambda: reach("plan.started"))
+    wake_on_commit("provisioning", job.pk)
+
+
+def _new_attempt(job: Job, number: int, cluster: Cluster) -> Attempt:
+    digest = attempt_token_digest(job.pk, number)
+    return Attempt(job=job, number=number, cluster=cluster, token_digest=digest)
+
+
+def _launch_stage(attempt: Attempt) -> AttemptStage:
+    return AttemptStage(attempt=attempt, name=StageName.LAUNCH, started_at=clock.now())
+
+
+def _new_cluster(job: Job, number: int, key: str) -> Cluster:
     is_reusable = bool(job.spec.get("portal", {}).get("reuse"))
-    return Cluster.objects.create(
+    return Cluster(
         project=job.project,
-        name=_new_name(job, number),
+        name=_new_name(job, number, key),
         backend_name=job.backend_name,
         num_nodes=job.num_nodes,
         started_by_id=job.submitted_by_id,
@@ -72,9 +121,9 @@ def _new_cluster(job: Job, number: int) -> Cluster:
     )
 
 
-def _new_name(job: Job, number: int) -> str:
+def _new_name(job: Job, number: int, key: str) -> str:
     """Never used before, and kept in the row: a launch that is repeated uses it again.
 
     Without the random part a database restored from a backup would give names a second time.
     """
-    return f"mp{Installation.current().key}-{secrets.token_hex(3)}-{job.pk}-{number}"
+    return f"mp{key}-{secrets.token_hex(3)}-{job.pk}-{number}"

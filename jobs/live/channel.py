@@ -7,12 +7,10 @@ import logging
 from collections.abc import Collection, Mapping
 
 import redis
-from django.conf import settings
 from django.db import transaction
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jobs.models import Job
+from jobs.redis_client import connection
 
 log = logging.getLogger(__name__)
 
@@ -34,23 +32,6 @@ def job_topic(job_id: int) -> str:
 def log_topic(attempt_id: int) -> str:
     """The topic of new log lines of one attempt."""
     return f"mportal:log:{attempt_id}"
-
-
-_client: redis.Redis | None = None
-
-
-def connection() -> redis.Redis:
-    """This process's pool of connections; a call lasts at most a second."""
-    global _client  # noqa: PLW0603 - one lazily made pool a process; made after any fork
-    if _client is None:
-        _client = redis.Redis.from_url(
-            settings.REDIS_URL,
-            socket_timeout=1,
-            socket_connect_timeout=1,
-            # The library's own retries wait for seconds, and a request would wait with them.
-            retry=Retry(NoBackoff(), 1),
-        )
-    return _client
 
 
 def publish_on_commit(job: Job) -> None:

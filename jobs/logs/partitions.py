@@ -11,6 +11,7 @@ from datetime import date, datetime, time, timedelta, timezone
 
 from django.db import DatabaseError, connection, transaction
 from django.db.backends.utils import CursorWrapper
+from psycopg import sql
 
 from jobs import clock
 
@@ -74,10 +75,13 @@ def _make(cursor: CursorWrapper, day: date) -> None:
     begin = datetime.combine(day, time.min, timezone.utc)
     # Made apart and then attached: readers and writers of the other days need not wait.
     cursor.execute(f"CREATE TABLE {name} (LIKE jobs_logblock INCLUDING ALL)")
-    cursor.execute(
-        f"ALTER TABLE jobs_logblock ATTACH PARTITION {name} FOR VALUES FROM (%s) TO (%s)",
-        [begin, begin + timedelta(days=1)],
+    # Such a statement takes no parameters.
+    attach = sql.SQL(
+        "ALTER TABLE jobs_logblock ATTACH PARTITION {} FOR VALUES FROM ({}) TO ({})"
+    ).format(
+        sql.Identifier(_table(day)), begin.isoformat(), (begin + timedelta(days=1)).isoformat()
     )
+    cursor.execute(attach)
 
 
 def _drop_if_empty(cursor: CursorWrapper, day: date) -> None:

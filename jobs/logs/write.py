@@ -14,7 +14,11 @@ from jobs.logs.lines import BLOCK_BYTES, packed
 from jobs.models import LogHead
 
 # Each batch of lines of each job pays for these: made up by models they take five times as long.
-_LOCKED = "SELECT * FROM jobs_loghead WHERE attempt_id = %s FOR NO KEY UPDATE"
+# By their names: a statement that is prepared must not find other columns after a migration.
+_LOCKED = """
+SELECT attempt_id, next_line, sealed_before, acked, raw_bytes, tail_bytes, removed_at
+FROM jobs_loghead WHERE attempt_id = %s FOR NO KEY UPDATE
+"""
 _BLOCK = "(%s, %s, %s, %s, %s, %s)"
 _ADD_BLOCKS = """WITH added AS (
     INSERT INTO jobs_logblock

@@ -17,7 +17,7 @@ from jobs.statuses import PURPOSES, StopReason
 # Of a long line its two ends are looked at.
 _END_CHARS = 300
 # Endings that explain themselves.
-_PLAIN = PURPOSES | {
+PLAIN = PURPOSES | {
     StopReason.COMPLETED,
     StopReason.TIMEOUT,
     StopReason.BUDGET,
@@ -53,7 +53,7 @@ def diagnose(
 
     `lines` are the last ones of the log, `evidence` what the runner kept; the newest come last.
     """
-    if reason in _PLAIN:
+    if reason in PLAIN:
         return None
     told = chain(lines, evidence.splitlines(), message.splitlines())
     said = [readable(line) for line in told]

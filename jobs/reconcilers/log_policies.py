@@ -37,10 +37,19 @@ _MOST_FOUND = 200
 
 def due() -> list[int]:
     """Attempts of active jobs that have lines nobody has looked at."""
+    attempts = _with_unseen_lines().filter(job__status__in=ACTIVE_STATUSES)
+    return list(attempts.values_list("pk", flat=True))
+
+
+def has_unseen_lines(attempt_id: int) -> bool:
+    """Whether an attempt has lines nobody has looked at."""
+    return _with_unseen_lines().filter(pk=attempt_id).exists()
+
+
+def _with_unseen_lines() -> QuerySet[Attempt]:
     never = Q(log_watch=None, log_head__next_line__gt=1)
     behind = Q(log_head__next_line__gt=F("log_watch__next_line"))
-    attempts = Attempt.objects.filter(never | behind, job__status__in=ACTIVE_STATUSES)
-    return list(attempts.values_list("pk", flat=True))
+    return Attempt.objects.filter(never | behind)
 
 
 def step(attempt_id: int) -> None:

@@ -6,15 +6,15 @@ import logging
 
 import redis
 
-from jobs.live.channel import connection
+from jobs.redis_client import connection
 from jobs.wakeups import Reconciler, wake
 
 log = logging.getLogger(__name__)
 
 SHORTEST_REST_S = 0.05
 LONGEST_REST_S = 1.0
-# Passes take at most a third of a processor, until that would mean resting longer than a second.
-_REST_PER_PASS = 2
+# Passes take at most a fifth of a processor, until that would mean resting longer than a second.
+_REST_PER_PASS = 4
 
 # How soon a pass that somebody else makes is looked at again.
 LOOK_AGAIN_S = 0.2

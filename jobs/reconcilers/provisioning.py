@@ -36,11 +36,12 @@ from jobs.limits import backstop_of
 from jobs.logs.handed import masked_errors
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
+from jobs.reconcilers import running
 from jobs.reconcilers.away import note_away
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
-from jobs.wakeups import wake, wake_on_commit
+from jobs.wakeups import wake
 from monarch_client.runner.crash_points import reach
 from monarch_client.spec import JobSpec
 
@@ -68,6 +69,9 @@ def step(job_id: int) -> None:
             # Somebody may cancel it just now; STOPPING goes on from there.
             with suppress(StaleJobError):
                 _provision(job)
+                if job.status in running.FOLLOWED:
+                    # Its runner may have spoken before anybody knew of its machines.
+                    running.follow(job)
             return
     # Its runner has spoken, which may be news of a job that has its machines.
     wake("running", job_id)
@@ -165,7 +169,6 @@ def _machines_are_there(job: Job, attempt: Attempt, cluster: Cluster) -> None:
     end_stage(attempt, StageName.LAUNCH)
     move(job, JobStatus.SETTING_UP, attempt=attempt)
     transaction.on_commit(lambda: reach("launch.stored"))
-    wake_on_commit("running", job.pk)
 
 
 def end_stage(attempt: Attempt, name: StageName, failure: str = "") -> None:

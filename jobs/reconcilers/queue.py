@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from threading import Lock
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from jobs.actions.plan_pass import begin_pass, require_newest
 from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.queued_rows import QueuedRows
-from jobs.actions.start_attempt import start_attempt
+from jobs.actions.start_attempt import start_attempt, start_attempts
 from jobs.actions.tell_waits import Changed, changed_waits, tell_waits
 from jobs.errors import StaleJobError
 from jobs.garbage import look_later
@@ -31,10 +32,15 @@ from jobs.scheduling.causes import NoPrice
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Preempt, Refuse, Start, Wait
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake
+from jobs.wakeups import hear_of_queue, wake
 from monarch_client.runner.crash_points import reach
 
 log = logging.getLogger(__name__)
+
+Decision = Start | Refuse | Preempt
+
+# So many jobs start in one transaction: their rows are locked for some tens of milliseconds.
+TOGETHER = 50
 
 # What this process knows of the queue from its last pass, and who of its threads makes one: a pass
 # that hung until it lost its lock may go on beside the next one.
@@ -47,17 +53,18 @@ def step() -> None:
     if (wait_s := pace.resting_s()) > 0:
         pace.come_back_to_queue(wait_s, "rest")
         return
-    if not Job.objects.startable(clock.now()).exists():
-        # What is known of a long queue that has gone is of no use to anybody.
-        with _rows() as rows:
-            rows.forget()
-        return
     with exclusive(LockSpace.QUEUE) as alone:
         if not alone:
             pace.come_back_to_queue(pace.LOOK_AGAIN_S, "pass")
             return
         if (wait_s := pace.resting_s()) > 0:
             pace.come_back_to_queue(wait_s, "rest")
+            return
+        hear_of_queue()
+        if not Job.objects.startable(clock.now()).exists():
+            # What is known of a long queue that has gone is of no use to anybody.
+            with _rows() as rows:
+                rows.forget()
             return
         # Of the processor: what a busy machine adds says nothing of what a pass costs, and the
         # longer everybody is at it, the longer new jobs would wait for a rest to end.
@@ -69,7 +76,7 @@ def step() -> None:
 class _Planned(NamedTuple):
     """What is to be done after a plan, without the plan, which may be large."""
 
-    acts: list[Start | Refuse | Preempt]
+    acts: list[Decision]
     changed: Changed
     wants_prices: bool
 
@@ -81,7 +88,7 @@ def run_pass() -> None:
     with look_later():
         planned = _planned()
     reach("plan.decided")
-    for decision in planned.acts:
+    for decision in _not_started(planned.acts, number):
         _carry_out(decision, number)
     if planned.wants_prices:
         wake("prices")
@@ -117,7 +124,37 @@ def _rows() -> Iterator[QueuedRows]:
             _ROWS_IN_USE.release()
 
 
-def _carry_out(decision: Start | Refuse | Preempt, number: int) -> None:
+def _not_started(acts: list[Decision], number: int) -> Iterator[Decision]:
+    """What is left to be done one by one, in its order; before each, what can start together has.
+
+    A start takes what others were stopped for: it never comes before what the plan has first.
+    """
+    for is_plain, group in groupby(acts, key=_is_plain):
+        acts_alike = list(group)
+        for at in range(0, len(acts_alike), TOGETHER):
+            some = acts_alike[at : at + TOGETHER]
+            started: set[int] = set()
+            if is_plain and len(some) > 1:
+                started = _start_together([act.job_id for act in some], number)
+            yield from (act for act in some if act.job_id not in started)
+
+
+def _is_plain(act: Decision) -> bool:
+    return isinstance(act, Start) and not act.onto_kept
+
+
+def _start_together(job_ids: list[int], number: int) -> set[int]:
+    """Who has started. Nobody, if anything goes wrong: one by one it is seen with whom."""
+    try:
+        return set(start_attempts(job_ids, planned_by=number))
+    except StaleJobError:
+        log.info("a job moved meanwhile", extra={"action": "plan_stale"})
+    except Exception:
+        log.exception("not started together", extra={"action": "plan_failed"})
+    return set()
+
+
+def _carry_out(decision: Decision, number: int) -> None:
     queued = Job.objects.in_status(JobStatus.QUEUED).select_related("project")
     job = queued.filter(pk=decision.job_id, held=False).first()
     if job is None:

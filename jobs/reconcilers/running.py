@@ -15,7 +15,7 @@ from jobs.models import Attempt, Job
 from jobs.outages import is_database_away
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
-from jobs.reconcilers.log_policies import catch_up
+from jobs.reconcilers.log_policies import catch_up, has_unseen_lines
 from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
 from jobs.reconcilers.walltime import timed_out, watch_time
@@ -55,13 +55,14 @@ def step(job_id: int) -> None:
         if job is None:
             return
         try:
-            _follow(job)
+            follow(job)
         except StaleJobError:
             # Somebody cancelled it just now; STOPPING goes on from here.
             return
 
 
-def _follow(job: Job) -> None:
+def follow(job: Job) -> None:
+    """The same of a job that is in one of FOLLOWED, under its lock. StaleJobError: it was moved."""
     attempt = job.attempts.select_related("cluster").order_by("-number")[0]
     if attempt.ended_at is None:
         look_for_runners(job, attempt)
@@ -84,6 +85,8 @@ def _is_looked_through(job: Job, attempt: Attempt) -> bool:
     What they say must not hang on who was faster, a program that ended or a look at its log.
     """
     try:
+        if not has_unseen_lines(attempt.pk):
+            return True
         catch_up(attempt.pk)
     except Exception as error:
         if isinstance(error, StaleJobError) or is_database_away(error):

@@ -10,8 +10,8 @@ import redis
 from tests.portal_process import PortalProcess
 
 PATIENCE_S = 5
-# The list of messages that wait, and kombu's hash of those that were taken and not acknowledged.
-WAITING, IN_HAND = "mportal", "unacked"
+# The list of messages that wait.
+WAITING = "mportal"
 _SESSIONS = """
 SELECT pid, state, wait_event_type, wait_event, round(extract(epoch FROM now() - state_change)),
        left(query, 100), (SELECT array_agg((classid, objid)) FROM pg_locks
@@ -30,12 +30,12 @@ def report(portal: PortalProcess) -> str:
 def _broker(portal: PortalProcess) -> Iterator[str]:
     try:
         with redis.Redis.from_url(portal.home.redis.url, socket_timeout=PATIENCE_S) as broker:
-            waiting, in_hand = broker.llen(WAITING), broker.hlen(IN_HAND)
+            waiting = broker.llen(WAITING)
             taking = sum("brpop" in client["cmd"] for client in broker.client_list())
     except redis.RedisError as error:
         yield f"redis: {type(error).__name__}: {error}"
     else:
-        yield f"redis: {waiting} messages wait, {in_hand} in hand, {taking} takers"
+        yield f"redis: {waiting} messages wait, {taking} takers"
 
 
 def _database(portal: PortalProcess) -> Iterator[str]:

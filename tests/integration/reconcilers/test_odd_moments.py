@@ -44,7 +44,7 @@ def test_an_attempt_that_has_spoken_is_not_launched_again_when_its_machines_are_
     Job.objects.filter(pk=submitted.pk).update(status=JobStatus.PROVISIONING)
     monkeypatch.setattr(FakeBackend, "observe", lambda *_, **__: ClusterView(ClusterPhase.GONE))
     provisioning.step(submitted.pk)
-    assert status_of(submitted) == JobStatus.SETTING_UP
+    assert status_of(submitted) == JobStatus.RUNNING
     assert verbs(fake).count("launch") == 1
 
 

@@ -101,7 +101,7 @@ def test_a_second_thread_in_a_pass_knows_nothing_and_changes_nothing_of_the_firs
 
 
 def test_a_quick_pass_is_followed_by_a_short_rest_and_a_long_one_by_a_second():
-    assert [pace.rest_s(s) for s in (0.001, 0.1, 3.0)] == [0.05, 0.2, 1.0]
+    assert [pace.rest_s(s) for s in (0.001, 0.1, 3.0)] == [0.05, 0.4, 1.0]
 
 
 def test_a_tick_over_an_empty_queue_does_not_delay_the_next_job(wakes):
