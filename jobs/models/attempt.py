@@ -10,7 +10,7 @@ from django.db import models
 from jobs import clock
 from jobs.models.cluster import Cluster
 from jobs.models.job import Job
-from jobs.statuses import Carrier, ClusterStatus, StopReason
+from jobs.statuses import Carrier, ClusterStatus, JobStatus, StopReason
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
@@ -19,6 +19,11 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def open(self) -> Self:
         """Attempts that have not ended."""
         return self.filter(ended_at=None)
+
+    def newest_of(self, job_id: int, *statuses: JobStatus) -> Attempt | None:
+        """The last attempt of a job in one of `statuses`, with job, project and cluster."""
+        mine = self.filter(job=job_id, job__status__in=statuses)
+        return mine.select_related("job__project", "cluster").order_by("-number").first()
 
 
 class Attempt(models.Model):

@@ -63,23 +63,21 @@ def step(job_id: int) -> None:
         if not alone:
             come_back("provisioning", job_id, delay_s=0.3)
             return
-        jobs = Job.objects.in_status(JobStatus.PROVISIONING).select_related("project")
-        job = jobs.filter(pk=job_id).first()
-        if job is not None:
+        attempt = Attempt.objects.newest_of(job_id, JobStatus.PROVISIONING)
+        if attempt is not None:
             # Somebody may cancel it just now; STOPPING goes on from there.
             with suppress(StaleJobError):
-                _provision(job)
-                if job.status in running.FOLLOWED:
-                    # Its runner may have spoken before anybody knew of its machines.
-                    running.follow(job)
+                _provision(attempt)
+            if attempt.job.status in running.FOLLOWED:
+                # Its runner may have spoken before anybody knew of its machines.
+                running.look_at(job_id)
             return
     # Its runner has spoken, which may be news of a job that has its machines.
     wake("running", job_id)
 
 
-def _provision(job: Job) -> None:
-    attempt = job.attempts.select_related("cluster").order_by("-number")[0]
-    cluster = attempt.cluster
+def _provision(attempt: Attempt) -> None:
+    job, cluster = attempt.job, attempt.cluster
     assert cluster is not None  # noqa: S101 - start_attempt makes them together
     if attempt.ended_at is not None:
         # We died before storing that it was launched, and its runner's verdict came first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import timedelta
 
 from django.db.models import Exists, OuterRef, Q
@@ -50,20 +51,20 @@ def step(job_id: int) -> None:
         if not alone:
             come_back("running", job_id, delay_s=0.2)
             return
-        jobs = Job.objects.in_status(*FOLLOWED).select_related("project")
-        job = jobs.filter(pk=job_id).first()
-        if job is None:
-            return
-        try:
-            follow(job)
-        except StaleJobError:
-            # Somebody cancelled it just now; STOPPING goes on from here.
-            return
+        look_at(job_id)
 
 
-def follow(job: Job) -> None:
-    """The same of a job that is in one of FOLLOWED, under its lock. StaleJobError: it was moved."""
-    attempt = job.attempts.select_related("cluster").order_by("-number")[0]
+def look_at(job_id: int) -> None:
+    """The same, for whoever has the job's lock."""
+    attempt = Attempt.objects.newest_of(job_id, *FOLLOWED)
+    # Somebody may cancel it just now; STOPPING goes on from there.
+    with suppress(StaleJobError):
+        if attempt is not None:
+            _follow(attempt)
+
+
+def _follow(attempt: Attempt) -> None:
+    job = attempt.job
     if attempt.ended_at is None:
         look_for_runners(job, attempt)
     # A success has run, even if the word of its beginning was lost.
