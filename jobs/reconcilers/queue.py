@@ -82,7 +82,7 @@ class _Planned(NamedTuple):
 
 
 def run_pass() -> None:
-    """Load, plan, act. Each decision is a transaction of its own, guarded by the job's status."""
+    """Load, plan, act. What is decided is guarded by each job's status and the pass's number."""
     # The number first: what an older pass starts after it is not in what is loaded now.
     number = begin_pass()
     with look_later():
