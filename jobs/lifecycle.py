@@ -105,7 +105,8 @@ def move(
 def start_together(attempts: Sequence[Attempt]) -> None:
     """Move the queued jobs of these new attempts to PROVISIONING, all of them or none.
 
-    What `move` does for each, in a few statements for all. Call it in a transaction.
+    What `move` does for each, in a few statements for all; the objects keep what they say. Call it
+    in a transaction.
     StaleJobError: someone moved or held one of them.
     """
     to, jobs = JobStatus.PROVISIONING, [attempt.job for attempt in attempts]
@@ -116,9 +117,9 @@ def start_together(attempts: Sequence[Attempt]) -> None:
         raise StaleJobError("One of several jobs was moved meanwhile.")
     events = (JobEvent(**_event(each.job, to, attempt=each)) for each in attempts)
     JobEvent.objects.bulk_create(events)
-    publish_many_on_commit([(job.pk, job.project_id) for job in jobs])
-    parents = {(job.parent_id, job.project_id) for job in jobs if job.parent_id is not None}
-    publish_many_on_commit(parents)
+    told = {job.pk: job.project_id for job in jobs}
+    told |= {job.parent_id: job.project_id for job in jobs if job.parent_id is not None}
+    publish_many_on_commit(told.items())
     publish_queue_on_commit()
 
 

@@ -19,10 +19,9 @@ from jobs.redis_client import connection
 log = logging.getLogger(__name__)
 _later = Later()
 
-# That a pass over the queue is asked for and has not begun: hints until then say nothing new. For
-# so long at most, in milliseconds: who was to make it may have died.
-_QUEUE_ASKED = "mportal:queue:asked"
-_ASKED_MS = 2000
+# Until a pass over the queue that is asked for has begun, hints say nothing new. For so long at
+# most: who was to make it may have died.
+_QUEUE_ASKED_S = 2.0
 
 Reconciler = Literal[
     "queue",
@@ -55,23 +54,29 @@ def wake(reconciler: Reconciler, row_id: int | None = None, *, delay_s: float = 
     """
     if delay_s > 0:
         _later.call(delay_s, lambda: _send(reconciler, row_id))
-    elif reconciler != "queue" or _asks_first():
+    elif reconciler != "queue" or first_to_ask(_QUEUE_ASKED_S, "queue"):
         _send(reconciler, row_id)
 
 
 def hear_of_queue() -> None:
     """What is hinted at from now on needs another pass. Call it before the pass reads anything."""
     try:
-        connection().delete(_QUEUE_ASKED)
+        connection().delete(_asked("queue"))
     except redis.RedisError:
         log.warning("passes are asked for twice", extra={"action": "wakeup_lost"})
 
 
-def _asks_first() -> bool:
+def first_to_ask(wait_s: float, what: str) -> bool:
+    """Whether nobody else has asked to be woken for `what` at the end of this wait."""
     try:
-        return bool(connection().set(_QUEUE_ASKED, 1, nx=True, px=_ASKED_MS))
+        milliseconds = max(1, int(wait_s * 1000))
+        return bool(connection().set(_asked(what), 1, nx=True, px=milliseconds))
     except redis.RedisError:
         return True
+
+
+def _asked(what: str) -> str:
+    return f"mportal:{what}:asked"
 
 
 def _send(reconciler: Reconciler, row_id: int | None) -> None:

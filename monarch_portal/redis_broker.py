@@ -1,7 +1,8 @@
 """Celery's Redis transport, to which a Redis that is full comes back, and which is light.
 
-Kombu takes the refusal of a full one for a mistake of the program's: every worker that sends would
-end. And it makes a client anew, with a table of hundreds of commands, for each message.
+Kombu takes the refusal of a full one for a mistake of the program's, and not for what it tells who
+sends as a broker that is away. And it makes a client anew, with a table of hundreds of commands,
+for each message.
 """
 
 from __future__ import annotations

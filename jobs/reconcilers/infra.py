@@ -12,8 +12,7 @@ from jobs.backends.base import ClusterKeeper
 from jobs.errors import BackendError, StillLookingError
 from jobs.live import infra_cache
 from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import first_to_ask
-from jobs.wakeups import wake
+from jobs.wakeups import first_to_ask, wake
 
 log = logging.getLogger(__name__)
 

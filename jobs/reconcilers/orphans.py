@@ -23,9 +23,8 @@ from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, Installation
 from jobs.reconcilers import unseen
 from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import first_to_ask
 from jobs.statuses import ClusterStatus
-from jobs.wakeups import wake
+from jobs.wakeups import first_to_ask, wake
 
 log = logging.getLogger(__name__)
 

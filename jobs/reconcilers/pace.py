@@ -7,7 +7,7 @@ import logging
 import redis
 
 from jobs.redis_client import connection
-from jobs.wakeups import Reconciler, wake
+from jobs.wakeups import Reconciler, first_to_ask, wake
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +57,3 @@ def come_back(reconciler: Reconciler, row_id: int, *, delay_s: float) -> None:
     """Have a row that somebody else is at looked at again; however many ask, it is one look."""
     if first_to_ask(delay_s, f"{reconciler}:{row_id}"):
         wake(reconciler, row_id, delay_s=delay_s)
-
-
-def first_to_ask(wait_s: float, what: str) -> bool:
-    """Whether nobody else has asked to be woken for `what` at the end of this wait."""
-    try:
-        milliseconds = max(1, int(wait_s * 1000))
-        return bool(connection().set(f"mportal:{what}:asked", 1, nx=True, px=milliseconds))
-    except redis.RedisError:
-        return True

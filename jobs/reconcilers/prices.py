@@ -22,9 +22,8 @@ from jobs.models import ExpectedPrice, Job, Quota
 from jobs.policies.costs import rounded
 from jobs.policies.endings import retry_delay_s
 from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import first_to_ask
 from jobs.scheduling.limits import USD_PER_HOUR
-from jobs.wakeups import wake
+from jobs.wakeups import first_to_ask, wake
 
 log = logging.getLogger(__name__)
 

@@ -145,13 +145,21 @@ def _is_plain(act: Decision) -> bool:
 
 def _start_together(job_ids: list[int], number: int) -> set[int]:
     """Who has started. Nobody, if anything goes wrong: one by one it is seen with whom."""
+    started: set[int] = set()
+    with _harmless_to_others(jobs=job_ids):
+        started.update(start_attempts(job_ids, planned_by=number))
+    return started
+
+
+@contextmanager
+def _harmless_to_others(**who: object) -> Iterator[None]:
+    """One job's failure must not keep those behind it from their turn: it is told in the log."""
     try:
-        return set(start_attempts(job_ids, planned_by=number))
+        yield
     except StaleJobError:
-        log.info("a job moved meanwhile", extra={"action": "plan_stale"})
+        log.info("job moved meanwhile", extra={"action": "plan_stale", **who})
     except Exception:
-        log.exception("not started together", extra={"action": "plan_failed"})
-    return set()
+        log.exception("not carried out", extra={"action": "plan_failed", **who})
 
 
 def _carry_out(decision: Decision, number: int) -> None:
@@ -159,7 +167,7 @@ def _carry_out(decision: Decision, number: int) -> None:
     job = queued.filter(pk=decision.job_id, held=False).first()
     if job is None:
         return
-    try:
+    with _harmless_to_others(job=job.pk):
         if isinstance(decision, Start):
             start_attempt(job, planned_by=number, onto_kept=decision.onto_kept)
         elif isinstance(decision, Preempt):
@@ -167,11 +175,6 @@ def _carry_out(decision: Decision, number: int) -> None:
             preempt(job, decision.victims, planned_by=number)
         else:
             _refuse(job, decision.message, number)
-    except StaleJobError:
-        log.info("job moved meanwhile", extra={"action": "plan_stale", "job": job.pk})
-    except Exception:
-        # One job's failure must not keep those behind it from their turn.
-        log.exception("not carried out", extra={"action": "plan_failed", "job": job.pk})
 
 
 @transaction.atomic

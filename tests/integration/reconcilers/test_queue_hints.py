@@ -36,7 +36,7 @@ def test_what_comes_after_a_pass_has_begun_asks_for_another(sent):
 
 def test_nobody_waits_for_long_for_a_pass_whose_worker_died(sent):
     wakeups.wake("queue")
-    left_ms = wakeups.connection().pttl(wakeups._QUEUE_ASKED)
+    left_ms = wakeups.connection().pttl(wakeups._asked("queue"))
     assert 0 < left_ms <= 2000
 
 
