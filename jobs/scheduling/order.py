@@ -16,7 +16,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 
 from jobs.scheduling.shares import promised_use
-from jobs.scheduling.snapshot import QueuedJob, Snapshot
+from jobs.scheduling.snapshot import DAY_S, QueuedJob, Snapshot
 
 
 class Order:
@@ -36,7 +36,9 @@ class Order:
         for (pool, project, person), used in snapshot.persons.items():
             if pool in pools:
                 self._persons[project, person] += used
-        self._is_patient = snapshot.is_patient
+        self._patient_until_s = {
+            pool: snapshot.now_s - snapshot.patience_s.get(pool, DAY_S) for pool in pools
+        }
         self._tiers: dict[int, list[QueuedJob]] = defaultdict(list)
         for job in jobs:
             self._tiers[job.rank].append(job)
@@ -80,7 +82,7 @@ class Order:
         """The jobs of one project and rank, in turn."""
         patient, others = [], defaultdict(list)
         for job in jobs:
-            if self._is_patient(job):
+            if job.since_s <= self._patient_until_s[job.shape.pool]:
                 patient.append(job)
             else:
                 others[job.priority].append(job)

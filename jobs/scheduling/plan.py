@@ -2,8 +2,8 @@
 
 A job that fits no quota of its own waits and holds back nobody. The first that fits its quotas but
 not the machines holds a place for itself (`reservation`); whoever comes after it and needs some of
-the same machines starts only where that costs it nothing, the larger ones first (`gaps`). Gangs are
-whole: a job gets all of its nodes, or none.
+the same machines starts only where that costs it nothing. Gangs are whole: a job gets all of its
+nodes, or none.
 
 For such a first one others may be stopped, where its pool says so (`preemption`).
 
@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from jobs.scheduling.causes import Behind, Cause, GaveWay, NoRoom, StoppedForIt, Told
-from jobs.scheduling.gaps import largest_first
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
 from jobs.scheduling.limits import Shape, binding
 from jobs.scheduling.obstacles import never, no_price, no_room, of_victim, over_a_quota
@@ -40,20 +39,13 @@ from jobs.scheduling.snapshot import (
 def plan(snapshot: Snapshot) -> list[Decision]:
     """One decision for each queued job, in the order of their turns."""
     planner = _Planner(snapshot)
-    decisions: list[Decision | None] = []
-    passing: list[QueuedJob] = []
-    places: list[int] = []
+    decisions: list[Decision] = []
     for order, job in _turns(snapshot):
         decision = planner.decide(job)
-        if decision is None:
-            passing.append(job)
-            places.append(len(decisions))
         decisions.append(decision)
-        if decision is None or planner.had_its_turn(decision):
+        if planner.had_its_turn(decision):
             order.charge(job)
-    for number in largest_first(passing, snapshot):
-        decisions[places[number]] = planner.fill_gap(passing[number])
-    return [decision for decision in decisions if decision is not None]
+    return decisions
 
 
 def _turns(snapshot: Snapshot) -> Iterator[tuple[Order, QueuedJob]]:
@@ -95,26 +87,17 @@ class _Planner:
         self._fitted: dict[Shape, int] = {}
         self._changes = 0
 
-    def decide(self, job: QueuedJob) -> Decision | None:
-        """What becomes of the job whose turn it is; None: it may pass a first, see `fill_gap`."""
+    def decide(self, job: QueuedJob) -> Decision:
+        """What becomes of the job whose turn it is."""
         if self._barred and (told := self._barred.get(job.project_id)):
             return Wait(job.job_id, Told(told[1], told[0]))
         if job.wish is not None and (decision := self._onto_kept(job, job.wish)) is not None:
             return decision
-        cause = self._obstacle(job)
-        if cause is None and self._reserved.concern(job.shape):
-            cause = self._reserved.behind(job, self._now_s)
-            # What others were stopped for waits for nobody's size.
-            if cause is None and not job.is_owed:
-                return None
-        return self._decided(job, cause)
-
-    def fill_gap(self, job: QueuedJob) -> Decision:
-        """What becomes of a job that might pass a first, once all such jobs are known."""
-        return self._decided(job, self._obstacle(job))
-
-    def _decided(self, job: QueuedJob, cause: Cause | str | None) -> Decision:
-        if cause is None and (cause := self._reserved.stop(job, self._now_s)) is None:
+        shape = job.shape
+        cause = self._told.get(shape)
+        if cause is None:
+            cause = self._obstacle(job)
+        if cause is None:
             return self._start(job)
         if isinstance(cause, str):
             return Refuse(job.job_id, cause)
@@ -130,15 +113,13 @@ class _Planner:
         return isinstance(decision, _GETS_MACHINES)
 
     def _obstacle(self, job: QueuedJob) -> Cause | str | None:
-        """What keeps a job from machines, held places apart; a text if it always will."""
+        """What keeps a job from starting on machines of its own; a text if it always will."""
         shape = job.shape
-        if (told := self._told.get(shape)) is not None:
-            return told
         if self._fitted.get(shape) != self._changes:
             if (cause := self._over_a_limit(job)) is not None:
                 return cause
             self._fitted[shape] = self._changes
-        return None
+        return self._reserved.stop(job, self._now_s)
 
     def _over_a_limit(self, job: QueuedJob) -> Cause | str | None:
         shape = job.shape

@@ -103,29 +103,20 @@ class Reservations:
         firsts = (self._firsts.get(key) for key in shape.limits)
         return next((each for each in firsts if each is not None), None)
 
-    def concern(self, shape: Shape) -> bool:
-        """Whether a place is held in a limit that such jobs need."""
-        return bool(self._held) and bool(self._concerned(shape))
-
-    def behind(self, job: QueuedJob, now_s: float, demand: Amounts | None = None) -> Behind | None:
-        """Behind whom `job`, which has room, has to wait; None: it may start.
+    def stop(self, job: QueuedJob, now_s: float, demand: Amounts | None = None) -> Behind | None:
+        """Behind whom `job`, which has room, waits. None: it starts, and what it takes is taken.
 
         `demand`: where it takes other machines than it asks for.
         """
-        taken = job.shape.demand if demand is None else demand
-        for each in self._concerned(job.shape):
-            if not each.lets_pass(job, now_s, taken):
-                return self._behind[each.job_id]
-        return None
-
-    def stop(self, job: QueuedJob, now_s: float, demand: Amounts | None = None) -> Behind | None:
-        """The same; if it starts, what it takes is taken."""
         if not self._held:
             return None
-        if (behind := self.behind(job, now_s, demand)) is not None:
-            return behind
-        for each in self._concerned(job.shape):
-            each.let_pass(job, now_s, job.shape.demand if demand is None else demand)
+        taken = job.shape.demand if demand is None else demand
+        concerned = self._concerned(job.shape)
+        for each in concerned:
+            if not each.lets_pass(job, now_s, taken):
+                return self._behind[each.job_id]
+        for each in concerned:
+            each.let_pass(job, now_s, taken)
         return None
 
     def let_beside(self, job: QueuedJob) -> bool:

@@ -101,10 +101,6 @@ class Snapshot:
     named: Collection[str] = ()
     now_s: float = 0.0
 
-    def is_patient(self, job: QueuedJob) -> bool:
-        """Whether it has waited for longer than its pool's patience."""
-        return job.since_s <= self.now_s - self.patience_s.get(job.shape.pool, DAY_S)
-
 
 @dataclass(frozen=True, slots=True)
 class Start:
