@@ -139,7 +139,9 @@ def _copies(shapes: Iterable[Shape], limits: Mapping[str, Limit]) -> dict[str, L
 
 def _scarce(job: QueuedJob, limits: Mapping[str, Limit]) -> set[str]:
     """What there are too few machines of for it."""
-    rooms = (limits[key] for key in job.shape.limits if limits[key].kind.is_machines)
+    # Quotas of persons, queues and groups are not among those that a choice of victims looks at.
+    known = (limits[key] for key in job.shape.limits if key in limits)
+    rooms = [limit for limit in known if limit.kind.is_machines]
     return {each[0] for room in rooms for each in job.shape.demand if room.lacks((each,))}
 
 

@@ -242,6 +242,17 @@ def test_a_plan_stops_for_the_first_who_waits_and_tells_it_whose_machines_it_get
     assert again.cause.sentence == told
 
 
+@pytest.mark.parametrize("kind", [LimitKind.PERSON, LimitKind.QUEUE, LimitKind.GROUP])
+def test_others_are_stopped_also_for_a_job_under_a_quota_that_is_not_of_its_project(kind):
+    holders = [running(7, 1, 4, rank=0)]
+    asks = shape_of(4, 2)
+    job = QueuedJob(100, replace(asks, limits=("quota", *asks.limits)), project_id=4, rank=1)
+    limits = {**limits_of(holders, 4), "quota": Limit(kind, "ana", {"jobs": 9.0})}
+    (first,) = plan(Snapshot((job,), tuple(holders), limits, preemption={"pool:a": ANYTHING}))
+    assert isinstance(first, Preempt)
+    assert first.victims == (7,)
+
+
 def test_nobody_fills_the_free_part_of_a_place_for_which_others_are_stopped():
     """The victim would else run for five hours more: a job of one hour would pass."""
     holders = [running(7, 1, 2, ends_s=5 * HOUR)]

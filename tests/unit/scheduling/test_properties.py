@@ -1,4 +1,4 @@
-"""What holds for every plan, whatever the queue: limits, whole gangs, places that are kept."""
+"""What holds for every plan, whatever the queue: limits, whole gangs, places, who gives way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from jobs.scheduling.causes import Behind, NoRoom
 from jobs.scheduling.limits import Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
-from jobs.scheduling.snapshot import QueuedJob, RunningJob, Snapshot, Start, Wait
+from jobs.scheduling.snapshot import (
+    Preempt,
+    Preemption,
+    QueuedJob,
+    RunningJob,
+    Snapshot,
+    Start,
+    Wait,
+)
 
 HOUR = 3600.0
 pytestmark = pytest.mark.feature("P5.1")
@@ -17,7 +25,7 @@ pytestmark = pytest.mark.feature("P5.1")
 
 @st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
-    """One backend, two pools on it, quotas of projects, people and a group, jobs that run."""
+    """One backend, two pools on it, every kind of quota, jobs that run, pools that take back."""
     limits: dict[str, Limit] = {}
     for key, kind in (
         ("backend:b", LimitKind.BACKEND),
@@ -26,16 +34,19 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         ("project:1", LimitKind.PROJECT),
         ("project:2", LimitKind.PROJECT),
         ("person:1", LimitKind.PERSON),
+        ("queue:0", LimitKind.QUEUE),
+        ("queue:1", LimitKind.QUEUE),
         ("group", LimitKind.GROUP),
     ):
         counted = draw(st.sets(st.sampled_from(["jobs", "nodes", "gpus:H100"]), max_size=3))
         caps = {what: float(draw(st.integers(0, 24))) for what in sorted(counted)}
-        limits[key] = Limit(kind, key, caps)
+        nominal = {"nodes": float(draw(st.integers(0, 6)))} if kind == LimitKind.PROJECT else {}
+        limits[key] = Limit(kind, key, caps, nominal=nominal)
 
-    def shape(project: int, person: int) -> Shape:
+    def shape(project: int, person: int, rank: int) -> Shape:
         nodes, gpus = draw(st.integers(1, 6)), draw(st.sampled_from([0, 8]))
         pool = draw(st.sampled_from(["pool:a", "pool:z"]))
-        keys = [f"project:{project}", pool, "backend:b"]
+        keys = [f"project:{project}", f"queue:{rank}", pool, "backend:b"]
         keys += ["person:1"] if person == 1 else []
         keys += ["group"] if draw(st.booleans()) else []
         demand = (("jobs", 1.0), ("nodes", float(nodes)), ("gpus:H100", float(gpus * nodes)))
@@ -44,26 +55,40 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     running = []
     for number in range(draw(st.integers(0, 4))):
         ends = draw(st.one_of(st.none(), st.floats(0, 10 * HOUR)))
-        each = RunningJob(-number, shape(1, 1), ends)
+        rank, may, leaves = draw(st.integers(0, 1)), draw(st.booleans()), draw(st.booleans())
+        each = RunningJob(
+            -number - 1,
+            shape(1, 1, rank),
+            ends,
+            project_id=1,
+            rank=rank,
+            is_preemptible=may,
+            is_leaving=leaves,
+        )
         for key in each.shape.limits:
             limits[key].take(each.shape.demand)
         running.append(each)
     queued = []
     for number in range(draw(st.integers(0, 15))):
         project, person = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+        rank = draw(st.integers(0, 1))
         lasts = draw(st.one_of(st.none(), st.floats(60, 10 * HOUR)))
         queued.append(
             QueuedJob(
                 number,
-                shape(project, person),
+                shape(project, person, rank),
                 draw(st.integers(0, 3)),
                 project,
                 person,
-                draw(st.integers(0, 1)),
+                rank,
                 duration_s=lasts,
             )
         )
-    return Snapshot(tuple(queued), tuple(running), limits)
+    taking_back = {
+        pool: Preemption(reclaim=draw(st.booleans()), by_rank=draw(st.booleans()))
+        for pool in ("pool:a", "pool:z")
+    }
+    return Snapshot(tuple(queued), tuple(running), limits, preemption=taking_back)
 
 
 def starts(snapshot: Snapshot) -> list[QueuedJob]:
@@ -115,3 +140,19 @@ def test_who_is_held_back_for_another_is_told_for_whom(snapshot):
             first, behind = jobs[each.cause.job_id].shape, jobs[each.job_id].shape
             shared = set(first.limits) & set(behind.limits)
             assert any(snapshot.limits[key].kind.is_machines for key in shared)
+
+
+@given(snapshots())
+def test_nobody_is_stopped_who_may_not_be_or_twice(snapshot):
+    running = {each.job_id: each for each in snapshot.running}
+    jobs = {job.job_id: job for job in snapshot.queued}
+    seen: set[int] = set()
+    for each in plan(snapshot):
+        for number in each.victims if isinstance(each, Preempt) else ():
+            victim, job = running[number], jobs[each.job_id]
+            assert victim.is_preemptible
+            assert not victim.is_leaving
+            assert victim.shape.pool == job.shape.pool
+            assert victim.rank < job.rank or victim.project_id != job.project_id
+            assert number not in seen
+            seen.add(number)
