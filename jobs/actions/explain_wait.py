@@ -177,7 +177,11 @@ class _Explained:
         return {**of, "what": cause.what, "needed": cause.needed}
 
     def _holders(self, key: str | None) -> Iterable[RunningJob]:
-        return [each for each in self._snapshot.running if key in each.shape.limits]
+        return [
+            each
+            for each in self._snapshot.running
+            if key in each.shape.limits and each.holds_of(self._snapshot.limits[key])
+        ]
 
     def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
         """The moment and its basis, or why there is none."""

@@ -56,5 +56,6 @@ def _take(job: QueuedJob, limits: Mapping[str, Limit]) -> None:
 
 def _give_back(job: RunningJob | QueuedJob, limits: Mapping[str, Limit]) -> None:
     given: Amounts = tuple((what, -amount) for what, amount in job.shape.demand)
-    for key in job.shape.limits:
-        limits[key].take(given)
+    for limit in (limits[key] for key in job.shape.limits):
+        if not isinstance(job, RunningJob) or job.holds_of(limit):
+            limit.take(given)

@@ -136,3 +136,9 @@ def binding(
         limit = limits[key]
         if limit.kind.is_machines == machines and (what := limit.lacks(shape.demand)):
             yield limit, what
+
+
+def scarce_for(shape: Shape, limits: Mapping[str, Limit]) -> frozenset[str]:
+    """The limits of machines that have too little for a start."""
+    rooms = ((key, limits[key]) for key in shape.limits if limits[key].kind.is_machines)
+    return frozenset(key for key, room in rooms if room.lacks(shape.demand))

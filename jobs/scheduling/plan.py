@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from jobs.scheduling.causes import Behind, Cause, GaveWay, NoRoom, StoppedForIt, Told
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
-from jobs.scheduling.limits import Shape, binding
+from jobs.scheduling.limits import LimitKind, Shape, binding, scarce_for
 from jobs.scheduling.obstacles import never, no_price, no_room, of_victim, over_a_quota
 from jobs.scheduling.order import Order
 from jobs.scheduling.places import owed_now, sharing_machines
@@ -130,7 +130,7 @@ class _Planner:
         if (too_much := never(shape, self._limits)) is not None:
             return self._for_all(shape, too_much)
         for limit, what in binding(shape, self._limits, machines=True):
-            if (behind := self._reserved.first_in(shape)) is not None:
+            if (behind := self._reserved.first_in(scarce_for(shape, self._limits))) is not None:
                 return self._for_all(shape, behind)
             self._firsts.add(job.job_id)
             made = self._reserved.hold(job, self._running, self._limits)
@@ -151,7 +151,13 @@ class _Planner:
             return None
         chosen: list[RunningJob] = []
         if allowed.is_on and self._reserved.let_beside(job):
-            left = without_leaving(self._limits, self._running)
+            # What this plan starts makes nobody a borrower whose older jobs would go for it.
+            others = {
+                key: limit
+                for key, limit in self._snapshot.limits.items()
+                if limit.kind == LimitKind.PROJECT and key not in job.shape.limits
+            }
+            left = without_leaving({**self._limits, **others}, self._running)
             chosen = victims(job, self._running, left, allowed)
         stopped = [each for each in chosen if not each.kept]
         going = [each for each in self._running if each.stopped_for == job.job_id]
@@ -183,7 +189,8 @@ class _Planner:
         soon = [
             replace(each, ends_s=self._now_s) if each.is_leaving else each for each in self._running
         ]
-        self._reserved.hold(job, soon, self._limits)
+        # Those before it have too little all the same, and are not put off: see `let_beside`.
+        self._reserved.hold(job, soon, self._limits, beside_others=False)
         self._reserved.take_beside(job)
         for limit in (self._limits[key] for key in job.shape.limits):
             if not limit.kind.is_machines:

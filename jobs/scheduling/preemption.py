@@ -183,7 +183,7 @@ def _count(limits: Mapping[str, Limit], each: RunningJob, sign: int) -> None:
     amounts = tuple((what, sign * amount) for what, amount in each.shape.demand)
     for key in each.shape.limits:
         limit = limits.get(key)
-        if limit is not None and (limit.kind.is_machines or each.counts_in_quotas):
+        if limit is not None and each.holds_of(limit):
             limit.take(amounts)
 
 

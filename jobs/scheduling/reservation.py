@@ -11,11 +11,11 @@ A place is held in every limit of machines that the job needs, whichever pool ot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Behind
-from jobs.scheduling.limits import Amounts, Limit, LimitKind, Shape
+from jobs.scheduling.limits import Amounts, Limit, LimitKind, Shape, scarce_for
 from jobs.scheduling.snapshot import QueuedJob, RunningJob
 
 Limits = Mapping[str, Limit]
@@ -30,6 +30,7 @@ class Reservation:
     """
 
     job_id: int
+    shape: Shape
     at_s: float
     spare: dict[str, dict[str, float]]
     scarce: frozenset[str] = frozenset()
@@ -82,9 +83,24 @@ class Reservations:
         self._held: dict[str, dict[int, Reservation]] = {}  # by limit and job
         self._of_shape: dict[Shape, tuple[Reservation, ...]] = {}
 
-    def hold(self, job: QueuedJob, running: Iterable[RunningJob], limits: Limits) -> Reservation:
-        """Hold a place for `job`, which has too little room."""
-        made = reserve(job, running, limits)
+    def hold(
+        self,
+        job: QueuedJob,
+        running: Iterable[RunningJob],
+        limits: Limits,
+        *,
+        beside_others: bool = True,
+    ) -> Reservation:
+        """Hold a place for `job`, which has too little room.
+
+        `beside_others`: those that have a place already have their machines before it.
+        """
+        others = [
+            each
+            for each in self._concerned(job.shape)
+            if each.job_id != job.job_id and each.at_s < math.inf
+        ]
+        made = reserve(job, running, limits, others if beside_others else ())
         behind = self._behind.setdefault(job.job_id, Behind(job.job_id))
         for key in made.scarce:
             self._firsts.setdefault(key, behind)
@@ -96,12 +112,12 @@ class Reservations:
         self._of_shape.clear()
         return made
 
-    def first_in(self, shape: Shape) -> Behind | None:
-        """Behind whom those wait that have no room: another is the first for the same machines."""
+    def first_in(self, scarce: Collection[str]) -> Behind | None:
+        """Behind whom those wait that have no room in these limits: all have a first already."""
         if not self._firsts:
             return None
-        firsts = (self._firsts.get(key) for key in shape.limits)
-        return next((each for each in firsts if each is not None), None)
+        firsts = [self._firsts.get(key) for key in scarce]
+        return firsts[0] if firsts and all(firsts) else None
 
     def stop(self, job: QueuedJob, now_s: float, demand: Amounts | None = None) -> Behind | None:
         """Behind whom `job`, which has room, waits. None: it starts, and what it takes is taken.
@@ -140,14 +156,24 @@ class Reservations:
         return found
 
 
-def reserve(job: QueuedJob, running: Iterable[RunningJob], limits: Limits) -> Reservation:
-    """The earliest moment at which `job` surely fits its machines, if nobody else starts."""
+def reserve(
+    job: QueuedJob,
+    running: Iterable[RunningJob],
+    limits: Limits,
+    others: Iterable[Reservation] = (),
+) -> Reservation:
+    """The earliest moment at which `job` surely fits its machines, if nobody but `others` starts.
+
+    Whenever those start, which may be before their moments: what they take is not there for it.
+    """
     rooms = {key: limits[key] for key in job.shape.limits if limits[key].kind.is_machines}
-    scarce = frozenset(key for key, room in rooms.items() if room.lacks(job.shape.demand))
+    scarce = scarce_for(job.shape, limits)
     free = {
         key: {what: cap - room.used.get(what, 0.0) for what, cap in room.caps.items()}
         for key, room in rooms.items()
     }
+    for other in others:
+        _add(free, other.shape, -1)
     demand = dict(job.shape.demand)
     ending = [
         each
@@ -156,20 +182,24 @@ def reserve(job: QueuedJob, running: Iterable[RunningJob], limits: Limits) -> Re
         and each.ends_s < math.inf
         and any(key in free for key in each.shape.limits)
     ]
-    for other in sorted(ending, key=_end):
-        for key in other.shape.limits:
-            for what, amount in other.shape.demand if key in free else ():
-                if what in free[key]:
-                    free[key][what] += amount
+    for ended in sorted(ending, key=_end):
+        _add(free, ended.shape, 1)
         if all(_fits(job.shape.demand, room) for room in free.values()):
             spare = {
                 key: {what: amount - demand.get(what, 0.0) for what, amount in room.items()}
                 for key, room in free.items()
             }
-            return Reservation(job.job_id, _end(other), spare, scarce)
+            return Reservation(job.job_id, job.shape, _end(ended), spare, scarce)
     # Who waits for its full pool, without an end, keeps nobody from the rest of its backend.
     of_pool = frozenset(key for key in scarce if limits[key].kind == LimitKind.POOL)
-    return Reservation(job.job_id, math.inf, {}, of_pool or scarce)
+    return Reservation(job.job_id, job.shape, math.inf, {}, of_pool or scarce)
+
+
+def _add(free: Mapping[str, dict[str, float]], shape: Shape, sign: int) -> None:
+    for room in (free[key] for key in shape.limits if key in free):
+        for what, amount in shape.demand:
+            if what in room:
+                room[what] += sign * amount
 
 
 def _fits(demand: Amounts, free: Mapping[str, float]) -> bool:

@@ -56,6 +56,10 @@ class RunningJob:
     cluster: str = ""
     kept: str = ""
 
+    def holds_of(self, limit: Limit) -> bool:
+        """Whether it is counted in a limit of its shape."""
+        return limit.kind.is_machines or self.counts_in_quotas
+
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
