@@ -12,13 +12,14 @@ from jobs.actions.cancel import cancel_job
 from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import preempt
 from jobs.actions.queue_places import counted_of
+from jobs.actions.quotas import Whose, set_quota
 from jobs.backends.fake import FakePlan
 from jobs.errors import BackendError, StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount
 from jobs.permissions import Actor
 from jobs.reconcilers import queue, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
-from tests.factories import make_job, make_project, make_spec, set_default_queue
+from tests.factories import make_job, make_project, make_spec, make_user, set_default_queue
 from tests.integration.reconcilers.steps import later, push, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.4")]
@@ -99,6 +100,16 @@ def test_a_victim_is_stopped_waits_again_and_goes_on_when_the_other_has_ended(
     assert (victim.preempted_by, victim.stop_reason, victim.message) == (None, "", "")
     reasons = victim.attempts.order_by("number").values_list("stop_reason", flat=True)
     assert list(reasons) == [StopReason.PREEMPTED, ""]
+
+
+def test_a_victim_is_stopped_also_where_each_person_and_the_queue_have_quotas(run, pool, project):
+    root = Actor(make_user("root", is_superuser=True))
+    set_quota(root, Whose(project=project.slug, per_person=True), {"jobs": 5})
+    set_quota(root, Whose(queue="urgent"), {"nodes": 5})
+    victim = run(project, 2)
+    submit(project, 2, queue_name="urgent", portal={"concurrency": {"group": "eval", "max": 3}})
+    queue.run_pass()
+    assert status_of(victim) == JobStatus.STOPPING
 
 
 def test_passes_while_a_victim_winds_down_stop_nobody_else(tick, run, fake, pool, project):
