@@ -129,12 +129,20 @@ class _Planner:
             return self._for_all(shape, over)
         if (too_much := never(shape, self._limits)) is not None:
             return self._for_all(shape, too_much)
-        for limit, what in binding(shape, self._limits, machines=True):
-            if (behind := self._reserved.first_in(scarce_for(shape, self._limits))) is not None:
-                return self._for_all(shape, behind)
+        cause = self._held_back(job)
+        if isinstance(cause, Behind):
+            return self._for_all(shape, cause)
+        if cause is not None:
             self._firsts.add(job.job_id)
+        return cause
+
+    def _held_back(self, job: QueuedJob) -> NoRoom | Behind | None:
+        """What a job waits for that has too little room: a place is held for it, or others."""
+        for limit, what in binding(job.shape, self._limits, machines=True):
+            if (behind := self._reserved.first_in(scarce_for(job.shape, self._limits))) is not None:
+                return behind
             made = self._reserved.hold(job, self._running, self._limits)
-            return no_room(limit, what, shape, made.at_s)
+            return no_room(limit, what, job.shape, made.at_s)
         return None
 
     def _for_all(self, shape: Shape, cause: Cause | str) -> Cause | str:
@@ -228,9 +236,19 @@ class _Planner:
         if (over := over_a_quota(shape, self._limits)) is not None:
             return Wait(job.job_id, over)
         if not self._has_room(job, cluster):
-            message = f"Cluster {cluster.name} is switched off; there is no room for it."
-            return Wait(job.job_id, Told(message))
+            return Wait(job.job_id, self._keeps_off(job, cluster))
         return self._let_in(job, wish, cluster)
+
+    def _keeps_off(self, job: QueuedJob, cluster: KeptCluster) -> Cause:
+        """Why a cluster that a job names is not switched on: it waits for room as others do."""
+        needed = replace(job.shape, demand=cluster.switched_on(job.shape))
+        too_much = never(needed, self._limits)
+        if too_much is not None:
+            return Told(too_much) if isinstance(too_much, str) else too_much
+        if (cause := self._held_back(replace(job, shape=needed))) is not None:
+            return cause
+        behind = self._reserved.stop(job, self._now_s, needed.demand)
+        return behind or Told(f"Cluster {cluster.name} is switched off.")
 
     def _has_room(self, job: QueuedJob, cluster: KeptCluster) -> bool:
         """Whether its nodes are on, or there is room for them; and no quota keeps the job back."""

@@ -7,7 +7,15 @@ from typing import Any
 from jobs.scheduling.kept import Guest, KeptCluster, Wish
 from jobs.scheduling.limits import Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
-from jobs.scheduling.snapshot import Decision, QueuedJob, Refuse, Snapshot, Start, Wait
+from jobs.scheduling.snapshot import (
+    Decision,
+    QueuedJob,
+    Refuse,
+    RunningJob,
+    Snapshot,
+    Start,
+    Wait,
+)
 from tests.unit.scheduling.shapes import machines, shape
 
 FULL = machines(fake=2, used=2, kept=2)
@@ -148,3 +156,27 @@ def test_switching_on_takes_all_that_the_cluster_has_whatever_the_job_asks_for()
     off = cluster(is_on=False, machines=has)
     assert off.switched_on(shape(1, "fake")) == has
     assert cluster(machines=has).switched_on(shape(1, "fake")) == ()
+
+
+def test_a_place_is_held_for_a_job_whose_named_cluster_is_off_and_has_no_room():
+    """Whoever comes later would else take what gets free, for as long as others come."""
+    off = cluster(is_on=False)
+    running = RunningJob(7, shape(2, "fake"), ends_s=3600.0)
+    named, later = job(1, cluster="mp-a"), QueuedJob(2, shape(2, "fake"), project_id=2)
+    limits = machines(fake=3, used=2)
+    waits, *_ = plan(Snapshot((named, later), (running,), limits, kept=(off,)))
+    assert why(waits) == "Needs 2 nodes; 1 of 3 is free on fake."
+    small = QueuedJob(2, shape(1, "fake"), project_id=2)
+    limits = machines(fake=2, used=1)
+    holds = RunningJob(7, shape(1, "fake"), ends_s=3600.0)
+    _, behind = plan(Snapshot((named, small), (holds,), limits, kept=(off,)))
+    assert why(behind) == "Waits behind job 1, which needs more room."
+
+
+def test_a_named_cluster_that_is_off_waits_behind_the_place_of_another():
+    off = cluster(is_on=False)
+    running = RunningJob(7, shape(2, "fake"), ends_s=3600.0)
+    first = QueuedJob(1, shape(4, "fake"), rank=1)
+    named = job(2, cluster="mp-a")
+    (_, waits) = plan(Snapshot((first, named), (running,), machines(fake=4, used=2), kept=(off,)))
+    assert why(waits) == "Waits behind job 1, which needs more room."
