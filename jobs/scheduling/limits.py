@@ -138,7 +138,7 @@ def binding(
             yield limit, what
 
 
-def scarce_for(shape: Shape, limits: Mapping[str, Limit]) -> frozenset[str]:
-    """The limits of machines that have too little for a start."""
+def scarce_for(shape: Shape, limits: Mapping[str, Limit]) -> tuple[str, ...]:
+    """The keys of machines of which there is too little for a start, in the shape's order."""
     rooms = ((key, limits[key]) for key in shape.limits if limits[key].kind.is_machines)
-    return frozenset(key for key, room in rooms if room.lacks(shape.demand))
+    return tuple(key for key, room in rooms if room.lacks(shape.demand))

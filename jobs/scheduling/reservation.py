@@ -11,7 +11,7 @@ A place is held in every limit of machines that the job needs, whichever pool ot
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Behind
@@ -95,12 +95,9 @@ class Reservations:
 
         `beside_others`: those that have a place already have their machines before it.
         """
-        others = [
-            each
-            for each in self._concerned(job.shape)
-            if each.job_id != job.job_id and each.at_s < math.inf
-        ]
-        made = reserve(job, running, limits, others if beside_others else ())
+        there = self._concerned(job.shape) if beside_others else ()
+        others = [each for each in there if each.job_id != job.job_id and each.at_s < math.inf]
+        made = reserve(job, running, limits, others)
         behind = self._behind.setdefault(job.job_id, Behind(job.job_id))
         for key in made.scarce:
             self._firsts.setdefault(key, behind)
@@ -112,7 +109,7 @@ class Reservations:
         self._of_shape.clear()
         return made
 
-    def first_in(self, scarce: Collection[str]) -> Behind | None:
+    def first_in(self, scarce: Sequence[str]) -> Behind | None:
         """Behind whom those wait that have no room in these limits: all have a first already."""
         if not self._firsts:
             return None
@@ -167,7 +164,7 @@ def reserve(
     Whenever those start, which may be before their moments: what they take is not there for it.
     """
     rooms = {key: limits[key] for key in job.shape.limits if limits[key].kind.is_machines}
-    scarce = scarce_for(job.shape, limits)
+    scarce = frozenset(scarce_for(job.shape, limits))
     free = {
         key: {what: cap - room.used.get(what, 0.0) for what, cap in room.caps.items()}
         for key, room in rooms.items()

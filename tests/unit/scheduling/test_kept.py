@@ -162,9 +162,8 @@ def test_a_place_is_held_for_a_job_whose_named_cluster_is_off_and_has_no_room():
     """Whoever comes later would else take what gets free, for as long as others come."""
     off = cluster(is_on=False)
     running = RunningJob(7, shape(2, "fake"), ends_s=3600.0)
-    named, later = job(1, cluster="mp-a"), QueuedJob(2, shape(2, "fake"), project_id=2)
-    limits = machines(fake=3, used=2)
-    waits, *_ = plan(Snapshot((named, later), (running,), limits, kept=(off,)))
+    named = job(1, cluster="mp-a")
+    (waits,) = plan(Snapshot((named,), (running,), machines(fake=3, used=2), kept=(off,)))
     assert why(waits) == "Needs 2 nodes; 1 of 3 is free on fake."
     small = QueuedJob(2, shape(1, "fake"), project_id=2)
     limits = machines(fake=2, used=1)
