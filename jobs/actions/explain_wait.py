@@ -158,14 +158,9 @@ class _Explained:
         """The key of the limit that a cause is about."""
         if not isinstance(cause, OverQuota | NoRoom):
             return None
-        name = cause.name if isinstance(cause, OverQuota) else cause.place
-        kind = cause.limit if isinstance(cause, OverQuota) else None
-        for key in self._mine.shape.limits:
-            limit = self._snapshot.limits[key]
-            is_kind = limit.kind.is_machines if kind is None else limit.kind == kind
-            if is_kind and limit.name == name:
-                return key
-        return None
+        wanted = cause.limit, cause.name if isinstance(cause, OverQuota) else cause.place
+        named = ((key, self._snapshot.limits[key]) for key in self._mine.shape.limits)
+        return next((key for key, limit in named if (limit.kind, limit.name) == wanted), None)
 
     def _limit(self, cause: OverQuota | NoRoom, key: str | None) -> dict[str, Any]:
         if isinstance(cause, OverQuota):

@@ -25,7 +25,8 @@ from jobs.actions.queue_places import load_queues, machines_in, pool_of
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.limits import idle_limit
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Project, Queue
-from jobs.policies.idle import IdlePolicy, backstop_minutes
+from jobs.policies.idle import IdlePolicy, backstop_minutes, stays_s
+from jobs.policies.limits import Limit as MostOf
 from jobs.policies.reuse import leaves_healthy
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
 from jobs.statuses import ClusterStatus, StageName, StopReason
@@ -43,18 +44,24 @@ def joinable(project: Project | None = None) -> QuerySet[Cluster]:
     return clusters if project is None else clusters.filter(project=project)
 
 
-def kept_clusters(queues: Mapping[str, Queue]) -> list[KeptCluster]:
-    """All that take jobs, with who is on them; those that are on come first."""
+def kept_clusters(
+    queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None]
+) -> list[KeptCluster]:
+    """All that take jobs, with who is on them; those that are on come first.
+
+    `most_idle`: what administrators allow, by project.
+    """
     guests = Prefetch("attempts", Attempt.objects.open().select_related("job"), to_attr="guests")
     rows = joinable().order_by(*_BEST_FIRST).prefetch_related(guests)
-    return [_kept(row, queues) for row in rows]
+    return [_kept(row, queues, most_idle.get(row.project_id)) for row in rows]
 
 
 @transaction.atomic(savepoint=False)
-def take_cluster(job: Job) -> Cluster | None:
+def take_cluster(job: Job, only: str = "") -> Cluster | None:
     """The cluster on which `job` starts, if it is one that was kept; call it in a transaction.
 
-    StaleJobError: the one it names is not free just now. ClusterGoneError: there is none such.
+    `only` that one of this name, where somebody has chosen it already. StaleJobError: the one it
+    names is not free just now. ClusterGoneError: there is none such.
     """
     if not may_take_kept(job):
         return None
@@ -65,6 +72,8 @@ def take_cluster(job: Job) -> Cluster | None:
     waiting = joinable(job.project).filter(
         fingerprint=wish.fingerprint, backend_name=job.backend_name, idle_since__isnull=False
     )
+    if only:
+        waiting = waiting.filter(name=only)
     # Who finds it locked leaves it to the other, and looks for the next one.
     free = waiting.order_by(*_BEST_FIRST).select_for_update(no_key=True, skip_locked=True)
     for cluster in free:
@@ -170,7 +179,9 @@ def _has_others(cluster: Cluster, attempt: Attempt) -> bool:
     return Attempt.objects.open().filter(cluster=cluster).exclude(pk=attempt.pk).exists()
 
 
-def _kept(cluster: Cluster, queues: Mapping[str, Queue]) -> KeptCluster:
+def _kept(
+    cluster: Cluster, queues: Mapping[str, Queue], most_idle: MostOf | None = None
+) -> KeptCluster:
     guests = getattr(cluster, "guests", None)
     if guests is None:
         guests = Attempt.objects.open().filter(cluster=cluster).select_related("job")
@@ -186,6 +197,7 @@ def _kept(cluster: Cluster, queues: Mapping[str, Queue]) -> KeptCluster:
         usd_per_hour=None if cluster.usd_per_hour is None else float(cluster.usd_per_hour),
         pool=pool_of(queues.get(cluster.queue_name), cluster.backend_name),
         machines=machines_in(cluster.num_nodes, cluster.gpu_type, cluster.gpu_count),
+        keeps_s=stays_s(IdlePolicy.from_dict(cluster.idle_policy), most_idle),
     )
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
 from jobs.actions.queue_places import load_queues, pool_of
+from jobs.limits import idle_limit
 from jobs.models import Cluster, Job, Queue
 from jobs.models.job import TAKES_KEPT
-from jobs.policies.idle import Wanted
+from jobs.policies.idle import IdlePolicy, Wanted, stays_s
+from jobs.policies.limits import Limit as MostOf
 from jobs.policies.reuse import fingerprint
 from jobs.scheduling.kept import Wish
 from jobs.statuses import JobStatus, WaitReason
@@ -24,8 +26,7 @@ _COLUMNS = (
     "fingerprint",
     "queue_name",
     "backend_name",
-    "spec__portal__port",
-    "spec__portal__cluster",
+    "spec__portal",
     "spec__resources",
 )
 
@@ -40,6 +41,7 @@ def takes_alike(spec: Mapping[str, Any], backend_name: str, num_nodes: int) -> s
 
 def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:
     """What `job` asks for of clusters that are kept."""
+    portal = job.spec.get("portal", {})
     return Wish(
         project_id=job.project_id,
         num_nodes=job.num_nodes,
@@ -48,6 +50,7 @@ def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:
         fingerprint=job.fingerprint,
         cluster=cluster_named(job),
         pool=pool_of(queues.get(job.queue_name), job.backend_name),
+        keeps_s=_keeps_s(portal, idle_limit(job.project)),
     )
 
 
@@ -61,23 +64,34 @@ def cluster_named(job: Job) -> str:
     return job.spec.get("portal", {}).get("cluster") or ""
 
 
-def wishes_of(jobs: QuerySet[Job], queues: Mapping[str, Queue]) -> dict[int, Wish]:
-    """The same of all of `jobs` that ask for anything, by their numbers."""
+def wishes_of(
+    jobs: QuerySet[Job], queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None]
+) -> dict[int, Wish]:
+    """The same of all of `jobs` that ask for anything, by their numbers.
+
+    `most_idle`: what administrators allow, by project.
+    """
     rows = jobs.filter(TAKES_KEPT).values_list(*_COLUMNS)
     return {
         pk: Wish(
             project_id=project_id,
             num_nodes=num_nodes,
-            port=int(port or 0),
+            port=int(portal.get("port") or 0),
             wants_gpus=wants_gpus(resources),
             fingerprint=alike,
-            cluster=cluster or "",
+            cluster=portal.get("cluster") or "",
             pool=pool_of(queues.get(queue), backend),
+            keeps_s=_keeps_s(portal, most_idle.get(project_id)),
         )
-        for pk, project_id, num_nodes, alike, queue, backend, port, cluster, resources in (
-            rows.iterator()
-        )
+        for pk, project_id, num_nodes, alike, queue, backend, portal, resources in rows.iterator()
     }
+
+
+def _keeps_s(portal: Mapping[str, Any], limit: MostOf | None) -> float | None:
+    """For how long a cluster stays on after a job; None: the job says nothing of it."""
+    if not portal.get("reuse"):
+        return None
+    return stays_s(IdlePolicy.from_dict(portal.get("idle") or {}), limit)
 
 
 def waiting() -> QuerySet[Job]:
@@ -86,57 +100,64 @@ def waiting() -> QuerySet[Job]:
     return Job.objects.filter(queued | Q(status=JobStatus.RECOVERING), held=False)
 
 
-def named_clusters() -> set[str]:
-    """Those that queued jobs name: nobody has them stopped for others.
-
-    Not those that a held job names: else holding one would keep machines for nothing.
-    """
-    queued = Job.objects.in_status(JobStatus.QUEUED).filter(TAKES_KEPT, held=False)
-    names = queued.filter(spec__portal__has_key="cluster").values_list("spec__portal__cluster")
-    return {name for (name,) in names if name}
-
-
 def who_wants(cluster: Cluster) -> Wanted:
-    """Whether a job of its project that waits, and is not held, would go onto the cluster.
-
-    Whatever it waits for, as long as it names it. One that asks for such machines can have others:
-    where a spent budget keeps it back, it wants none of either. Jobs of other pools never go there.
-    """
+    """Whether a job of its project that waits, and is not held, would go onto the cluster."""
     queues = load_queues()
     pool = pool_of(queues.get(cluster.queue_name), cluster.backend_name)
-    others = [
-        name for name, queue in queues.items() if pool_of(queue, cluster.backend_name) != pool
-    ]
-    own = waiting().filter(project=cluster.project_id).exclude(queue_name__in=others)
-    if own.filter(spec__portal__cluster=cluster.name).exists():
-        return Wanted.BY_NAME
-    alike = own.exclude(wait_reason=WaitReason.BUDGET).filter(fingerprint=cluster.fingerprint)
-    if cluster.fingerprint and alike.exists():
-        return Wanted.ALIKE
-    return Wanted.BY_NOBODY
+    wants = Wants.load(queues, waiting().filter(project=cluster.project_id))
+    return wants.of(cluster.project_id, pool, cluster.name, cluster.fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """The same of all clusters at once: what projects want by name, and by which fingerprints."""
+    """What waiting jobs want, by project, pool, and name or fingerprint of a cluster.
+
+    Whatever one waits for, as long as it names the cluster. One that asks for such machines can
+    have others: where a spent budget keeps it back, it wants none of either, and where it waits
+    for machines, it has these with the next plan, or may not have them. Jobs of other pools never
+    go there.
+    """
 
     named: frozenset[tuple[int, str, str]]
-    alike: frozenset[tuple[int, str, str]]
+    alike: Mapping[tuple[int, str, str], Wanted]
 
     @classmethod
-    def of_all(cls, wishes: Collection[Wish]) -> Wants:
-        """From what each job wishes."""
-        return cls(
-            frozenset((each.project_id, each.pool, each.cluster) for each in wishes),
-            frozenset((each.project_id, each.pool, each.fingerprint) for each in wishes),
-        )
+    def load(cls, queues: Mapping[str, Queue], jobs: QuerySet[Job]) -> Wants:
+        """Of those of `jobs` that ask for anything."""
+        columns = ("project_id", "queue_name", "backend_name", "wait_reason", "fingerprint")
+        rows = jobs.filter(TAKES_KEPT).order_by().values_list(*columns, "spec__portal__cluster")
+        named: set[tuple[int, str, str]] = set()
+        alike: dict[tuple[int, str, str], Wanted] = {}
+        for project_id, queue, backend, reason, machines, cluster in rows.distinct():
+            pool = pool_of(queues.get(queue), backend)
+            if cluster:
+                named.add((project_id, pool, cluster))
+            elif machines:
+                key = project_id, pool, machines
+                alike[key] = max(alike.get(key, Wanted.BY_NOBODY), _wanted(reason))
+        return cls(frozenset(named), alike)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Of all clusters that are wanted by name. Not those that a held job names.
+
+        Else holding a job would keep machines for nothing.
+        """
+        return frozenset(name for _, _, name in self.named)
 
     def of(self, project_id: int, pool: str, name: str, fingerprint: str) -> Wanted:
         """Whether the cluster of that name is wanted."""
         if (project_id, pool, name) in self.named:
             return Wanted.BY_NAME
-        is_alike = bool(fingerprint) and (project_id, pool, fingerprint) in self.alike
-        return Wanted.ALIKE if is_alike else Wanted.BY_NOBODY
+        return self.alike.get((project_id, pool, fingerprint), Wanted.BY_NOBODY)
+
+
+def _wanted(wait_reason: str) -> Wanted:
+    """By a job that waits for this and would do with new machines."""
+    if wait_reason == WaitReason.BUDGET:
+        return Wanted.BY_NOBODY
+    is_for_machines = wait_reason in (WaitReason.CAPACITY, WaitReason.PREEMPTED)
+    return Wanted.NEXT if is_for_machines else Wanted.ALIKE
 
 
 def port_of(job: Job) -> int:

@@ -12,7 +12,7 @@ from django.db.models import FilteredRelation, Q, QuerySet
 from jobs import clock
 from jobs.actions.epochs import epoch_s
 from jobs.actions.kept_clusters import kept_clusters
-from jobs.actions.kept_wishes import Wants, named_clusters, waiting, wishes_of
+from jobs.actions.kept_wishes import Wants, waiting, wishes_of
 from jobs.actions.queue_holders import AROUND_RUN_S, Active, Holders
 from jobs.actions.queue_machines import nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
@@ -62,13 +62,14 @@ class _Loader:
         """Everything that a plan may look at."""
         active = list(self._active())
         startable = self._rows.read(Job.objects.startable(self._now), self._places.columns)
-        wishes = wishes_of(waiting(), self._places.queues)
+        queues, most_idle = self._places.queues, self._most_idle
+        wishes = wishes_of(waiting(), queues, most_idle)
+        wants = Wants.load(queues, waiting())
         queued = tuple(self._queued(startable, wishes))
         self._count_quotas(active)
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
         self._count_backends(there)
-        wants = Wants.of_all(wishes.values())
-        holders = Holders(self._places, self._now_s, wants, self._most_idle)
+        holders = Holders(self._places, self._now_s, wants, most_idle)
         running = tuple(holders.count(active, there))
         runs = ((job.asked, job.begin_s, job.ends_s) for job in active)
         persons = used_by_persons(runs, self._places, self._now_s)
@@ -90,8 +91,8 @@ class _Loader:
                 pool: Preemption() if pool in holders.stuck else self._places.preemption_of(pool)
                 for pool in pools
             },
-            kept=tuple(kept_clusters(self._places.queues)) if wishes else (),
-            named=named_clusters(),
+            kept=tuple(kept_clusters(queues, most_idle)) if wishes else (),
+            named=wants.names,
             now_s=self._now_s,
         )
 

@@ -23,13 +23,14 @@ from monarch_client.runner.crash_points import reach
 
 
 @transaction.atomic
-def start_attempt(job: Job, *, planned_by: int | None = None, onto_kept: bool = False) -> Attempt:
+def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") -> Attempt:
     """The next attempt of `job`, not yet launched: on a cluster that was kept, or on a new one.
 
-    `planned_by` is the number of the pass that found room for it; `onto_kept` that it did so on a
-    kept cluster, and that there may be none for machines of its own. StaleJobError when there was
-    another pass since, the job was moved meanwhile, its budget is spent, or the cluster is taken;
-    ClusterGoneError when one that it names is gone. Then nothing is made.
+    `planned_by` is the number of the pass that found room for it: on the kept cluster `onto`, or,
+    without one, for machines of its own. Without a pass it takes any kept one that it may.
+    StaleJobError when there was another pass since, the job was moved meanwhile, its budget is
+    spent, or the cluster is taken; ClusterGoneError when one that it names is gone. Then nothing is
+    made.
     """
     if planned_by is not None:
         require_newest(planned_by)
@@ -37,8 +38,9 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto_kept: bool = 
         # It was queued again, or recovers; whoever looks after budgets ends it within seconds.
         raise StaleJobError(f"Job {job.pk} has spent its budget.")
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
-    cluster = take_cluster(job)
-    if cluster is None and onto_kept:
+    # What a plan has not chosen may be what it has refused: over a quota, or another's place.
+    cluster = take_cluster(job, onto) if onto or planned_by is None else None
+    if cluster is None and onto:
         raise StaleJobError("The kept cluster that it was to take is not free any more.")
     if cluster is None:
         cluster = _new_cluster(job, number, Installation.current().key)

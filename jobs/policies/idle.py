@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import IntEnum
 from typing import Any, Literal
 
 from jobs.policies.limits import Limit
@@ -16,14 +16,17 @@ DEFAULT_MINUTES = 10
 BACKSTOP_MARGIN_MINUTES = 30
 # How much longer than its policy says a cluster is left to a job that new machines would do for.
 ALIKE_MINUTES = 60
+# The same where that job only waits for a plan. After it, the machines are for whoever is first.
+NEXT_MINUTES = 2
 
 
-class Wanted(Enum):
-    """Whether a job that waits wants a kept cluster: one that names it can run nowhere else."""
+class Wanted(IntEnum):
+    """Whether a job that waits wants a kept cluster, the more the higher."""
 
     BY_NOBODY = 0
-    ALIKE = 1  # by one that reuses machines, and asks for just such
-    BY_NAME = 2
+    NEXT = 1  # by one that waits for such machines: it takes these with the next plan, or may not
+    ALIKE = 2  # by one that reuses machines, asks for just such, and is kept back by something else
+    BY_NAME = 3  # it can run nowhere else
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,8 @@ def left_until(kept: Kept, limit: Limit | None, wanted: Wanted) -> datetime | No
 def _left_to(ends_at: datetime, wanted: Wanted) -> datetime | None:
     if wanted is Wanted.BY_NAME:
         return None
-    return ends_at + timedelta(minutes=ALIKE_MINUTES) if wanted is Wanted.ALIKE else ends_at
+    longer = {Wanted.ALIKE: ALIKE_MINUTES, Wanted.NEXT: NEXT_MINUTES}.get(wanted, 0)
+    return ends_at + timedelta(minutes=longer)
 
 
 def idle_end(kept: Kept, limit: Limit | None) -> datetime:
@@ -134,6 +138,11 @@ def idle_end(kept: Kept, limit: Limit | None) -> datetime:
     if limit is None:
         return wanted
     return min(wanted, kept.idle_since + timedelta(minutes=limit.value))
+
+
+def stays_s(policy: IdlePolicy, limit: Limit | None) -> float:
+    """Seconds for which machines stay on after a job, unless somebody wants them for longer."""
+    return 60.0 * (policy.minutes if limit is None else min(policy.minutes, limit.value))
 
 
 def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: datetime | None) -> int:

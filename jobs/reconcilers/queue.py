@@ -140,7 +140,7 @@ def _not_started(acts: list[Decision], number: int) -> Iterator[Decision]:
 
 
 def _is_plain(act: Decision) -> bool:
-    return isinstance(act, Start) and not act.onto_kept
+    return isinstance(act, Start) and not act.onto
 
 
 def _start_together(job_ids: list[int], number: int) -> set[int]:
@@ -169,7 +169,7 @@ def _carry_out(decision: Decision, number: int) -> None:
         return
     with _harmless_to_others(job=job.pk):
         if isinstance(decision, Start):
-            start_attempt(job, planned_by=number, onto_kept=decision.onto_kept)
+            start_attempt(job, planned_by=number, onto=decision.onto)
         elif isinstance(decision, Preempt):
             give_back(job, decision.kept, planned_by=number)
             preempt(job, decision.victims, planned_by=number)

@@ -58,6 +58,7 @@ class NoRoom(Cause):
     kept: int = 0
     # When there is room at the latest, in seconds since the epoch; None: nothing bounds it.
     expected_s: float | None = None
+    limit: str = ""  # a LimitKind: a pool may be called like its backend
 
     @property
     def sentence(self) -> str:

@@ -23,6 +23,7 @@ class Wish:
     fingerprint: str = ""  # of the machines it would make; empty: it takes none that was kept
     cluster: str = ""  # the one cluster it wants, by name
     pool: str = ""  # from which its queue has machines
+    keeps_s: float | None = None  # for how long its machines stay on after it, if it keeps any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,20 @@ class KeptCluster:
     usd_per_hour: float | None = None  # of all its nodes; None: nobody knows
     pool: str = ""  # in which its machines are counted, as long as it lives
     machines: Amounts = ()  # what is counted of all its nodes
+    keeps_s: float = 0.0  # for how long they stay on after a job that says nothing about it
 
     def switched_on(self, shape: Shape) -> Amounts:
         """What it takes of what machines there are to put a job there: all of its nodes, or none.
 
         Where nobody says what they are, they are like those that the job asks for.
         """
+        return () if self.is_on else self.all_of(shape)
+
+    def all_of(self, shape: Shape) -> Amounts:
+        """All its machines, by what is counted; of a job like which they are if nobody says."""
         if self.machines:
-            return () if self.is_on else self.machines
-        whole = 0.0 if self.is_on else self.num_nodes / shape.num_nodes
+            return self.machines
+        whole = self.num_nodes / shape.num_nodes
         return tuple(
             (what, amount * whole) for what, amount in shape.demand if what not in NO_MACHINES
         )

@@ -65,6 +65,7 @@ def no_room(
         total=limit.caps[what],
         kept=limit.kept,
         expected_s=None if at_s == math.inf else at_s,
+        limit=str(limit.kind),
     )
 
 

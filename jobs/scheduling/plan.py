@@ -8,7 +8,8 @@ nodes, or none.
 For such a first one others may be stopped, where its pool says so (`preemption`).
 
 A job goes onto a cluster of its project that was kept at once, also ahead of its turn: the
-machines are taken already.
+machines are taken already. Only who has waited for longer than the pool's patience, or stands in a
+higher queue, is not put off by it.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from jobs.scheduling.causes import Behind, Cause, GaveWay, NoRoom, StoppedForIt, Told
-from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
+from jobs.scheduling.kept import KeptCluster, Wish, fits, why_not
 from jobs.scheduling.limits import LimitKind, Shape, binding, scarce_for
-from jobs.scheduling.obstacles import never, no_price, no_room, of_victim, over_a_quota
+from jobs.scheduling.obstacles import never, no_room, of_victim, over_a_quota
 from jobs.scheduling.order import Order
 from jobs.scheduling.places import owed_now, sharing_machines
-from jobs.scheduling.preemption import victims, without_kept, without_leaving
-from jobs.scheduling.reservation import Reservations
+from jobs.scheduling.preemption import victims, without_leaving
+from jobs.scheduling.room import Room
 from jobs.scheduling.snapshot import (
     Decision,
     Preempt,
@@ -68,24 +69,18 @@ _GETS_MACHINES = (Start, Preempt)
 
 
 class _Planner:
-    """What is left while a plan is made. Room only ever shrinks, so what did not fit never will."""
+    """Decides job by job, in the order of their turns, by what is left then."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._now_s, self._barred = snapshot.now_s, snapshot.barred
-        self._limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
-        self._kept = [replace(each, guests=list(each.guests)) for each in snapshot.kept]
-        wishes = (job.wish for job in snapshot.queued if job.wish is not None)
-        # A cluster that a queued job names stays, also with a job on it: its data is there.
-        named = {wish.cluster for wish in wishes if wish.cluster}.union(snapshot.named)
-        self._running = without_kept(snapshot.running, named)
-        self._reserved = Reservations()
+        self._left = Room(snapshot)
+        self._reserved = self._left.reserved
         self._firsts: set[int] = set()  # the jobs that have a place held
         # Answers that hold for all jobs of a shape until the plan is done; and after how many
-        # changes of the limits a shape was last seen to fit.
+        # changes of what is left a shape was last seen to fit.
         self._told: dict[Shape, Cause | str] = {}
         self._fitted: dict[Shape, int] = {}
-        self._changes = 0
 
     def decide(self, job: QueuedJob) -> Decision:
         """What becomes of the job whose turn it is."""
@@ -98,7 +93,8 @@ class _Planner:
         if cause is None:
             cause = self._obstacle(job)
         if cause is None:
-            return self._start(job)
+            self._left.start(job)
+            return Start(job.job_id)
         if isinstance(cause, str):
             return Refuse(job.job_id, cause)
         if job.job_id in self._firsts and (decision := self._taking_back(job, cause)) is not None:
@@ -115,19 +111,19 @@ class _Planner:
     def _obstacle(self, job: QueuedJob) -> Cause | str | None:
         """What keeps a job from starting on machines of its own; a text if it always will."""
         shape = job.shape
-        if self._fitted.get(shape) != self._changes:
+        if self._fitted.get(shape) != self._left.changes:
             if (cause := self._over_a_limit(job)) is not None:
                 return cause
-            self._fitted[shape] = self._changes
-        return self._reserved.stop(job, self._now_s)
+            self._fitted[shape] = self._left.changes
+        return self._reserved.stop(job, job.until_s(self._now_s))
 
     def _over_a_limit(self, job: QueuedJob) -> Cause | str | None:
         shape = job.shape
         if problem := self._snapshot.problems.get(shape.backend_name):
             return self._for_all(shape, Told(problem))
-        if (over := over_a_quota(shape, self._limits)) is not None:
+        if (over := over_a_quota(shape, self._left.limits)) is not None:
             return self._for_all(shape, over)
-        if (too_much := never(shape, self._limits)) is not None:
+        if (too_much := never(shape, self._left.limits)) is not None:
             return self._for_all(shape, too_much)
         cause = self._held_back(job)
         if isinstance(cause, Behind):
@@ -138,10 +134,11 @@ class _Planner:
 
     def _held_back(self, job: QueuedJob) -> NoRoom | Behind | None:
         """What a job waits for that has too little room: a place is held for it, or others."""
-        for limit, what in binding(job.shape, self._limits, machines=True):
-            if (behind := self._reserved.first_in(scarce_for(job.shape, self._limits))) is not None:
+        limits = self._left.limits
+        for limit, what in binding(job.shape, limits, machines=True):
+            if (behind := self._reserved.first_in(scarce_for(job.shape, limits))) is not None:
                 return behind
-            made = self._reserved.hold(job, self._running, self._limits)
+            made = self._reserved.hold(job, self._left.running, limits)
             return no_room(limit, what, job.shape, made.at_s)
         return None
 
@@ -165,13 +162,13 @@ class _Planner:
                 for key, limit in self._snapshot.limits.items()
                 if limit.kind == LimitKind.PROJECT and key not in job.shape.limits
             }
-            left = without_leaving({**self._limits, **others}, self._running)
-            chosen = victims(job, self._running, left, allowed)
+            left = without_leaving({**self._left.limits, **others}, self._left.running)
+            chosen = victims(job, self._left.running, left, allowed)
         stopped = [each for each in chosen if not each.kept]
-        going = [each for each in self._running if each.stopped_for == job.job_id]
+        going = [each for each in self._left.running if each.stopped_for == job.job_id]
         if not chosen and not going:
             return None
-        self._count_on(chosen, job)
+        self._left.count_on(chosen, job)
         told = of_victim(job, cause)
         if both := sorted([*going, *stopped], key=lambda each: each.job_id):
             numbers = tuple(each.job_id for each in both)
@@ -181,94 +178,41 @@ class _Planner:
         kept = tuple(each.kept for each in chosen if each.kept)
         return Preempt(job.job_id, tuple(each.job_id for each in stopped), told, kept)
 
-    def _count_on(self, chosen: list[RunningJob], job: QueuedJob) -> None:
-        """Hold the place for `job` at once: nobody may fill it until those have given theirs up.
-
-        Nor may its own quotas be used up by others until then.
-        """
-        going = {id(each) for each in chosen}
-        self._running = [
-            replace(each, is_leaving=True, ends_s=self._now_s) if id(each) in going else each
-            for each in self._running
-        ]
-        given_back = {each.kept for each in chosen if each.kept}
-        for cluster in self._kept:
-            cluster.is_ready = cluster.is_ready and cluster.name not in given_back
-        soon = [
-            replace(each, ends_s=self._now_s) if each.is_leaving else each for each in self._running
-        ]
-        # Those before it have too little all the same, and are not put off: see `let_beside`.
-        self._reserved.hold(job, soon, self._limits, beside_others=False)
-        self._reserved.take_beside(job)
-        for limit in (self._limits[key] for key in job.shape.limits):
-            if not limit.kind.is_machines:
-                limit.take(job.shape.demand)
-        self._changes += 1
-
-    def _start(self, job: QueuedJob) -> Start:
-        for key in job.shape.limits:
-            self._limits[key].take(job.shape.demand)
-        self._changes += 1
-        ends_s = None if job.duration_s is None else self._now_s + job.duration_s
-        self._running.append(RunningJob(job.job_id, job.shape, ends_s))
-        return Start(job.job_id)
-
     def _onto_kept(self, job: QueuedJob, wish: Wish) -> Decision | None:
         """What becomes of a job that goes onto a kept cluster; None: it takes a new one."""
         if problem := self._snapshot.problems.get(job.shape.backend_name):
             return Wait(job.job_id, Told(problem))
         if wish.cluster:
             return self._onto_named(job, wish)
-        for cluster in self._kept:
-            if fits(wish, cluster) and self._has_room(job, cluster):
-                return self._let_in(job, wish, cluster)
+        for cluster in self._left.kept:
+            if fits(wish, cluster) and self._left.lets_in(job, cluster):
+                self._left.let_in(job, wish, cluster)
+                return Start(job.job_id, cluster.name)
         return None
 
     def _onto_named(self, job: QueuedJob, wish: Wish) -> Decision:
         wanted = (wish.project_id, wish.cluster)
-        there = (each for each in self._kept if (each.project_id, each.name) == wanted)
+        there = (each for each in self._left.kept if (each.project_id, each.name) == wanted)
         cluster = next(there, None)
         if cluster is None or cluster.num_nodes < job.shape.num_nodes:
             return Refuse(job.job_id, f"The project keeps no cluster {wish.cluster} any more.")
         if why := why_not(wish, cluster):
             return Wait(job.job_id, Told(why))
         shape = cluster.as_guest(job.shape)
-        if (over := over_a_quota(shape, self._limits)) is not None:
+        if (over := over_a_quota(shape, self._left.limits)) is not None:
             return Wait(job.job_id, over)
-        if not self._has_room(job, cluster):
+        if not self._left.lets_in(job, cluster):
             return Wait(job.job_id, self._keeps_off(job, cluster))
-        return self._let_in(job, wish, cluster)
+        self._left.let_in(job, wish, cluster)
+        return Start(job.job_id, cluster.name)
 
     def _keeps_off(self, job: QueuedJob, cluster: KeptCluster) -> Cause:
         """Why a cluster that a job names is not switched on: it waits for room as others do."""
         needed = replace(job.shape, demand=cluster.switched_on(job.shape))
-        too_much = never(needed, self._limits)
+        too_much = never(needed, self._left.limits)
         if too_much is not None:
             return Told(too_much) if isinstance(too_much, str) else too_much
         if (cause := self._held_back(replace(job, shape=needed))) is not None:
             return cause
-        behind = self._reserved.stop(job, self._now_s, needed.demand)
+        behind = self._reserved.stop(job, self._left.until_s(job, cluster), needed.demand)
         return behind or Told(f"Cluster {cluster.name} is switched off.")
-
-    def _has_room(self, job: QueuedJob, cluster: KeptCluster) -> bool:
-        """Whether its nodes are on, or there is room for them; and no quota keeps the job back."""
-        switched_on, shape = cluster.switched_on(job.shape), cluster.as_guest(job.shape)
-        if no_price(shape, self._limits) is not None:
-            return False
-        for key in shape.limits:
-            limit = self._limits[key]
-            if limit.lacks(switched_on if limit.kind.is_machines else shape.demand):
-                return False
-        # What is switched off has no machines: it waits for them as others do.
-        return cluster.is_on or self._reserved.stop(job, self._now_s, switched_on) is None
-
-    def _let_in(self, job: QueuedJob, wish: Wish, cluster: KeptCluster) -> Start:
-        switched_on, shape = cluster.switched_on(job.shape), cluster.as_guest(job.shape)
-        for key in shape.limits:
-            limit = self._limits[key]
-            limit.take(switched_on if limit.kind.is_machines else shape.demand)
-        self._changes += 1
-        cluster.is_on = True
-        cluster.guests.append(Guest(job.job_id, wish.port, wish.wants_gpus))
-        self._running = without_kept(self._running, {cluster.name})
-        return Start(job.job_id, onto_kept=True)

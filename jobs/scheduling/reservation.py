@@ -6,12 +6,15 @@ those that fit beside it. Where nothing bounds what runs there is no such moment
 start on what it has too little of.
 
 A place is held in every limit of machines that the job needs, whichever pool others come from.
+
+Who goes onto a cluster that was kept takes nothing that is free, but puts off the end of what the
+moment may count on. For as long as the pool's patience it may, where it is of no lower queue.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Behind
@@ -23,14 +26,13 @@ Limits = Mapping[str, Limit]
 
 @dataclass(slots=True)
 class Reservation:
-    """`at_s`: when `job_id` starts at the latest, math.inf if nothing says so.
+    """`at_s`: when `job` starts at the latest, math.inf if nothing says so.
 
     `spare`: what is left beside it then, by limit and by what is counted. `scarce`: the limits that
     have too little for it now.
     """
 
-    job_id: int
-    shape: Shape
+    job: QueuedJob
     at_s: float
     spare: dict[str, dict[str, float]]
     scarce: frozenset[str] = frozenset()
@@ -38,13 +40,21 @@ class Reservation:
     _too_big: set[Shape] = field(default_factory=set)
 
     @property
+    def job_id(self) -> int:
+        """For which job it is."""
+        return self.job.job_id
+
+    @property
     def held(self) -> Iterable[str]:
         """The limits in which its place is held."""
         return self.scarce if self.at_s == math.inf else self.spare
 
-    def lets_pass(self, job: QueuedJob, now_s: float, demand: Amounts) -> bool:
-        """Whether `job`, which fits now and takes `demand`, may start before."""
-        return self._is_over(job, now_s) or self.has_beside(job.shape, demand)
+    def lets_pass(self, shape: Shape, demand: Amounts, begin_s: float, until_s: float) -> bool:
+        """Whether its moment stays as it is if another has machines until then.
+
+        They are `demand`, in the limits of `shape`, and would be free from `begin_s` on else.
+        """
+        return self._is_unmoved(begin_s, until_s) or self.has_beside(shape, demand)
 
     def has_beside(self, shape: Shape, demand: Amounts) -> bool:
         """Whether there is room for both of them at its moment."""
@@ -56,10 +66,13 @@ class Reservation:
             self._too_big.add(shape)
         return False
 
-    def let_pass(self, job: QueuedJob, now_s: float, demand: Amounts) -> None:
-        """Take what `job` takes of the spare."""
-        if not self._is_over(job, now_s):
-            self.take_beside(job.shape, demand)
+    def let_pass(self, shape: Shape, demand: Amounts, begin_s: float, until_s: float) -> None:
+        """Take of the spare what the other has then; also where it lacks it.
+
+        What is owed for that is no spare of whoever comes next.
+        """
+        if not self._is_unmoved(begin_s, until_s):
+            self.take_beside(shape, demand)
 
     def take_beside(self, shape: Shape, demand: Amounts) -> None:
         """Take this of the spare."""
@@ -68,10 +81,9 @@ class Reservation:
                 if what in spare:
                     spare[what] -= amount
 
-    def _is_over(self, job: QueuedJob, now_s: float) -> bool:
-        """Whether `job` will have ended by then."""
-        ends_s = math.inf if job.duration_s is None else now_s + job.duration_s
-        return ends_s <= self.at_s < math.inf
+    def _is_unmoved(self, begin_s: float, until_s: float) -> bool:
+        """Whether the other is over by then, or the moment does not count on what it has."""
+        return until_s <= self.at_s < math.inf or begin_s > self.at_s or begin_s == math.inf
 
 
 class Reservations:
@@ -116,20 +128,48 @@ class Reservations:
         firsts = [self._firsts.get(key) for key in scarce]
         return firsts[0] if firsts and all(firsts) else None
 
-    def stop(self, job: QueuedJob, now_s: float, demand: Amounts | None = None) -> Behind | None:
+    def stop(self, job: QueuedJob, until_s: float, demand: Amounts | None = None) -> Behind | None:
         """Behind whom `job`, which has room, waits. None: it starts, and what it takes is taken.
 
-        `demand`: where it takes other machines than it asks for.
+        It has them until `until_s`. `demand`: where it takes other machines than it asks for.
         """
         if not self._held:
             return None
         taken = job.shape.demand if demand is None else demand
-        concerned = self._concerned(job.shape)
+        return self._stop(job.shape, taken, -math.inf, until_s, ())
+
+    def stop_guest(
+        self,
+        job: QueuedJob,
+        until_s: float,
+        demand: Amounts,
+        begin_s: float,
+        bears: Callable[[QueuedJob], bool],
+    ) -> Behind | None:
+        """The same of one that goes onto machines that are on, all of which are `demand`.
+
+        They would be free from `begin_s` on else. `bears` says who is put off by it all the same.
+        """
+        if not self._held:
+            return None
+        borne = {each.job_id for each in self._concerned(job.shape) if bears(each.job)}
+        return self._stop(job.shape, demand, begin_s, until_s, borne)
+
+    def _stop(
+        self,
+        shape: Shape,
+        demand: Amounts,
+        begin_s: float,
+        until_s: float,
+        borne: Collection[int],
+    ) -> Behind | None:
+        concerned = self._concerned(shape)
         for each in concerned:
-            if not each.lets_pass(job, now_s, taken):
-                return self._behind[each.job_id]
+            if each.lets_pass(shape, demand, begin_s, until_s) or each.job_id in borne:
+                continue
+            return self._behind[each.job_id]
         for each in concerned:
-            each.let_pass(job, now_s, taken)
+            each.let_pass(shape, demand, begin_s, until_s)
         return None
 
     def let_beside(self, job: QueuedJob) -> bool:
@@ -170,7 +210,7 @@ def reserve(
         for key, room in rooms.items()
     }
     for other in others:
-        _add(free, other.shape, -1)
+        _add(free, other.job.shape, -1)
     demand = dict(job.shape.demand)
     ending = [
         each
@@ -186,10 +226,10 @@ def reserve(
                 key: {what: amount - demand.get(what, 0.0) for what, amount in room.items()}
                 for key, room in free.items()
             }
-            return Reservation(job.job_id, job.shape, _end(ended), spare, scarce)
+            return Reservation(job, _end(ended), spare, scarce)
     # Who waits for its full pool, without an end, keeps nobody from the rest of its backend.
     of_pool = frozenset(key for key in scarce if limits[key].kind == LimitKind.POOL)
-    return Reservation(job.job_id, job.shape, math.inf, {}, of_pool or scarce)
+    return Reservation(job, math.inf, {}, of_pool or scarce)
 
 
 def _add(free: Mapping[str, dict[str, float]], shape: Shape, sign: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -32,6 +33,16 @@ class QueuedJob:
     wish: Wish | None = None  # only of a job that would go onto a cluster that was kept
     is_owed: bool = False  # others were stopped for it
     stopped_for: int = 0  # the job for which it was stopped itself
+
+    def until_s(self, now_s: float, keeps_s: float = 0.0) -> float:
+        """Until when it holds machines at most if it starts now; math.inf: nothing bounds it.
+
+        `keeps_s`: for how long its cluster stays on after it, where the job says nothing of that.
+        """
+        if self.duration_s is None:
+            return math.inf
+        own_s = None if self.wish is None else self.wish.keeps_s
+        return now_s + self.duration_s + (keeps_s if own_s is None else own_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +116,19 @@ class Snapshot:
     named: Collection[str] = ()
     now_s: float = 0.0
 
+    @property
+    def all_named(self) -> set[str]:
+        """The clusters that a queued job names: of those that can start now, and of all others."""
+        wishes = (job.wish for job in self.queued if job.wish is not None)
+        return {wish.cluster for wish in wishes if wish.cluster}.union(self.named)
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Let this job start now; on a cluster that was kept, or on machines of its own."""
+    """Let this job start now: on machines of its own, or `onto` the kept cluster of this name."""
 
     job_id: int
-    onto_kept: bool = False
+    onto: str = ""
 
 
 @dataclass(slots=True)

@@ -41,6 +41,6 @@ def test_what_is_read_for_all_at_once_is_what_each_job_says(fields):
     make_job(job.project)
     queues = load_queues()
     wish = wish_of(job, queues)
-    assert wishes_of(Job.objects.all(), queues) == {job.pk: wish}
+    assert wishes_of(Job.objects.all(), queues, {}) == {job.pk: wish}
     assert bool(wish.fingerprint) != bool(wish.cluster)
     assert wish.wants_gpus == ("resources" in fields)

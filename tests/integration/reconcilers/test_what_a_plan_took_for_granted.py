@@ -38,7 +38,7 @@ def victim(fake, tick, project) -> Job:
 def test_a_start_onto_a_kept_cluster_that_is_gone_takes_no_other_machines(project):
     job = make_job(project)
     with pytest.raises(StaleJobError):
-        start_attempt(job, planned_by=begin_pass(), onto_kept=True)
+        start_attempt(job, planned_by=begin_pass(), onto="mp-gone")
     assert not Attempt.objects.exists() and not Cluster.objects.exists()
     assert status_of(job) == JobStatus.QUEUED
 

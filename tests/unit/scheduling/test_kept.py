@@ -41,12 +41,12 @@ def why(decision: Decision) -> str:
 
 
 def test_a_job_starts_on_a_cluster_that_fits_although_nothing_is_free():
-    assert decided(job(fingerprint="f"), kept=[cluster()]) == [Start(1, onto_kept=True)]
+    assert decided(job(fingerprint="f"), kept=[cluster()]) == [Start(1, "mp-a")]
 
 
 def test_a_cluster_is_given_to_one_job_only():
     first, second = decided(job(1, fingerprint="f"), job(2, fingerprint="f"), kept=[cluster()])
-    assert first == Start(1, onto_kept=True)
+    assert first == Start(1, "mp-a")
     assert isinstance(second, Wait)
 
 
@@ -70,7 +70,7 @@ def test_a_cluster_of_another_project_or_of_other_machines_or_in_use_is_left_alo
 def test_nobody_who_waits_for_room_is_overtaken_by_taking_what_was_kept():
     waiting = QueuedJob(1, shape(1, "fake"))
     _, second = decided(waiting, job(2, fingerprint="f"), kept=[cluster()])
-    assert second == Start(2, onto_kept=True)
+    assert second == Start(2, "mp-a")
 
 
 def test_machines_that_are_off_take_room_when_they_are_switched_on():
@@ -79,12 +79,12 @@ def test_machines_that_are_off_take_room_when_they_are_switched_on():
     room = machines(fake=3)
     queued = (job(1, fingerprint="f"), job(2))
     first, second = decided(*queued, kept=[off], room=room)
-    assert first == Start(1, onto_kept=True)
+    assert first == Start(1, "mp-a")
     assert why(second) == "Needs 2 nodes; 1 of 3 is free on fake."
 
 
 def test_a_job_goes_onto_the_cluster_it_names_on_some_of_its_nodes():
-    assert decided(job(cluster="mp-a", num_nodes=1), kept=[cluster()]) == [Start(1, onto_kept=True)]
+    assert decided(job(cluster="mp-a", num_nodes=1), kept=[cluster()]) == [Start(1, "mp-a")]
 
 
 def test_a_named_cluster_takes_several_jobs_whose_ports_lie_apart():
@@ -92,7 +92,7 @@ def test_a_named_cluster_takes_several_jobs_whose_ports_lie_apart():
     near, far = job(cluster="mp-a", port=22_223), job(cluster="mp-a", port=22_224)
     (wait,) = decided(near, kept=[cluster(guests=guest)])
     assert "job 9 is on it with port 22222" in why(wait)
-    assert decided(far, kept=[cluster(guests=guest)]) == [Start(1, onto_kept=True)]
+    assert decided(far, kept=[cluster(guests=guest)]) == [Start(1, "mp-a")]
 
 
 def test_two_jobs_that_want_gpus_take_turns_on_a_named_cluster():
@@ -117,7 +117,7 @@ def test_what_is_switched_on_takes_its_gpus_of_the_pool():
     assert isinstance(decision, Wait)
     limits["pool:p"].used["gpus"] = 8.0
     (decision,) = plan(Snapshot((QueuedJob(1, asked, wish=wish),), limits=limits, kept=(off,)))
-    assert decision == Start(1, onto_kept=True)
+    assert decision == Start(1, "mp-a")
 
 
 def test_what_is_switched_on_does_not_take_the_place_of_who_waits_before():
@@ -145,7 +145,7 @@ def test_a_job_goes_onto_clusters_of_its_own_pool_only():
     there = cluster(pool="pool:train")
     assert isinstance(decided(job(fingerprint="f", pool="pool:own"), kept=[there])[0], Wait)
     same = job(fingerprint="f", pool="pool:train")
-    assert decided(same, kept=[there]) == [Start(1, onto_kept=True)]
+    assert decided(same, kept=[there]) == [Start(1, "mp-a")]
     (wait,) = decided(job(cluster="mp-a", pool="backend:fake"), kept=[there])
     said = "Cluster mp-a is one of pool train, and the job's queue has machines of no pool."
     assert why(wait) == said

@@ -62,7 +62,7 @@ def test_what_is_given_back_takes_no_job_and_what_a_job_names_is_not_given_back(
     first, second = plan(snapshot)
     if named:
         assert isinstance(first, Wait)
-        assert second == Start(101, onto_kept=True)
+        assert second == Start(101, "c9")
     else:
         assert isinstance(first, Preempt)
         assert isinstance(second, Wait)
@@ -79,7 +79,7 @@ def test_a_cluster_that_a_job_has_just_got_is_not_given_back():
         kept=(warm(9, 2),),
     )
     first, second = plan(snapshot)
-    assert first == Start(99, onto_kept=True)
+    assert first == Start(99, "c9")
     assert isinstance(second, Wait)
 
 

@@ -134,8 +134,8 @@ def outcome(snapshot: Snapshot) -> tuple[set[int], set[int], list[Preempt]]:
     decisions = plan(snapshot)
     starts = [each for each in decisions if isinstance(each, Start)]
     return (
-        {each.job_id for each in starts if not each.onto_kept},
-        {each.job_id for each in starts if each.onto_kept},
+        {each.job_id for each in starts if not each.onto},
+        {each.job_id for each in starts if each.onto},
         [each for each in decisions if isinstance(each, Preempt)],
     )
 
@@ -196,7 +196,7 @@ def test_nobody_whom_a_plan_stops_could_have_been_spared(snapshot):
     jobs = {each.job_id: each for each in snapshot.queued}
     staying = list(snapshot.running)
     for decision in plan(snapshot):
-        if isinstance(decision, Start) and not decision.onto_kept:
+        if isinstance(decision, Start) and not decision.onto:
             staying.append(RunningJob(decision.job_id, jobs[decision.job_id].shape))
         if isinstance(decision, Preempt):
             gone = [

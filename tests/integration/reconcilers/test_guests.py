@@ -1,0 +1,95 @@
+"""Who goes onto a kept cluster: whom the plan lets in, and not for ever before others."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.actions.kept_wishes import who_wants
+from jobs.actions.plan_pass import begin_pass
+from jobs.actions.queue_snapshot import load_snapshot
+from jobs.actions.start_attempt import start_attempt
+from jobs.errors import StaleJobError
+from jobs.models import Cluster, Queue
+from jobs.policies.idle import Wanted
+from jobs.reconcilers import queue
+from jobs.statuses import ClusterStatus, JobStatus, WaitReason
+from tests.factories import make_job, make_project
+from tests.integration.reconcilers.steps import end_idle, later, status_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8")]
+
+
+@pytest.fixture
+def cluster(fake, submit_kept, run_through) -> Cluster:
+    """One that is kept for ten minutes, on a backend that has no other machines."""
+    fake.set_capacity(1)
+    run_through(submit_kept())
+    return Cluster.objects.get()
+
+
+def test_a_job_takes_the_kept_cluster_that_the_plan_chose_and_no_other(
+    fake, submit_kept, run_through
+):
+    first, second = submit_kept(), submit_kept()
+    run_through(first)
+    run_through(second)
+    named = [each.name for each in Cluster.objects.order_by("pk")]
+    assert len(named) == 2
+    for chosen in named:
+        job = submit_kept()
+        assert start_attempt(job, planned_by=begin_pass(), onto=chosen).cluster.name == chosen
+    late = submit_kept()
+    with pytest.raises(StaleJobError):
+        start_attempt(late, planned_by=begin_pass(), onto=named[0])
+
+
+def test_a_job_that_was_planned_on_machines_of_its_own_takes_no_kept_cluster(cluster, submit_kept):
+    """The plan may have refused that one: for its price, or since others count on it."""
+    attempt = start_attempt(submit_kept(), planned_by=begin_pass())
+    assert attempt.cluster_id != cluster.pk
+
+
+def test_a_job_that_recovers_takes_a_kept_cluster_without_a_plan(cluster, submit_kept):
+    assert start_attempt(submit_kept()).cluster_id == cluster.pk
+
+
+@pytest.mark.feature("P5.1")
+def test_a_kept_cluster_goes_to_the_higher_queue_although_its_project_goes_on(
+    cluster, submit_kept, time_machine
+):
+    """Each comes while the cluster is there; without end they would keep it."""
+    Queue.objects.create(name="urgent", rank=10)
+    urgent = make_job(make_project(), backend_name="fake", queue_name="urgent")
+    next_one = submit_kept()
+    queue.run_pass()
+    assert (status_of(urgent), status_of(next_one)) == (JobStatus.QUEUED, JobStatus.QUEUED)
+    assert next_one.wait_reason == WaitReason.CAPACITY
+    assert who_wants(cluster) is Wanted.NEXT
+    later(time_machine, minutes=11)
+    end_idle()
+    cluster.refresh_from_db()
+    assert cluster.status == ClusterStatus.UP
+    later(time_machine, minutes=1.1)
+    end_idle()
+    queue.run_pass()
+    assert (status_of(urgent), status_of(next_one)) == (JobStatus.PROVISIONING, JobStatus.QUEUED)
+
+
+def test_a_job_counts_until_the_cluster_that_it_keeps_is_free(project, submit_kept, settings):
+    submit_kept(idle={"minutes": 45})
+    make_job(project, backend_name="fake")
+    keeping, plain = load_snapshot().queued
+    assert keeping.wish is not None and keeping.wish.keeps_s == 45 * 60
+    assert plain.wish is None
+    settings.MPORTAL_MAX_IDLE_MINUTES = 20
+    keeping, _ = load_snapshot().queued
+    assert keeping.wish is not None and keeping.wish.keeps_s == 20 * 60
+
+
+def test_a_cluster_is_kept_after_a_job_that_names_it_for_as_long_as_it_says(
+    cluster, submit_kept, settings
+):
+    submit_kept()
+    assert [each.keeps_s for each in load_snapshot().kept] == [600.0]
+    settings.MPORTAL_MAX_IDLE_MINUTES = 5
+    assert [each.keeps_s for each in load_snapshot().kept] == [300.0]
