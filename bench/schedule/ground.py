@@ -143,10 +143,11 @@ class Owners:
 def fill_running(owners: Owners, count: int, nodes: int) -> None:
     """Rows of jobs that run since an hour, on machines of their own."""
     from jobs import clock  # noqa: PLC0415
-    from jobs.models import Attempt, Cluster  # noqa: PLC0415
+    from jobs.models import Attempt, Cluster, Installation  # noqa: PLC0415
     from jobs.statuses import ClusterStatus, JobStatus  # noqa: PLC0415
 
-    began = clock.now() - timedelta(hours=1)
+    # By any other name they would be strangers' clusters, which are looked at one by one.
+    began, key = clock.now() - timedelta(hours=1), Installation.current().key
     traced = [
         TraceJob(number, 0.0, nodes, 3600.0, 7200.0 + number, number % 5, number % 5 * 100)
         for number in range(count)
@@ -156,7 +157,7 @@ def fill_running(owners: Owners, count: int, nodes: int) -> None:
         clusters = Cluster.objects.bulk_create(
             Cluster(
                 project=owners.project(each),
-                name=f"mp-bench-{each.number}-1",
+                name=f"mp{key}-bench-{each.number}-1",
                 backend_name="fake",
                 num_nodes=nodes,
                 started_by=job.submitted_by,

@@ -16,25 +16,32 @@ from jobs.permissions import Actor
 from jobs.statuses import StrayKind
 from jobs.wakeups import wake_on_commit
 
+# Rows that one statement writes.
+_AT_ONCE = 500
+
 
 def note_strays(backend_name: str, own_prefix: str, seen: Iterable[SeenCluster]) -> None:
     """Let the rows show just these of that backend. First sight, and an order, are kept."""
-    now = clock.now()
-    names = set()
-    for each in seen:
-        names.add(each.name)
-        kind = StrayKind.OWN if each.name.startswith(own_prefix) else StrayKind.FOREIGN
-        with transaction.atomic():
-            rows = StrayCluster.objects.select_for_update(no_key=True)
-            row = rows.get_or_create(
-                backend_name=backend_name, name=each.name, defaults={"kind": kind}
-            )[0]
-            order = row.ordered_by
-            row.kind = kind
-            row.last_seen_at = now
-            row.seen = _told(each) | ({ORDERED_BY: order} if order else {})
-            row.save()
-    StrayCluster.objects.filter(backend_name=backend_name).exclude(name__in=names).delete()
+    now, there = clock.now(), StrayCluster.objects.filter(backend_name=backend_name)
+    with transaction.atomic():
+        # Locked: an order that comes meanwhile would be written over.
+        rows = {row.name: row for row in there.select_for_update(no_key=True).order_by("pk")}
+        new, changed, names = [], [], set()
+        for each in seen:
+            kind = StrayKind.OWN if each.name.startswith(own_prefix) else StrayKind.FOREIGN
+            row = rows.get(each.name)
+            order = row.ordered_by if row else ""
+            told = {"kind": kind, "seen": _told(each) | ({ORDERED_BY: order} if order else {})}
+            if row is None:
+                new.append(StrayCluster(backend_name=backend_name, name=each.name, **told))
+            elif (row.kind, row.seen) != (told["kind"], told["seen"]):
+                row.kind, row.seen = kind, told["seen"]
+                changed.append(row)
+            names.add(each.name)
+        StrayCluster.objects.bulk_create(new, ignore_conflicts=True, batch_size=_AT_ONCE)
+        StrayCluster.objects.bulk_update(changed, ["kind", "seen"], batch_size=_AT_ONCE)
+        there.exclude(name__in=names).delete()
+        there.update(last_seen_at=now)
 
 
 def take_down_stray(actor: Actor, name: str) -> StrayCluster:

@@ -1,0 +1,57 @@
+"""Clusters of others on a backend that many share: noted in a few statements, however many."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from jobs.actions.strays import note_strays, take_down_stray
+from jobs.backends.base import SeenCluster
+from jobs.models import StrayCluster
+from jobs.permissions import Actor
+from jobs.statuses import StrayKind
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def note(*seen: SeenCluster) -> None:
+    note_strays("fake", "mpown-", seen)
+
+
+def statements(count: int) -> int:
+    """What it takes to note so many once more, of each of which something has changed."""
+    note(*(SeenCluster(f"theirs-{number}") for number in range(count)))
+    with CaptureQueriesContext(connection) as asked:
+        note(*(SeenCluster(f"theirs-{number}", status="UP") for number in range(count)))
+    assert set(StrayCluster.objects.values_list("seen__status", flat=True)) == {"UP"}
+    return len(asked)
+
+
+def test_many_clusters_of_others_take_no_more_statements_than_a_few():
+    assert statements(300) == statements(3)
+
+
+def test_what_is_seen_again_keeps_its_first_sight_and_an_order(time_machine):
+    note(SeenCluster("mpown-1"), SeenCluster("theirs"))
+    first = StrayCluster.objects.get(name="mpown-1")
+    take_down_stray(Actor(make_user(is_superuser=True, username="root")), "mpown-1")
+    time_machine.move_to(timezone.now() + timedelta(minutes=1))
+    note(SeenCluster("mpown-1", status="UP"), SeenCluster("theirs"), SeenCluster("new"))
+    again = StrayCluster.objects.get(name="mpown-1")
+    assert (again.ordered_by, again.seen["status"]) == ("root", "UP")
+    assert again.first_seen_at == first.first_seen_at
+    assert {row.last_seen_at for row in StrayCluster.objects.all()} == {again.last_seen_at}
+    assert again.last_seen_at > first.last_seen_at
+    kinds = dict(StrayCluster.objects.values_list("name", "kind"))
+    assert kinds == {
+        "mpown-1": StrayKind.OWN,
+        "theirs": StrayKind.FOREIGN,
+        "new": StrayKind.FOREIGN,
+    }
+    note(SeenCluster("new"))
+    assert list(StrayCluster.objects.values_list("name", flat=True)) == ["new"]
