@@ -1,4 +1,4 @@
-"""The runners of short jobs on nodes without machines: one thread posts what all of them tell."""
+"""The runners of short jobs on nodes without machines: a few threads post what all of them tell."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import heapq
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.logs.ground import LogGround, Talker
 from bench.logs.posting import Connection
@@ -19,18 +20,26 @@ if TYPE_CHECKING:
     from jobs.backends.fake import FakeBackend
 
 LOOK_EVERY_S = 0.1
+# Real runners post at once. One thread is late by itself where a request takes some 20 ms.
+POSTERS = 8
 # Of an end after the plan's: what is due at a moment is told only past it.
 _AFTER_S = 0.01
 
 
+# When it ends, the number of the attempt, its cluster, who speaks, and what is acknowledged.
+_Ending = tuple[float, int, str, "Talker", dict[int, int]]
+
+
 class _Runners(threading.Thread):
-    """Posts the first frames of each attempt whose machines are there, and later its last ones."""
+    """Has the first frames of each attempt posted once its machines are there, later its last."""
 
     def __init__(self, ground: LogGround, fake: FakeBackend, run_s: float, after: int) -> None:
         super().__init__(daemon=True)
-        self._connection, self._fake, self._run_s = Connection(ground), fake, run_s
+        self._ground, self._fake, self._run_s = ground, fake, run_s
         self._newest = after
-        self._ending: list[tuple[float, str, Talker, dict[int, int]]] = []
+        self._posters, self._mine = ThreadPoolExecutor(POSTERS), threading.local()
+        self._lock = threading.Lock()
+        self._ending: list[_Ending] = []
         self.stop = threading.Event()
         self.failure: Exception | None = None
         # By how much each post came after what it tells: it is in what the portal seems to be late.
@@ -45,12 +54,21 @@ class _Runners(threading.Thread):
             while not self.stop.wait(LOOK_EVERY_S):
                 waiting.update(self._new())
                 for pk in [pk for pk, each in waiting.items() if self._has_begun(*each)]:
-                    self._begin(*waiting.pop(pk))
-                self._end_some()
+                    self._posters.submit(self._told, self._begin, *waiting.pop(pk))
+                for due in self._due():
+                    self._posters.submit(self._told, self._end, *due)
         except Exception as error:  # noqa: BLE001 - told by whoever waits for it
             self.failure = error
         finally:
+            self._posters.shutdown()
             connection.close()
+
+    def _told(self, what: Callable[..., None], *of: Any) -> None:
+        try:
+            what(*of)
+        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+            self.failure = error
+            self.stop.set()
 
     def _new(self) -> Iterator[tuple[int, tuple[str, Talker]]]:
         from jobs.attempt_tokens import attempt_token  # noqa: PLC0415
@@ -77,16 +95,23 @@ class _Runners(threading.Thread):
         acked = self._post(talker, frames)
         # So late that the end was among them: its machines may be gone by the time of a second one.
         if not any(json.loads(frame)["kind"] == "end" for frame in frames):
-            heapq.heappush(self._ending, (ends_at, cluster, talker, acked))
+            with self._lock:
+                # The number of the attempt decides between two that end at one moment.
+                heapq.heappush(self._ending, (ends_at, talker.attempt_id, cluster, talker, acked))
 
-    def _end_some(self) -> None:
-        while self._ending and self._ending[0][0] <= time.time():
-            due, cluster, talker, acked = heapq.heappop(self._ending)
-            self.late_s.append(time.time() - due)
-            self._post(talker, self._fake.frames(cluster, acked, attempt_id=talker.attempt_id))
+    def _due(self) -> Iterator[_Ending]:
+        with self._lock:
+            while self._ending and self._ending[0][0] <= time.time():
+                yield heapq.heappop(self._ending)
+
+    def _end(self, due: float, _: int, cluster: str, talker: Talker, acked: dict[int, int]) -> None:
+        self.late_s.append(time.time() - due)
+        self._post(talker, self._fake.frames(cluster, acked, attempt_id=talker.attempt_id))
 
     def _post(self, talker: Talker, frames: list[bytes]) -> dict[int, int]:
-        told = self._connection.post(talker, gzip.compress(b"".join(frames), 1))
+        if not hasattr(self._mine, "connection"):
+            self._mine.connection = Connection(self._ground)
+        told = self._mine.connection.post(talker, gzip.compress(b"".join(frames), 1))
         return {int(rank): number for rank, number in told.items()}
 
 

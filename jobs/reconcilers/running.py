@@ -23,9 +23,9 @@ from jobs.reconcilers.walltime import timed_out, watch_time
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.runner.crash_points import reach
 
-# How long a verdict waits for a look through the last lines that can't be had.
 log = logging.getLogger(__name__)
 
+# How long a verdict waits for a look through the last lines that can't be had.
 LONGEST_LOOK = timedelta(seconds=60)
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
 
