@@ -23,7 +23,7 @@ from jobs.statuses import ClusterStatus, JobStatus
 AROUND_RUN_S = 600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Active:
     """A job that has left the queue and not ended.
 
@@ -108,7 +108,7 @@ class Holders:
             is_leaving=is_leaving,
             stopped_for=(last and last.preempted_by) or 0 if is_leaving else 0,
             # One on a part of the machines holds less of its quotas than these are.
-            counts_in_quotas=alone is not None and alone.asked.amounts == cluster.asked.amounts,
+            counts_in_quotas=alone is not None and _is_all_of(cluster, alone),
             cluster=cluster.name,
             kept=cluster.name if self._may_go(cluster, guests) else "",
         )
@@ -182,8 +182,14 @@ class Holders:
                 limits[key].take(shape.demand)
 
 
+def _is_all_of(cluster: Machines, guest: Active) -> bool:
+    return guest.asked == cluster.asked or guest.asked.amounts == cluster.asked.amounts
+
+
 def _newest(guests: list[Active]) -> Last | None:
     if not guests:
         return None
+    if len(guests) == 1:
+        return Last(guests[0].job_id, guests[0].since_s, guests[0].preempted_by)
     newest = max(guests, key=lambda each: each.since_s)
     return Last(newest.job_id, newest.since_s, newest.preempted_by)

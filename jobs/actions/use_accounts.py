@@ -54,9 +54,12 @@ def used_by_persons(
         account = Account(row.unit_hours, row.at.timestamp())
         left = account.carried_to(now_s, places.half_life_of(row.pool))
         used[row.pool, row.project_id, row.user_id] += left
+    half_lives: dict[str, float] = {}  # looked up once a pool: thousands may run there
     for asked, begin_s, ends_s in running:
         shape = places.shape_of(asked)
-        half_life_s = places.half_life_of(shape.pool)
+        half_life_s = half_lives.get(shape.pool)
+        if half_life_s is None:
+            half_life_s = half_lives[shape.pool] = places.half_life_of(shape.pool)
         ran = decayed_use(shape.units, begin_s, now_s, now_s=now_s, half_life_s=half_life_s)
         promised = promised_use(shape.units, None if ends_s is None else ends_s - now_s)
         used[shape.pool, asked.project_id, asked.user_id] += ran + promised

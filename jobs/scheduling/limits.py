@@ -36,7 +36,7 @@ class LimitKind(StrEnum):
     @property
     def is_machines(self) -> bool:
         """Whether it says what there is, and not what somebody may have of it."""
-        return self in {LimitKind.BACKEND, LimitKind.POOL}
+        return self is LimitKind.BACKEND or self is LimitKind.POOL
 
 
 @dataclass(slots=True)

@@ -45,9 +45,11 @@ class QueuedJob:
         return now_s + self.duration_s + (keeps_s if own_s is None else own_s)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunningJob:
     """A job that holds machines. `ends_s`: when it has given them back at the latest.
+
+    Nobody changes one. It is not frozen, as there may be thousands, which are made for each pass.
 
     `is_leaving`: its machines are being given back; `stopped_for`: the job that needs them, if it
     is for one. `counts_in_quotas`: not where only the machines of it are left. `cluster`: the one
