@@ -8,7 +8,9 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from jobs.actions.capacity import capacity_of
 from jobs.actions.queue_places import load_queues, pool_of
+from jobs.errors import BackendError
 from jobs.limits import idle_limit
 from jobs.models import Cluster, Job, Queue
 from jobs.models.job import TAKES_KEPT
@@ -105,7 +107,11 @@ def who_wants(cluster: Cluster) -> Wanted:
     queues = load_queues()
     pool = pool_of(queues.get(cluster.queue_name), cluster.backend_name)
     wants = Wants.load(queues, waiting().filter(project=cluster.project_id))
-    return wants.of(cluster.project_id, pool, cluster.name, cluster.fingerprint)
+    wanted = wants.of(cluster.project_id, pool, cluster.name, cluster.fingerprint)
+    if wanted is Wanted.NEXT and _is_closed(cluster.backend_name):
+        # No plan lets it in, whoever else waits.
+        return Wanted.ALIKE
+    return wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,14 @@ class Wants:
         if (project_id, pool, name) in self.named:
             return Wanted.BY_NAME
         return self.alike.get((project_id, pool, fingerprint), Wanted.BY_NOBODY)
+
+
+def _is_closed(backend_name: str) -> bool:
+    try:
+        capacity_of(backend_name)
+    except BackendError:
+        return True
+    return False
 
 
 def _wanted(wait_reason: str) -> Wanted:

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import FilteredRelation, Q, QuerySet
 
 from jobs import clock
+from jobs.actions.capacity import capacity_of
 from jobs.actions.epochs import epoch_s
 from jobs.actions.kept_clusters import kept_clusters
 from jobs.actions.kept_wishes import Wants, waiting, wishes_of
@@ -18,8 +19,6 @@ from jobs.actions.queue_machines import nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
 from jobs.actions.queued_rows import QueuedRow, QueuedRows
 from jobs.actions.use_accounts import shares_of, used_by_persons
-from jobs.backends import registry
-from jobs.disk_space import shortage
 from jobs.errors import BackendError
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Cluster, Job, Project
@@ -182,11 +181,8 @@ class _Loader:
 
     def _capacity_of(self, backend_name: str) -> int | None:
         """Nodes; None without a limit, or where the backend has a problem, which is kept."""
-        if why := shortage():
-            self._problems[backend_name] = why
-            return None
         try:
-            return registry.get(backend_name).capacity_nodes()
+            return capacity_of(backend_name)
         except BackendError as error:
             # Its jobs wait; those of other backends go on.
             self._problems[backend_name] = error.message

@@ -102,6 +102,8 @@ def decide(
     if kept.stopped_at is not None:
         if policy.down_after is None:
             return Wait(None)
+        # It holds no machines that others could have: no need to hurry.
+        wanted = Wanted.ALIKE if wanted is Wanted.NEXT else wanted
         gone_at = _left_to(kept.stopped_at + timedelta(minutes=policy.down_after), wanted)
         if gone_at is None or now < gone_at:
             return Wait(gone_at)

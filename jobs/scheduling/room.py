@@ -102,7 +102,7 @@ class Room:
     def _bears(self, guest: QueuedJob, first: QueuedJob) -> bool:
         """Whether the first who waits for machines is put off by one that goes onto its own."""
         if guest.wish is not None and guest.wish.cluster:
-            # The cluster stays for as long as that one waits: nothing is won by its waiting.
+            # It can run nowhere else, and would fail once the cluster has gone.
             return True
         patience_s = self._patience_s.get(first.shape.pool, DAY_S)
         return first.rank <= guest.rank and self._now_s < first.since_s + patience_s

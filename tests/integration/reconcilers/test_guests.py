@@ -9,7 +9,7 @@ from jobs.actions.plan_pass import begin_pass
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.errors import StaleJobError
-from jobs.models import Cluster, Queue
+from jobs.models import Cluster, Job, JobDependency, Queue
 from jobs.policies.idle import Wanted
 from jobs.reconcilers import queue
 from jobs.statuses import ClusterStatus, JobStatus, WaitReason
@@ -93,3 +93,33 @@ def test_a_cluster_is_kept_after_a_job_that_names_it_for_as_long_as_it_says(
     assert [each.keeps_s for each in load_snapshot().kept] == [600.0]
     settings.MPORTAL_MAX_IDLE_MINUTES = 5
     assert [each.keeps_s for each in load_snapshot().kept] == [300.0]
+
+
+@pytest.mark.feature("P5.1")
+@pytest.mark.parametrize("kept_back", ["nobody", "one of its project"])
+def test_short_jobs_that_follow_each_other_do_not_move_the_moment_of_a_higher_queue(
+    cluster, submit_kept, project, kept_back
+):
+    """A cluster is left for an hour longer to who is kept back: no guest may run in that hour."""
+    Queue.objects.create(name="urgent", rank=10)
+    make_job(make_project(), backend_name="fake", queue_name="urgent")
+    if kept_back != "nobody":
+        waits, held = submit_kept(), make_job(project, held=True)
+        JobDependency.objects.create(job=waits, needs=held, needs_number=held.pk)
+        Job.objects.filter(pk=waits.pk).update(wait_reason=WaitReason.DEPENDENCY)
+    short = submit_kept(portal={"max_duration": "40m"})
+    Job.objects.filter(pk=short.pk).update(duration_s=2400)
+    (before, *_) = [each for each in load_snapshot().running if each.kept]
+    assert before.ends_s is not None and before.ends_s - load_snapshot().now_s <= 600
+    queue.run_pass()
+    assert status_of(short) == JobStatus.QUEUED
+
+
+def test_a_cluster_stays_an_hour_longer_where_nothing_can_start_for_whatever_reason(
+    cluster, submit_kept, monkeypatch, time_machine
+):
+    monkeypatch.setattr("jobs.actions.capacity.shortage", lambda: "The disk is nearly full.")
+    job = submit_kept()
+    queue.run_pass()
+    assert (status_of(job), job.message) == (JobStatus.QUEUED, "The disk is nearly full.")
+    assert who_wants(cluster) is Wanted.ALIKE

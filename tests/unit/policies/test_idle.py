@@ -100,6 +100,17 @@ def test_a_cluster_that_a_waiting_job_names_stays_for_as_long_as_an_administrato
     assert decide(off, Limit(20, "project rl"), NOW, Wanted.BY_NAME) == Wait(None)
 
 
+def test_one_that_a_waiting_job_gets_with_the_next_plan_or_never_stays_two_minutes_longer():
+    assert decide(kept(11, minutes=10), None, NOW, Wanted.NEXT) == Wait(NOW + timedelta(minutes=1))
+    assert isinstance(decide(kept(12, minutes=10), None, NOW, Wanted.NEXT), TakeDown)
+
+
+def test_a_cluster_that_is_off_holds_nothing_and_stays_an_hour_longer_for_whoever_waits():
+    off = kept(900, stopped_min=119, minutes=10, then="stop", down_after=60)
+    for wanted in (Wanted.NEXT, Wanted.ALIKE):
+        assert decide(off, None, NOW, wanted) == Wait(NOW + timedelta(minutes=1))
+
+
 def test_one_whose_like_would_do_for_the_job_that_waits_stays_an_hour_longer():
     soon = Wait(NOW + timedelta(minutes=1))
     assert decide(kept(69, minutes=10), None, NOW, Wanted.ALIKE) == soon

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from jobs.scheduling.kept import KeptCluster, Wish
+from jobs.scheduling.causes import NoRoom
+from jobs.scheduling.kept import Guest, KeptCluster, Wish
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import DAY_S, Decision, QueuedJob, RunningJob, Snapshot, Start
-from tests.unit.scheduling.shapes import machines, sentences, shape
+from tests.unit.scheduling.shapes import machines, sentences, shape, started
 
 pytestmark = [pytest.mark.feature("S2.8"), pytest.mark.feature("P5.1")]
 
@@ -107,7 +108,7 @@ def test_what_a_guest_takes_of_the_first_ones_machines_is_no_spare_of_others():
     assert of(3, snapshot(waits, one, limits=room)) == Start(3)
     plans = snapshot(waits, replace(guest(), rank=0), one, limits=room)
     # The guest has put the first off: beside it there is nothing any more until it has ended.
-    assert [each.job_id for each in plan(plans) if isinstance(each, Start)] == [2]
+    assert started(plans) == [2]
 
 
 def test_a_job_that_keeps_its_cluster_fills_no_gap_that_it_outlasts_with_it():
@@ -124,8 +125,8 @@ def test_a_job_that_keeps_its_cluster_fills_no_gap_that_it_outlasts_with_it():
 
 def test_a_place_that_is_held_after_a_guest_went_in_counts_on_its_cluster_only_after_it():
     plans = snapshot(guest(number=1, rank=1), replace(first(), job_id=2))
-    started, waits = plan(plans)
-    assert started == Start(1, "mp-a")
+    first_one, waits = plan(plans)
+    assert first_one == Start(1, "mp-a")
     assert waits.cause.expected_s == NOW + 2 * HOUR
 
 
@@ -138,6 +139,58 @@ def test_a_cluster_that_was_switched_on_is_free_again_after_its_job_and_its_idle
         running=(replace(BUSY, ends_s=NOW + HOUR),),
         limits=machines(fake=4, used=2),
     )
-    started, waits = plan(plans)
-    assert started == Start(1, "mp-a")
+    first_one, waits = plan(plans)
+    assert first_one == Start(1, "mp-a")
     assert waits.cause.expected_s == NOW + 3 * HOUR
+
+
+# A cluster of four nodes, of which a job that names it may ask for some; it stays on for an hour.
+WIDE = KeptCluster("mp-w", 1, "fake", 4, "f", machines=(("nodes", 4.0),), keeps_s=HOUR)
+SOON = RunningJob(-1, shape(4, "fake"), NOW + HOUR, cluster="mp-w", kept="mp-w")
+
+
+def names(number: int = 2, lasts_s: float | None = 2 * HOUR, port: int = 22_222) -> QueuedJob:
+    return guest(number, lasts_s, wish=Wish(1, 2, port, cluster="mp-w"), rank=2)
+
+
+def expected_s(plans: Snapshot, number: int) -> float | None:
+    cause = of(number, plans).cause
+    assert isinstance(cause, NoRoom)
+    return cause.expected_s
+
+
+def wide(*queued: QueuedJob, total: int = 4, **fields: Any) -> Snapshot:
+    given = {"running": (SOON,), "limits": machines(fake=total, used=4), "kept": (WIDE,), **fields}
+    return snapshot(*queued, **given)
+
+
+def test_after_a_job_that_says_nothing_a_cluster_stays_on_for_as_long_as_it_did_before():
+    assert expected_s(wide(names(), first(3)), 1) == NOW + 3 * HOUR
+
+
+def test_a_cluster_is_free_when_the_last_of_its_guests_has_ended():
+    long = replace(SOON, ends_s=NOW + 9 * HOUR, kept="")
+    on_it = replace(WIDE, guests=[Guest(9, 30_000, wants_gpus=False)])
+    assert expected_s(wide(names(), first(3), running=(long,), kept=(on_it,)), 1) == NOW + 9 * HOUR
+
+
+def test_a_guest_of_some_of_its_nodes_puts_off_all_of_them():
+    """Eight nodes, of which five are wanted: three are left beside them, and not four."""
+    waits = replace(first(5, rank=3), since_s=NOW)
+    small = QueuedJob(3, shape(1, "fake"), project_id=3)
+    plans = wide(waits, names(), small, total=8, limits=machines(fake=8, used=4))
+    started = [each.job_id for each in plan(plans) if isinstance(each, Start)]
+    assert started == [2]
+    assert 3 in [
+        each.job_id for each in plan(wide(waits, small, total=8)) if isinstance(each, Start)
+    ]
+
+
+def test_two_guests_of_one_cluster_put_its_machines_off_once():
+    """In two hours seven nodes are left beside the first: three without those of the cluster."""
+    waits = first(11, rank=3)
+    both = names(2), names(3, port=30_000)
+    small = [QueuedJob(each, shape(1, "fake"), project_id=3) for each in range(4, 9)]
+    running = (SOON, RunningJob(7, shape(8, "fake"), NOW + 2 * HOUR))
+    limits = machines(fake=18, used=12)
+    assert started(wide(waits, *both, *small, running=running, limits=limits)) == [2, 3, 4, 5, 6]

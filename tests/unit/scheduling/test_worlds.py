@@ -71,6 +71,13 @@ def test_plan_after_plan_no_limit_is_exceeded_and_no_cluster_is_taken_twice(worl
     world.play(jobs)
 
 
+@settings(max_examples=150, deadline=None)
+@given(worlds(), jobs(may_name=False))
+def test_everybody_who_fits_has_started_once_all_others_have_ended(world, jobs):
+    world.play(jobs)
+    assert [job.number for job in world.queued.values() if world.fits_at_all(job)] == []
+
+
 def test_jobs_that_follow_each_other_on_a_kept_cluster_put_off_the_first_for_its_patience_alone():
     """All machines there are; each job runs for an hour, and comes while the one before it runs."""
     world = World({"backend:b": {"nodes": 2.0}, "pool:a": {}, "project:1": {}, "project:2": {}})

@@ -113,6 +113,11 @@ class World:
             now_s=self.now_s,
         )
 
+    def fits_at_all(self, job: Asks) -> bool:
+        """Whether there is as much as it asks for, and its quotas allow it."""
+        shape, limits = self._shape(job), self._counted()
+        return not any(limits[key].never_has(shape.demand) for key in shape.limits)
+
     def _decided(self) -> list[Decision]:
         snapshot = self.snapshot()
         decisions = plan(snapshot)
