@@ -146,7 +146,7 @@ def fill_running(owners: Owners, count: int, nodes: int) -> None:
     from jobs.models import Attempt, Cluster, Installation  # noqa: PLC0415
     from jobs.statuses import ClusterStatus, JobStatus  # noqa: PLC0415
 
-    # By any other name they would be strangers' clusters, which are looked at one by one.
+    # By any other name they would be strangers' clusters, which nobody has thousands of.
     began, key = clock.now() - timedelta(hours=1), Installation.current().key
     traced = [
         TraceJob(number, 0.0, nodes, 3600.0, 7200.0 + number, number % 5, number % 5 * 100)

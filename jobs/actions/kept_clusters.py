@@ -15,6 +15,7 @@ from django.db.models import F, Prefetch, QuerySet
 from jobs import clock
 from jobs.actions.history import record_note
 from jobs.actions.kept_wishes import (
+    Wants,
     cluster_named,
     may_take_kept,
     port_of,
@@ -45,15 +46,22 @@ def joinable(project: Project | None = None) -> QuerySet[Cluster]:
 
 
 def kept_clusters(
-    queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None]
+    queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None], wants: Wants
 ) -> list[KeptCluster]:
     """All that take jobs, with who is on them; those that are on come first.
 
-    `most_idle`: what administrators allow, by project.
+    `most_idle`: what administrators allow, by project; `wants`: what waiting jobs want.
     """
     guests = Prefetch("attempts", Attempt.objects.open().select_related("job"), to_attr="guests")
     rows = joinable().order_by(*_BEST_FIRST).prefetch_related(guests)
-    return [_kept(row, queues, most_idle.get(row.project_id)) for row in rows]
+    found = []
+    for row in rows:
+        kept, policy = _kept(row, queues), IdlePolicy.from_dict(row.idle_policy)
+        wanted = wants.of(kept.project_id, kept.pool, kept.name, kept.fingerprint)
+        # As long as it does now: who comes later does not find the moment put off by who is on it.
+        kept.keeps_s = stays_s(policy, most_idle.get(row.project_id), wanted)
+        found.append(kept)
+    return found
 
 
 @transaction.atomic(savepoint=False)
@@ -179,9 +187,7 @@ def _has_others(cluster: Cluster, attempt: Attempt) -> bool:
     return Attempt.objects.open().filter(cluster=cluster).exclude(pk=attempt.pk).exists()
 
 
-def _kept(
-    cluster: Cluster, queues: Mapping[str, Queue], most_idle: MostOf | None = None
-) -> KeptCluster:
+def _kept(cluster: Cluster, queues: Mapping[str, Queue]) -> KeptCluster:
     guests = getattr(cluster, "guests", None)
     if guests is None:
         guests = Attempt.objects.open().filter(cluster=cluster).select_related("job")
@@ -197,7 +203,6 @@ def _kept(
         usd_per_hour=None if cluster.usd_per_hour is None else float(cluster.usd_per_hour),
         pool=pool_of(queues.get(cluster.queue_name), cluster.backend_name),
         machines=machines_in(cluster.num_nodes, cluster.gpu_type, cluster.gpu_count),
-        keeps_s=stays_s(IdlePolicy.from_dict(cluster.idle_policy), most_idle),
     )
 
 

@@ -52,7 +52,7 @@ def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:
         fingerprint=job.fingerprint,
         cluster=cluster_named(job),
         pool=pool_of(queues.get(job.queue_name), job.backend_name),
-        keeps_s=_keeps_s(portal, idle_limit(job.project)),
+        keeps_s=_keeps_s(portal, idle_limit(job.project), Wanted.BY_NOBODY),
     )
 
 
@@ -67,33 +67,38 @@ def cluster_named(job: Job) -> str:
 
 
 def wishes_of(
-    jobs: QuerySet[Job], queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None]
+    jobs: QuerySet[Job],
+    queues: Mapping[str, Queue],
+    most_idle: Mapping[int, MostOf | None],
+    wants: Wants,
 ) -> dict[int, Wish]:
     """The same of all of `jobs` that ask for anything, by their numbers.
 
-    `most_idle`: what administrators allow, by project.
+    `most_idle`: what administrators allow, by project; `wants`: what waiting jobs want.
     """
+    found = {}
     rows = jobs.filter(TAKES_KEPT).values_list(*_COLUMNS)
-    return {
-        pk: Wish(
+    for pk, project_id, num_nodes, alike, queue, backend, portal, resources in rows.iterator():
+        pool = pool_of(queues.get(queue), backend)
+        wanted = wants.alike.get((project_id, pool, alike), Wanted.BY_NOBODY)
+        found[pk] = Wish(
             project_id=project_id,
             num_nodes=num_nodes,
             port=int(portal.get("port") or 0),
             wants_gpus=wants_gpus(resources),
             fingerprint=alike,
             cluster=portal.get("cluster") or "",
-            pool=pool_of(queues.get(queue), backend),
-            keeps_s=_keeps_s(portal, most_idle.get(project_id)),
+            pool=pool,
+            keeps_s=_keeps_s(portal, most_idle.get(project_id), wanted),
         )
-        for pk, project_id, num_nodes, alike, queue, backend, portal, resources in rows.iterator()
-    }
+    return found
 
 
-def _keeps_s(portal: Mapping[str, Any], limit: MostOf | None) -> float | None:
+def _keeps_s(portal: Mapping[str, Any], limit: MostOf | None, wanted: Wanted) -> float | None:
     """For how long a cluster stays on after a job; None: the job says nothing of it."""
     if not portal.get("reuse"):
         return None
-    return stays_s(IdlePolicy.from_dict(portal.get("idle") or {}), limit)
+    return stays_s(IdlePolicy.from_dict(portal.get("idle") or {}), limit, wanted)
 
 
 def waiting() -> QuerySet[Job]:
@@ -130,17 +135,24 @@ class Wants:
     @classmethod
     def load(cls, queues: Mapping[str, Queue], jobs: QuerySet[Job]) -> Wants:
         """Of those of `jobs` that ask for anything."""
-        columns = ("project_id", "queue_name", "backend_name", "wait_reason", "fingerprint")
+        columns = (
+            "project_id",
+            "queue_name",
+            "backend_name",
+            "status",
+            "wait_reason",
+            "fingerprint",
+        )
         rows = jobs.filter(TAKES_KEPT).order_by().values_list(*columns, "spec__portal__cluster")
         named: set[tuple[int, str, str]] = set()
         alike: dict[tuple[int, str, str], Wanted] = {}
-        for project_id, queue, backend, reason, machines, cluster in rows.distinct():
+        for project_id, queue, backend, status, reason, machines, cluster in rows.distinct():
             pool = pool_of(queues.get(queue), backend)
             if cluster:
                 named.add((project_id, pool, cluster))
             elif machines:
                 key = project_id, pool, machines
-                alike[key] = max(alike.get(key, Wanted.BY_NOBODY), _wanted(reason))
+                alike[key] = max(alike.get(key, Wanted.BY_NOBODY), _wanted(status, reason))
         return cls(frozenset(named), alike)
 
     @property
@@ -166,12 +178,16 @@ def _is_closed(backend_name: str) -> bool:
     return False
 
 
-def _wanted(wait_reason: str) -> Wanted:
+# What keeps a queued job back that has its turn in the next plan: machines, or nothing known yet.
+_HAS_ITS_TURN = ("", WaitReason.CAPACITY, WaitReason.PREEMPTED)
+
+
+def _wanted(status: str, wait_reason: str) -> Wanted:
     """By a job that waits for this and would do with new machines."""
     if wait_reason == WaitReason.BUDGET:
         return Wanted.BY_NOBODY
-    is_for_machines = wait_reason in (WaitReason.CAPACITY, WaitReason.PREEMPTED)
-    return Wanted.NEXT if is_for_machines else Wanted.ALIKE
+    has_its_turn = status == JobStatus.QUEUED and wait_reason in _HAS_ITS_TURN
+    return Wanted.NEXT if has_its_turn else Wanted.ALIKE
 
 
 def port_of(job: Job) -> int:

@@ -168,9 +168,7 @@ class Holders:
         policy = IdlePolicy.from_dict(cluster.idle_policy)
         kept = Kept(datetime.fromtimestamp(since_s, UTC), policy)
         most = self._most_idle.get(cluster.asked.project_id)
-        # Not what one that asks for such machines adds: it would be added again after each job.
-        is_named = self._wanted(cluster) is Wanted.BY_NAME
-        left = left_until(kept, most, Wanted.BY_NAME if is_named else Wanted.BY_NOBODY)
+        left = left_until(kept, most, self._wanted(cluster))
         return None if left is None else max(self._now_s, left.timestamp())
 
     def _wanted(self, cluster: Machines) -> Wanted:

@@ -29,6 +29,9 @@ class Wanted(IntEnum):
     BY_NAME = 3  # it can run nowhere else
 
 
+_LONGER_MINUTES = {Wanted.ALIKE: ALIKE_MINUTES, Wanted.NEXT: NEXT_MINUTES}
+
+
 @dataclass(frozen=True, slots=True)
 class IdlePolicy:
     """What a job asked for. `until`: somebody wants it kept at least so long."""
@@ -128,8 +131,7 @@ def left_until(kept: Kept, limit: Limit | None, wanted: Wanted) -> datetime | No
 def _left_to(ends_at: datetime, wanted: Wanted) -> datetime | None:
     if wanted is Wanted.BY_NAME:
         return None
-    longer = {Wanted.ALIKE: ALIKE_MINUTES, Wanted.NEXT: NEXT_MINUTES}.get(wanted, 0)
-    return ends_at + timedelta(minutes=longer)
+    return ends_at + timedelta(minutes=_LONGER_MINUTES.get(wanted, 0))
 
 
 def idle_end(kept: Kept, limit: Limit | None) -> datetime:
@@ -142,9 +144,13 @@ def idle_end(kept: Kept, limit: Limit | None) -> datetime:
     return min(wanted, kept.idle_since + timedelta(minutes=limit.value))
 
 
-def stays_s(policy: IdlePolicy, limit: Limit | None) -> float:
-    """Seconds for which machines stay on after a job, unless somebody wants them for longer."""
-    return 60.0 * (policy.minutes if limit is None else min(policy.minutes, limit.value))
+def stays_s(policy: IdlePolicy, limit: Limit | None, wanted: Wanted) -> float:
+    """Seconds for which machines stay on after a job, if they are wanted like that then.
+
+    One that names them keeps them for as long as it waits: that is not in it.
+    """
+    minutes = policy.minutes + _LONGER_MINUTES.get(wanted, 0)
+    return 60.0 * (minutes if limit is None else min(minutes, limit.value))
 
 
 def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: datetime | None) -> int:
