@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -55,3 +58,34 @@ def test_what_is_seen_again_keeps_its_first_sight_and_an_order(time_machine):
     }
     note(SeenCluster("new"))
     assert list(StrayCluster.objects.values_list("name", flat=True)) == ["new"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_client")
+def test_an_order_that_comes_while_clusters_are_noted_is_kept(monkeypatch):
+    """The rows are read, the order is given, and only then are they written."""
+    note(SeenCluster("mpown-1"))
+    admin, read, given = make_user(is_superuser=True), threading.Event(), threading.Event()
+
+    def told_late(seen: SeenCluster) -> dict[str, str]:
+        read.set()
+        # Without a lock the order would be there by now, and written over.
+        given.wait(timeout=0.5)
+        return {"status": seen.status}
+
+    def noted() -> None:
+        with closing(connection):
+            note(SeenCluster("mpown-1", status="UP"))
+
+    def ordered() -> None:
+        read.wait(timeout=10)
+        with closing(connection):
+            take_down_stray(Actor(admin), "mpown-1")
+        given.set()
+
+    monkeypatch.setattr("jobs.actions.strays._told", told_late)
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(noted), pool.submit(ordered)]:
+            done.result(timeout=20)
+    row = StrayCluster.objects.get()
+    assert (row.ordered_by, row.seen["status"]) == (admin.username, "UP")
