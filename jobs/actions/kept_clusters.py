@@ -15,7 +15,6 @@ from django.db.models import F, Prefetch, QuerySet
 from jobs import clock
 from jobs.actions.history import record_note
 from jobs.actions.kept_wishes import (
-    Wants,
     cluster_named,
     may_take_kept,
     port_of,
@@ -46,20 +45,18 @@ def joinable(project: Project | None = None) -> QuerySet[Cluster]:
 
 
 def kept_clusters(
-    queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None], wants: Wants
+    queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None]
 ) -> list[KeptCluster]:
     """All that take jobs, with who is on them; those that are on come first.
 
-    `most_idle`: what administrators allow, by project; `wants`: what waiting jobs want.
+    `most_idle`: what administrators allow, by project.
     """
     guests = Prefetch("attempts", Attempt.objects.open().select_related("job"), to_attr="guests")
     rows = joinable().order_by(*_BEST_FIRST).prefetch_related(guests)
     found = []
     for row in rows:
         kept, policy = _kept(row, queues), IdlePolicy.from_dict(row.idle_policy)
-        wanted = wants.of(kept.project_id, kept.pool, kept.name, kept.fingerprint)
-        # As long as it does now: who comes later does not find the moment put off by who is on it.
-        kept.keeps_s = stays_s(policy, most_idle.get(row.project_id), wanted)
+        kept.keeps_s = stays_s(policy, most_idle.get(row.project_id))
         found.append(kept)
     return found
 

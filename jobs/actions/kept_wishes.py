@@ -52,7 +52,7 @@ def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:
         fingerprint=job.fingerprint,
         cluster=cluster_named(job),
         pool=pool_of(queues.get(job.queue_name), job.backend_name),
-        keeps_s=_keeps_s(portal, idle_limit(job.project), Wanted.BY_NOBODY),
+        keeps_s=_keeps_s(portal, idle_limit(job.project)),
     )
 
 
@@ -70,17 +70,15 @@ def wishes_of(
     jobs: QuerySet[Job],
     queues: Mapping[str, Queue],
     most_idle: Mapping[int, MostOf | None],
-    wants: Wants,
 ) -> dict[int, Wish]:
     """The same of all of `jobs` that ask for anything, by their numbers.
 
-    `most_idle`: what administrators allow, by project; `wants`: what waiting jobs want.
+    `most_idle`: what administrators allow, by project.
     """
     found = {}
     rows = jobs.filter(TAKES_KEPT).values_list(*_COLUMNS)
     for pk, project_id, num_nodes, alike, queue, backend, portal, resources in rows.iterator():
         pool = pool_of(queues.get(queue), backend)
-        wanted = wants.alike.get((project_id, pool, alike), Wanted.BY_NOBODY)
         found[pk] = Wish(
             project_id=project_id,
             num_nodes=num_nodes,
@@ -89,16 +87,16 @@ def wishes_of(
             fingerprint=alike,
             cluster=portal.get("cluster") or "",
             pool=pool,
-            keeps_s=_keeps_s(portal, most_idle.get(project_id), wanted),
+            keeps_s=_keeps_s(portal, most_idle.get(project_id)),
         )
     return found
 
 
-def _keeps_s(portal: Mapping[str, Any], limit: MostOf | None, wanted: Wanted) -> float | None:
-    """For how long a cluster stays on after a job; None: the job says nothing of it."""
+def _keeps_s(portal: Mapping[str, Any], limit: MostOf | None) -> float | None:
+    """For how long a cluster stays on after a job at most; None: the job says nothing of it."""
     if not portal.get("reuse"):
         return None
-    return stays_s(IdlePolicy.from_dict(portal.get("idle") or {}), limit, wanted)
+    return stays_s(IdlePolicy.from_dict(portal.get("idle") or {}), limit)
 
 
 def waiting() -> QuerySet[Job]:
@@ -178,8 +176,8 @@ def _is_closed(backend_name: str) -> bool:
     return False
 
 
-# What keeps a queued job back that has its turn in the next plan: machines, or nothing known yet.
-_HAS_ITS_TURN = ("", WaitReason.CAPACITY, WaitReason.PREEMPTED)
+# What keeps a queued job back that has its turn in the next plan.
+_HAS_ITS_TURN = (WaitReason.CAPACITY, WaitReason.PREEMPTED)
 
 
 def _wanted(status: str, wait_reason: str) -> Wanted:

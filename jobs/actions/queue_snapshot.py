@@ -63,7 +63,7 @@ class _Loader:
         startable = self._rows.read(Job.objects.startable(self._now), self._places.columns)
         queues, most_idle = self._places.queues, self._most_idle
         wants = Wants.load(queues, waiting())
-        wishes = wishes_of(waiting(), queues, most_idle, wants)
+        wishes = wishes_of(waiting(), queues, most_idle)
         queued = tuple(self._queued(startable, wishes))
         self._count_quotas(active)
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
@@ -90,7 +90,7 @@ class _Loader:
                 pool: Preemption() if pool in holders.stuck else self._places.preemption_of(pool)
                 for pool in pools
             },
-            kept=tuple(kept_clusters(queues, most_idle, wants)) if wishes else (),
+            kept=tuple(kept_clusters(queues, most_idle)) if wishes else (),
             named=wants.names,
             now_s=self._now_s,
         )

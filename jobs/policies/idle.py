@@ -144,12 +144,12 @@ def idle_end(kept: Kept, limit: Limit | None) -> datetime:
     return min(wanted, kept.idle_since + timedelta(minutes=limit.value))
 
 
-def stays_s(policy: IdlePolicy, limit: Limit | None, wanted: Wanted) -> float:
-    """Seconds for which machines stay on after a job, if they are wanted like that then.
+def stays_s(policy: IdlePolicy, limit: Limit | None) -> float:
+    """Seconds for which machines stay on after a job at most, whoever wants them then.
 
     One that names them keeps them for as long as it waits: that is not in it.
     """
-    minutes = policy.minutes + _LONGER_MINUTES.get(wanted, 0)
+    minutes = policy.minutes + ALIKE_MINUTES
     return 60.0 * (minutes if limit is None else min(minutes, limit.value))
 
 

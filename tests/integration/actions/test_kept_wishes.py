@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions.kept_wishes import Wants, wish_of, wishes_of
+from jobs.actions.kept_wishes import wish_of, wishes_of
 from jobs.actions.queue_places import load_queues
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.models import Job
@@ -41,7 +41,6 @@ def test_what_is_read_for_all_at_once_is_what_each_job_says(fields):
     make_job(job.project)
     queues = load_queues()
     wish = wish_of(job, queues)
-    nobody = Wants(frozenset(), {})
-    assert wishes_of(Job.objects.all(), queues, {}, nobody) == {job.pk: wish}
+    assert wishes_of(Job.objects.all(), queues, {}) == {job.pk: wish}
     assert bool(wish.fingerprint) != bool(wish.cluster)
     assert wish.wants_gpus == ("resources" in fields)

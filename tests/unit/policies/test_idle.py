@@ -19,7 +19,9 @@ from jobs.policies.idle import (
     backstop_minutes,
     decide,
     idle_end,
+    left_until,
     longer_backstop,
+    stays_s,
 )
 from jobs.policies.limits import Limit
 
@@ -103,6 +105,15 @@ def test_a_cluster_that_a_waiting_job_names_stays_for_as_long_as_an_administrato
 def test_one_that_a_waiting_job_gets_with_the_next_plan_or_never_stays_two_minutes_longer():
     assert decide(kept(11, minutes=10), None, NOW, Wanted.NEXT) == Wait(NOW + timedelta(minutes=1))
     assert isinstance(decide(kept(12, minutes=10), None, NOW, Wanted.NEXT), TakeDown)
+
+
+@pytest.mark.parametrize("limit", [None, Limit(20, "project rl")])
+@pytest.mark.parametrize("wanted", [Wanted.BY_NOBODY, Wanted.NEXT, Wanted.ALIKE])
+def test_no_cluster_stays_on_for_longer_after_a_job_than_the_queue_counts_for_it(limit, wanted):
+    policy = IdlePolicy(minutes=10)
+    left = left_until(Kept(NOW, policy), limit, wanted)
+    assert left is not None
+    assert (left - NOW).total_seconds() <= stays_s(policy, limit) <= 70 * 60
 
 
 def test_a_cluster_that_is_off_holds_nothing_and_stays_an_hour_longer_for_whoever_waits():
