@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.1
 # Real runners post at once. One thread is late by itself where a request takes some 20 ms.
 POSTERS = 8
+# The portal hangs up on who is silent for five seconds: after so many a new connection is made.
 _SILENT_S = 4.0
 # Of an end after the plan's: what is due at a moment is told only past it.
 _AFTER_S = 0.01
@@ -115,7 +116,6 @@ class _Runners(threading.Thread):
     def _post(self, talker: Talker, frames: list[bytes]) -> dict[int, int]:
         mine, now_s = self._mine, time.monotonic()
         if now_s - getattr(mine, "used_s", -math.inf) > _SILENT_S:
-            # The portal hangs up on who is silent for five seconds.
             mine.connection = Connection(self._ground)
         mine.used_s = now_s
         told = mine.connection.post(talker, gzip.compress(b"".join(frames), 1))

@@ -15,7 +15,7 @@ from jobs.scheduling.snapshot import DAY_S, QueuedJob, RunningJob, Snapshot
 
 
 class Room:
-    """It only ever shrinks, so what did not fit never will. Whoever reads changes nothing.
+    """It only ever shrinks, so what did not fit never will. Only its own methods change it.
 
     `limits` by their keys, with what is used of them; `running` is who holds machines, also those
     whom the plan has started; `kept` are the clusters that take jobs, best first; `reserved` are
