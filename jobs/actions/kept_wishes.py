@@ -111,10 +111,17 @@ def who_wants(cluster: Cluster) -> Wanted:
     pool = pool_of(queues.get(cluster.queue_name), cluster.backend_name)
     wants = Wants.load(queues, waiting().filter(project=cluster.project_id))
     wanted = wants.of(cluster.project_id, pool, cluster.name, cluster.fingerprint)
-    if wanted is Wanted.NEXT and _is_closed(cluster.backend_name):
-        # No plan lets it in, whoever else waits.
-        return Wanted.ALIKE
+    backend = cluster.backend_name
+    # Where nothing can start, nobody could use its machines.
+    if wanted is Wanted.ALIKE and _is_waited_for(backend) and not _is_closed(backend):
+        return Wanted.NEXT
     return wanted
+
+
+def _is_waited_for(backend_name: str) -> bool:
+    """Whether somebody waits for machines of that backend, and for nothing else."""
+    queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
+    return queued.filter(backend_name=backend_name, wait_reason__in=_FOR_MACHINES).exists()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +129,27 @@ class Wants:
     """What waiting jobs want, by project, pool, and name or fingerprint of a cluster.
 
     Whatever one waits for, as long as it names the cluster. One that asks for such machines can
-    have others: where a spent budget keeps it back, it wants none of either, and where it waits
-    for machines, it has these with the next plan, or may not have them. Jobs of other pools never
-    go there.
+    have others, and where a spent budget keeps it back, it wants none of either. Jobs of other
+    pools never go there.
     """
 
     named: frozenset[tuple[int, str, str]]
-    alike: Mapping[tuple[int, str, str], Wanted]
+    alike: frozenset[tuple[int, str, str]]
 
     @classmethod
     def load(cls, queues: Mapping[str, Queue], jobs: QuerySet[Job]) -> Wants:
         """Of those of `jobs` that ask for anything."""
-        columns = (
-            "project_id",
-            "queue_name",
-            "backend_name",
-            "status",
-            "wait_reason",
-            "fingerprint",
-        )
+        columns = ("project_id", "queue_name", "backend_name", "wait_reason", "fingerprint")
         rows = jobs.filter(TAKES_KEPT).order_by().values_list(*columns, "spec__portal__cluster")
         named: set[tuple[int, str, str]] = set()
-        alike: dict[tuple[int, str, str], Wanted] = {}
-        for project_id, queue, backend, status, reason, machines, cluster in rows.distinct():
+        alike: set[tuple[int, str, str]] = set()
+        for project_id, queue, backend, reason, machines, cluster in rows.distinct():
             pool = pool_of(queues.get(queue), backend)
             if cluster:
                 named.add((project_id, pool, cluster))
-            elif machines:
-                key = project_id, pool, machines
-                alike[key] = max(alike.get(key, Wanted.BY_NOBODY), _wanted(status, reason))
-        return cls(frozenset(named), alike)
+            elif machines and reason != WaitReason.BUDGET:
+                alike.add((project_id, pool, machines))
+        return cls(frozenset(named), frozenset(alike))
 
     @property
     def names(self) -> frozenset[str]:
@@ -165,7 +163,8 @@ class Wants:
         """Whether the cluster of that name is wanted."""
         if (project_id, pool, name) in self.named:
             return Wanted.BY_NAME
-        return self.alike.get((project_id, pool, fingerprint), Wanted.BY_NOBODY)
+        is_alike = (project_id, pool, fingerprint) in self.alike
+        return Wanted.ALIKE if is_alike else Wanted.BY_NOBODY
 
 
 def _is_closed(backend_name: str) -> bool:
@@ -176,16 +175,8 @@ def _is_closed(backend_name: str) -> bool:
     return False
 
 
-# What keeps a queued job back that has its turn in the next plan.
-_HAS_ITS_TURN = (WaitReason.CAPACITY, WaitReason.PREEMPTED)
-
-
-def _wanted(status: str, wait_reason: str) -> Wanted:
-    """By a job that waits for this and would do with new machines."""
-    if wait_reason == WaitReason.BUDGET:
-        return Wanted.BY_NOBODY
-    has_its_turn = status == JobStatus.QUEUED and wait_reason in _HAS_ITS_TURN
-    return Wanted.NEXT if has_its_turn else Wanted.ALIKE
+# What is said of a queued job that lacks nothing but machines.
+_FOR_MACHINES = (WaitReason.CAPACITY, WaitReason.PREEMPTED)
 
 
 def port_of(job: Job) -> int:

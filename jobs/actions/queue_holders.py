@@ -13,7 +13,7 @@ from jobs.actions.kept_wishes import Wants
 from jobs.actions.queue_machines import Last, Machines, last_on, machines_of
 from jobs.actions.queue_places import Asked, Places, backend_key
 from jobs.models import Cluster
-from jobs.policies.idle import IdlePolicy, Kept, Wanted, left_until
+from jobs.policies.idle import IdlePolicy, Kept, Wanted, counted_until
 from jobs.policies.limits import Limit as MostOf
 from jobs.scheduling.limits import Shape
 from jobs.scheduling.snapshot import RunningJob
@@ -138,7 +138,7 @@ class Holders:
         is_left = not guests and cluster.idle_since is not None
         is_wanted = (
             bool(cluster.idle_policy.get("until"))  # somebody has asked to keep it longer
-            or self._wanted(cluster) is Wanted.BY_NAME
+            or self._is_named(cluster)
         )
         is_up = cluster.status == ClusterStatus.UP
         return is_left and is_up and not is_wanted and not self._is_leaving(cluster, guests)
@@ -168,12 +168,15 @@ class Holders:
         policy = IdlePolicy.from_dict(cluster.idle_policy)
         kept = Kept(datetime.fromtimestamp(since_s, UTC), policy)
         most = self._most_idle.get(cluster.asked.project_id)
-        left = left_until(kept, most, self._wanted(cluster))
+        # As long after a job that is yet to come, `stays_s`: else the moments of those that wait
+        # would move from one such job to the next.
+        left = counted_until(kept, most, is_named=self._is_named(cluster))
         return None if left is None else max(self._now_s, left.timestamp())
 
-    def _wanted(self, cluster: Machines) -> Wanted:
+    def _is_named(self, cluster: Machines) -> bool:
         asked, pool = cluster.asked, self._places.shape_of(cluster.asked).pool
-        return self._wants.of(asked.project_id, pool, cluster.name, cluster.fingerprint)
+        wanted = self._wants.of(asked.project_id, pool, cluster.name, cluster.fingerprint)
+        return wanted is Wanted.BY_NAME
 
     def _take(self, shape: Shape, *, but: str = "") -> None:
         limits = self._places.limits

@@ -16,7 +16,8 @@ DEFAULT_MINUTES = 10
 BACKSTOP_MARGIN_MINUTES = 30
 # How much longer than its policy says a cluster is left to a job that new machines would do for.
 ALIKE_MINUTES = 60
-# The same where that job only waits for a plan. After it, the machines are for whoever is first.
+# The same while anybody waits for machines there: that job has these with the next plan, or others
+# have them.
 NEXT_MINUTES = 2
 
 
@@ -24,8 +25,10 @@ class Wanted(IntEnum):
     """Whether a job that waits wants a kept cluster, the more the higher."""
 
     BY_NOBODY = 0
-    NEXT = 1  # by one that waits for such machines: it takes these with the next plan, or may not
-    ALIKE = 2  # by one that reuses machines, asks for just such, and is kept back by something else
+    NEXT = (
+        1  # by one that reuses machines and asks for just such, while somebody waits for machines
+    )
+    ALIKE = 2  # by such a one, while nobody else needs them
     BY_NAME = 3  # it can run nowhere else
 
 
@@ -144,12 +147,17 @@ def idle_end(kept: Kept, limit: Limit | None) -> datetime:
     return min(wanted, kept.idle_since + timedelta(minutes=limit.value))
 
 
+def counted_until(kept: Kept, limit: Limit | None, *, is_named: bool) -> datetime | None:
+    """Until when machines stay on at most while somebody waits for them; None: nobody can say."""
+    return left_until(kept, limit, Wanted.BY_NAME if is_named else Wanted.NEXT)
+
+
 def stays_s(policy: IdlePolicy, limit: Limit | None) -> float:
-    """Seconds for which machines stay on after a job at most, whoever wants them then.
+    """The same of machines that a job is still to have: the seconds after it.
 
     One that names them keeps them for as long as it waits: that is not in it.
     """
-    minutes = policy.minutes + ALIKE_MINUTES
+    minutes = policy.minutes + NEXT_MINUTES
     return 60.0 * (minutes if limit is None else min(minutes, limit.value))
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from jobs.actions.kept_wishes import who_wants
 from jobs.actions.plan_pass import begin_pass
@@ -11,10 +15,10 @@ from jobs.actions.start_attempt import start_attempt
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobDependency, Queue
 from jobs.policies.idle import Wanted
-from jobs.reconcilers import queue
+from jobs.reconcilers import provisioning, queue, running
 from jobs.statuses import ClusterStatus, JobStatus, WaitReason
 from tests.factories import make_job, make_project
-from tests.integration.reconcilers.steps import end_idle, later, status_of
+from tests.integration.reconcilers.steps import end_idle, later, push, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8")]
 
@@ -76,11 +80,11 @@ def test_a_kept_cluster_goes_to_the_higher_queue_although_its_project_goes_on(
 
 
 def test_a_job_counts_until_the_cluster_that_it_keeps_is_free(project, submit_kept, settings):
-    # And the hour for which it may be left to one like it.
+    # And the two minutes for which it may be left to one like it.
     submit_kept(idle={"minutes": 45})
     make_job(project, backend_name="fake")
     keeping, plain = load_snapshot().queued
-    assert keeping.wish is not None and keeping.wish.keeps_s == (45 + 60) * 60
+    assert keeping.wish is not None and keeping.wish.keeps_s == (45 + 2) * 60
     assert plain.wish is None
     settings.MPORTAL_MAX_IDLE_MINUTES = 20
     keeping, _ = load_snapshot().queued
@@ -91,33 +95,121 @@ def test_a_cluster_is_kept_after_a_job_that_names_it_for_as_long_as_it_says(
     cluster, submit_kept, settings
 ):
     submit_kept()
-    assert [each.keeps_s for each in load_snapshot().kept] == [(10 + 60) * 60]
+    assert [each.keeps_s for each in load_snapshot().kept] == [(10 + 2) * 60]
     settings.MPORTAL_MAX_IDLE_MINUTES = 5
     assert [each.keeps_s for each in load_snapshot().kept] == [300.0]
+
+
+@pytest.fixture
+def urgent(project) -> Callable[[], Job]:
+    """Makes a queued job of a higher queue."""
+
+    def make() -> Job:
+        Queue.objects.create(name="urgent", rank=10)
+        return make_job(make_project(), backend_name="fake", queue_name="urgent")
+
+    return make
+
+
+@pytest.fixture
+def submit_bounded(submit_kept) -> Callable[..., Job]:
+    """Makes a queued job that keeps its cluster and runs for so many minutes at most."""
+
+    def make(minutes: int, **fields) -> Job:
+        most = {"max_duration": f"{minutes}m"}
+        return submit_kept(portal=most, duration_s=60 * minutes, **fields)
+
+    return make
 
 
 @pytest.mark.feature("P5.1")
 @pytest.mark.parametrize("kept_back", ["nobody", "one of its project"])
 def test_short_jobs_that_follow_each_other_do_not_move_the_moment_of_a_higher_queue(
-    cluster, submit_kept, project, kept_back
+    cluster, submit_kept, submit_bounded, urgent, project, time_machine, kept_back
 ):
-    """A cluster is left for an hour longer to who is kept back, and so it is after each guest."""
-    Queue.objects.create(name="urgent", rank=10)
-    make_job(make_project(), backend_name="fake", queue_name="urgent")
+    """Whoever else wants the cluster, it is counted for as long before a guest as after it."""
+    first = urgent()
     if kept_back != "nobody":
         waits, held = submit_kept(), make_job(project, held=True)
         JobDependency.objects.create(job=waits, needs=held, needs_number=held.pk)
         Job.objects.filter(pk=waits.pk).update(wait_reason=WaitReason.DEPENDENCY)
-    short = submit_kept(portal={"max_duration": "40m"})
-    Job.objects.filter(pk=short.pk).update(duration_s=2400)
+    short = submit_bounded(1)
     snapshot = load_snapshot()
     (left,) = (each for each in snapshot.running if each.kept)
     assert left.ends_s is not None
-    assert 69 < (left.ends_s - snapshot.now_s) / 60 <= 70
-    assert {each.wish.keeps_s for each in snapshot.queued if each.wish} == {70 * 60}
-    assert [each.keeps_s for each in snapshot.kept] == [70 * 60]
+    assert 11 < (left.ends_s - snapshot.now_s) / 60 <= 12
     queue.run_pass()
     assert status_of(short) == JobStatus.QUEUED
+    later(time_machine, minutes=12.1)
+    end_idle()
+    queue.run_pass()
+    assert (status_of(first), status_of(short)) == (JobStatus.PROVISIONING, JobStatus.QUEUED)
+
+
+@pytest.mark.feature("P5.1")
+def test_projects_whose_clusters_take_turns_do_not_put_off_a_higher_queue(
+    fake, submit_bounded, run_through, urgent, time_machine
+):
+    """Of two clusters one counts for the first, and stays that one when its project goes on."""
+    fake.set_capacity(2)
+    projects = make_project(), make_project()
+    for each in projects:
+        run_through(submit_bounded(30, project=each))
+    later(time_machine, minutes=1)
+    submit_bounded(30, project=projects[1])
+    queue.run_pass()
+    first = urgent()
+    queue.run_pass()
+    assert status_of(first) == JobStatus.QUEUED
+    next_one = submit_bounded(30, project=projects[0])
+    queue.run_pass()
+    assert (status_of(first), status_of(next_one)) == (JobStatus.QUEUED, JobStatus.QUEUED)
+    later(time_machine, minutes=11.1)
+    end_idle()
+    queue.run_pass()
+    assert (status_of(first), status_of(next_one)) == (JobStatus.PROVISIONING, JobStatus.QUEUED)
+
+
+@pytest.mark.feature("P5.1")
+def test_machines_that_take_longer_than_was_counted_are_not_counted_on(
+    fake, submit_bounded, run_through, urgent, time_machine
+):
+    """As if they were free at any moment, all that is kept would go to guests before the first."""
+    fake.set_capacity(2)
+    slow = submit_bounded(30, project=make_project())
+    queue.run_pass()
+    later(time_machine, minutes=45)
+    kept = submit_bounded(30)
+    queue.run_pass()
+    for reconciler in (provisioning, running):
+        reconciler.step(kept.pk)
+        push(fake, kept)
+    running.step(kept.pk)
+    assert (status_of(slow), status_of(kept)) == (JobStatus.PROVISIONING, JobStatus.SUCCEEDED)
+    first, next_one = urgent(), submit_bounded(60)
+    queue.run_pass()
+    assert (status_of(first), status_of(next_one)) == (JobStatus.QUEUED, JobStatus.QUEUED)
+
+
+def test_a_cluster_is_left_to_who_is_kept_back_while_nobody_waits_for_machines(
+    cluster, submit_kept, project, time_machine
+):
+    waits = submit_kept()
+    Job.objects.filter(pk=waits.pk).update(
+        wait_reason=WaitReason.BACKOFF, next_try_at=timezone.now() + timedelta(hours=3)
+    )
+    assert who_wants(cluster) is Wanted.ALIKE
+    later(time_machine, minutes=40)
+    end_idle()
+    cluster.refresh_from_db()
+    assert cluster.status == ClusterStatus.UP
+    other = make_job(make_project(), backend_name="fake")
+    queue.run_pass()
+    assert (status_of(other), other.wait_reason) == (JobStatus.QUEUED, WaitReason.CAPACITY)
+    assert who_wants(cluster) is Wanted.NEXT
+    end_idle()
+    queue.run_pass()
+    assert status_of(other) == JobStatus.PROVISIONING
 
 
 def test_a_cluster_stays_an_hour_longer_where_nothing_can_start_for_whatever_reason(

@@ -17,6 +17,7 @@ from jobs.policies.idle import (
     Wait,
     Wanted,
     backstop_minutes,
+    counted_until,
     decide,
     idle_end,
     left_until,
@@ -102,18 +103,27 @@ def test_a_cluster_that_a_waiting_job_names_stays_for_as_long_as_an_administrato
     assert decide(off, Limit(20, "project rl"), NOW, Wanted.BY_NAME) == Wait(None)
 
 
-def test_one_that_a_waiting_job_gets_with_the_next_plan_or_never_stays_two_minutes_longer():
+def test_one_that_is_wanted_while_others_wait_for_machines_stays_two_minutes_longer():
     assert decide(kept(11, minutes=10), None, NOW, Wanted.NEXT) == Wait(NOW + timedelta(minutes=1))
     assert isinstance(decide(kept(12, minutes=10), None, NOW, Wanted.NEXT), TakeDown)
 
 
-@pytest.mark.parametrize("limit", [None, Limit(20, "project rl")])
-@pytest.mark.parametrize("wanted", [Wanted.BY_NOBODY, Wanted.NEXT, Wanted.ALIKE])
-def test_no_cluster_stays_on_for_longer_after_a_job_than_the_queue_counts_for_it(limit, wanted):
+@pytest.mark.parametrize("limit", [None, Limit(20, "project rl"), Limit(5, "project rl")])
+def test_the_queue_counts_as_long_after_a_job_that_is_to_come_as_after_one_that_was_there(limit):
+    """Else the moment of whoever waits would be another before and after each guest."""
     policy = IdlePolicy(minutes=10)
-    left = left_until(Kept(NOW, policy), limit, wanted)
-    assert left is not None
-    assert (left - NOW).total_seconds() <= stays_s(policy, limit) <= 70 * 60
+    counted = counted_until(Kept(NOW, policy), limit, is_named=False)
+    assert counted is not None
+    assert (counted - NOW).total_seconds() == stays_s(policy, limit)
+    for wanted in (Wanted.BY_NOBODY, Wanted.NEXT):
+        left = left_until(Kept(NOW, policy), limit, wanted)
+        assert left is not None and left <= counted
+
+
+def test_nobody_can_say_when_a_cluster_is_free_that_a_waiting_job_names():
+    assert counted_until(Kept(NOW, IdlePolicy()), None, is_named=True) is None
+    most = counted_until(Kept(NOW, IdlePolicy()), Limit(20, "project rl"), is_named=True)
+    assert most == NOW + timedelta(minutes=20)
 
 
 def test_a_cluster_that_is_off_holds_nothing_and_stays_an_hour_longer_for_whoever_waits():

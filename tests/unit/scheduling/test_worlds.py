@@ -62,6 +62,7 @@ def worlds(draw: st.DrawFn) -> World:
         patience_s=draw(st.sampled_from([0.0, 2 * HOUR, 24 * HOUR])),
         dearer=draw(st.sampled_from([1.0, 1.0, 1.7])),
         switches_off=draw(st.booleans()),
+        sooner_s=draw(st.sampled_from([0.0, 0.2 * HOUR])),
     )
 
 

@@ -67,7 +67,7 @@ class World:
     """`caps`: of what there is and of quotas, by the keys of limits.
 
     A node costs `dearer` times as much as was expected. Where it `switches_off`, clusters that were
-    idle for too long keep their disks.
+    idle for too long keep their disks. They end `sooner_s` before the moment that is counted.
     """
 
     caps: Mapping[str, dict[str, float]]
@@ -75,6 +75,7 @@ class World:
     patience_s: float = 24 * 3600.0
     dearer: float = 1.0
     switches_off: bool = False
+    sooner_s: float = 0.0
     now_s: float = 0.0
     queued: dict[int, Asks] = field(default_factory=dict)
     clusters: dict[str, Machines] = field(default_factory=dict)
@@ -198,8 +199,11 @@ class World:
                     if not cluster.guests and cluster.keeps_s is None:
                         del self.clusters[cluster.name]
                     elif not cluster.guests:
-                        cluster.idle_until_s = self.now_s + (cluster.keeps_s or 0.0)
+                        cluster.idle_until_s = self.now_s + self._idles_s(cluster)
         self._give_up_idle()
+
+    def _idles_s(self, cluster: Machines) -> float:
+        return (cluster.keeps_s or 0.0) - self.sooner_s
 
     def _give_up_idle(self) -> None:
         for cluster in list(self.clusters.values()):
@@ -260,7 +264,7 @@ class World:
     def _holder(self, cluster: Machines) -> RunningJob:
         guests = list(cluster.guests.values())
         alone = guests[0][0] if len(guests) == 1 else None
-        ends_s: float | None = cluster.idle_until_s
+        ends_s: float | None = cluster.idle_until_s + self.sooner_s
         if guests:
             last_s = max(began_s + job.most_s for job, began_s in guests)
             ends_s = last_s + (cluster.keeps_s or 0.0)
