@@ -145,7 +145,7 @@ class _Loader:
             lasts_s = self._lasts_s(asked.project_id, asked_s, extended_s)
             ends_s = None if lasts_s is None else begin_s + lasts_s
             if ends_s is not None and ends_s <= self._now_s:
-                # It takes longer to start or to end than was counted, and nobody knows for how long.
+                # It takes longer to start or to end than was counted: nobody knows how long.
                 ends_s = None
             of_now = (there_since_s or self._now_s, begin_s, ends_s, cluster_id)
             yield Active(pk, asked, *of_now, status, preemptible, by, bool(named))

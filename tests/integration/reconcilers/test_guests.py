@@ -101,7 +101,7 @@ def test_a_cluster_is_kept_after_a_job_that_names_it_for_as_long_as_it_says(
 
 
 @pytest.fixture
-def urgent(project) -> Callable[[], Job]:
+def urgent() -> Callable[[], Job]:
     """Makes a queued job of a higher queue."""
 
     def make() -> Job:
@@ -125,12 +125,13 @@ def submit_bounded(submit_kept) -> Callable[..., Job]:
 @pytest.mark.feature("P5.1")
 @pytest.mark.parametrize("kept_back", ["nobody", "one of its project"])
 def test_short_jobs_that_follow_each_other_do_not_move_the_moment_of_a_higher_queue(
-    cluster, submit_kept, submit_bounded, urgent, project, time_machine, kept_back
+    cluster, submit_kept, submit_bounded, urgent, time_machine, kept_back
 ):
     """Whoever else wants the cluster, it is counted for as long before a guest as after it."""
     first = urgent()
     if kept_back != "nobody":
-        waits, held = submit_kept(), make_job(project, held=True)
+        waits = submit_kept()
+        held = make_job(waits.project, held=True)
         JobDependency.objects.create(job=waits, needs=held, needs_number=held.pk)
         Job.objects.filter(pk=waits.pk).update(wait_reason=WaitReason.DEPENDENCY)
     short = submit_bounded(1)
