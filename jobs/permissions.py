@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -275,10 +276,18 @@ def project_for(actor: Actor, slug: str) -> Project:
     return project
 
 
-def job_for(actor: Actor, slug: str, job_id: int) -> Job:
-    """The job with its project and submitter; NotFoundError as for `project_for`."""
+def job_for(
+    actor: Actor,
+    slug: str,
+    job_id: int,
+    read: Callable[[QuerySet[Job]], QuerySet[Job]] = lambda jobs: jobs,
+) -> Job:
+    """The job with its project and submitter; NotFoundError as for `project_for`.
+
+    `read` says what else is read of it.
+    """
     jobs = jobs_of(actor, project_for(actor, slug)).select_related("project", "submitted_by")
-    job = jobs.filter(pk=job_id).first()
+    job = read(jobs.filter(pk=job_id)).first()
     if job is None:
         whose = "" if actor.driver is None else f" that job {actor.driver.job_id} submitted"
         raise NotFoundError(f"There is no job {job_id} in project {slug}{whose}.")

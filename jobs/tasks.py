@@ -86,9 +86,9 @@ def run_prices() -> None:
 
 
 @shared_task(name="jobs.billing")
-def run_billing(cluster_id: int | None = None) -> None:
-    """One cluster's bill, or all that are due."""
-    _run(billing, cluster_id)
+def run_billing() -> None:
+    """One look for bills."""
+    billing.step()
 
 
 @shared_task(name="jobs.budgets")

@@ -35,7 +35,6 @@ Reconciler = Literal[
     "autostop",
     "sealing",
     "orphans",
-    "billing",
     "budgets",
     "infra",
     "prices",

@@ -24,6 +24,9 @@ from django.middleware.security import SecurityMiddleware
 # Of these no body is read to find a form's token.
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
+_JSON = ("application/json", "application/problem+json")
+_ALLOWS_NOTHING = "default-src 'none'; frame-ancestors 'none'"
+
 
 class InLoop:
     """Mixed in before a middleware of Django's that never waits on its way in.
@@ -59,7 +62,16 @@ class FrameOptions(InLoop, XFrameOptionsMiddleware):
 
 
 class ContentSecurity(InLoop, CSPMiddleware):
-    """Content-Security-Policy."""
+    """Content-Security-Policy. What is no page gets one that allows nothing, and is made once."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Add the header, unless the view has."""
+        if not response.get("Content-Type", "").startswith(_JSON):
+            return super().process_response(request, response)
+        response.setdefault("Content-Security-Policy", _ALLOWS_NOTHING)
+        return response
 
 
 class Sessions(InLoop, SessionMiddleware):

@@ -29,6 +29,7 @@ from jobs.policies.idle import IdlePolicy, backstop_minutes, stays_s
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.reuse import leaves_healthy
 from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
+from jobs.spending import is_waiting_kind
 from jobs.statuses import ClusterStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
@@ -102,6 +103,9 @@ def keep_cluster(attempt: Attempt) -> bool:
 
     It stays for those that are still on it, and for the next job if the machines are sound.
     """
+    if attempt.cluster is not None and not is_waiting_kind(attempt.cluster):
+        # It never was for anybody else.
+        return False
     cluster = Cluster.objects.select_for_update(no_key=True).get(attempts=attempt)
     if cluster.release_requested_at is not None or not cluster.is_reusable:
         return _has_others(cluster, attempt) and cluster.release_requested_at is None

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from jobs import clock
 from jobs.actions.capacity import capacity_of
 from jobs.actions.queue_places import load_queues, pool_of
 from jobs.errors import BackendError
@@ -111,17 +112,23 @@ def who_wants(cluster: Cluster) -> Wanted:
     pool = pool_of(queues.get(cluster.queue_name), cluster.backend_name)
     wants = Wants.load(queues, waiting().filter(project=cluster.project_id))
     wanted = wants.of(cluster.project_id, pool, cluster.name, cluster.fingerprint)
-    backend = cluster.backend_name
     # Where nothing can start, nobody could use its machines.
-    if wanted is Wanted.ALIKE and _is_waited_for(backend) and not _is_closed(backend):
-        return Wanted.NEXT
-    return wanted
+    is_spared = wanted is not Wanted.ALIKE or _is_closed(cluster.backend_name)
+    return wanted if is_spared or not _are_machines_short(cluster) else Wanted.NEXT
 
 
-def _is_waited_for(backend_name: str) -> bool:
-    """Whether somebody waits for machines of that backend, and for nothing else."""
-    queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
-    return queued.filter(backend_name=backend_name, wait_reason__in=_FOR_MACHINES).exists()
+def _are_machines_short(cluster: Cluster) -> bool:
+    """Whether somebody waits for machines of its backend and nothing else, as far as is told.
+
+    Not one that the backend had none for, and that will go onto this cluster with its next try.
+    """
+    of_backend = Q(backend_name=cluster.backend_name)
+    startable = Job.objects.startable(clock.now()).filter(of_backend)
+    if startable.filter(wait_reason__in=_FOR_MACHINES).exists():
+        return True
+    its_own = Q(project=cluster.project_id, fingerprint=cluster.fingerprint)
+    tried = Job.objects.in_status(JobStatus.QUEUED).filter(of_backend, held=False)
+    return tried.filter(wait_reason=WaitReason.BACKOFF).exclude(its_own).exists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,17 @@ from jobs.models import Cluster
 
 def note_seen(cluster: Cluster, seen: SeenCluster) -> None:
     """Write down what is new. What the backend does not tell now stays as it was."""
+    news = news_of(cluster, seen)
+    if news:
+        Cluster.objects.filter(pk=cluster.pk).update(**news)
+        for name, value in news.items():
+            setattr(cluster, name, value)
+
+
+def news_of(cluster: Cluster, seen: SeenCluster | None) -> dict[str, Any]:
+    """The columns in which the row says something else, with what is told."""
+    if seen is None:
+        return {}
     told: dict[str, Any] = {
         "infra": seen.infra[:100],
         "resources": seen.resources[:200],
@@ -17,12 +28,8 @@ def note_seen(cluster: Cluster, seen: SeenCluster) -> None:
         "backend_status": seen.status[:200],
         "usd_per_hour": seen.usd_per_hour,
     }
-    news = {
+    return {
         name: value
         for name, value in told.items()
         if value not in ("", None) and value != getattr(cluster, name)
     }
-    if news:
-        Cluster.objects.filter(pk=cluster.pk).update(**news)
-        for name, value in news.items():
-            setattr(cluster, name, value)

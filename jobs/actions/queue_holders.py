@@ -145,8 +145,17 @@ class Holders:
 
     def _is_stuck(self, cluster: Machines) -> bool:
         """Whether giving its machines back has failed for too long to count on it."""
-        asked_at = cluster.release_requested_at
-        return asked_at is not None and self._now_s - asked_at.timestamp() >= AROUND_RUN_S
+        asked_s = self._given_back_s(cluster)
+        return asked_s is not None and self._now_s - asked_s >= AROUND_RUN_S
+
+    def _given_back_s(self, cluster: Machines) -> float | None:
+        """Since when its machines are being given back, at the latest; None: they are not."""
+        if cluster.release_requested_at is not None:
+            return cluster.release_requested_at.timestamp()
+        if cluster.status == ClusterStatus.STOPPING and cluster.idle_since is not None:
+            # It is switched off, which begins once it was idle for long enough.
+            return self._idle_until_s(cluster, cluster.idle_since.timestamp(), is_named=False)
+        return None
 
     def _free_at(
         self, cluster: Machines, guests: list[Active], *, is_leaving: bool
@@ -155,7 +164,8 @@ class Holders:
         if self._is_stuck(cluster):
             return None
         if is_leaving:
-            return self._now_s + AROUND_RUN_S
+            asked_s = self._given_back_s(cluster)
+            return (self._now_s if asked_s is None else asked_s) + AROUND_RUN_S
         if cluster.idle_since is not None:
             since_s = cluster.idle_since.timestamp()
         else:
@@ -165,13 +175,19 @@ class Holders:
             since_s = max(bounded)
             if not cluster.is_reusable:
                 return since_s
-        policy = IdlePolicy.from_dict(cluster.idle_policy)
-        kept = Kept(datetime.fromtimestamp(since_s, UTC), policy)
+        left_s = self._idle_until_s(cluster, since_s, is_named=self._is_named(cluster))
+        return None if left_s is None else max(self._now_s, left_s)
+
+    def _idle_until_s(self, cluster: Machines, since_s: float, *, is_named: bool) -> float | None:
+        """Until when it stays on without a job at most, if that begins at `since_s`.
+
+        As long as after a job that is yet to come, `stays_s`: else the moments of those that wait
+        would move from one such job to the next.
+        """
+        kept = Kept(datetime.fromtimestamp(since_s, UTC), IdlePolicy.from_dict(cluster.idle_policy))
         most = self._most_idle.get(cluster.asked.project_id)
-        # As long after a job that is yet to come, `stays_s`: else the moments of those that wait
-        # would move from one such job to the next.
-        left = counted_until(kept, most, is_named=self._is_named(cluster))
-        return None if left is None else max(self._now_s, left.timestamp())
+        left = counted_until(kept, most, is_named=is_named)
+        return None if left is None else left.timestamp()
 
     def _is_named(self, cluster: Machines) -> bool:
         asked, pool = cluster.asked, self._places.shape_of(cluster.asked).pool

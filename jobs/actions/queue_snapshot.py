@@ -141,24 +141,31 @@ class _Loader:
             if asked.group_name:
                 self._limit_group(asked, limit)
             # Between two attempts it holds nothing, but will.
-            begin_s = run_since_s or there_since_s or self._now_s
-            lasts_s = self._lasts_s(asked.project_id, asked_s, extended_s)
-            ends_s = None if lasts_s is None else begin_s + lasts_s
-            if ends_s is not None and ends_s <= self._now_s:
-                # It takes longer to start or to end than was counted: nobody knows how long.
-                ends_s = None
-            of_now = (there_since_s or self._now_s, begin_s, ends_s, cluster_id)
+            there_since_s = there_since_s or self._now_s
+            begin_s = run_since_s or there_since_s
+            walltime = walltime_s(asked_s, extended_s, self._most.get(asked.project_id))
+            ends_s = None
+            if walltime is not None:
+                ends_s = self._bound_s(max(there_since_s + AROUND_RUN_S, begin_s) + walltime)
+            of_now = (there_since_s, begin_s, ends_s, cluster_id)
             yield Active(pk, asked, *of_now, status, preemptible, by, bool(named))
 
     def _limit_group(self, asked: Asked, limit: int) -> None:
         caps = self._places.limits[group_key(asked)].caps
         caps[JOBS] = min(caps.get(JOBS, limit), limit)
 
-    def _lasts_s(self, project_id: int, asked_s: int | None, extended_s: int) -> float | None:
-        """How long an attempt holds its machines at most."""
-        most: MostOf | None = self._most.get(project_id)
-        walltime = walltime_s(asked_s, extended_s, most)
-        return None if walltime is None else walltime + AROUND_RUN_S
+    def _bound_s(self, ends_s: float) -> float:
+        """Until when it is counted for who holds machines until `ends_s` by what it may take.
+
+        Of one that is late: as if it took twice as long as it is late by now. Were it free at any
+        moment, the moments of those that wait would come nearer to nobody's: others would be let
+        in before each of them.
+        """
+        late_s = AROUND_RUN_S
+        while ends_s <= self._now_s:
+            ends_s += late_s
+            late_s *= 2
+        return ends_s
 
     def _count_quotas(self, active: Collection[Active]) -> None:
         limits, prices = self._places.limits, self._places.prices

@@ -146,8 +146,7 @@ def job_now(actor: Actor, slug: str, job_id: int) -> JobRow:
 
 
 def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, JobRow]:
-    found = job_for(actor, slug, job_id)
-    job = with_attempts(Job.objects.filter(pk=found.pk)).get()
+    job = job_for(actor, slug, job_id, with_attempts)
     return job, job_row(job, Rights.of(actor, job.project))
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from django.db import transaction
-from django.db.models import F, Q
+from django.db import DatabaseError, transaction
+from django.db.models import F, Prefetch, Q
 
 from jobs import clock
 from jobs.backends import registry
-from jobs.backends.base import Bill
+from jobs.backends.base import Bill, ClusterKeeper
 from jobs.errors import BackendError, StillLookingError
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
 from jobs.policies.costs import per_hour, rounded, shares
 from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.spending import charge_of, is_waiting_kind, uses_of
+from jobs.spending import OF_COST, charge_of, is_waiting_kind, uses_of
 from jobs.statuses import ClusterStatus
 
 log = logging.getLogger(__name__)
@@ -31,9 +31,11 @@ AT_ONCE = 200
 # from before: SkyPilot's report is kept for ten seconds, and while machines are taken down it has
 # seconds that are not charged in the end.
 SETTLED_AFTER = timedelta(seconds=15)
+# Of each of hundreds of clusters, what its bill is divided by.
+_READ = ("name", "backend_name", "status", "is_reusable", "fingerprint", *OF_COST)
 
 
-def due() -> list[int]:
+def due() -> list[Cluster]:
     """Clusters whose bill is a minute old, and those that went a moment ago; the oldest first."""
     now = clock.now()
     gone = Q(status=ClusterStatus.GONE)
@@ -41,36 +43,47 @@ def due() -> list[int]:
     is_settled = Q(gone_at__lt=now - SETTLED_AFTER)
     is_missing = Q(billed_at=None) | Q(billed_at__lt=F("gone_at") + SETTLED_AFTER)
     last_is_missing = gone & is_settled & is_missing
-    rows = Cluster.objects.filter((~gone & old) | last_is_missing)
+    attempts = Attempt.objects.only("cluster_id", "created_at", "ended_at", "usd")
+    rows = Cluster.objects.filter((~gone & old) | last_is_missing).only(*_READ)
+    rows = rows.prefetch_related(Prefetch("attempts", attempts))
     oldest_first = rows.order_by(F("billed_at").asc(nulls_first=True), "pk")
-    found: list[int] = []
+    found: list[Cluster] = []
     for name in registry.keeping():
         # By backend: one that is away would else keep the others from their turn.
-        found += oldest_first.filter(backend_name=name).values_list("pk", flat=True)[:AT_ONCE]
+        found += oldest_first.filter(backend_name=name)[:AT_ONCE]
     return found
 
 
-def step(cluster_id: int) -> None:
-    """Ask for one bill and divide it among the attempts. Safe to repeat; a crash loses nothing."""
-    with exclusive(LockSpace.BILLING, cluster_id) as alone:
-        cluster = Cluster.objects.filter(pk=cluster_id).first() if alone else None
-        backend = registry.keeping().get(cluster.backend_name) if cluster else None
-        if cluster is None or backend is None:
+def step() -> None:
+    """Ask for all bills that are due. Safe to repeat; a crash loses nothing."""
+    with exclusive(LockSpace.BILLING) as alone:
+        if not alone:
             return
-        # A moment before the question: what is spent after it is not in the answer.
-        asked_at = clock.now()
-        try:
-            bill = backend.bill(cluster.name, cluster.created_at)
-        except StillLookingError:
-            return
-        except BackendError as error:
-            log.warning("no bill: %s", error, extra={"action": "bill", "cluster": cluster.name})
-            return
-        _store(cluster, bill, asked_at)
+        backends = registry.keeping()
+        for cluster in due():
+            _ask(backends[cluster.backend_name], cluster)
+
+
+def _ask(backend: ClusterKeeper, cluster: Cluster) -> None:
+    # A moment before the question: what is spent after it is not in the answer.
+    asked_at = clock.now()
+    context = {"action": "bill", "cluster": cluster.name}
+    try:
+        _store(cluster, backend.bill(cluster.name, cluster.created_at), asked_at)
+    except StillLookingError:
+        return
+    except BackendError as error:
+        log.warning("no bill: %s", error, extra=context)
+    except DatabaseError:
+        raise
+    except Exception:
+        # Whatever is wrong with it must not keep others from their bills.
+        log.exception("no bill", extra=context)
 
 
 @transaction.atomic
 def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
+    """Divide a bill among the attempts."""
     gone_at = cluster.gone_at
     if bill is None:
         # It may never have come to cost anything; asked again for a while.
@@ -90,7 +103,9 @@ def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
         until=charge_of(cluster).until(asked_at),
         waits=is_waiting_kind(cluster),
     )
-    for attempt_id, share in divided.of_attempts.items():
-        Attempt.objects.filter(pk=attempt_id).update(usd=share)
+    for attempt in cluster.attempts.all():
+        share = divided.of_attempts.get(attempt.pk, attempt.usd)
+        if share != attempt.usd:
+            Attempt.objects.filter(pk=attempt.pk).update(usd=share)
     if usd != cluster.usd:
         publish_clusters_on_commit(cluster.project_id)

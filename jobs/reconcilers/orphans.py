@@ -29,6 +29,16 @@ from jobs.wakeups import first_to_ask, wake
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_S = 3.0
+# There may be thousands of clusters, of each of which as much is looked at.
+_COMPARED = (
+    "name",
+    "status",
+    "project_id",
+    "infra",
+    "resources",
+    "backend_key",
+    "usd_per_hour",
+)
 
 
 def grace() -> timedelta:
@@ -67,7 +77,7 @@ def _sweep(name: str, backend: ClusterKeeper) -> None:
 def _compare(backend_name: str, seen: list[SeenCluster]) -> None:
     prefix = f"mp{Installation.current().key}-"
     own = {each.name: each for each in seen if each.name.startswith(prefix)}
-    rows = list(Cluster.objects.filter(backend_name=backend_name, name__in=own))
+    rows = list(Cluster.objects.filter(backend_name=backend_name, name__in=own).only(*_COMPARED))
     limit = clock.now() - grace()
     for row in rows:
         _look_at(row, own[row.name], limit)

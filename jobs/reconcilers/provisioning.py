@@ -14,7 +14,7 @@ from jobs import clock
 from jobs.actions.apply_log_policies import avoided_nodes
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.actions.hand_secrets import hand_secrets
-from jobs.actions.note_seen import note_seen
+from jobs.actions.note_seen import news_of, note_seen
 from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.backends import registry
 from jobs.backends.base import (
@@ -22,6 +22,7 @@ from jobs.backends.base import (
     ClusterView,
     ComputeBackend,
     LaunchRequest,
+    SeenCluster,
     UploadSource,
 )
 from jobs.errors import (
@@ -70,7 +71,7 @@ def step(job_id: int) -> None:
                 _provision(attempt)
             if attempt.job.status in running.FOLLOWED:
                 # Its runner may have spoken before anybody knew of its machines.
-                running.look_at(job_id)
+                running.go_on_with(attempt)
             return
     # Its runner has spoken, which may be news of a job that has its machines.
     wake("running", job_id)
@@ -98,10 +99,10 @@ def _provision(attempt: Attempt) -> None:
     except BackendError as error:
         _give_up(job, attempt, error)
         return
-    if view.seen is not None:
-        note_seen(cluster, view.seen)
     if view.phase in {ClusterPhase.UP, ClusterPhase.ENDED}:
-        _machines_are_there(job, attempt, cluster)
+        _machines_are_there(job, attempt, cluster, view.seen)
+    elif view.seen is not None:
+        note_seen(cluster, view.seen)
 
 
 def _asked_for(
@@ -155,15 +156,18 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         secrets=hand_secrets(job, attempt),
         metrics_s=settings.MPORTAL_METRICS_SECONDS,
         autostop_minutes=backstop_of(cluster),
-        avoid=avoided_nodes(job),
+        # No other attempt has been there from which one could know of any.
+        avoid=avoided_nodes(job) if attempt.number > 1 else (),
     )
 
 
 @transaction.atomic
-def _machines_are_there(job: Job, attempt: Attempt, cluster: Cluster) -> None:
-    Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
-        status=ClusterStatus.UP
-    )
+def _machines_are_there(
+    job: Job, attempt: Attempt, cluster: Cluster, seen: SeenCluster | None = None
+) -> None:
+    starting = Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING)
+    if not starting.update(status=ClusterStatus.UP, **news_of(cluster, seen)) and seen is not None:
+        note_seen(cluster, seen)
     end_stage(attempt, StageName.LAUNCH)
     move(job, JobStatus.SETTING_UP, attempt=attempt)
     transaction.on_commit(lambda: reach("launch.stored"))

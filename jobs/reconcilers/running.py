@@ -28,6 +28,19 @@ log = logging.getLogger(__name__)
 # How long a verdict waits for a look through the last lines that can't be had.
 LONGEST_LOOK = timedelta(seconds=60)
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
+# What frames change of an attempt, and the verdict that may come with them.
+TOLD_BY_RUNNERS = (
+    "contacted_at",
+    "run_started_at",
+    "last_seen_at",
+    "ended_at",
+    "stop_reason",
+    "message",
+    "hint",
+    "exit_code",
+    "carrier",
+    "diagnosis",
+)
 
 
 def due() -> list[int]:
@@ -57,10 +70,20 @@ def step(job_id: int) -> None:
 def look_at(job_id: int) -> None:
     """The same, for whoever has the job's lock."""
     attempt = Attempt.objects.newest_of(job_id, *FOLLOWED)
+    if attempt is not None:
+        _follow_if_possible(attempt)
+
+
+def go_on_with(attempt: Attempt) -> None:
+    """The same for whoever has just moved the job, and read the attempt before that."""
+    attempt.refresh_from_db(fields=TOLD_BY_RUNNERS)
+    _follow_if_possible(attempt)
+
+
+def _follow_if_possible(attempt: Attempt) -> None:
     # Somebody may cancel it just now; STOPPING goes on from there.
     with suppress(StaleJobError):
-        if attempt is not None:
-            _follow(attempt)
+        _follow(attempt)
 
 
 def _follow(attempt: Attempt) -> None:

@@ -68,9 +68,11 @@ def _begin(cluster: Cluster) -> None:
 def _end(cluster: Cluster) -> None:
     now = clock.now()
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
-    stages = AttemptStage.objects.filter(attempt__cluster=cluster, name=StageName.TEARDOWN)
+    # Specifications, which jobs carry along, may be long.
+    attempts = cluster.attempts.select_related("job").only("job__status", "job__project_id")
+    stages = AttemptStage.objects.filter(attempt__in=list(attempts), name=StageName.TEARDOWN)
     stages.filter(ended_at=None).update(ended_at=now)
-    for attempt in cluster.attempts.select_related("job"):
+    for attempt in attempts:
         publish_on_commit(attempt.job)
         if attempt.job.status == JobStatus.RECOVERING:
             wake_on_commit("recovering", attempt.job_id)

@@ -31,11 +31,14 @@ def note(backend_name: str, shown: set[str], limit: datetime) -> None:
     """
     there = {ClusterStatus.UP, ClusterStatus.STOPPED}
     rows = Cluster.objects.filter(backend_name=backend_name, status__in=there)
-    for row in rows.filter(release_requested_at=None, created_at__lt=limit):
+    rows = rows.filter(release_requested_at=None, created_at__lt=limit)
+    found = []
+    for row in rows.only("name", "project_id", "backend_status"):
         if row.name in shown:
-            _forget(row)
+            found.append(row)
         elif _missed_since(row) < limit and row.backend_status != NOT_SHOWN:
             _tell(row)
+    _forget(found)
 
 
 def _tell(row: Cluster) -> None:
@@ -49,11 +52,14 @@ def _tell(row: Cluster) -> None:
     publish_clusters_on_commit(row.project_id)
 
 
-def _forget(row: Cluster) -> None:
-    if row.backend_status == NOT_SHOWN:
-        Cluster.objects.filter(pk=row.pk).update(backend_status="")
+def _forget(rows: list[Cluster]) -> None:
+    """That these were missed, if they were: there may be thousands."""
+    told = [row.pk for row in rows if row.backend_status == NOT_SHOWN]
+    if told:
+        Cluster.objects.filter(pk__in=told).update(backend_status="")
     with suppress(redis.RedisError):
-        connection().delete(_key(row))
+        if rows:
+            connection().delete(*map(_key, rows))
 
 
 def _missed_since(row: Cluster) -> datetime:

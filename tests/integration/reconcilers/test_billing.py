@@ -38,9 +38,8 @@ def bill(time_machine):
 
     def run(after: timedelta = timedelta()) -> list[int]:
         time_machine.move_to(timezone.now() + after)
-        due = billing.due()
-        for cluster_id in due:
-            billing.step(cluster_id)
+        due = [cluster.pk for cluster in billing.due()]
+        billing.step()
         return due
 
     return run

@@ -238,8 +238,7 @@ def test_idle_time_of_a_cluster_that_is_kept_counts(
     fake.set_price("3.60")
     run_through(submit_kept(idle={"minutes": 600}))
     time_machine.move_to(NOON + HOUR, tick=False)
-    for cluster_id in billing.due():
-        billing.step(cluster_id)
+    billing.step()
     assert autostop.due()
     assert round(spent(project, NOON + HOUR), 2) == Decimal("3.60")
     # Until the next bill by the price of an hour.

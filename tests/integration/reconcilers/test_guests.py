@@ -15,10 +15,10 @@ from jobs.actions.start_attempt import start_attempt
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobDependency, Queue
 from jobs.policies.idle import Wanted
-from jobs.reconcilers import provisioning, queue, running
+from jobs.reconcilers import queue
 from jobs.statuses import ClusterStatus, JobStatus, WaitReason
 from tests.factories import make_job, make_project
-from tests.integration.reconcilers.steps import end_idle, later, push, status_of
+from tests.integration.reconcilers.steps import end_idle, later, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8")]
 
@@ -171,34 +171,10 @@ def test_projects_whose_clusters_take_turns_do_not_put_off_a_higher_queue(
     assert (status_of(first), status_of(next_one)) == (JobStatus.PROVISIONING, JobStatus.QUEUED)
 
 
-@pytest.mark.feature("P5.1")
-def test_machines_that_take_longer_than_was_counted_are_not_counted_on(
-    fake, submit_bounded, run_through, urgent, time_machine
-):
-    """As if they were free at any moment, all that is kept would go to guests before the first."""
-    fake.set_capacity(2)
-    slow = submit_bounded(30, project=make_project())
-    queue.run_pass()
-    later(time_machine, minutes=45)
-    kept = submit_bounded(30)
-    queue.run_pass()
-    for reconciler in (provisioning, running):
-        reconciler.step(kept.pk)
-        push(fake, kept)
-    running.step(kept.pk)
-    assert (status_of(slow), status_of(kept)) == (JobStatus.PROVISIONING, JobStatus.SUCCEEDED)
-    first, next_one = urgent(), submit_bounded(60)
-    queue.run_pass()
-    assert (status_of(first), status_of(next_one)) == (JobStatus.QUEUED, JobStatus.QUEUED)
-
-
 def test_a_cluster_is_left_to_who_is_kept_back_while_nobody_waits_for_machines(
-    cluster, submit_kept, project, time_machine
+    cluster, submit_kept, time_machine
 ):
-    waits = submit_kept()
-    Job.objects.filter(pk=waits.pk).update(
-        wait_reason=WaitReason.BACKOFF, next_try_at=timezone.now() + timedelta(hours=3)
-    )
+    back_off(submit_kept())
     assert who_wants(cluster) is Wanted.ALIKE
     later(time_machine, minutes=40)
     end_idle()
@@ -211,6 +187,31 @@ def test_a_cluster_is_left_to_who_is_kept_back_while_nobody_waits_for_machines(
     end_idle()
     queue.run_pass()
     assert status_of(other) == JobStatus.PROVISIONING
+
+
+def back_off(job: Job) -> None:
+    """As its launch does for which the backend had no machines."""
+    again_at = timezone.now() + timedelta(hours=3)
+    Job.objects.filter(pk=job.pk).update(wait_reason=WaitReason.BACKOFF, next_try_at=again_at)
+
+
+def test_who_the_backend_had_no_machines_for_waits_for_those_that_are_kept_for_others(
+    cluster, submit_kept
+):
+    back_off(submit_kept())
+    assert who_wants(cluster) is Wanted.ALIKE
+    back_off(make_job(make_project(), backend_name="fake"))
+    assert who_wants(cluster) is Wanted.NEXT
+
+
+def test_what_was_said_of_a_job_that_cannot_start_any_more_takes_no_cluster_from_others(
+    cluster, submit_kept, project
+):
+    back_off(submit_kept())
+    other = make_job(make_project(), backend_name="fake", wait_reason=WaitReason.CAPACITY)
+    assert who_wants(cluster) is Wanted.NEXT
+    JobDependency.objects.create(job=other, needs=make_job(project), needs_number=1)
+    assert who_wants(cluster) is Wanted.ALIKE
 
 
 def test_a_cluster_stays_an_hour_longer_where_nothing_can_start_for_whatever_reason(

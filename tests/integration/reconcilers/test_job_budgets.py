@@ -46,8 +46,8 @@ def after(time_machine):
 
     def look(job: Job, minutes: float, *, with_bill: bool = True) -> str:
         time_machine.move_to(timezone.now() + timedelta(minutes=minutes))
-        for cluster_id in billing.due() if with_bill else []:
-            billing.step(cluster_id)
+        if with_bill:
+            billing.step()
         for job_id in job_budgets.due():
             job_budgets.step(job_id)
         return status_of(job)
