@@ -7,10 +7,12 @@ or an attribute; those that may ask the database or read a body still do so in a
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from csp.middleware import CSPMiddleware
+from csp.utils import build_policy
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -25,7 +27,11 @@ from django.middleware.security import SecurityMiddleware
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 _JSON = ("application/json", "application/problem+json")
-_ALLOWS_NOTHING = "default-src 'none'; frame-ancestors 'none'"
+
+
+@cache
+def _policy() -> str:
+    return build_policy()
 
 
 class InLoop:
@@ -62,7 +68,7 @@ class FrameOptions(InLoop, XFrameOptionsMiddleware):
 
 
 class ContentSecurity(InLoop, CSPMiddleware):
-    """Content-Security-Policy. What is no page gets one that allows nothing, and is made once."""
+    """Content-Security-Policy. That of what is no page is made once: no view changes it."""
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
@@ -70,7 +76,7 @@ class ContentSecurity(InLoop, CSPMiddleware):
         """Add the header, unless the view has."""
         if not response.get("Content-Type", "").startswith(_JSON):
             return super().process_response(request, response)
-        response.setdefault("Content-Security-Policy", _ALLOWS_NOTHING)
+        response.setdefault("Content-Security-Policy", _policy())
         return response
 
 
