@@ -69,7 +69,7 @@ def _end(cluster: Cluster) -> None:
     now = clock.now()
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
     # Specifications, which jobs carry along, may be long.
-    attempts = cluster.attempts.select_related("job").only("job__status", "job__project_id")
+    attempts = cluster.attempts.select_related("job").only("cluster", "job__status", "job__project")
     stages = AttemptStage.objects.filter(attempt__in=list(attempts), name=StageName.TEARDOWN)
     stages.filter(ended_at=None).update(ended_at=now)
     for attempt in attempts:
