@@ -270,10 +270,11 @@ def roles_of(actor: Actor) -> dict[int, Role]:
 
 def project_for(actor: Actor, slug: str) -> Project:
     """The project of that slug; NotFoundError when there is none or the actor may not see it."""
-    project = projects_of(actor).filter(slug=slug).first()
-    if project is None:
-        raise NotFoundError(f"There is no project {slug}, or you are not a member of it.")
-    return project
+    try:
+        return projects_of(actor).get(slug=slug)
+    except Project.DoesNotExist:
+        message = f"There is no project {slug}, or you are not a member of it."
+        raise NotFoundError(message) from None
 
 
 def job_for(
@@ -287,11 +288,11 @@ def job_for(
     `read` says what else is read of it.
     """
     jobs = jobs_of(actor, project_for(actor, slug)).select_related("project", "submitted_by")
-    job = read(jobs.filter(pk=job_id)).first()
-    if job is None:
+    try:
+        return read(jobs).get(pk=job_id)
+    except Job.DoesNotExist:
         whose = "" if actor.driver is None else f" that job {actor.driver.job_id} submitted"
-        raise NotFoundError(f"There is no job {job_id} in project {slug}{whose}.")
-    return job
+        raise NotFoundError(f"There is no job {job_id} in project {slug}{whose}.") from None
 
 
 def jobs_of(actor: Actor, project: Project) -> QuerySet[Job]:
