@@ -89,7 +89,7 @@ def move(
     row = Job.objects.filter(pk=job.pk, status=old, held=held)
     if attempt is not None:
         # The status may be the same again by now, with another attempt behind it.
-        row = row.exclude(attempts__number__gt=attempt.number)
+        row = row.without_attempt_after(attempt.number)
     # Within a transaction of the caller's no savepoint is needed: nothing is written before it is
     # known who wins.
     with transaction.atomic(savepoint=False):
