@@ -36,6 +36,8 @@ from monarch_client.runner.crash_points import reach
 
 # Those that are on before those that were switched off, and of these the last used.
 _BEST_FIRST = (F("stopped_at").desc(nulls_first=True), "-idle_since", "pk")
+# In a cluster's `idle_policy`.
+OFF_SINCE = "off_since"
 _READY = (ClusterStatus.UP, ClusterStatus.STOPPED)
 
 
@@ -123,6 +125,16 @@ def keep_cluster(attempt: Attempt) -> bool:
     if is_sound:
         _keep(cluster, attempt)
     return is_sound
+
+
+def begin_switching_off(cluster_id: int) -> None:
+    """Mark a cluster without a job, whose machines go: from here on it takes none.
+
+    Call it in a transaction that holds the row.
+    """
+    row = Cluster.objects.only("idle_policy").get(pk=cluster_id)
+    policy = {**row.idle_policy, OFF_SINCE: clock.now().timestamp()}
+    Cluster.objects.filter(pk=cluster_id).update(status=ClusterStatus.STOPPING, idle_policy=policy)
 
 
 def is_shared(attempt: Attempt) -> bool:

@@ -120,9 +120,10 @@ def who_wants(cluster: Cluster) -> Wanted:
 def _are_machines_short(cluster: Cluster) -> bool:
     """Whether somebody waits for machines of its backend and nothing else, as far as is told.
 
-    Not one that the backend had none for, and that will go onto this cluster with its next try.
+    Not one that the backend had none for, and that will go onto this cluster with its next try; nor
+    one that names a cluster, which may be there and busy.
     """
-    of_backend = Q(backend_name=cluster.backend_name)
+    of_backend = Q(backend_name=cluster.backend_name) & ~Q(spec__portal__has_key="cluster")
     startable = Job.objects.startable(clock.now()).filter(of_backend)
     if startable.filter(wait_reason__in=_FOR_MACHINES).exists():
         return True

@@ -8,7 +8,7 @@ from jobs.backends.base import SeenCluster
 from jobs.models import Cluster
 
 
-def note_seen(cluster: Cluster, seen: SeenCluster) -> None:
+def note_seen(cluster: Cluster, seen: SeenCluster | None) -> None:
     """Write down what is new. What the backend does not tell now stays as it was."""
     news = news_of(cluster, seen)
     if news:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
-from jobs.actions.kept_clusters import let_nobody_in
+from jobs.actions.kept_clusters import begin_switching_off, let_nobody_in
 from jobs.actions.plan_pass import require_newest
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
@@ -114,8 +114,7 @@ def _give_back(job: Job, name: str) -> bool:
         log.info("cluster taken meanwhile", extra={"action": "give_back_stale", "cluster": name})
         return False
     if IdlePolicy.from_dict(cluster.idle_policy).then == "stop":
-        # From here on it takes no job.
-        Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
+        begin_switching_off(cluster.pk)
         wake_on_commit("autostop", cluster.pk)
     else:
         take_down(cluster.pk)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from django.db.models import QuerySet
 
+from jobs.actions.kept_clusters import OFF_SINCE
 from jobs.actions.kept_wishes import Wants
 from jobs.actions.queue_machines import Last, Machines, last_on, machines_of
 from jobs.actions.queue_places import Asked, Places, backend_key
@@ -149,13 +150,11 @@ class Holders:
         return asked_s is not None and self._now_s - asked_s >= AROUND_RUN_S
 
     def _given_back_s(self, cluster: Machines) -> float | None:
-        """Since when its machines are being given back, at the latest; None: they are not."""
+        """Since when its machines are being given back; None: they are not, or nobody knows."""
         if cluster.release_requested_at is not None:
             return cluster.release_requested_at.timestamp()
-        if cluster.status == ClusterStatus.STOPPING and cluster.idle_since is not None:
-            # It is switched off, which begins once it was idle for long enough.
-            return self._idle_until_s(cluster, cluster.idle_since.timestamp(), is_named=False)
-        return None
+        is_switched_off = cluster.status == ClusterStatus.STOPPING and cluster.idle_since
+        return cluster.idle_policy.get(OFF_SINCE) if is_switched_off else None
 
     def _free_at(
         self, cluster: Machines, guests: list[Active], *, is_leaving: bool
@@ -175,19 +174,12 @@ class Holders:
             since_s = max(bounded)
             if not cluster.is_reusable:
                 return since_s
-        left_s = self._idle_until_s(cluster, since_s, is_named=self._is_named(cluster))
-        return None if left_s is None else max(self._now_s, left_s)
-
-    def _idle_until_s(self, cluster: Machines, since_s: float, *, is_named: bool) -> float | None:
-        """Until when it stays on without a job at most, if that begins at `since_s`.
-
-        As long as after a job that is yet to come, `stays_s`: else the moments of those that wait
-        would move from one such job to the next.
-        """
+        # As long as after a job that is yet to come, `stays_s`: else the moments of those that wait
+        # would move from one such job to the next.
         kept = Kept(datetime.fromtimestamp(since_s, UTC), IdlePolicy.from_dict(cluster.idle_policy))
         most = self._most_idle.get(cluster.asked.project_id)
-        left = counted_until(kept, most, is_named=is_named)
-        return None if left is None else left.timestamp()
+        left = counted_until(kept, most, is_named=self._is_named(cluster))
+        return None if left is None else max(self._now_s, left.timestamp())
 
     def _is_named(self, cluster: Machines) -> bool:
         asked, pool = cluster.asked, self._places.shape_of(cluster.asked).pool

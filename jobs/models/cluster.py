@@ -67,7 +67,8 @@ class Cluster(models.Model):
     is_reusable = models.BooleanField(default=False)
     fingerprint = models.CharField(max_length=64, blank=True)
     idle_since = models.DateTimeField(null=True, blank=True)
-    # What happens to it when idle: minutes, then (stop or down), down_after (minutes, or null).
+    # What happens to it when idle: minutes, then (stop or down), down_after (minutes, or null); the
+    # idle minutes that its backend was told, and since when (epoch) it is being switched off.
     idle_policy = models.JSONField(default=dict, blank=True)
     stopped_at = models.DateTimeField(null=True, blank=True)
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from jobs import clock
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
+from jobs.actions.kept_clusters import begin_switching_off
 from jobs.actions.kept_wishes import who_wants
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
@@ -93,7 +94,7 @@ def _begin_switching_off(cluster: Cluster, reason: str) -> bool:
     """Whether nobody took it before it was marked: from here on it takes no job."""
     if not _still_waits(cluster):
         return False
-    Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
+    begin_switching_off(cluster.pk)
     _tell(cluster, f"Kept cluster {cluster.name} is switched off. {reason}")
     transaction.on_commit(lambda: reach("autostop.begun"))
     return True

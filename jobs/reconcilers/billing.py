@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from binascii import crc32
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.db.models import F, Prefetch, Q
 
 from jobs import clock
@@ -14,6 +15,7 @@ from jobs.backends.base import Bill, ClusterKeeper
 from jobs.errors import BackendError, StillLookingError
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
+from jobs.outages import is_database_away
 from jobs.policies.costs import per_hour, rounded, shares
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.spending import OF_COST, charge_of, is_waiting_kind, uses_of
@@ -35,7 +37,7 @@ SETTLED_AFTER = timedelta(seconds=15)
 _READ = ("name", "backend_name", "status", "is_reusable", "fingerprint", *OF_COST)
 
 
-def due() -> list[Cluster]:
+def due(backend_name: str) -> list[Cluster]:
     """Clusters whose bill is a minute old, and those that went a moment ago; the oldest first."""
     now = clock.now()
     gone = Q(status=ClusterStatus.GONE)
@@ -44,24 +46,18 @@ def due() -> list[Cluster]:
     is_missing = Q(billed_at=None) | Q(billed_at__lt=F("gone_at") + SETTLED_AFTER)
     last_is_missing = gone & is_settled & is_missing
     attempts = Attempt.objects.only("cluster_id", "created_at", "ended_at", "usd")
-    rows = Cluster.objects.filter((~gone & old) | last_is_missing).only(*_READ)
-    rows = rows.prefetch_related(Prefetch("attempts", attempts))
-    oldest_first = rows.order_by(F("billed_at").asc(nulls_first=True), "pk")
-    found: list[Cluster] = []
-    for name in registry.keeping():
-        # By backend: one that is away would else keep the others from their turn.
-        found += oldest_first.filter(backend_name=name)[:AT_ONCE]
-    return found
+    rows = Cluster.objects.filter((~gone & old) | last_is_missing, backend_name=backend_name)
+    rows = rows.only(*_READ).prefetch_related(Prefetch("attempts", attempts))
+    return list(rows.order_by(F("billed_at").asc(nulls_first=True), "pk")[:AT_ONCE])
 
 
 def step() -> None:
     """Ask for all bills that are due. Safe to repeat; a crash loses nothing."""
-    with exclusive(LockSpace.BILLING) as alone:
-        if not alone:
-            return
-        backends = registry.keeping()
-        for cluster in due():
-            _ask(backends[cluster.backend_name], cluster)
+    for name, backend in registry.keeping().items():
+        # By backend: one that takes long to answer, or does not, keeps no other from its turn.
+        with exclusive(LockSpace.BILLING, crc32(name.encode())) as alone:
+            for cluster in due(name) if alone else ():
+                _ask(backend, cluster)
 
 
 def _ask(backend: ClusterKeeper, cluster: Cluster) -> None:
@@ -74,28 +70,33 @@ def _ask(backend: ClusterKeeper, cluster: Cluster) -> None:
         return
     except BackendError as error:
         log.warning("no bill: %s", error, extra=context)
-    except DatabaseError:
-        raise
-    except Exception:
+    except Exception as error:
+        if is_database_away(error):
+            raise
         # Whatever is wrong with it must not keep others from their bills.
         log.exception("no bill", extra=context)
 
 
 @transaction.atomic
 def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
-    """Divide a bill among the attempts."""
+    """Divide a bill among the attempts; not if the cluster has gone since its row was read.
+
+    It is asked about again then: what was read of it is too little for its last bill.
+    """
     gone_at = cluster.gone_at
+    row = Cluster.objects.filter(pk=cluster.pk, gone_at=gone_at)
     if bill is None:
         # It may never have come to cost anything; asked again for a while.
         if gone_at is None or asked_at > gone_at + LAST_BILL_WAITED_FOR:
-            Cluster.objects.filter(pk=cluster.pk).update(billed_at=asked_at)
+            row.update(billed_at=asked_at)
         return
     usd = rounded(bill.usd)
     changes = {"usd": usd, "billed_at": asked_at}
     price = per_hour(usd, bill.duration_s)
     if cluster.usd_per_hour is None and price is not None:
         changes["usd_per_hour"] = price
-    Cluster.objects.filter(pk=cluster.pk).update(**changes)
+    if not row.update(**changes):
+        return
     divided = shares(
         usd,
         uses_of(cluster.attempts.all()),

@@ -99,10 +99,15 @@ def _provision(attempt: Attempt) -> None:
     except BackendError as error:
         _give_up(job, attempt, error)
         return
-    if view.phase in {ClusterPhase.UP, ClusterPhase.ENDED}:
-        _machines_are_there(job, attempt, cluster, view.seen)
-    elif view.seen is not None:
+    if view.phase not in {ClusterPhase.UP, ClusterPhase.ENDED}:
         note_seen(cluster, view.seen)
+        return
+    try:
+        _machines_are_there(job, attempt, cluster, view.seen)
+    except StaleJobError:
+        # Whoever was faster takes it down: where it is and what it costs is kept all the same.
+        note_seen(cluster, view.seen)
+        raise
 
 
 def _asked_for(
@@ -166,7 +171,7 @@ def _machines_are_there(
     job: Job, attempt: Attempt, cluster: Cluster, seen: SeenCluster | None = None
 ) -> None:
     starting = Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING)
-    if not starting.update(status=ClusterStatus.UP, **news_of(cluster, seen)) and seen is not None:
+    if not starting.update(status=ClusterStatus.UP, **news_of(cluster, seen)):
         note_seen(cluster, seen)
     end_stage(attempt, StageName.LAUNCH)
     move(job, JobStatus.SETTING_UP, attempt=attempt)

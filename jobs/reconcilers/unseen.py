@@ -32,13 +32,12 @@ def note(backend_name: str, shown: set[str], limit: datetime) -> None:
     there = {ClusterStatus.UP, ClusterStatus.STOPPED}
     rows = Cluster.objects.filter(backend_name=backend_name, status__in=there)
     rows = rows.filter(release_requested_at=None, created_at__lt=limit)
-    found = []
-    for row in rows.only("name", "project_id", "backend_status"):
-        if row.name in shown:
-            found.append(row)
-        elif _missed_since(row) < limit and row.backend_status != NOT_SHOWN:
+    there_by_rows = list(rows.only("name", "project_id", "backend_status"))
+    _forget([row for row in there_by_rows if row.name in shown])
+    for row in there_by_rows:
+        is_missed = row.name not in shown and _missed_since(row) < limit
+        if is_missed and row.backend_status != NOT_SHOWN:
             _tell(row)
-    _forget(found)
 
 
 def _tell(row: Cluster) -> None:

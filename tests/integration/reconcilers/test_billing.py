@@ -11,6 +11,7 @@ import pytest
 from django.db.models import Sum
 from django.utils import timezone
 
+from jobs.backends import registry
 from jobs.backends.base import Bill
 from jobs.backends.fake import FakeBackend
 from jobs.errors import BackendUnavailableError, StillLookingError
@@ -38,7 +39,7 @@ def bill(time_machine):
 
     def run(after: timedelta = timedelta()) -> list[int]:
         time_machine.move_to(timezone.now() + after)
-        due = [cluster.pk for cluster in billing.due()]
+        due = [cluster.pk for name in registry.keeping() for cluster in billing.due(name)]
         billing.step()
         return due
 
@@ -158,3 +159,64 @@ def test_a_cluster_that_never_cost_anything_is_asked_about_for_an_hour(fake, bil
 def test_a_backend_that_costs_nothing_sends_no_bill(bill, fake):
     make_attempt(make_job(status=JobStatus.RUNNING, backend_name="local"))
     assert bill() == []
+
+
+def test_a_cluster_that_goes_while_bills_are_asked_for_gets_its_last_one(
+    fake, bill, time_machine, monkeypatch
+):
+    """What was read of it is from before its end, and so is what its backend says."""
+    slow, cluster = (make_attempt(make_job(status=JobStatus.RUNNING)).cluster for _ in range(2))
+    asked: list[str] = []
+
+    def slowly(_: FakeBackend, name: str, __: object) -> Bill | None:
+        asked.append(name)
+        if name == slow.name:
+            if asked == [name]:
+                gone = {"status": ClusterStatus.GONE, "gone_at": timezone.now()}
+                Cluster.objects.filter(pk=cluster.pk).update(**gone)
+                time_machine.move_to(timezone.now() + MINUTE)
+            return Bill(Decimal(1), 60.0)
+        return None if asked.count(name) == 1 else Bill(Decimal(6), 42.0)
+
+    monkeypatch.setattr(FakeBackend, "bill", slowly)
+    bill()
+    assert asked.count(cluster.name) == 1
+    bill(MINUTE)
+    cluster.refresh_from_db()
+    assert cluster.usd == 6
+
+
+def test_one_bill_that_cannot_be_kept_keeps_no_other(fake, bill, monkeypatch):
+    broken, sound = (make_attempt(make_job(status=JobStatus.RUNNING)).cluster for _ in range(2))
+
+    def fail_for_one(_: FakeBackend, name: str, __: object) -> Bill:
+        if name == broken.name:
+            raise ZeroDivisionError
+        return Bill(Decimal(6), 42.0)
+
+    monkeypatch.setattr(FakeBackend, "bill", fail_for_one)
+    bill()
+    sound.refresh_from_db()
+    broken.refresh_from_db()
+    assert (broken.billed_at, sound.usd) == (None, 6)
+
+
+def test_bills_of_a_backend_that_hangs_keep_those_of_no_other(fake, monkeypatch):
+    make_attempt(make_job(status=JobStatus.RUNNING))
+    kept = {"fake": fake, "other": fake}
+    monkeypatch.setattr(registry, "keeping", lambda: kept)
+    asked: list[str] = []
+
+    def hang(_: FakeBackend, name: str, __: object) -> Bill | None:
+        asked.append(name)
+        if len(asked) == 1:
+            # What the next tick finds meanwhile.
+            Cluster.objects.exclude(name=name).update(backend_name="other")
+            billing.step()
+        return None
+
+    monkeypatch.setattr(FakeBackend, "bill", hang)
+    make_attempt(make_job(status=JobStatus.RUNNING))
+    billing.step()
+    first, second = Cluster.objects.order_by("pk").values_list("name", flat=True)
+    assert asked[:2] == [first, second]

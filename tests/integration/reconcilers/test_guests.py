@@ -214,6 +214,13 @@ def test_what_was_said_of_a_job_that_cannot_start_any_more_takes_no_cluster_from
     assert who_wants(cluster) is Wanted.ALIKE
 
 
+def test_who_waits_for_a_busy_cluster_by_its_name_takes_none_from_others(cluster, submit_kept):
+    back_off(submit_kept())
+    named = {"cluster": "mp-of-another"}
+    submit_kept(project=make_project(), portal=named, wait_reason=WaitReason.CAPACITY)
+    assert who_wants(cluster) is Wanted.ALIKE
+
+
 def test_a_cluster_stays_an_hour_longer_where_nothing_can_start_for_whatever_reason(
     cluster, submit_kept, monkeypatch, time_machine
 ):

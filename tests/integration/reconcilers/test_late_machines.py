@@ -8,6 +8,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from jobs.actions.plan_pass import begin_pass
+from jobs.actions.preempt import give_back
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.errors import NotYetGoneError
 from jobs.models import Attempt, Cluster, Job, Queue
@@ -74,22 +76,56 @@ def test_who_is_late_is_counted_as_if_it_took_twice_as_long_as_it_is_late(launch
     assert found == expected
 
 
-def test_machines_that_hang_in_being_switched_off_are_not_counted_on_for_ever(
-    fake, submit_kept, run_through, time_machine, monkeypatch
-):
+@pytest.fixture
+def hangs(fake, submit_kept, run_through, monkeypatch) -> Cluster:
+    """A cluster that is kept for ten minutes, and hangs when it is to be switched off."""
+
     def hang(name: str) -> None:
         raise NotYetGoneError(f"{name} is still being switched off.")
 
     monkeypatch.setattr(type(fake), "stop_machines", lambda _, name: hang(name))
     run_through(submit_kept(idle={"minutes": 10, "then": "stop"}))
-    later(time_machine, minutes=11)
+    return Cluster.objects.get()
+
+
+@pytest.mark.parametrize("idle_min", [11, 60])
+def test_machines_that_hang_in_being_switched_off_are_not_counted_on_for_ever(
+    hangs, submit_kept, time_machine, idle_min
+):
+    """Ten minutes long, whenever that began: also of a cluster that was left to somebody before."""
+    wants = submit_kept(next_try_at=timezone.now() + timedelta(hours=9))
+    if idle_min < 20:
+        wants.delete()
+    later(time_machine, minutes=idle_min)
     end_idle()
-    assert Cluster.objects.get().status == ClusterStatus.STOPPING
-    assert holder().is_leaving
-    assert holder().ends_s is not None
-    later(time_machine, minutes=12)
+    Job.objects.filter(pk=wants.pk).update(held=True)
+    end_idle()
+    hangs.refresh_from_db()
+    assert hangs.status == ClusterStatus.STOPPING
+    for minutes in (0, 9):
+        later(time_machine, minutes=minutes)
+        assert holder().is_leaving
+        assert bound_s_from_now() == pytest.approx(60 * (10 - minutes), abs=5)
+    later(time_machine, minutes=2)
     assert not holder().is_leaving
     assert holder().ends_s is None
+
+
+def test_machines_that_are_given_back_before_their_time_are_counted_for_ten_minutes(
+    hangs, time_machine
+):
+    needs = make_job(make_project(), backend_name="fake")
+    give_back(needs, [hangs.name], planned_by=begin_pass())
+    hangs.refresh_from_db()
+    assert hangs.status == ClusterStatus.STOPPING
+    later(time_machine, minutes=1)
+    assert bound_s_from_now() == pytest.approx(60 * 9, abs=5)
+
+
+def bound_s_from_now() -> float:
+    ends_s = holder().ends_s
+    assert ends_s is not None
+    return ends_s - timezone.now().timestamp()
 
 
 def test_a_launch_that_hangs_lets_guests_of_a_kept_cluster_pass_the_first_a_few_times_at_most(

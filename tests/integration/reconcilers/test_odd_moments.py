@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
-from jobs.backends.base import ClusterPhase, ClusterView, Leftovers, NodeView
+from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.fake import FakeBackend, FakePlan
-from jobs.models import Attempt, Job, Worker
+from jobs.models import Attempt, Cluster, Job, Worker
 from jobs.permissions import Actor
 from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s
 from jobs.reconcilers import pace, provisioning, queue, running
@@ -46,6 +47,24 @@ def test_an_attempt_that_has_spoken_is_not_launched_again_when_its_machines_are_
     provisioning.step(submitted.pk)
     assert status_of(submitted) == JobStatus.RUNNING
     assert verbs(fake).count("launch") == 1
+
+
+def test_what_is_seen_of_machines_is_kept_where_their_job_is_cancelled_in_that_moment(
+    fake, submitted, monkeypatch
+):
+    fake.set_price("3.60")
+    queue.run_pass()
+    launch = FakeBackend.launch
+
+    def cancel_after_it(backend: FakeBackend, request: LaunchRequest) -> None:
+        launch(backend, request)
+        cancel_job(Actor(submitted.submitted_by), Job.objects.get(pk=submitted.pk))
+
+    monkeypatch.setattr(FakeBackend, "launch", cancel_after_it)
+    provisioning.step(submitted.pk)
+    cluster = Cluster.objects.get()
+    assert status_of(submitted) == JobStatus.STOPPING
+    assert (cluster.infra, cluster.usd_per_hour) == ("fake", Decimal("3.60"))
 
 
 def test_a_success_without_a_word_of_the_run_is_a_success(fake, submitted):
