@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -270,34 +269,25 @@ def roles_of(actor: Actor) -> dict[int, Role]:
 
 def project_for(actor: Actor, slug: str) -> Project:
     """The project of that slug; NotFoundError when there is none or the actor may not see it."""
+    project = projects_of(actor).filter(slug=slug).first()
+    if project is None:
+        raise NotFoundError(f"There is no project {slug}, or you are not a member of it.")
+    return project
+
+
+def job_for(actor: Actor, slug: str, job_id: int, among: QuerySet[Job] | None = None) -> Job:
+    """The job with its project and submitter; NotFoundError as for `project_for`."""
+    jobs = jobs_of(actor, project_for(actor, slug), among)
     try:
-        return projects_of(actor).get(slug=slug)
-    except Project.DoesNotExist:
-        message = f"There is no project {slug}, or you are not a member of it."
-        raise NotFoundError(message) from None
-
-
-def job_for(
-    actor: Actor,
-    slug: str,
-    job_id: int,
-    read: Callable[[QuerySet[Job]], QuerySet[Job]] = lambda jobs: jobs,
-) -> Job:
-    """The job with its project and submitter; NotFoundError as for `project_for`.
-
-    `read` says what else is read of it.
-    """
-    jobs = jobs_of(actor, project_for(actor, slug)).select_related("project", "submitted_by")
-    try:
-        return read(jobs).get(pk=job_id)
+        return jobs.select_related("project", "submitted_by").get(pk=job_id)
     except Job.DoesNotExist:
         whose = "" if actor.driver is None else f" that job {actor.driver.job_id} submitted"
         raise NotFoundError(f"There is no job {job_id} in project {slug}{whose}.") from None
 
 
-def jobs_of(actor: Actor, project: Project) -> QuerySet[Job]:
+def jobs_of(actor: Actor, project: Project, among: QuerySet[Job] | None = None) -> QuerySet[Job]:
     """The jobs of a project that `actor` may see: all of them; a driver, its own children."""
-    jobs = Job.objects.filter(project=project)
+    jobs = (Job.objects.all() if among is None else among).filter(project=project)
     return jobs if actor.driver is None else jobs.filter(parent=actor.driver.job_id)
 
 

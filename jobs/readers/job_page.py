@@ -146,7 +146,7 @@ def job_now(actor: Actor, slug: str, job_id: int) -> JobRow:
 
 
 def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, JobRow]:
-    job = job_for(actor, slug, job_id, with_attempts)
+    job = job_for(actor, slug, job_id, with_attempts(Job.objects.all()))
     return job, job_row(job, Rights.of(actor, job.project))
 
 

@@ -170,8 +170,10 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
 def _machines_are_there(
     job: Job, attempt: Attempt, cluster: Cluster, seen: SeenCluster | None = None
 ) -> None:
-    starting = Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING)
-    if not starting.update(status=ClusterStatus.UP, **news_of(cluster, seen)):
+    is_news = Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
+        status=ClusterStatus.UP, **news_of(cluster, seen)
+    )
+    if not is_news:
         note_seen(cluster, seen)
     end_stage(attempt, StageName.LAUNCH)
     move(job, JobStatus.SETTING_UP, attempt=attempt)

@@ -199,11 +199,9 @@ class World:
                     if not cluster.guests and cluster.keeps_s is None:
                         del self.clusters[cluster.name]
                     elif not cluster.guests:
-                        cluster.idle_until_s = self.now_s + self._idles_s(cluster)
+                        idle_s = (cluster.keeps_s or 0.0) - self.sooner_s
+                        cluster.idle_until_s = self.now_s + idle_s
         self._give_up_idle()
-
-    def _idles_s(self, cluster: Machines) -> float:
-        return (cluster.keeps_s or 0.0) - self.sooner_s
 
     def _give_up_idle(self) -> None:
         for cluster in list(self.clusters.values()):
