@@ -19,7 +19,7 @@ from jobs.policies.idle import IdlePolicy, Wanted, stays_s
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.reuse import fingerprint
 from jobs.scheduling.kept import Wish
-from jobs.statuses import JobStatus, WaitReason
+from jobs.statuses import ClusterStatus, JobStatus, WaitReason
 
 # Of a specification what a wish is made of. It may be long, and thousands may wait.
 _COLUMNS = (
@@ -121,15 +121,19 @@ def _are_machines_short(cluster: Cluster) -> bool:
     """Whether somebody waits for machines of its backend and nothing else, as far as is told.
 
     Not one that the backend had none for, and that will go onto this cluster with its next try; nor
-    one that names a cluster, which may be there and busy.
+    one that names a cluster that is on: it waits for that one, which is busy.
     """
-    of_backend = Q(backend_name=cluster.backend_name) & ~Q(spec__portal__has_key="cluster")
-    startable = Job.objects.startable(clock.now()).filter(of_backend)
-    if startable.filter(wait_reason__in=_FOR_MACHINES).exists():
-        return True
+    of_backend = Job.objects.filter(backend_name=cluster.backend_name, held=False)
     its_own = Q(project=cluster.project_id, fingerprint=cluster.fingerprint)
-    tried = Job.objects.in_status(JobStatus.QUEUED).filter(of_backend, held=False)
-    return tried.filter(wait_reason=WaitReason.BACKOFF).exclude(its_own).exists()
+    tried = of_backend.in_status(JobStatus.QUEUED).filter(wait_reason=WaitReason.BACKOFF)
+    if tried.exclude(its_own).exists():
+        return True
+    off = Cluster.objects.filter(backend_name=cluster.backend_name, status=ClusterStatus.STOPPED)
+    wants_machines = ~Q(spec__portal__has_key="cluster") | Q(
+        spec__portal__cluster__in=list(off.values_list("name", flat=True))
+    )
+    told_so = of_backend.startable(clock.now()).filter(wait_reason__in=_FOR_MACHINES)
+    return told_so.filter(wants_machines).exists()
 
 
 @dataclass(frozen=True, slots=True)

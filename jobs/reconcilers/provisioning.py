@@ -170,11 +170,12 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
 def _machines_are_there(
     job: Job, attempt: Attempt, cluster: Cluster, seen: SeenCluster | None = None
 ) -> None:
-    is_news = Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
-        status=ClusterStatus.UP, **news_of(cluster, seen)
+    news = news_of(cluster, seen)
+    is_up_now = Cluster.objects.filter(pk=cluster.pk, status=ClusterStatus.STARTING).update(
+        status=ClusterStatus.UP, **news
     )
-    if not is_news:
-        note_seen(cluster, seen)
+    if news and not is_up_now:
+        Cluster.objects.filter(pk=cluster.pk).update(**news)
     end_stage(attempt, StageName.LAUNCH)
     move(job, JobStatus.SETTING_UP, attempt=attempt)
     transaction.on_commit(lambda: reach("launch.stored"))

@@ -214,11 +214,23 @@ def test_what_was_said_of_a_job_that_cannot_start_any_more_takes_no_cluster_from
     assert who_wants(cluster) is Wanted.ALIKE
 
 
-def test_who_waits_for_a_busy_cluster_by_its_name_takes_none_from_others(cluster, submit_kept):
-    back_off(submit_kept())
-    named = {"cluster": "mp-of-another"}
-    submit_kept(project=make_project(), portal=named, wait_reason=WaitReason.CAPACITY)
+def test_who_waits_for_a_cluster_by_its_name_takes_none_from_others_unless_it_is_off(
+    fake, submit_kept, run_through
+):
+    fake.set_capacity(2)
+    for project in (make_project(), make_project()):
+        run_through(submit_kept(project=project))
+    cluster, named = Cluster.objects.order_by("pk")
+    back_off(submit_kept(project=cluster.project))
+    waits = submit_kept(
+        project=named.project, portal={"cluster": named.name}, wait_reason=WaitReason.CAPACITY
+    )
     assert who_wants(cluster) is Wanted.ALIKE
+    Cluster.objects.filter(pk=named.pk).update(status=ClusterStatus.STOPPED)
+    assert who_wants(cluster) is Wanted.NEXT
+    Cluster.objects.filter(pk=named.pk).update(status=ClusterStatus.UP)
+    back_off(waits)
+    assert who_wants(cluster) is Wanted.NEXT
 
 
 def test_a_cluster_stays_an_hour_longer_where_nothing_can_start_for_whatever_reason(
