@@ -157,9 +157,9 @@ class _Loader:
     def _bound_s(self, ends_s: float) -> float:
         """Until when it is counted for who holds machines until `ends_s` by what it may take.
 
-        Of one that is late: as if it took twice as long as it is late by now. Were it free at any
-        moment, the moments of those that wait would come nearer to nobody's: others would be let
-        in before each of them.
+        Of one that is late: as if it took twice as long as it is late by now. Were its machines
+        counted as free at any moment, whoever waits would count on them alone, and all that others
+        keep would go to guests for as long as it is late.
         """
         late_s = AROUND_RUN_S
         while ends_s <= self._now_s:
