@@ -10,7 +10,7 @@ from jobs.reconcilers.lock_session import lock_session
 
 
 class LockSpace(IntEnum):
-    """First half of an advisory lock's key; the second is a row's id, of BILLING a backend's sum."""
+    """First half of an advisory lock's key; the second is a row's id, or a sum of a name."""
 
     JOB = 71001
     CLUSTER = 71002
