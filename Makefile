@@ -14,7 +14,12 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run stop demo status env test lint types format faults log-faults sky-faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
+# Tests that need neither root nor a browser, and break nothing.
+ANYWHERE := not root and not browser and not faults and not cluster
+# A slice of an expensive suite (see CONTRIBUTING.md): make faults SLICE=3.
+SLICED = $(if $(SLICE),--slice=$(SLICE))
+
+.PHONY: help setup run stop demo status env test test-all slow lint types format faults log-faults sky-faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,32 +46,41 @@ env: setup ## Print what a shell needs to use this portal: eval "$$(make -s env)
 demo: setup ## Start the portal if none runs, and run a Monarch job on it
 	@deploy/demo "$(BIN)"
 
-test: setup ## Run every test that needs neither root nor a browser (ARGS="-k word")
-	@$(BIN)/python -m pytest -m "not root and not browser and not faults and not cluster" -n 2 --dist loadfile $(ARGS)
+# In the order of the folders: the acceptance walk, which is one long test, begins first.
+test: setup ## Run the unit and integration tests, and a job on a whole portal (ARGS="-k word")
+	@$(BIN)/python -m pytest -m "$(ANYWHERE) and (smoke or not slow)" \
+		-n 2 --dist loadfile --no-loadscope-reorder --durations=5 --durations-min=5 $(ARGS)
+
+test-all: setup ## Run every suite whole, with one summary; as root (about an hour and a half)
+	@$(BIN)/python -m tests.suites.run all
+
+slow: setup ## Run the tests that `make test` leaves out: whole portals, runners, real workers
+	@$(BIN)/python -m pytest -m "$(ANYWHERE) and slow and not smoke" \
+		-n 2 --dist loadfile $(SLICED) $(ARGS)
 
 # Two at a time: most of it is waiting for a portal to recover. Generated requests are part of
 # `make test` as well; here there are more of them.
 faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word"; FULL=1: every pair)
 	@FULL="$(FULL)" HOSTILE_EXAMPLES=25 $(BIN)/python -m pytest -n 2 --dist loadfile \
 		tests/faults tests/integration/hostile/test_generated_requests.py \
-		--ignore=tests/faults/sky --ignore=tests/faults/test_log_faults.py $(ARGS)
+		--ignore=tests/faults/sky --ignore=tests/faults/test_log_faults.py $(SLICED) $(ARGS)
 
 # Alone: it prints as fast as it can, and takes the processor from tests of what is done in time.
 log-faults: setup ## Break things in the middle of a fast log, and compare every byte (ARGS="-k word")
-	@$(BIN)/python -m pytest tests/faults/test_log_faults.py $(ARGS)
+	@$(BIN)/python -m pytest tests/faults/test_log_faults.py $(SLICED) $(ARGS)
 
 sky-faults: setup ## The same on SkyPilot's machines, over a stand-in for its server (FULL=1: all)
 	@FULL="$(FULL)" $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults/sky \
-		tests/integration/skypilot_job/test_skypilot_job_ends.py $(ARGS)
+		tests/integration/skypilot_job/test_skypilot_job_ends.py $(SLICED) $(ARGS)
 
 browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
 	@deploy/install-browser
-	@$(BIN)/python -m pytest -m browser -n 2 --dist loadfile tests/browser $(ARGS)
+	@$(BIN)/python -m pytest -m browser -n 2 --dist loadfile tests/browser $(SLICED) $(ARGS)
 
 cluster-test: setup ## Launch on a real Slurm cluster with a real SkyPilot, as root (ARGS="-k word"; FULL=1)
 	@deploy/install-rig "$(VENV)"
 	@FULL="$(FULL)" $(BIN)/python -m tests.cluster.rig -- \
-		$(abspath $(BIN))/python -m pytest -m cluster tests/cluster $(ARGS)
+		$(abspath $(BIN))/python -m pytest -m cluster tests/cluster $(SLICED) $(ARGS)
 
 cluster-shell: setup ## A shell beside that cluster: sky, sinfo, squeue, scancel
 	@deploy/install-rig "$(VENV)"
@@ -90,7 +104,7 @@ types: setup ## Check types
 format: setup ## Format the code
 	$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format .
 
-features: setup ## Write docs/reference/features.md from the last run of every suite
+features: setup ## Write docs/reference/features.md from the last `make test-all`
 	@$(BIN)/python -m tests.feature_table
 
 coverage: setup ## Run the unit and integration tests and hold the coverage above its floor

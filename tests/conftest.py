@@ -16,8 +16,8 @@ from tests.embedded_servers import SERVERS
 if TYPE_CHECKING:
     from tests.s3_server import S3Server
 
-# Records what the tests marked with a feature show (`make features`).
-pytest_plugins = ["tests.feature_report"]
+# Slices of suites (`.ci/run`), and feature ids in JUnit files (`make features`).
+pytest_plugins = ["tests.suites.plugin"]
 
 
 def pytest_configure() -> None:

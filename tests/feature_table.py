@@ -1,52 +1,94 @@
-"""`make features`: which capabilities the last test runs showed, as a table in docs/reference."""
+"""`make features`: what the last `make test-all` showed of each capability, as a table in docs."""
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-from tests.feature_report import ROOT, read_all
-
+ROOT = Path(__file__).resolve().parent.parent
+JUNIT = ROOT / ".results" / "junit"
 CATALOGUE = ROOT / "docs" / "reference" / "features.toml"
 TABLE = ROOT / "docs" / "reference" / "features.md"
 INTRODUCTION = """\
 # Features
 
-Written by `make features` from the last run of every test suite; do not edit. `none`: no test has
-shown the row yet. What the ids mean is below the table, and in [features.toml](features.toml).
+Written by `make features` from the last `make test-all`; do not edit. `tests` counts test
+functions, not their cases. `none`: no test has shown the row yet. What the ids mean is below the
+table, and in [features.toml](features.toml).
 
 | id | tests | pass / fail / none |
 |---|---|---|
 """
+# Of the cases of one function, the worst outcome is the function's.
+SEVERITY = {"skipped": 0, "passed": 1, "failed": 2}
+
+Outcomes = dict[tuple[str, str], str]
 
 
 def catalogue() -> dict[str, dict[str, str]]:
-    """Every feature id with its capability and the milestone that brings it, in order."""
+    """Return every feature id with its capability and the milestone that brings it, in order."""
     groups = tomllib.loads(CATALOGUE.read_text())
     return {
         feature_id: row for group in groups.values() for feature_id, row in group["rows"].items()
     }
 
 
+def case_outcomes(results: Path = JUNIT) -> Outcomes:
+    """Return the outcome by (feature id, test case) of every JUnit file in the folder.
+
+    A second try (`<suite>-again.xml`) replaces what the first one said of the same case.
+    """
+    files = sorted(results.glob("*.xml"), key=lambda path: path.stem.endswith("-again"))
+    return {
+        (feature_id, case): outcome
+        for path in files
+        for feature_id, case, outcome in _cases_of(ElementTree.parse(path).getroot())
+    }
+
+
+def _cases_of(report: ElementTree.Element) -> Iterator[tuple[str, str, str]]:
+    for case in report.iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}"
+        for each in case.iter("property"):
+            if each.get("name") == "feature":
+                yield str(each.get("value")), name, _outcome_of(case)
+
+
+def _outcome_of(case: ElementTree.Element) -> str:
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    return "passed" if case.find("skipped") is None else "skipped"
+
+
+def function_outcomes(cases: Outcomes) -> Outcomes:
+    """Return the outcome by (feature id, test function): the worst of the function's cases."""
+    functions: Outcomes = {}
+    for (feature_id, case), outcome in cases.items():
+        key = (feature_id, case.split("[", 1)[0])
+        functions[key] = max(outcome, functions.get(key, outcome), key=SEVERITY.__getitem__)
+    return functions
+
+
 def verdict(outcomes: Iterable[str]) -> str:
-    """fail if any test failed, pass if one passed, none if nothing ran or all was skipped."""
+    """Return `fail` if any test failed, `pass` if one passed, else `none`."""
     seen = set(outcomes)
     if "failed" in seen:
         return "fail"
     return "pass" if "passed" in seen else "none"
 
 
-def render(rows: dict[str, dict[str, str]], results: Iterable[tuple[str, str, str]]) -> str:
-    """The page: the table, then what each id means."""
+def render(rows: dict[str, dict[str, str]], functions: Outcomes) -> str:
+    """Return the page: the table, then what each id means."""
     outcomes: dict[str, list[str]] = defaultdict(list)
-    for feature_id, _, outcome in results:
+    for (feature_id, _), outcome in functions.items():
         outcomes[feature_id].append(outcome)
     table = "".join(
         f"| {feature_id} | {len(outcomes[feature_id])} | {verdict(outcomes[feature_id])} |\n"
@@ -59,9 +101,11 @@ def render(rows: dict[str, dict[str, str]], results: Iterable[tuple[str, str, st
     return f"{INTRODUCTION}{table}\n## What the ids mean\n\n{meanings}"
 
 
-def main(table: Path = TABLE) -> None:
+def main(table: Path = TABLE, results: Path = JUNIT) -> None:
     """Print the table and write it to the reference."""
-    page = render(catalogue(), read_all())
+    if not any(results.glob("*.xml")):
+        sys.exit(f"There are no results in {results}: run `make test-all` first.")
+    page = render(catalogue(), function_outcomes(case_outcomes(results)))
     table.write_text(page)
     sys.stdout.write(page.split("\n## ", 1)[0].split("\n\n", 2)[2])
 

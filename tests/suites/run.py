@@ -1,0 +1,205 @@
+"""Run suites one after the other and sum up: `make test-all`, and what `.ci/run` does after set-up.
+
+    python -m tests.suites.run all    every suite whole
+    python -m tests.suites.run ci     `make test`, and a slice of each expensive suite
+
+Each suite is a make target. Its output goes to `.results/<target>.log` and its outcomes, as JUnit
+XML, to `.results/junit/<target>.xml`. Tests that fail are run once more, alone, into
+`<target>-again.xml`; the suite counts as failed when one of them fails again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.suites.selection import (
+    ROOT,
+    SLICES,
+    change_since,
+    commit_count,
+    following,
+    last_merge,
+)
+
+RESULTS = ROOT / ".results"
+LAST_FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+EXPENSIVE = ("slow", "faults", "log-faults", "sky-faults", "browsers", "cluster-test")
+CHECKS = ("lint", "types")
+# CI ends a run after 90 minutes; what is late by then is reported instead of cut off.
+CI_LIMIT_S = 5000
+ALL_LIMIT_S = 4 * 3600
+LEAST_S = 300
+CHECK_LIMIT_S = 900
+AGAIN = "--last-failed --last-failed-no-failures none -n 0"
+CLOSING_LINE = re.compile(r"^=+ .*(?:passed|failed|error|deselected).* in .*=+$", re.MULTILINE)
+FAILED_LINE = re.compile(r"^=+ .*(?:failed|error).* in .*=+$", re.MULTILINE)
+BROKEN_OFF = re.compile(r"maximum crashed workers|Interrupted|INTERNALERROR")
+SHOWN_LINES = 60
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of the expensive suites that this run takes: pytest's options and a sentence."""
+
+    options: str
+    sentence: str
+
+
+EVERYTHING = Selection("", "Every suite runs whole.")
+
+
+class Run:
+    """One run of several suites until a deadline, with a line for each at the end."""
+
+    def __init__(self, limit_s: float) -> None:
+        self.deadline = time.monotonic() + limit_s
+        self.summary: list[str] = []
+        self.has_failed = False
+
+    def suite(self, target: str, options: str = "") -> None:
+        """Run the suite; run what failed once more, alone; add both outcomes to the summary."""
+        LAST_FAILED.unlink(missing_ok=True)
+        passed = self._try(target, target, options)
+        if passed is False:
+            passed = self._try(target, f"{target}-again", f"{options} {AGAIN}")
+        self.has_failed |= not passed
+
+    def _try(self, target: str, name: str, options: str) -> bool | None:
+        """Run the suite once: whether it passed, or None where a second try would tell nothing."""
+        left_s = self.deadline - time.monotonic()
+        if left_s < LEAST_S:
+            self.add(f"make {target} was not started: it is too late")
+            return None
+        arguments = f"{options} --junitxml=.results/junit/{name}.xml".strip()
+        began = time.monotonic()
+        log = RESULTS / f"{name}.log"
+        code = make(target, log, left_s, ARGS=arguments)
+        text = log.read_text(errors="replace")
+        closing = CLOSING_LINE.findall(text)
+        again = " (failed tests once more)" if name != target else ""
+        outcome = "passed" if code == 0 else "FAILED"
+        self.add(f"make {target}{again} {outcome} in {time.monotonic() - began:.0f} s", *closing)
+        if code == 0:
+            return True
+        say(*text.splitlines()[-SHOWN_LINES:])
+        # Only a run that came to its end knows all that failed.
+        return False if FAILED_LINE.search(text) and not BROKEN_OFF.search(text) else None
+
+    def add(self, line: str, *closing: str) -> None:
+        """Print an outcome now, and keep it for the summary."""
+        said = f"== {line}"
+        self.summary.append("\n".join([said, *closing]))
+        say(*closing, said)
+
+    def end(self, sentence: str) -> int:
+        """Print the summary, with the sentence as its last line; return the exit code."""
+        say("", *self.summary, sentence)
+        return int(self.has_failed)
+
+
+def say(*lines: str) -> None:
+    """Print lines at once: whoever watches CI sees how far it is."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+
+
+def make(target: str, log: Path, limit_s: float, **variables: str) -> int:
+    """Run a make target with a time limit, its output into the log; return the exit code."""
+    # SLICE is of this run, and ARGS says what it comes to for the target.
+    environment = {name: value for name, value in os.environ.items() if name != "SLICE"}
+    with log.open("wb") as output:
+        return subprocess.run(
+            ["timeout", "--kill-after=60", f"{limit_s:.0f}", "make", target]
+            + [f"{name}={value}" for name, value in variables.items()],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
+
+
+def ci() -> int:
+    """Run what decides about a change, lint and types beside the tests."""
+    chosen = selection(os.environ.get("SLICE", ""))
+    say(chosen.sentence)
+    prepare_results()
+    run = Run(CI_LIMIT_S)
+    checks = subprocess.Popen([sys.executable, "-m", "tests.suites.run", "checks"], cwd=ROOT)
+    try:
+        run.suite("test")
+        for target in EXPENSIVE:
+            run.suite(target, chosen.options)
+    finally:
+        code = checks.wait()
+    run.has_failed |= code != 0
+    run.summary.append(f"== make lint types {'FAILED' if code else 'passed'}")
+    return run.end(chosen.sentence)
+
+
+def checks() -> int:
+    """Run lint and types, at a lower priority than the tests beside them."""
+    os.nice(5)
+    run = Run(CI_LIMIT_S)
+    for target in CHECKS:
+        log = RESULTS / f"{target}.log"
+        began = time.monotonic()
+        code = make(target, log, CHECK_LIMIT_S)
+        run.has_failed |= code != 0
+        closing = log.read_text(errors="replace").splitlines()[-SHOWN_LINES:] if code else []
+        outcome = "FAILED" if code else "passed"
+        run.add(f"make {target} {outcome} in {time.monotonic() - began:.0f} s", *closing)
+    return int(run.has_failed)
+
+
+def test_all() -> int:
+    """Run every suite whole."""
+    prepare_results()
+    run = Run(ALL_LIMIT_S)
+    for target in ("test", *EXPENSIVE):
+        run.suite(target)
+    return run.end(EVERYTHING.sentence)
+
+
+def selection(choice: str) -> Selection:
+    """Return what this run takes of the expensive suites.
+
+    Args:
+        choice: `all`, the number of a slice, or "" for the slice that HEAD's commit count gives.
+    """
+    if choice == "all":
+        return EVERYTHING
+    slices = frozenset({int(choice) % SLICES if choice else commit_count() % SLICES})
+    base = last_merge()
+    change = change_since(base) if base else None
+    if change is None or change.is_large:
+        slices = following(slices)
+    numbers = ",".join(str(number) for number in sorted(slices))
+    sentence = f"Slice {numbers} of the {SLICES} slices (0 to {SLICES - 1}) of each expensive suite"
+    if change is None:
+        return Selection(f"--slice={numbers}", f"{sentence}; git has no history of the change.")
+    extent = f"{len(change.packages)} of {change.package_count} packages since {base[:9]}"
+    if change.is_large:
+        return Selection(
+            f"--slice={numbers}", f"{sentence}, two since the change touches {extent}."
+        )
+    options = f"--slice={numbers} --since={base}"
+    return Selection(options, f"{sentence}, and the tests of what has changed: {extent}.")
+
+
+def prepare_results() -> None:
+    """Make the folder of logs and JUnit files, without those of an earlier run."""
+    shutil.rmtree(RESULTS / "junit", ignore_errors=True)
+    (RESULTS / "junit").mkdir(parents=True)
+
+
+if __name__ == "__main__":
+    sys.exit({"all": test_all, "ci": ci, "checks": checks}[sys.argv[1]]())

@@ -1,0 +1,161 @@
+"""Choose the tests that one run of CI takes from an expensive suite.
+
+A run takes one slice of the suite, every test that the change touches, and the suite's smoke test.
+Everything here is a function of test ids and of git's history, so that all workers of pytest-xdist
+choose the same tests. `tests/suites/plugin.py` applies the choice; ADR 0019 gives the reasons.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from tests.suites.watches import WATCHES
+
+ROOT = Path(__file__).resolve().parents[2]
+SLICES = 6
+# A change to more packages than this is tested by two slices instead of by what it touches.
+LARGE_CHANGE = 1 / 3
+PRODUCT = ("jobs", "monarch_client", "monarch_portal", "templates")
+PRODUCT_SUFFIXES = {".py", ".js", ".css", ".html"}
+# No merge is older than this when the next change is tested: a change takes three hours at most.
+LONGEST_CHANGE_S = 4 * 3600
+
+
+@dataclass(frozen=True)
+class Change:
+    """The files that a change touches, and the product packages that they belong to."""
+
+    files: frozenset[str]
+    packages: frozenset[str]
+    package_count: int
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the change touches more than a third of the product's packages."""
+        return len(self.packages) > self.package_count * LARGE_CHANGE
+
+    def touches(self, test_file: str) -> bool:
+        """Whether the change touches the test's file or a package that the test watches."""
+        return test_file in self.files or any(
+            is_below(package, watched)
+            for watched in packages_watched_by(test_file)
+            for package in self.packages
+        )
+
+
+def slice_of(test_id: str) -> int:
+    """Return the test's slice, from 0 to 5. It depends on nothing but the id."""
+    return zlib.crc32(test_id.encode()) % SLICES
+
+
+def select(
+    tests: Sequence[tuple[str, bool]], slices: frozenset[int], change: Change | None
+) -> set[str]:
+    """Return the ids to run, of tests given as (id, whether it is the suite's smoke test).
+
+    Touched tests that outnumber a slice are left to a further slice, so that no change makes a run
+    longer than two slices.
+    """
+    ids = [test_id for test_id, _ in tests]
+    chosen = {test_id for test_id in ids if slice_of(test_id) in slices}
+    touched = {test_id for test_id in ids if change and change.touches(test_id.split("::")[0])}
+    if len(touched - chosen) > len(ids) / SLICES:
+        touched = {test_id for test_id in ids if slice_of(test_id) in following(slices)}
+    return chosen | touched | {test_id for test_id, is_smoke in tests if is_smoke}
+
+
+def following(slices: frozenset[int]) -> frozenset[int]:
+    """Return the slices and the one after the last of them."""
+    return slices | {(max(slices) + 1) % SLICES}
+
+
+def packages_of(files: Iterable[str]) -> frozenset[str]:
+    """Return the product packages that hold the files: their folders, as `jobs/actions`."""
+    return frozenset(
+        str(PurePosixPath(file).parent)
+        for file in files
+        if file.startswith(tuple(f"{folder}/" for folder in PRODUCT))
+        and PurePosixPath(file).suffix in PRODUCT_SUFFIXES
+        and "/migrations/" not in file
+    )
+
+
+@cache
+def packages_watched_by(test_file: str) -> frozenset[str]:
+    """Return the product packages that the test imports from, mirrors by its path, or declares."""
+    imported = {
+        str(PurePosixPath(*node.module.split(".")[:2]))
+        for node in ast.walk(ast.parse((ROOT / test_file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and node.module
+        and node.module.split(".")[0] in PRODUCT
+        # What every test with a database imports says nothing about what it tests.
+        and not node.module.startswith(("jobs.models", "jobs.statuses", "jobs.errors"))
+    }
+    mirrored = {f"{folder}/{PurePosixPath(test_file).parts[2]}" for folder in PRODUCT}
+    declared = {
+        package
+        for path, packages in WATCHES.items()
+        if is_below(test_file, path)
+        for package in packages
+    }
+    return frozenset(each for each in imported | mirrored if (ROOT / each).is_dir()) | declared
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether the path is the folder or lies below it."""
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def change_since(commit: str) -> Change:
+    """Return what differs between the commit and the working tree.
+
+    Raises:
+        subprocess.CalledProcessError: git does not know the commit.
+    """
+    files = frozenset(_git("diff", "--name-only", commit).split("\n"))
+    everything = packages_of(_git("ls-files").split("\n"))
+    return Change(files, packages_of(files), len(everything))
+
+
+def last_merge() -> str:
+    """Return the commit that the change under test starts from, or "" without a history.
+
+    `CI_BASE` names it. Else it is the newest merge commit or the newest commit that is four hours
+    older than HEAD, whichever is newer.
+    """
+    if named := os.environ.get("CI_BASE"):
+        return named
+    try:
+        head_s = int(_git("log", "-1", "--format=%ct"))
+        merge = _git("log", "-1", "--merges", "--format=%ct %H", "HEAD~1")
+        before = f"--before={head_s - LONGEST_CHANGE_S}"
+        older = _git("log", "-1", before, "--format=%ct %H")
+    except subprocess.CalledProcessError:
+        return ""
+    newest = max((each for each in (merge, older) if each), key=_time_of, default="")
+    return newest.partition(" ")[2]
+
+
+def _time_of(line: str) -> int:
+    return int(line.split(" ", maxsplit=1)[0])
+
+
+def commit_count() -> int:
+    """Return how many commits HEAD has, or 0 without a history."""
+    try:
+        return int(_git("rev-list", "--count", "HEAD"))
+    except subprocess.CalledProcessError:
+        return 0
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()

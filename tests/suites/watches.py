@@ -1,0 +1,45 @@
+"""The product packages whose changes a test of a whole portal is run for.
+
+Such a test imports nothing of what it tests. `.ci/run` runs it when the change touches one of these
+packages, or one that the test's file imports. A path stands for all that is below it.
+"""
+
+from __future__ import annotations
+
+WATCHES: dict[str, tuple[str, ...]] = {
+    "tests/acceptance/test_child_jobs.py": ("monarch_client/rest",),
+    "tests/acceptance/test_cli.py": ("monarch_client/cli", "monarch_client/rest"),
+    "tests/acceptance/test_compose_commands.py": ("jobs/management",),
+    "tests/acceptance/test_dags.py": ("jobs/reconcilers",),
+    "tests/acceptance/test_demo.py": ("monarch_portal/embedded",),
+    "tests/acceptance/test_diagnosis.py": ("jobs/policies",),
+    "tests/acceptance/test_documents.py": ("monarch_client/spec",),
+    "tests/acceptance/test_gpu_idle.py": ("jobs/reconcilers",),
+    "tests/acceptance/test_jobs.py": ("jobs/backends", "monarch_client/runner"),
+    "tests/acceptance/test_kill_everything.py": ("jobs/reconcilers", "monarch_portal/embedded"),
+    "tests/acceptance/test_log_policies.py": ("jobs/policies",),
+    "tests/acceptance/test_logs_on_s3.py": ("jobs/logs",),
+    "tests/acceptance/test_mesh.py": ("monarch_client/runner",),
+    "tests/acceptance/test_metrics.py": ("monarch_client/runner",),
+    "tests/acceptance/test_portal_process.py": ("monarch_portal/embedded",),
+    "tests/acceptance/test_preemption.py": ("jobs/scheduling",),
+    "tests/acceptance/test_schedules.py": ("jobs/reconcilers",),
+    "tests/acceptance/test_stacks.py": ("monarch_client/runner",),
+    "tests/browser": ("jobs/static", "jobs/web", "templates"),
+    "tests/cluster": ("monarch_client/skypilot",),
+    "tests/cluster/test_portal_losses.py": ("jobs/reconcilers",),
+    "tests/faults/model": ("jobs/actions", "jobs/reconcilers"),
+    "tests/faults/sky": ("jobs/backends", "jobs/follower"),
+    "tests/faults/test_crash_matrix_end.py": ("jobs/reconcilers",),
+    "tests/faults/test_crash_matrix_run.py": ("monarch_client/runner",),
+    "tests/faults/test_crash_matrix_start.py": ("jobs/reconcilers",),
+    "tests/faults/test_crash_matrix_stop.py": ("jobs/reconcilers",),
+    "tests/faults/test_cut_connections.py": ("monarch_client/runner",),
+    "tests/faults/test_disk_full.py": ("jobs/logs",),
+    "tests/faults/test_log_faults.py": ("jobs/logs", "monarch_client/runner"),
+    "tests/faults/test_several_of_each.py": ("jobs/reconcilers",),
+    "tests/faults/test_unruly_broker.py": ("jobs/live",),
+    "tests/faults/test_worker_credit.py": ("jobs/live",),
+    "tests/integration/sky_stub": ("jobs/backends",),
+    "tests/integration/skypilot_job": ("monarch_client/skypilot",),
+}
