@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -43,12 +43,27 @@ def _migrate_alone() -> None:
         cursor.execute("SET idle_in_transaction_session_timeout = 0")
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])
     try:
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            call_command("migrate", interactive=False, verbosity=1)
+        bring_up_to_date()
     finally:
         # Also ends the session's time limits.
         connection.close()
+
+
+def bring_up_to_date() -> None:
+    """Apply the migrations that are missing, and record those that replace applied ones.
+
+    CommandError: the database has some of the replaced migrations, but not all.
+    """
+    executor = MigrationExecutor(connection)
+    graph = executor.loader.graph
+    if not graph.leaf_nodes("jobs"):
+        raise CommandError(
+            "This database is older than this version can upgrade. Start the portal once in a "
+            "version that has migration jobs.0025_count_gpus_again, then in this one."
+        )
+    if executor.migration_plan(graph.leaf_nodes()):
+        call_command("migrate", interactive=False, verbosity=1)
+    executor.check_replacements()
 
 
 def _keep_token(admin: User, file: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
-from django.apps import apps
 
-from jobs.models import Cluster, Job, Pool, Queue, Quota
-from jobs.statuses import JobStatus
-from tests.factories import make_attempt, make_job, make_project, make_spec
+from jobs.models import Job, Pool, Queue, Quota
+from tests.factories import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake"), pytest.mark.feature("P5.1")]
 
@@ -114,42 +111,3 @@ def test_a_type_of_machine_alone_is_taken_where_nobody_counts_gpus(member, proje
     Quota.objects.create(project=project, caps=caps)
     Quota.objects.create(project=make_project("other"), caps={"gpus": 8})
     assert send(member, MACHINE).status_code == 201
-
-
-def test_jobs_that_have_not_ended_are_counted_again():
-    """What the migration does with what was queued before."""
-    migration = importlib.import_module("jobs.migrations.0025_count_gpus_again")
-    spelled = {
-        "set": ({"accelerators": {"H100:8": None}}, ("H100:8", 2), ("H100", 16)),
-        "beside": ({"accelerators": "A100:1", "any_of": [{"accelerators": "H100:8"}]},
-                   ("A100", 2), ("H100", 16)),
-        "choice": ({"accelerators": "{A100, H100:8}"}, ("A100", 2), ("H100", 16)),
-        "list": ({"accelerators": ["A100:4"]}, ("A100", 8), ("A100", 8)),
-        "none": ({"cpus": 4}, ("", 0), ("", 0)),
-    }  # fmt: skip
-    project = make_project()
-    for status in (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.STOPPING, JobStatus.FAILED):
-        for name, (resources, (kind, count), _) in spelled.items():
-            spec = make_spec(name=name, num_nodes=2, resources=resources)
-            make_job(
-                project,
-                name=name,
-                status=status,
-                spec=spec,
-                num_nodes=2,
-                gpu_type=kind,
-                gpu_count=count,
-            )
-    make_attempt(Job.objects.filter(name="set", status=JobStatus.RUNNING).get())
-    Cluster.objects.update(num_nodes=4, gpu_type="H100:8", gpu_count=4)
-    migration.count_again(apps, None)
-    for job in Job.objects.all():
-        _, before, after = spelled[job.name]
-        assert (job.gpu_type, job.gpu_count) == (before if job.is_final else after)
-    assert Cluster.objects.values_list("gpu_type", "gpu_count").get() == ("H100", 32)
-    most = make_spec(resources={"accelerators": {"A": 9}})
-    most["resources"]["accelerators"] = {"A" * 99: 4_000_000_000}
-    big = make_job(project, spec=most)
-    migration.count_again(apps, None)
-    big.refresh_from_db()
-    assert (len(big.gpu_type), big.gpu_count) == (80, 2_147_483_647)
