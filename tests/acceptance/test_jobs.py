@@ -38,6 +38,8 @@ def log_lines(portal: PortalProcess, job: dict, **params) -> list[dict]:
         return answer.json()["results"]
 
 
+# The acceptance walk of `make test`.
+@pytest.mark.smoke
 @pytest.mark.feature("P1.1", "S0.2", "S0.3", "S2.1")
 def test_the_example_runs_on_two_hosts_and_its_sums_are_right(portal):
     done = portal.mportal(
