@@ -9,7 +9,8 @@ from dataclasses import replace
 from django.db import transaction
 
 from jobs.actions.cancel import cancel_job
-from jobs.actions.create_jobs import Checked, create_jobs
+from jobs.actions.checked_spec import Checked
+from jobs.actions.create_jobs import create_jobs
 from jobs.actions.submit import check_specs
 from jobs.disk_space import require_room
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
@@ -90,7 +91,7 @@ def _in_common(job: Job) -> str:
 
 def _as_it_was(job: Job, alike: Checked) -> Checked:
     spec = replace(alike.spec, name=job.spec["name"], envs=dict(job.spec.get("envs", {})))
-    return replace(alike, spec=spec, source=job.spec_source or job.spec)
+    return replace(alike.with_spec(spec), source=job.spec_source or job.spec)
 
 
 def _none_failed(array: JobArray) -> ConflictError:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
+from jobs.actions.checked_spec import Checked
 from jobs.actions.kept_clusters import joinable
 from jobs.actions.queue_places import load_queues, pool_of
-from jobs.backends import registry
 from jobs.backends.base import is_keeping
-from jobs.errors import BackendUnavailableError
 from jobs.limits import duration_limit, idle_limit
 from jobs.logs.bad_patterns import BadPatternError
 from jobs.logs.matching import compiled_part
@@ -32,26 +31,11 @@ def policy_problems(project: Project, spec: JobSpec) -> list[Problem]:
     ]
 
 
-def backend_of(project: Project, spec: JobSpec) -> str:
-    """Where the job goes: to the backend of the cluster it names, else by its infra.
-
-    BackendUnavailableError: nothing here runs such jobs.
-    """
-    if spec.portal.cluster is not None:
-        cluster = joinable(project).filter(name=spec.portal.cluster).first()
-        if cluster is not None:
-            return cluster.backend_name
-    return registry.backend_for(spec.to_dict())
-
-
-def backend_problems(project: Project, spec: JobSpec) -> list[Problem]:
-    """What the backend cannot do of it."""
-    try:
-        backend = registry.get(backend_of(project, spec))
-    except BackendUnavailableError as error:
-        return [("resources.infra", SpecCode.UNSUPPORTED_BY_BACKEND, error.message)]
-    problems = backend.check(spec.to_dict())
-    if spec.portal.reuse and not is_keeping(backend):
+def backend_problems(checked: Checked) -> list[Problem]:
+    """Return what its backend cannot do of it."""
+    backend = checked.backend
+    problems = backend.check(checked.content)
+    if checked.spec.portal.reuse and not is_keeping(backend):
         problems = [*problems, ("portal.reuse", f"The {backend.name} backend keeps no machines.")]
     return [(path, SpecCode.UNSUPPORTED_BY_BACKEND, message) for path, message in problems]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobs.actions.checked_spec import Checked
 from jobs.actions.queue_places import Asked, Places, counted_of
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
@@ -22,11 +23,9 @@ _WHOSE = {
 }
 
 
-def queue_problems(
-    project: Project, user: User, spec: JobSpec, backend_name: str
-) -> Iterator[Problem]:
+def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[Problem]:
     """(path, code, sentence) of each."""
-    places = Places.load()
+    places, spec, backend_name = Places.load(), checked.spec, checked.backend_name
     name = spec.portal.queue
     queue = places.queues.get(name)
     if queue is None and name != DEFAULT_QUEUE:
@@ -42,20 +41,20 @@ def queue_problems(
         )
         yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
         return
-    shape = places.shape_of(_asked(project, user, spec, backend_name))
+    shape = places.shape_of(_asked(project, user, checked))
     limits = [places.limits[key] for key in shape.limits]
     yield from _never_fits(shape, limits)
     yield from _not_counted(spec, limits)
 
 
-def _asked(project: Project, user: User, spec: JobSpec, backend_name: str) -> Asked:
-    counted_columns = counted_of(spec.to_dict())
+def _asked(project: Project, user: User, checked: Checked) -> Asked:
+    counted_columns = counted_of(checked.content)
     return Asked(
         project_id=project.pk,
         user_id=user.pk,
-        queue_name=spec.portal.queue,
-        backend_name=backend_name,
-        num_nodes=spec.num_nodes,
+        queue_name=checked.spec.portal.queue,
+        backend_name=checked.backend_name,
+        num_nodes=checked.spec.num_nodes,
         gpu_type=counted_columns["gpu_type"],
         gpu_count=counted_columns["gpu_count"],
     )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import yaml
 from django.db import transaction
 
-from jobs.actions.check_policies import backend_of
+from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.children import parent_fields, refuse_children, tell_parent
 from jobs.actions.dependency_words import wait_for_dependencies
-from jobs.actions.find_dependencies import Needs
 from jobs.actions.history import record_actions
 from jobs.actions.hold import held_by
 from jobs.actions.kept_wishes import takes_alike
@@ -25,20 +23,10 @@ from jobs.policies.dependency_order import order_of
 from jobs.statuses import WaitReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.runner.crash_points import reach
-from monarch_client.spec import JobSpec, PortalBlock
+from monarch_client.spec import PortalBlock
 from monarch_client.spec.array_keys import combinations, count_of, variable_of
 
-Source = str | dict[str, Any]
 _LONGEST_NAME = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A specification that may be queued, with the text it came as and what it waits for."""
-
-    spec: JobSpec
-    source: Source
-    needs: Needs
 
 
 def create_jobs(
@@ -121,9 +109,8 @@ def _rows(job: Job, needs: Sequence[tuple[Job, str]]) -> list[JobDependency]:
 
 
 def _jobs_of(actor: Actor, project: Project, checked: Checked, rerun_of: Job | None) -> list[Job]:
-    spec = checked.spec
-    if not spec.portal.array:
-        job = _new_job(actor, project, spec, checked.source, rerun_of=rerun_of)
+    if not checked.spec.portal.array:
+        job = _new_job(actor, project, checked, rerun_of=rerun_of)
         if rerun_of is not None and rerun_of.array_id is not None:
             # It takes the place of the one it repeats.
             job.array_id, job.array_index = rerun_of.array_id, rerun_of.array_index
@@ -146,7 +133,7 @@ def _members(actor: Actor, project: Project, checked: Checked) -> list[Job]:
     )
     plain = replace(block, array={}, max_parallel=None)
     return [
-        _member(actor, array, spec, plain, (index, values))
+        _member(actor, array, checked, plain, (index, values))
         for index, values in enumerate(all_values)
     ]
 
@@ -154,11 +141,11 @@ def _members(actor: Actor, project: Project, checked: Checked) -> list[Job]:
 def _member(
     actor: Actor,
     array: JobArray,
-    spec: JobSpec,
+    checked: Checked,
     block: PortalBlock,
     place: tuple[int, dict[str, str]],
 ) -> Job:
-    index, values = place
+    (index, values), spec = place, checked.spec
     suffix = f"-{index}"
     own = replace(
         spec,
@@ -166,8 +153,9 @@ def _member(
         envs={**spec.envs, **{variable_of(name): value for name, value in values.items()}},
         portal=block,
     )
-    text = yaml.safe_dump(own.to_dict(), sort_keys=False, allow_unicode=True)
-    job = _new_job(actor, array.project, own, text)
+    member = checked.with_spec(own)
+    text = yaml.safe_dump(member.content, sort_keys=False, allow_unicode=True)
+    job = _new_job(actor, array.project, replace(member, source=text))
     job.array, job.array_index, job.array_values = array, index, values
     if array.max_parallel is not None and index >= array.max_parallel and not job.held:
         job.wait_reason = WaitReason.PARALLEL
@@ -176,17 +164,17 @@ def _member(
 
 
 def _new_job(
-    actor: Actor, project: Project, spec: JobSpec, source: Source, *, rerun_of: Job | None = None
+    actor: Actor, project: Project, checked: Checked, *, rerun_of: Job | None = None
 ) -> Job:
+    spec, content, backend_name = checked.spec, checked.content, checked.backend_name
     # Who runs a job again wants it to run.
     is_held = spec.portal.hold and rerun_of is None
-    content, backend_name = spec.to_dict(), backend_of(project, spec)
     return Job(
         project=project,
         name=spec.name,
         kind=spec.kind,
         spec=content,
-        spec_source=_text_of(source),
+        spec_source=_text_of(checked.source),
         num_nodes=spec.num_nodes,
         backend_name=backend_name,
         queue_name=spec.portal.queue,

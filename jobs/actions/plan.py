@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from jobs.actions.create_jobs import Source
+from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.submit import check_spec
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan, is_keeping
@@ -56,9 +56,9 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
     InvalidSpecError carries every error in `data["errors"]`. Whatever else is wrong is told in the
     plan itself.
     """
-    spec = check_spec(actor, project, source)
-    backend_name = registry.backend_for(spec.to_dict())
-    plan, problem, is_pending = _ask(backend_name, spec)
+    checked = check_spec(actor, project, source)
+    spec = checked.spec
+    plan, problem, is_pending = _ask(checked)
     candidates = tuple(
         sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
     )
@@ -66,7 +66,7 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
     price = price_of(plan)
     usd = None if price is None or limit_s is None else for_time(price, limit_s)
     return JobPlan(
-        backend=backend_name,
+        backend=checked.backend_name,
         candidates=candidates,
         reasons=plan.reasons,
         problem=problem,
@@ -105,16 +105,16 @@ def price_of(plan: Plan) -> Decimal | None:
     return next((each.usd_per_hour for each in plan.candidates if each.is_chosen), None)
 
 
-def _ask(backend_name: str, spec: JobSpec) -> tuple[Plan, str, bool]:
+def _ask(checked: Checked) -> tuple[Plan, str, bool]:
     """The plan, why there is none, and whether it is still being made."""
     try:
-        plan = plan_of(backend_name, spec.to_dict())
+        plan = plan_of(checked.backend_name, checked.content)
     except StillLookingError as error:
         return Plan(), error.message, True
     except BackendError as error:
         return Plan(), error.message, False
     except Exception as error:
-        log.exception("no plan", extra={"action": "plan", "backend": backend_name})
+        log.exception("no plan", extra={"action": "plan", "backend": checked.backend_name})
         return Plan(), f"The portal failed to plan it: {type(error).__name__}: {error}", False
     return plan, "" if plan.candidates else NOTHING_FITS, False
 

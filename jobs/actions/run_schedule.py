@@ -15,7 +15,8 @@ from django.db.models import QuerySet
 
 from jobs import clock
 from jobs.actions.cancel import end_job
-from jobs.actions.create_jobs import Checked, create_jobs
+from jobs.actions.checked_spec import Checked
+from jobs.actions.create_jobs import create_jobs
 from jobs.actions.submit import check_specs
 from jobs.disk_space import require_room
 from jobs.errors import (

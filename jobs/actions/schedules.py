@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from jobs import clock
-from jobs.actions.create_jobs import Source
+from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.run_schedule import keep_schedule, owner_of
 from jobs.actions.submit import check_spec
 from jobs.errors import ConflictError, InvalidSpecError
@@ -20,7 +20,7 @@ from jobs.models import Project, Schedule
 from jobs.permissions import Actor, Verb, may, require, require_schedule
 from jobs.policies.timetables import Timetable, complaints
 from jobs.statuses import CatchUpPolicy, OverlapPolicy
-from monarch_client.spec import JobSpec, SpecCode
+from monarch_client.spec import SpecCode
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def create_schedule(
     ConflictError: there is one of that name, or the project has too many.
     """
     require(actor, Verb.MANAGE_OWN_SCHEDULES, project)
-    spec = _checked(actor, project, wish, _about_name(name))
+    checked = _checked(actor, project, wish, _about_name(name))
     with transaction.atomic():
         # Two at once would both find room.
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -62,7 +62,7 @@ def create_schedule(
         schedule = Schedule(project=project, name=name, owner=actor.user, paused=paused)
         if paused:
             schedule.message = _paused_by(actor)
-        _take_over(schedule, actor, wish, spec)
+        _take_over(schedule, actor, wish, checked)
         schedule.next_at = _next_of(schedule)
         schedule.save()
     _log("create_schedule", actor, schedule)
@@ -75,11 +75,11 @@ def change_schedule(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
     InvalidSpecError as in `create_schedule`. Where its times change, it begins anew with the next.
     """
     require_schedule(actor, schedule)
-    spec = _checked(actor, schedule.project, wish)
+    checked = _checked(actor, schedule.project, wish)
     with transaction.atomic():
         keep_schedule(schedule)
         times = (schedule.cron, schedule.zone)
-        _take_over(schedule, actor, wish, spec)
+        _take_over(schedule, actor, wish, checked)
         if (schedule.cron, schedule.zone) != times:
             schedule.next_at = _next_of(schedule)
             if not schedule.paused:
@@ -139,15 +139,15 @@ def _save(schedule: Schedule) -> None:
     schedule.save()
 
 
-def _take_over(schedule: Schedule, actor: Actor, wish: Wish, spec: JobSpec | None) -> None:
+def _take_over(schedule: Schedule, actor: Actor, wish: Wish, checked: Checked | None) -> None:
     """Write `wish` into the row's fields."""
     schedule.cron, schedule.zone = wish.cron.strip(), wish.zone
     schedule.overlap, schedule.catch_up = wish.overlap, wish.catch_up
-    if spec is None or wish.source is None:
+    if checked is None or wish.source is None:
         return
     source = wish.source
     schedule.spec_source = source if isinstance(source, str) else json.dumps(source, indent=2)
-    schedule.spec = spec.to_dict()
+    schedule.spec = checked.content
     # It would run in somebody else's name what they have never seen.
     schedule.owner = actor.user
 
@@ -162,24 +162,24 @@ def _paused_by(actor: Actor) -> str:
     return f"Paused by {actor.user.get_username()}."
 
 
-def _checked(actor: Actor, project: Project, wish: Wish, about_name: str = "") -> JobSpec | None:
-    """The parsed specification, if there is one; InvalidSpecError with everything at once."""
+def _checked(actor: Actor, project: Project, wish: Wish, about_name: str = "") -> Checked | None:
+    """The checked specification, if there is one; InvalidSpecError with everything at once."""
     errors = [_error("schedule.name", about_name)] if about_name else []
     errors += [
         _error(f"schedule.{field}", message) for field, message in complaints(wish.cron, wish.zone)
     ]
-    spec = None
+    checked = None
     if wish.source is not None:
         try:
-            spec = check_spec(actor, project, wish.source)
+            checked = check_spec(actor, project, wish.source)
         except InvalidSpecError as error:
             errors += error.data["errors"]
-        if spec is not None and spec.portal.array:
+        if checked is not None and checked.spec.portal.array:
             message = "portal.array: A schedule runs one job each time; leave the array out."
             errors.append(_error("portal.array", message))
     if errors:
         raise InvalidSpecError("The schedule has errors.", errors=errors)
-    return spec
+    return checked
 
 
 def _about_name(name: str) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from jobs import clock
-from jobs.actions.check_policies import backend_of, backend_problems, policy_problems
+from jobs.actions.check_policies import backend_problems, policy_problems
 from jobs.actions.check_queue import queue_problems
+from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.children import would_end_with
-from jobs.actions.create_jobs import Checked, Source, create_jobs
+from jobs.actions.create_jobs import create_jobs
 from jobs.actions.find_dependencies import find_dependencies
 from jobs.backends import registry
 from jobs.disk_space import require_room
-from jobs.errors import IdempotencyConflictError, InvalidSpecError
+from jobs.errors import BackendUnavailableError, IdempotencyConflictError, InvalidSpecError
 from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import InvalidSpecErrors, JobSpec, SpecCode, SpecError
@@ -91,9 +93,9 @@ def expect_job() -> None:
     registry.warm_up()
 
 
-def check_spec(actor: Actor, project: Project, source: Source) -> JobSpec:
-    """The parsed spec, checked against project and backend; stores nothing."""
-    return check_specs(actor, project, [source])[0].spec
+def check_spec(actor: Actor, project: Project, source: Source) -> Checked:
+    """Parse `source` and check it against project and backend; stores nothing."""
+    return check_specs(actor, project, [source])[0]
 
 
 def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> list[Checked]:
@@ -103,9 +105,13 @@ def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> li
         message = f"Give 1 to {MOST_DOCUMENTS} specifications."
         raise InvalidSpecError(errors=[SpecError("", None, "too_large", message).to_dict()])
     specs: list[JobSpec | None] = []
+    checked: list[Checked] = []
     errors: list[dict[str, Any]] = []
     for number, source in enumerate(sources):
-        spec, found = _parsed(actor, project, source)
+        spec, found = _parsed(actor, source)
+        if spec is not None:
+            fits, found = _resolved(actor, project, spec, source)
+            checked += fits
         specs.append(spec)
         errors += [_numbered(each, number, len(sources)) for each in found]
     errors += _too_many_jobs(specs)
@@ -116,23 +122,31 @@ def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> li
             errors += [_numbered(each, number, len(sources)) for each in told]
     if errors:
         raise InvalidSpecError(errors=errors)
-    return [
-        Checked(spec, source, needed)
-        for spec, source, needed in zip(specs, sources, needs, strict=True)
-        if spec is not None
-    ]
+    return [replace(each, needs=needed) for each, needed in zip(checked, needs, strict=True)]
 
 
-def _parsed(
-    actor: Actor, project: Project, source: Source
-) -> tuple[JobSpec | None, list[dict[str, Any]]]:
-    """The specification, if it can be read, and what is wrong with it by itself."""
+def _parsed(actor: Actor, source: Source) -> tuple[JobSpec | None, list[dict[str, Any]]]:
+    """Return the specification, if it can be read, and what keeps it from being read."""
     try:
-        spec = JobSpec.parse(source, admin=_may_use_admin_keys(actor), for_server=True)
+        return JobSpec.parse(source, admin=_may_use_admin_keys(actor), for_server=True), []
     except InvalidSpecErrors as error:
         return None, [row.to_dict() for row in error.errors]
-    errors = _project_errors(project, spec) or _backend_errors(project, spec)
-    return spec, errors or _queue_errors(actor, project, spec)
+
+
+def _resolved(
+    actor: Actor, project: Project, spec: JobSpec, source: Source
+) -> tuple[list[Checked], list[dict[str, Any]]]:
+    """Return the checked specification, if project, backend and queue take it, else the errors."""
+    if errors := _project_errors(project, spec):
+        return [], errors
+    try:
+        checked = Checked.resolve(project, spec, source)
+    except BackendUnavailableError as error:
+        code = SpecCode.UNSUPPORTED_BY_BACKEND
+        return [], [_error(spec, "resources.infra", code, error.message)]
+    problems = backend_problems(checked) or queue_problems(project, actor.user, checked)
+    errors = [_error(spec, *problem) for problem in problems]
+    return ([], errors) if errors else ([checked], [])
 
 
 def _too_many_jobs(specs: Sequence[JobSpec | None]) -> list[dict[str, Any]]:
@@ -215,16 +229,6 @@ def _unknown_secrets(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
         for variable, name in spec.secrets.items()
         if name not in known
     ]
-
-
-def _backend_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
-    problems = backend_problems(project, spec)
-    return [_error(spec, path, code, message) for path, code, message in problems]
-
-
-def _queue_errors(actor: Actor, project: Project, spec: JobSpec) -> list[dict[str, Any]]:
-    problems = queue_problems(project, actor.user, spec, backend_of(project, spec))
-    return [_error(spec, path, code, message) for path, code, message in problems]
 
 
 def _error(spec: JobSpec, path: str, code: SpecCode, message: str) -> dict[str, Any]:

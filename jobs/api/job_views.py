@@ -123,11 +123,11 @@ class JobValidateView(SpecView):
     def post(self, request: Request, slug: str) -> Response:
         """Every error of a specification at once; nothing is stored."""
         try:
-            spec = check_spec(self.actor, self.project(), self.source())
+            checked = check_spec(self.actor, self.project(), self.source())
         except InvalidSpecError as error:
             errors = error.data.get("errors", [])
             return Response({"valid": False, "errors": errors, "spec": None})
-        return Response({"valid": True, "errors": [], "spec": spec.to_dict()})
+        return Response({"valid": True, "errors": [], "spec": checked.content})
 
 
 class JobDetailView(JobView):

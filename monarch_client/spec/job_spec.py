@@ -128,14 +128,14 @@ class JobSpec:
         """What a client may write but a portal cannot take, such as a path of the client's."""
         findings = Findings()
         findings.lines = dict(self.lines)
-        _refuse_local_sources(self.to_dict(), findings)
+        _refuse_local_sources(self._copied, findings)
         return findings.errors
 
     def upload_targets(self) -> list[tuple[str, str]]:
         """(target, reference) of every upload used; the workdir's target is "workdir"."""
         return [
             (target, source)
-            for target, (_, source) in _sources(self.to_dict()).items()
+            for target, (_, source) in _sources(self._copied).items()
             if kind_of_source(source) is SourceKind.UPLOAD
         ]
 
@@ -143,7 +143,7 @@ class JobSpec:
         """The reference of every upload used, by the path of the key that names it."""
         return {
             path: source
-            for path, source in _sources(self.to_dict()).values()
+            for path, source in _sources(self._copied).values()
             if kind_of_source(source) is SourceKind.UPLOAD
         }
 
@@ -155,9 +155,14 @@ class JobSpec:
         """Folders of the submitter's machine by the path of the key that names them."""
         return {
             path: source
-            for path, source in _sources(self.to_dict()).values()
+            for path, source in _sources(self._copied).values()
             if kind_of_source(source) is SourceKind.LOCAL
         }
+
+    @property
+    def _copied(self) -> dict[str, Any]:
+        """The keys that name what is copied onto the nodes."""
+        return {"workdir": self.workdir, "file_mounts": self.file_mounts}
 
 
 def _sources(values: dict[str, Any]) -> dict[str, tuple[str, str]]:

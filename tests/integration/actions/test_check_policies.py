@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from jobs.actions.submit import submit_job
@@ -130,6 +132,19 @@ def test_a_backend_that_keeps_no_machines_refuses_reuse(refused, settings):
     assert [(path, code) for path, _, code, _ in found] == [
         ("portal.reuse", "unsupported_by_backend")
     ]
+
+
+def test_a_job_goes_to_the_backend_of_the_cluster_it_was_checked_for(submit, project, monkeypatch):
+    fields = {"backend_name": "local", "is_reusable": True, "status": ClusterStatus.UP}
+    cluster = Cluster.objects.create(project=project, name="mpa-1", num_nodes=2, **fields)
+
+    def released_meanwhile(*_) -> list[Any]:
+        cluster.delete()
+        return []
+
+    monkeypatch.setattr("jobs.actions.submit.queue_problems", released_meanwhile)
+    assert registry.names()[0] == "fake"
+    assert submit("portal:\n  cluster: mpa-1\n").backend_name == "local"
 
 
 def test_a_job_may_name_a_cluster_that_its_project_keeps(submit, refused, project):

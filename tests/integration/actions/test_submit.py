@@ -10,6 +10,7 @@ from django.db import connection
 from jobs.actions.delete import delete_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import submit_job
+from jobs.backends import registry
 from jobs.errors import (
     ConflictError,
     IdempotencyConflictError,
@@ -19,6 +20,7 @@ from jobs.errors import (
 )
 from jobs.models import Attempt, Cluster, Job, JobEvent
 from jobs.statuses import ClusterStatus, JobStatus, Role
+from monarch_client.spec import JobSpec
 from tests.factories import make_actor, make_attempt, make_job, make_project
 
 HELLO = "name: hello\nrun: echo hello\nresources: {infra: local}\n"
@@ -44,6 +46,31 @@ def test_a_job_is_queued_with_its_text_and_who_sent_it_from_where(project, membe
     assert (job.backend_name, job.priority, job.num_nodes) == ("local", 50, 1)
     event = JobEvent.objects.get(job=job)
     assert (event.verb, event.actor, event.source) == ("submit", member.user, "203.0.113.7")
+
+
+def count_calls(monkeypatch, owner: object, name: str) -> list[str]:
+    """A list that grows by `name` with each call of that function, which works as before."""
+    calls: list[str] = []
+    real = getattr(owner, name)
+
+    def counted(*args, **kwargs):
+        calls.append(name)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+def test_a_submit_resolves_the_backend_once_and_serializes_the_spec_once_per_job(
+    project, member, monkeypatch
+):
+    resolved = count_calls(monkeypatch, registry, "backend_for")
+    serialized = count_calls(monkeypatch, JobSpec, "to_dict")
+    submit_job(member, project, HELLO)
+    assert (len(resolved), len(serialized)) == (1, 1)
+    submit_job(member, project, HELLO + "portal: {array: {lr: [0.1, 0.2, 0.3]}}\n")
+    # Each job of an array has a name and values of its own.
+    assert (len(resolved), len(serialized)) == (2, 1 + 1 + 3)
 
 
 def test_a_viewer_may_not_submit(project):

@@ -11,7 +11,8 @@ from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan
 from jobs.backends.fake import FakeBackend
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
-from jobs.models import Job, Project
+from jobs.models import Cluster, Job, Project
+from jobs.statuses import ClusterStatus
 from tests.integration.api.conftest import YAML, assert_problem
 
 SPEC = "name: big\nnum_nodes: 2\nrun: ./train\nportal: {max_duration: 12h}\n"
@@ -49,6 +50,14 @@ def test_it_shows_prices_and_the_choice_and_starts_nothing(member, fake):
     assert (plan["problem"], plan["is_pending"]) == ("", False)
     assert not Job.objects.exists()
     assert fake.calls() == []
+
+
+def test_a_job_that_names_a_cluster_is_planned_on_the_backend_of_that_cluster(member, project):
+    fields = {"backend_name": "local", "is_reusable": True, "status": ClusterStatus.UP}
+    Cluster.objects.create(project=project, name="mpa-1", num_nodes=2, **fields)
+    assert registry.names()[0] == "fake"
+    plan = plan_of(member, f"{YAML}portal: {{cluster: mpa-1}}\n")
+    assert (plan["backend"], plan["chosen"]["infra"]) == ("local", "local")
 
 
 def test_the_chosen_one_comes_first_then_the_cheapest(member, monkeypatch):

@@ -58,8 +58,7 @@ def test_it_opens_with_an_example_or_with_the_spec_of_an_earlier_job(member, pro
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.slug)
 def test_every_example_is_accepted_as_it_stands(project, example):
-    spec = check_spec(make_actor(project), project, example.source)
-    assert spec.run
+    assert check_spec(make_actor(project), project, example.source).spec.run
 
 
 def test_a_viewer_may_not_submit(viewer, stranger):
