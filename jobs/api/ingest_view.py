@@ -19,8 +19,8 @@ from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
 from jobs.disk_space import require_room_for_frames
 from jobs.errors import InvalidFrameError
-from jobs.logs.frames import MAX_BODY_BYTES
 from jobs.logs.senders import sender_of
+from monarch_client.runner.limits import MAX_BODY_BYTES
 
 _GZIP = 16 + zlib.MAX_WBITS
 _TOO_LARGE = f"Post at most {MAX_BODY_BYTES} bytes of frames at once."

@@ -13,10 +13,10 @@ from jobs.errors import InvalidFrameError
 from jobs.logs import mesh_frames, samples
 from jobs.logs.lines import STREAMS
 from jobs.statuses import StageName, StopReason, WorkerStatus
+from monarch_client.runner.limits import MAX_BODY_BYTES
 
 Frame = dict[str, Any]
 
-MAX_BODY_BYTES = 1024 * 1024
 # The runner cuts at 32 KiB of UTF-8; what replaces undecodable bytes may be longer.
 MAX_TEXT_CHARS = 64 * 1024
 _MAX_FIELD_CHARS = 64 * 1024

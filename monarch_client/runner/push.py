@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from monarch_client.runner.frames import replacement_for, stored_prefix
+from monarch_client.runner.limits import MAX_BODY_BYTES
 from monarch_client.runner.samples import MOST_PUSHED_BYTES, Samples
 from monarch_client.runner.stack_asks import StackAsk, asks_in
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from monarch_client.runner.config import AttemptConfig
     from monarch_client.runner.journal import Journal
 
-MAX_BODY_BYTES = 1024 * 1024
 HEARTBEAT_S = 4.0
 BATCH_PAUSE_S = 0.1
 _FIRST_BACK_OFF_S = 0.2

@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.logs.frames import MAX_BODY_BYTES
 from jobs.models import LogHead
+from monarch_client.runner.limits import MAX_BODY_BYTES
 from tests.frame_bytes import body, frame
 from tests.integration.api.conftest import assert_problem
 from tests.integration.hostile.runners import post

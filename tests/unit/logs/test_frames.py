@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.errors import InvalidFrameError
-from jobs.logs.frames import MAX_BODY_BYTES, MAX_TEXT_CHARS, parse
+from jobs.logs.frames import MAX_TEXT_CHARS, parse
+from monarch_client.runner.limits import MAX_BODY_BYTES
 from tests.frame_bytes import body, frame
 
 SOUND = [
