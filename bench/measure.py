@@ -1,15 +1,59 @@
-"""What every measurement shares: one JSON line a figure, the machine in words, medians."""
+"""What every measurement shares: one JSON line a figure with its peer and the machine's speed."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import platform
 import statistics
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bench.machine import machine
+from bench.machine_factor import Speeds, machine_fields, reference_speeds, speeds_now
+
+# The lines of the run that goes on, if one does: the last item.
+_runs: list[list[dict[str, Any]]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A measurement of the same work without the portal, taken in the same run."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoPeer:
+    """The reason why nothing can be measured beside a figure."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason:
+            raise ValueError("a figure without a peer states why none is possible")
+
+
+@contextmanager
+def figures(probe: Callable[[], Speeds] = speeds_now) -> Iterator[None]:
+    """Measure the machine before and after the block, and print the figures reported in it.
+
+    They are printed at the end, also of a block that fails: only then is the factor known.
+    """
+    lines: list[dict[str, Any]] = []
+    before = probe()
+    _runs.append(lines)
+    try:
+        yield
+    finally:
+        _runs.pop()
+        fields = machine_fields(before, probe(), reference_speeds())
+        for line in lines:
+            print(json.dumps(line | fields), flush=True)
 
 
 def report(
@@ -17,51 +61,36 @@ def report(
     value: float,
     unit: str,
     *,
-    peer: str | None = None,
-    peer_value: float | None = None,
+    peer: Peer | NoPeer,
     spread: tuple[float, float] | None = None,
 ) -> None:
-    """Print one figure. `ratio` is ours over the peer's: below 1 is better for times and sizes.
+    """Report one figure. RuntimeError: outside a `figures()` block.
 
+    `ratio` in its line is ours over the peer's: below 1 is better for times and sizes.
     `spread`: the least and the most of the values whose median the figure is.
     """
-    line = {
-        "figure": figure,
-        "value": round(value, 3),
-        "unit": unit,
-        "peer": peer,
-        "peer_value": None if peer_value is None else round(peer_value, 3),
-        "ratio": round(value / peer_value, 3) if peer_value else None,
-        "machine": machine(),
-    }
+    if not _runs:
+        raise RuntimeError(f"{figure} is reported outside a figures() block")
+    line: dict[str, Any] = {"figure": figure, "value": _rounded(value), "unit": unit}
+    if isinstance(peer, Peer):
+        ratio = _rounded(value / peer.value) if peer.value else None
+        line |= {"peer": peer.name, "peer_value": _rounded(peer.value), "ratio": ratio}
+    else:
+        line |= {"peer": None, "peer_value": None, "ratio": None, "no_peer": peer.reason}
     if spread is not None:
-        line["spread"] = [round(end, 3) for end in spread]
-    print(json.dumps(line), flush=True)
+        line["spread"] = [_rounded(end) for end in spread]
+    _runs[-1].append(line | {"machine": machine()})
+    say(f"{figure}: {line['value']} {unit}, peer {line['peer_value']}")
+
+
+def _rounded(value: float) -> float:
+    """Keep three decimals, and four digits of what is below 1: a bare step may take 0.2 ms."""
+    return round(value, 3) if abs(value) >= 1 else float(f"{value:.4g}")
 
 
 def say(text: str) -> None:
     """A remark for the person who watches: to stderr, so that stdout stays JSON lines."""
     print(text, file=sys.stderr, flush=True)
-
-
-def machine() -> str:
-    """The machine in words: cores, processor, memory, system, Python."""
-    return (
-        f"{os.cpu_count()} x {_processor()}, {_memory_gb():.0f} GB, "
-        f"{platform.system()} {platform.release().split('-')[0]}, "
-        f"Python {platform.python_version()}"
-    )
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-def _memory_gb() -> float:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
 
 
 def median(values: Iterable[float]) -> float:

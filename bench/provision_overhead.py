@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import on_rig, sky_peer
-from bench.measure import median, report, say
+from bench.measure import Peer, figures, median, report, say
 from bench.sky_peer import FIRST_LINE, BareSky
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.models import Attempt
@@ -57,8 +57,12 @@ class Pair:
         way of the line from the node to a client.
         """
         asking = self.ours["taken"] - self.ours["posted"]
-        bare = self.bare["taken"] - self.bare["called"]
-        return asking - bare + self.ours["seen"] - self.ours["line"]
+        return asking - self.bare_request_s + self.ours["seen"] - self.ours["line"]
+
+    @property
+    def bare_request_s(self) -> float:
+        """Seconds from the bare call until SkyPilot's server has the request."""
+        return self.bare["taken"] - self.bare["called"]
 
     @property
     def bare_s(self) -> float:
@@ -220,15 +224,21 @@ def _since(times: Timeline, begin: str) -> str:
 
 def _report(kind: str, verb: str, pairs: Sequence[Pair]) -> None:
     added, own = (sorted(getattr(pair, name) for pair in pairs) for name in ("added_s", "own_s"))
+    peer = f"skypilot {version('skypilot')} {verb}"
     report(
         f"{kind}_added_s",
         median(added),
         "s",
-        peer=f"skypilot {version('skypilot')} {verb}",
-        peer_value=median(pair.bare_s for pair in pairs),
+        peer=Peer(peer, median(pair.bare_s for pair in pairs)),
         spread=(added[0], added[-1]),
     )
-    report(f"{kind}_own_s", median(own), "s", spread=(own[0], own[-1]))
+    report(
+        f"{kind}_own_s",
+        median(own),
+        "s",
+        peer=Peer(f"{peer}, its request", median(pair.bare_request_s for pair in pairs)),
+        spread=(own[0], own[-1]),
+    )
     for name, begin in (("ours", "posted"), ("bare", "called")):
         times = [getattr(pair, name) for pair in pairs]
         steps = sorted(set.intersection(*(set(each) for each in times)) - {begin})
@@ -245,7 +255,8 @@ def main() -> int:
     options = parser.parse_args()
     if not on_rig.is_here():
         return on_rig.enter("bench.provision_overhead")
-    measure(options.cold, options.warm)
+    with figures():
+        measure(options.cold, options.warm)
     return 0
 
 

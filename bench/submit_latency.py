@@ -9,11 +9,13 @@ import argparse
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from bench import own_portal, ray_peer
+from bench import bare_process, own_portal, ray_peer
 from bench.measure import (
+    Peer,
+    figures,
     median,
     percentile,
     report,
@@ -26,6 +28,8 @@ from monarch_client.rest.stream import Follower, NewLines
 
 IDLE_S = 20.0
 JOB_LIMIT_S = 120.0
+# Parts of the portal that are no Python.
+SERVERS = frozenset({"postgres", "redis"})
 STARTED = "runner-started "
 # The driver says `hi` at once; then it looks up when the kernel started the runner above it.
 SPEC = f"""\
@@ -40,6 +44,15 @@ run: |
 portal:
   meshes: {{hosts: 1}}
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What each round found: a job here, one of Ray's if Ray is measured, a bare process."""
+
+    ours: list[Run] = field(default_factory=list)
+    rays: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,54 +118,64 @@ def stage_start(attempt: Attempt, name: str) -> float | None:
     return moments[0].timestamp() if moments and moments[0] else None
 
 
-def measure_memory(portal: own_portal.OwnPortal, figure: str) -> None:
-    """The portal's memory after it had nothing to do for a while."""
+def idle_memory(portal: own_portal.OwnPortal) -> dict[str, float]:
+    """Return the memory of the portal's parts in MB after it had nothing to do for a while."""
     time.sleep(IDLE_S)
     sizes = portal.memory_mb()
     say(", ".join(f"{part} {size:.0f} MB" for part, size in sizes.items()))
-    report(figure, sum(sizes.values()), "MB")
+    return sizes
+
+
+def report_memory(fresh: dict[str, float], idle: dict[str, float]) -> None:
+    """Report both sums beside what bare processes take. The portal is gone: memory is shared."""
+    interpreters = len(idle.keys() - SERVERS)
+    bare_mb = bare_process.idle_memory_mb(interpreters)
+    peer = Peer(f"empty PostgreSQL and Redis, {interpreters} idle Pythons", bare_mb)
+    report("idle_memory_fresh_mb", sum(fresh.values()), "MB", peer=peer)
+    report("idle_memory_mb", sum(idle.values()), "MB", peer=peer)
 
 
 def measure(jobs: int, *, with_ray: bool) -> None:
-    """All figures."""
+    """Measure and report all figures."""
     with own_portal.running() as portal:
-        measure_memory(portal, "idle_memory_fresh_mb")
-        runs, peer_runs, peer = alternate(portal, jobs, with_ray=with_ray)
-        say(f"medians since the POST, s: {breakdown(runs)}")
-        report(
-            "submit_to_first_line_s",
-            median(run.first_line_s for run in runs),
-            "s",
-            peer=peer,
-            peer_value=median(peer_runs) if peer_runs else None,
-        )
+        fresh = idle_memory(portal)
+        rounds, peer = alternate(portal, jobs, with_ray=with_ray)
+        say(f"medians since the POST, s: {breakdown(rounds.ours)}")
+        first_line_s = median(run.first_line_s for run in rounds.ours)
+        report("submit_to_first_line_s", first_line_s, "s", peer=peer)
         report(
             "portal_overhead_p95_s",
-            percentile([run.overhead_s for run in runs], 95),
+            percentile([run.overhead_s for run in rounds.ours], 95),
             "s",
+            peer=Peer(bare_process.INTERPRETER, percentile(rounds.bare, 95)),
         )
-        measure_memory(portal, "idle_memory_mb")
+        idle = idle_memory(portal)
+    report_memory(fresh, idle)
 
 
-def alternate(
-    portal: own_portal.OwnPortal, jobs: int, *, with_ray: bool
-) -> tuple[list[Run], list[float], str | None]:
-    """One job of ours, one of Ray's, and so on. The first of each only warms up."""
-    runs: list[Run] = []
-    peer_runs: list[float] = []
+def alternate(portal: own_portal.OwnPortal, jobs: int, *, with_ray: bool) -> tuple[Rounds, Peer]:
+    """Run one job of ours, one of Ray's, a bare process, and so on. The first round warms up.
+
+    Returns the rounds, and the peer for the time to the first line.
+    """
+    rounds = Rounds()
     with ExitStack() as stack:
         ray = stack.enter_context(ray_peer.running()) if with_ray else None
         for number in range(jobs + 1):
             run = run_job(portal.client, portal.project)
-            peer_s = ray.seconds_to_first_line() if ray else float("nan")
+            ray_s = ray.seconds_to_first_line() if ray else float("nan")
+            bare_s = bare_process.seconds_to_first_line()
             say(
                 f"{number:3d}  first line {run.first_line_s:5.2f} s, "
-                f"runner {run.overhead_s:5.3f} s, ray {peer_s:5.2f} s"
+                f"runner {run.overhead_s:5.3f} s, ray {ray_s:5.2f} s, bare {bare_s:5.3f} s"
             )
             if number:
-                runs.append(run)
-                peer_runs += [peer_s] if ray else []
-        return runs, peer_runs, ray.version() if ray else None
+                rounds.ours.append(run)
+                rounds.rays.append(ray_s)
+                rounds.bare.append(bare_s)
+        if ray is None:
+            return rounds, Peer(bare_process.INTERPRETER, median(rounds.bare))
+        return rounds, Peer(ray.version(), median(rounds.rays))
 
 
 def main() -> None:
@@ -161,7 +184,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--without-ray", action="store_true")
     options = parser.parse_args()
-    measure(options.jobs, with_ray=not options.without_ray)
+    with figures():
+        measure(options.jobs, with_ray=not options.without_ray)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from bench import ray_peer
-from bench.logs import ground, ray_follow
+from bench.logs import ground, pipe_follow, ray_follow
 from bench.logs.ground import LogGround, Talker
 from bench.logs.talking import talking
-from bench.measure import median, report, say
+from bench.measure import Peer, figures, median, report, say
 from bench.own_portal import CHECKOUT
 from bench.ray_peer import Ray
 
@@ -59,6 +59,11 @@ def rays(ray: Ray, count: int) -> Seen:
     return tell("ray", count, found)
 
 
+def bare(count: int) -> Seen:
+    """Measure one round of a bare pipe, at the rate of one job."""
+    return tell("pipe", count, pipe_follow.followed(LINES_PER_S / JOBS))
+
+
 def tell(who: str, count: int, seen: Seen) -> Seen:
     """Say it to whoever watches."""
     rows = ", ".join(f"{name} {each:.3f}" for name, each in seen.items())
@@ -85,29 +90,37 @@ def main() -> None:
     parser.add_argument("--followers", type=int, nargs="+", default=FOLLOWERS)
     parser.add_argument("--without-ray", action="store_true")
     options = parser.parse_args()
-    found: dict[int, list[Seen]] = {count: [] for count in options.followers}
-    peers: dict[int, list[Seen]] = {count: [] for count in options.followers}
+    with figures():
+        measure(options.followers, options.rounds, with_ray=not options.without_ray)
+
+
+def measure(followers: Sequence[int], rounds: int, *, with_ray: bool) -> None:
+    """Follow here and there, turn by turn, and report."""
+    found: dict[int, list[Seen]] = {count: [] for count in followers}
+    peers: dict[int, list[Seen]] = {count: [] for count in followers}
     with ExitStack() as stack:
-        ray = None if options.without_ray else stack.enter_context(ray_peer.running())
+        ray = stack.enter_context(ray_peer.running()) if with_ray else None
         place = stack.enter_context(ground.running())
-        for _ in range(options.rounds):
-            for count in options.followers:
+        for _ in range(rounds):
+            for count in followers:
                 found[count].append(ours(place, count))
-                if ray is not None:
-                    peers[count].append(rays(ray, count))
+                peers[count].append(rays(ray, count) if ray is not None else bare(count))
         version = ray.version() if ray else ""
-    for count, rounds in found.items():
-        for name in ("p50", "p99"):
-            values = [each[name] for each in rounds]
-            theirs = [each[name] for each in peers[count]]
-            report(
-                f"follow_{name}_s_{count}",
-                median(values),
-                "s",
-                peer=peer_of(count, version, peers[count]) if theirs else None,
-                peer_value=median(theirs) if theirs else None,
-                spread=(min(values), max(values)),
-            )
+    for count in followers:
+        peer = peer_of(count, version, peers[count]) if version else pipe_follow.PEER
+        _report(count, found[count], peers[count], peer)
+
+
+def _report(count: int, ours: Sequence[Seen], theirs: Sequence[Seen], peer: str) -> None:
+    for name in ("p50", "p99"):
+        values = [each[name] for each in ours]
+        report(
+            f"follow_{name}_s_{count}",
+            median(values),
+            "s",
+            peer=Peer(peer, median(each[name] for each in theirs)),
+            spread=(min(values), max(values)),
+        )
 
 
 if __name__ == "__main__":

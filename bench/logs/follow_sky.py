@@ -21,7 +21,7 @@ from typing import Any
 from bench import on_rig
 from bench.logs import talk
 from bench.logs.program import Program, following
-from bench.measure import median, report, say
+from bench.measure import Peer, figures, median, report, say
 from bench.own_portal import CHECKOUT
 from monarch_client.rest.client import PortalClient
 from tests.cluster.portal import PortalOnRig, portal_on
@@ -113,8 +113,9 @@ def measure(rounds: int) -> None:
             f"follow_{name}_s_1_sky",
             median(values),
             "s",
-            peer=f"skypilot {version('skypilot')} logs",
-            peer_value=median(each[name] for each in theirs),
+            peer=Peer(
+                f"skypilot {version('skypilot')} logs", median(each[name] for each in theirs)
+            ),
             spread=(min(values), max(values)),
         )
 
@@ -154,7 +155,8 @@ def main() -> int:
     options = parser.parse_args()
     if not on_rig.is_here():
         return on_rig.enter("bench.logs.follow_sky")
-    measure(options.rounds)
+    with figures():
+        measure(options.rounds)
     return 0
 
 

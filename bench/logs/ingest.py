@@ -8,22 +8,25 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 
-from bench.logs import ground
+from bench.logs import copying, ground
 from bench.logs.ground import RANK, LogGround, Talker
 from bench.logs.lines import Runner, texts
-from bench.logs.posting import Connection
-from bench.measure import median, report, say
+from bench.logs.posting import CONNECTIONS, Connection
+from bench.measure import Peer, figures, median, report, say
 
 PORTAL_CORE, OWN_CORE = 0, 1
 # One job: a program without pauses, whose runner posts as much as it may. A hundred: what each
 # has printed in a second when together they print 100,000 lines in one.
 LINES_OF_ONE, LINES_OF_MANY = 5000, 1000
 JOBS = 100
-CONNECTIONS = 8
 ROUNDS = 5
+# Requests of each job in one round.
+BODIES_OF_ONE, BODIES_OF_MANY = 40, 2
 
 
 def one_job(place: LogGround, rounds: int, bodies: int) -> list[float]:
@@ -74,14 +77,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
+    with figures(), on_own_core(), ground.running(PORTAL_CORE) as place:
+        measure(place, options.rounds)
+
+
+@contextmanager
+def on_own_core() -> Iterator[None]:
+    """Keep this process off the portal's core for the length of the block."""
+    cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {OWN_CORE})
-    with ground.running(PORTAL_CORE) as place:
-        # One round more than is counted: the first one warms up.
-        for figure, found in (
-            ("ingest_lines_per_s", one_job(place, options.rounds + 1, 40)[1:]),
-            ("ingest_100_jobs_lines_per_s", many_jobs(place, options.rounds + 1, 2)[1:]),
-        ):
-            report(figure, median(found), "lines/s", spread=(min(found), max(found)))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def measure(place: LogGround, rounds: int) -> None:
+    """Measure and report both figures, each just after its peer: the portal seals afterwards."""
+    # One round more than is counted: the first one warms up.
+    rounds += 1
+    bare = copying.copied(place, rounds=rounds, jobs=1, bodies=BODIES_OF_ONE, a_body=LINES_OF_ONE)
+    _report("ingest_lines_per_s", one_job(place, rounds, BODIES_OF_ONE), bare)
+    bare = copying.copied(
+        place, rounds=rounds, jobs=JOBS, bodies=BODIES_OF_MANY, a_body=LINES_OF_MANY
+    )
+    _report("ingest_100_jobs_lines_per_s", many_jobs(place, rounds, BODIES_OF_MANY), bare)
+
+
+def _report(figure: str, found: list[float], bare: list[float]) -> None:
+    peer = Peer(copying.PEER, median(bare[1:]))
+    values = found[1:]
+    report(figure, median(values), "lines/s", peer=peer, spread=(min(values), max(values)))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 from bench.logs.ground import LogGround, Talker
 
+# Over which the lines of many jobs come.
+CONNECTIONS = 8
+
 
 class Connection:
     """One connection to the portal."""

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,11 +21,13 @@ import psycopg
 from bench.logs import ground
 from bench.logs.ground import LogGround, Talker
 from bench.logs.lines import Runner, texts
+from bench.logs.plain_file import PlainFile
 from bench.logs.posting import Connection
-from bench.measure import median, percentile, report, say
+from bench.measure import NoPeer, Peer, figures, median, percentile, report, say
 
 LINES = 10_000_000
 A_BODY = 5000
+A_PAGE = 1000
 REPEATS = 20
 NEEDLE = "the one and only needle"
 # A hundredth of all lines has it.
@@ -84,33 +88,40 @@ class Log:
         return found
 
 
-def bodies(count: int) -> Iterator[bytes]:
-    """The whole log as requests; its last line has the needle."""
+def bodies(count: int, plain: PlainFile | None) -> Iterator[bytes]:
+    """Yield the whole log as requests, written to `plain` too; its last line has the needle."""
     runner = Runner()
+    for lines in _batches(count):
+        if plain is not None:
+            plain.append(lines)
+        yield runner.body(lines)
+
+
+def _batches(count: int) -> Iterator[list[str]]:
     source = texts(count - 1)
     while lines := list(islice(source, A_BODY)):
-        yield runner.body(lines)
-    yield runner.body([NEEDLE])
+        yield lines
+    yield [NEEDLE]
 
 
 _source: Iterator[bytes] = iter(())
 
 
-def _prepare(count: int) -> None:
+def _prepare(count: int, plain: PlainFile | None) -> None:
     global _source  # noqa: PLW0603 - the one thing that this process is for
-    _source = bodies(count)
+    _source = bodies(count, plain)
 
 
 def _next_body(_: int) -> bytes:
     return next(_source)
 
 
-def write(place: LogGround, talker: Talker, count: int) -> None:
+def write(place: LogGround, talker: Talker, count: int, plain: PlainFile | None = None) -> None:
     """Have the portal take in a log of `count` lines, and wait until it is sealed."""
     connection = Connection(place)
     total = -(-(count - 1) // A_BODY) + 1
     began = time.monotonic()
-    with ProcessPoolExecutor(1, initializer=_prepare, initargs=(count,)) as other:
+    with ProcessPoolExecutor(1, initializer=_prepare, initargs=(count, plain)) as other:
         ahead = [other.submit(_next_body, 0) for _ in range(min(20, total))]
         for number in range(total):
             connection.post(talker, ahead.pop(0).result())
@@ -146,19 +157,32 @@ def stored_ratio(place: LogGround, talker: Talker, text_bytes: int) -> float:
     return float(row[0]) / text_bytes
 
 
-def look(log: Log, lines: int) -> None:
-    """First screen and jumps."""
-    first = [log.timed("/logs", before="end", limit=1000)[0] for _ in range(REPEATS)]
-    report("first_screen_s", median(first), "s", spread=(min(first), max(first)))
-    places = [lines // 2 + number * lines // 50 for number in range(REPEATS)]
-    jumps = [log.timed("/logs", after=f"1:{place}", limit=1000)[0] for place in places]
-    report("jump_s", median(jumps), "s", spread=(min(jumps), max(jumps)))
+def look(log: Log, plain: PlainFile, lines: int) -> None:
+    """Measure first screens and jumps."""
+    first, first_bare = [], []
+    for _ in range(REPEATS):
+        first.append(log.timed("/logs", before="end", limit=A_PAGE)[0])
+        first_bare.append(plain.last_s(A_PAGE))
+    _report("first_screen_s", first, Peer("tail of a plain file", median(first_bare)))
+    jumps, jumps_bare = [], []
+    for number in range(REPEATS):
+        line = lines // 2 + number * lines // 50
+        jumps.append(log.timed("/logs", after=f"1:{line}", limit=A_PAGE)[0])
+        jumps_bare.append(plain.jump_s(line, A_PAGE))
+    _report("jump_s", jumps, Peer("sed in a plain file", median(jumps_bare)))
 
 
-def search(log: Log, lines: int) -> None:
-    """First match, all of it, and what others feel of it."""
-    first = [log.timed("/logs/search", q=FREQUENT, limit=100)[0] for _ in range(REPEATS)]
-    report("search_first_s", median(first), "s", spread=(min(first), max(first)))
+def _report(figure: str, values: list[float], peer: Peer) -> None:
+    report(figure, median(values), "s", peer=peer, spread=(min(values), max(values)))
+
+
+def search(log: Log, plain: PlainFile, lines: int) -> None:
+    """Measure the first matches, a search of all of it, and what others notice meanwhile."""
+    first, first_bare = [], []
+    for _ in range(REPEATS):
+        first.append(log.timed("/logs/search", q=FREQUENT, limit=100)[0])
+        first_bare.append(plain.first_matches_s(FREQUENT, 100))
+    _report("search_first_s", first, Peer("grep of a plain file", median(first_bare)))
     calm = _others_meanwhile(log, lambda: time.sleep(3))
     whole: list[float] = []
 
@@ -169,13 +193,13 @@ def search(log: Log, lines: int) -> None:
             whole.append(took)
 
     busy = _others_meanwhile(log, whole_log)
-    report("search_all_s", median(whole), "s", spread=(min(whole), max(whole)))
+    whole_bare = [plain.all_matches_s(NEEDLE) for _ in whole]
+    _report("search_all_s", whole, Peer("grep of a plain file", median(whole_bare)))
     report(
         "others_p95_s_while_searching",
         percentile(busy, 95),
         "s",
-        peer="without a search",
-        peer_value=percentile(calm, 95),
+        peer=Peer("without a search", percentile(calm, 95)),
     )
     took, found = log.search_all(FREQUENT)
     say(f"all {found:,} of {lines:,} lines with {FREQUENT!r}: {took:.2f} s")
@@ -196,20 +220,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=LINES)
     options = parser.parse_args()
-    with ground.running() as place:
-        small, large = place.start(2)
-        write(place, small, options.lines // 100)
-        before = _after_reading(place, small)
-        write(place, large, options.lines)
-        log = Log(place, large)
-        look(log, options.lines)
-        search(log, options.lines)
-        after = _after_reading(place, large)
-        text_bytes = log.download()
-        report("stored_ratio", stored_ratio(place, large, text_bytes), "bytes per byte of text")
-        growth = {part: after[part] - before[part] for part in ("web", "follower")}
-        say(f"MB before {before}, after {after}; {text_bytes / 1e9:.2f} GB of text")
-        report("memory_growth_mb", sum(growth.values()), "MB")
+    with (
+        figures(),
+        tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder,
+        ground.running() as place,
+    ):
+        measure(place, PlainFile(Path(folder) / "log.txt"), options.lines)
+
+
+def measure(place: LogGround, plain: PlainFile, lines: int) -> None:
+    """Measure and report all figures."""
+    small, large = place.start(2)
+    write(place, small, lines // 100)
+    before = _after_reading(place, small)
+    write(place, large, lines, plain)
+    log = Log(place, large)
+    look(log, plain, lines)
+    search(log, plain, lines)
+    after = _after_reading(place, large)
+    text_bytes = log.download()
+    ratio, gzip = stored_ratio(place, large, text_bytes), Peer("gzip", plain.gzip_ratio())
+    report("stored_ratio", ratio, "bytes per byte of text", peer=gzip)
+    growth = {part: after[part] - before[part] for part in ("web", "follower")}
+    say(f"MB before {before}, after {after}; {text_bytes / 1e9:.2f} GB of text")
+    reason = NoPeer("no bare program stays up between two reads of a log")
+    report("memory_growth_mb", sum(growth.values()), "MB", peer=reason)
 
 
 def _after_reading(place: LogGround, talker: Talker) -> dict[str, float]:

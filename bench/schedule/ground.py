@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -13,13 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import django
 
+from bench import bare_servers
 from bench.measure import say
 from bench.schedule.trace import Recipe, TraceJob, drawn
-from monarch_portal.embedded.account import server_account
-from monarch_portal.embedded.postgres import PostgresServer
-from monarch_portal.embedded.private_files import secret_in
-from monarch_portal.embedded.redis_server import RedisServer
-from monarch_portal.embedded.server_paths import PostgresPaths, RedisPaths
 
 if TYPE_CHECKING:
     from jobs.models import Job, Project, User
@@ -33,40 +28,18 @@ A_BATCH = 5000
 @contextmanager
 def servers() -> Iterator[None]:
     """PostgreSQL (durable, as in the product) and Redis, for this process and those it starts."""
-    with (
-        tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder,
-        ExitStack() as up,
-    ):
-        root = Path(folder)
-        # The servers' account must get through.
-        root.chmod(0o711)
-        postgres, redis = _paths(root)
-        secret_in(postgres.secret)
-        account = server_account(postgres.data.parent, os.getpid())
+    with bare_servers.running() as bare:
         os.environ.update(
-            MPORTAL_HOME=str(root / "home"),
-            DATABASE_URL=postgres.url(),
-            REDIS_URL=redis.url,
+            MPORTAL_HOME=str(bare.root / "home"),
+            DATABASE_URL=bare.postgres.url(),
+            REDIS_URL=bare.redis.url,
             SECRET_KEY="only-for-measurements",
             DJANGO_SETTINGS_MODULE=SETTINGS,
-            BENCH_FAKE_BACKEND=str(root / "fake"),
+            BENCH_FAKE_BACKEND=str(bare.root / "fake"),
             MPORTAL_SKYPILOT="off",
         )
-        for server in (PostgresServer(postgres, account), RedisServer(redis, account)):
-            up.callback(server.stop)
-            server.start()
         django.setup()
         yield
-
-
-def _paths(root: Path) -> tuple[PostgresPaths, RedisPaths]:
-    log, copies = root / "server.log", root / "binaries"
-    secrets = (root / "postgres-password", root / "postgres-admin-password")
-    data = root / "postgres" / "data"
-    return (
-        PostgresPaths(data, root / "pg", log, *secrets, copies),
-        RedisPaths(root / "redis", log, copies),
-    )
 
 
 def fill(queued: int, running: int) -> None:

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench import bare_process
 from bench.logs.ground import LogGround, running
-from bench.measure import median, percentile, report, say
+from bench.measure import Peer, figures, median, percentile, report, say
 from bench.own_portal import OwnPortal
 from bench.schedule.ground import NODES, Owners, fill_running
 from bench.schedule.runners import speaking
@@ -40,6 +41,8 @@ UP_S, RUN_S, LIMIT_S = 1.0, 5.0, 600.0
 SUBMITTERS = 4
 # As often as a runner gives a sign of life.
 SIGN_OF_LIFE_S = 4.0
+# The peer takes two milliseconds each: seldom enough to be no load.
+EMPTY_PROCESS_EVERY_S = 1.0
 # From a moment at which the portal could have to the one at which it did: see `_moments`.
 LAGS = ("start", "up", "end", "teardown")
 
@@ -180,22 +183,32 @@ def _moments(attempts: QuerySet[Attempt]) -> Iterator[tuple[datetime | None, ...
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fill, submit, report."""
+    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--running", type=int, default=5000)
     parser.add_argument("--a-minute", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=3.0)
     options = parser.parse_args(arguments)
-    with busy_portal(options.running) as ground:
-        found = lags_of(submit(ground.portal, options.a_minute, options.minutes))
+    with figures():
+        measure(options.running, options.a_minute, options.minutes)
+
+
+def measure(jobs: int, a_minute: int, minutes: float) -> None:
+    """Submit to a portal on which `jobs` jobs run, and report how late it was."""
+    with (
+        busy_portal(jobs) as ground,
+        bare_process.started_steadily(EMPTY_PROCESS_EVERY_S) as bare_s,
+    ):
+        found = lags_of(submit(ground.portal, a_minute, minutes))
     for lag, seconds in found.items():
         say(
             f"  {lag}: median {median(seconds):.2f} s, p99 {percentile(seconds, 99):.2f} s, "
             f"most {max(seconds):.2f} s"
         )
     every = [seconds for lag in found.values() for seconds in lag]
-    report("lag_p50_s", median(every), "s")
-    report("lag_p99_s", percentile(every, 99), "s")
+    for percent in (50, 99):
+        peer = Peer(bare_process.EMPTY, percentile(bare_s, percent))
+        report(f"lag_p{percent}_s", percentile(every, percent), "s", peer=peer)
 
 
 if __name__ == "__main__":

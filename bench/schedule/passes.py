@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import django
 from django.db.models import F
 
-from bench.measure import median, report, say
+from bench.measure import Peer, figures, median, report, say
+from bench.schedule import bare
 from bench.schedule.ground import fill, servers
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Pass:
 
     @property
     def seconds(self) -> float:
-        """Of all of it."""
+        """Seconds of all of it."""
         return self.load_s + self.plan_s + self.tell_s
 
 
@@ -48,8 +49,10 @@ class Found:
 
     first: Pass
     passes: list[Pass]
+    bare: list[Pass]  # of `bench.schedule.bare`
     cold_load_s: float
     part_plans_s: dict[int, float]
+    part_sorts_s: dict[int, float]
     before_mb: float
     most_mb: float
 
@@ -69,6 +72,7 @@ def measured() -> Found:
     rows = QueuedRows()
     first, *passes = [_one_pass(rows, number) for number in range(REPEATS + 1)]
     most_mb = _memory_mb("VmHWM")
+    bare_passes, part_sorts_s = _bare_passes()
     loads_s = []
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -83,7 +87,28 @@ def measured() -> Found:
             plan(part)
             times.append(time.perf_counter() - began)
         part_plans_s[count] = median(times)
-    return Found(first, passes, median(loads_s), part_plans_s, before_mb, most_mb)
+    return Found(
+        first=first,
+        passes=passes,
+        bare=bare_passes,
+        cold_load_s=median(loads_s),
+        part_plans_s=part_plans_s,
+        part_sorts_s=part_sorts_s,
+        before_mb=before_mb,
+        most_mb=most_mb,
+    )
+
+
+def _bare_passes() -> tuple[list[Pass], dict[int, float]]:
+    """Measure the bare parts of passes, and bare sorts of the first so many rows."""
+    found = []
+    sorts_s: dict[int, list[float]] = {count: [] for count in PARTS}
+    for _ in range(REPEATS):
+        selected_s, rows = bare.select_rows()
+        found.append(Pass(selected_s, bare.sort_s(rows), bare.compare_s(rows)))
+        for count, seconds in sorts_s.items():
+            seconds.append(bare.sort_s(rows[:count]))
+    return found, {count: median(seconds) for count, seconds in sorts_s.items()}
 
 
 def _one_pass(rows: QueuedRows, number: int) -> Pass:
@@ -124,41 +149,51 @@ def _memory_mb(field: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fill, measure, report."""
+    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queued", type=int, default=100_000)
     parser.add_argument("--running", type=int, default=5000)
     options = parser.parse_args(arguments)
-    with servers():
+    with figures(), servers():
         fill(options.queued, options.running)
         # A process of its own, whose memory is that of a worker that has made passes.
         spawning = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, mp_context=spawning) as alone:
             found = alone.submit(measured).result()
-    tell(found, options.queued)
+        tell(found, options.queued)
 
 
 def tell(found: Found, queued: int) -> None:
-    """Figures, and on stderr where the time goes."""
+    """Report the figures, and on stderr where the time goes."""
     size = f"{queued // 1000}k"
-    for name, each in (("first", found.first), *(("then", one) for one in found.passes)):
+    everything = f"{bare.SELECT}, {bare.SORT} and {bare.COMPARE}"
+    named = [("first", found.first), *(("then", one) for one in found.passes)]
+    for name, each in [*named, *((everything, one) for one in found.bare)]:
         say(
             f"  {name}: {each.seconds:.2f} s = loading {each.load_s:.2f} + planning "
             f"{each.plan_s:.2f} + telling {each.tell_s:.2f}"
         )
-    _report(f"pass_{size}_s", [each.seconds for each in found.passes])
-    _report(f"load_{size}_s", [each.load_s for each in found.passes])
-    _report(f"plan_{size}_s", [each.plan_s for each in found.passes])
-    _report(f"tell_{size}_s", [each.tell_s for each in found.passes])
-    report(f"load_{size}_cold_s", found.cold_load_s, "s")
+    for part, field, peer in (
+        ("pass", "seconds", everything),
+        ("load", "load_s", bare.SELECT),
+        ("plan", "plan_s", bare.SORT),
+        ("tell", "tell_s", bare.COMPARE),
+    ):
+        values = [getattr(each, field) for each in found.passes]
+        bare_s = median(getattr(each, field) for each in found.bare)
+        spread = min(values), max(values)
+        report(f"{part}_{size}_s", median(values), "s", peer=_bare(peer, bare_s), spread=spread)
+    select = _bare(bare.SELECT, median(each.load_s for each in found.bare))
+    report(f"load_{size}_cold_s", found.cold_load_s, "s", peer=select)
     for count, seconds in found.part_plans_s.items():
-        report(f"plan_{count // 1000}k_s", seconds, "s")
-    say(f"  {found.before_mb:.0f} MB before the first pass")
-    report("pass_memory_mb", found.most_mb, "MB")
+        sort = _bare(bare.SORT, found.part_sorts_s[count])
+        report(f"plan_{count // 1000}k_s", seconds, "s", peer=sort)
+    before = Peer("the process before its first pass", found.before_mb)
+    report("pass_memory_mb", found.most_mb, "MB", peer=before)
 
 
-def _report(figure: str, values: Sequence[float]) -> None:
-    report(figure, median(values), "s", spread=(min(values), max(values)))
+def _bare(what: str, seconds: float) -> Peer:
+    return Peer(f"{what} of as many rows", seconds)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
-from bench.measure import report, say
+from bench.measure import Peer, figures, report, say
 from bench.schedule.ours import Ours
 from bench.schedule.outcomes import (
     Spread,
@@ -109,7 +109,7 @@ def share_error(outcome: Outcome) -> float:
 
 def _report_beside(figure: str, unit: str, values: Mapping[str, float]) -> None:
     for peer in POLICIES[1:]:
-        report(figure, values[OURS], unit, peer=peer, peer_value=values[peer])
+        report(figure, values[OURS], unit, peer=Peer(peer, values[peer]))
 
 
 def _hours(values: Spread) -> str:
@@ -124,14 +124,19 @@ def _times(values: Spread) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Play and report."""
+    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000, help="of the trace for waits")
     parser.add_argument("--overload-jobs", type=int, default=10_000, help="of the other one")
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--swf", type=Path, help="a trace to play for waits")
-    options = parser.parse_args(arguments)
+    with figures():
+        measure(parser.parse_args(arguments))
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Play both traces and report."""
     recipe = Recipe(nodes=options.nodes, seed=options.seed, load=2.0, jobs=options.overload_jobs)
     report_fullness(play(drawn(recipe), "twice what there is"))
     if options.swf is not None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.logs import copying
 from bench.logs.__main__ import commands
 from bench.logs.follow import peer_of
+from bench.logs.lines import texts
+from bench.logs.plain_file import PlainFile
 from bench.logs.readers import Ages, summary
 from bench.logs.talk import stamped
 
@@ -67,3 +72,28 @@ def test_the_part_that_needs_a_cluster_runs_only_where_it_is_named() -> None:
 def test_a_part_that_is_misspelt_is_refused() -> None:
     with pytest.raises(ValueError, match="folow"):
         commands(["folow"])
+
+
+def test_a_bare_file_answers_what_the_log_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    plain = PlainFile(path)
+    plain.append([f"line {number}" for number in range(100)])
+    plain.append(["the needle"])
+    assert path.read_text().endswith("line 99\nthe needle\n")
+    asked = (
+        plain.last_s(10),
+        plain.jump_s(50, 10),
+        plain.first_matches_s("line", 3),
+        plain.all_matches_s("needle"),
+    )
+    assert all(seconds > 0 for seconds in asked)
+    assert 0 < plain.gzip_ratio() < 1
+    with pytest.raises(subprocess.CalledProcessError):
+        plain.all_matches_s("no such words")
+
+
+def test_rows_for_copy_are_those_of_the_lines() -> None:
+    rows = copying.rows(7, list(texts(200))).decode().splitlines()
+    assert [row.split("\t")[5] for row in rows] == list(texts(200))
+    assert rows[1].split("\t")[:3] == ["7", "0", "2"]
+    assert "\\" not in "".join(rows)
