@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from monarch_client.runner.config import AttemptConfig, NodeFolder
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.processes import Children
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.samples import Samples
 
 

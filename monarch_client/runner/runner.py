@@ -12,7 +12,6 @@ from monarch_client.runner.attempt import Attempt
 from monarch_client.runner.carriers import carrier_of
 from monarch_client.runner.certificates import CertificateError, has_leaf, mint_leaf
 from monarch_client.runner.first_signals import TOLD_BY, take_signals
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.mesh_watch import MeshWatch
@@ -21,6 +20,7 @@ from monarch_client.runner.place import Place
 from monarch_client.runner.process_tree import marked_processes, signal_all
 from monarch_client.runner.processes import Children
 from monarch_client.runner.push import Callbacks
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.sampler import Sampler
 from monarch_client.runner.samples import Samples
 from monarch_client.runner.stack_dumps import StackDumps

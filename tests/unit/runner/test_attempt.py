@@ -10,11 +10,11 @@ import pytest
 
 from monarch_client.runner.attempt import Attempt
 from monarch_client.runner.config import NodeFolder, _parse
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node_state import NodeState
 from monarch_client.runner.place import Place
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.samples import Samples
 from tests.unit.runner.test_config import MINIMAL
 

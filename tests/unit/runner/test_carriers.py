@@ -15,13 +15,14 @@ import pytest
 from monarch_client.runner import carriers
 from monarch_client.runner.carriers import carrier_of, trouble_with_portal
 from monarch_client.runner.config import NodeFolder, _parse
-from monarch_client.runner.frames import Recorder, sample_line
+from monarch_client.runner.frames import sample_line
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
 from monarch_client.runner.place import Place
 from monarch_client.runner.plain_carrier import PlainCarrier
 from monarch_client.runner.print_carrier import PrintCarrier
 from monarch_client.runner.push import Callbacks, PushCarrier
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.samples import MOST_BYTES, Samples
 from monarch_client.skypilot.log_frames import PacketFinder
 from tests.fake_ingest import FakeIngest

@@ -12,9 +12,9 @@ import pytest
 
 from monarch_client.runner import journal as journal_module
 from monarch_client.runner import small_files
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
+from monarch_client.runner.recorder import Recorder
 from tests.waiting import eventually
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from monarch_client.runner.certificates import mint_leaf
 from monarch_client.runner.config import AttemptConfig, NodeFolder, _parse
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.hub import Hub
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
@@ -22,6 +21,7 @@ from monarch_client.runner.link import Link
 from monarch_client.runner.loop import MainLoop
 from monarch_client.runner.node_state import NodeState
 from monarch_client.runner.place import Place
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.samples import Samples
 from monarch_client.runner.stack_asks import StackAsk
 from monarch_client.runner.wire import client_context

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from monarch_client.runner import journal as journal_module
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal, read_leftovers
 from monarch_client.runner.lines import Piece
+from monarch_client.runner.recorder import Recorder
 
 
 def recorded(journal: Journal, count: int, rank: int = 0) -> None:

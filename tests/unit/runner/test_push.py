@@ -11,10 +11,10 @@ import pytest
 
 from monarch_client.runner import push
 from monarch_client.runner.config import AttemptConfig, _parse
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.lines import Piece
 from monarch_client.runner.push import Callbacks, PortalConnection, PushCarrier
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.samples import Samples
 from monarch_client.runner.stack_asks import StackAsk
 from tests.fake_ingest import FakeIngest

@@ -15,10 +15,10 @@ import pytest
 
 from monarch_client.runner import py_spy, stack_dumps
 from monarch_client.runner.config import NodeFolder, _parse
-from monarch_client.runner.frames import Recorder
 from monarch_client.runner.journal import Journal
 from monarch_client.runner.place import Place
 from monarch_client.runner.process_tree import descendants, started_at
+from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.samples import Samples
 from monarch_client.runner.stack_asks import StackAsk, asks_in
 from monarch_client.runner.stack_dumps import StackDumps, Target
