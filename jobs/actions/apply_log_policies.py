@@ -141,7 +141,7 @@ def _end(attempt: Attempt, rule: LogRule, line: LogLine) -> None:
     """End the job as failed, whatever its attempt says; nothing if it is being ended already."""
     # Under a lock: had it moved between two looks at it, the line would have been in vain.
     job = Job.objects.select_for_update(no_key=True, of=("self",)).get(pk=attempt.job_id)
-    newest = job.latest_attempt
+    newest = job.attempts.newest()
     if newest is None or newest.pk != attempt.pk:
         return
     if not can_move(JobStatus(job.status), JobStatus.STOPPING):

@@ -72,7 +72,7 @@ def _what_it_waits_for(job: Job) -> dict[str, Any]:
     """What a released job waits for, as far as it is known before the next pass looks."""
     if told := wait_for_dependencies(list(job.dependencies.all())):
         return told
-    last = job.latest_attempt
+    last = job.attempts.newest()
     if last is None:
         return {"wait_reason": "", "message": ""}
     # It came back because there was no room, and its pause may still last.

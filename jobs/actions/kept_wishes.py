@@ -15,6 +15,7 @@ from jobs.errors import BackendError
 from jobs.limits import idle_limit
 from jobs.models import Cluster, Job, Queue
 from jobs.models.job import TAKES_KEPT
+from jobs.models.startable_jobs import startable_jobs
 from jobs.policies.idle import IdlePolicy, Wanted, stays_s
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.reuse import fingerprint
@@ -132,7 +133,7 @@ def _are_machines_short(cluster: Cluster) -> bool:
     wants_machines = ~Q(spec__portal__has_key="cluster") | Q(
         spec__portal__cluster__in=list(off.values_list("name", flat=True))
     )
-    told_so = of_backend.startable(clock.now()).filter(wait_reason__in=_FOR_MACHINES)
+    told_so = startable_jobs(clock.now(), of_backend).filter(wait_reason__in=_FOR_MACHINES)
     return told_so.filter(wants_machines).exists()
 
 

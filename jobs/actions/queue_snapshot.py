@@ -22,6 +22,7 @@ from jobs.actions.use_accounts import shares_of, used_by_persons
 from jobs.errors import BackendError
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Cluster, Job, Project
+from jobs.models.startable_jobs import startable_jobs
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
 from jobs.scheduling.limits import JOBS, NODES, Shape
@@ -60,7 +61,7 @@ class _Loader:
     def snapshot(self) -> Snapshot:
         """Everything that a plan may look at."""
         active = list(self._active())
-        startable = self._rows.read(Job.objects.startable(self._now), self._places.columns)
+        startable = self._rows.read(startable_jobs(self._now), self._places.columns)
         queues, most_idle = self._places.queues, self._most_idle
         wants = Wants.load(queues, waiting())
         wishes = wishes_of(waiting(), queues, most_idle)

@@ -20,10 +20,14 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Attempts that have not ended."""
         return self.filter(ended_at=None)
 
+    def newest(self) -> Attempt | None:
+        """Return the one with the highest number, for attempts of one job."""
+        return self.order_by("-number").first()
+
     def newest_of(self, job_id: int, *statuses: JobStatus) -> Attempt | None:
         """The last attempt of a job in one of `statuses`, with job, project and cluster."""
         mine = self.filter(job=job_id, job__status__in=statuses)
-        return mine.select_related("job__project", "cluster").order_by("-number").first()
+        return mine.select_related("job__project", "cluster").newest()
 
 
 class Attempt(models.Model):

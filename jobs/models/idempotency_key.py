@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from jobs import clock
+from jobs.models.job import Job
 from jobs.models.project import Project
 
 
@@ -15,7 +16,7 @@ class IdempotencyKey(models.Model):
     key = models.CharField(max_length=255)
     body_digest = models.CharField(max_length=64)
     # The first of those that were made; `job_ids` has all of them where there were several.
-    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="+")
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
     job_ids = models.JSONField(default=list)
     created_at = models.DateTimeField(default=clock.now, editable=False)
 

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Case, Exists, F, OuterRef, Q, When, Window
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import RowNumber
 
 from jobs import clock
 from jobs.models.job_array import JobArray
-from jobs.models.job_dependency import JobDependency
 from jobs.models.project import Project
 from jobs.statuses import (
-    ACTIVE_STATUSES,
     FINAL_STATUSES,
     JobKind,
     JobStatus,
     StopReason,
     WaitReason,
 )
-
-if TYPE_CHECKING:
-    from jobs.models.attempt import Attempt
-
 
 _NONE_AFTER = (
     "NOT EXISTS (SELECT FROM jobs_attempt AS later"
@@ -51,29 +43,6 @@ class JobQuerySet(models.QuerySet["Job"]):
         # around it, several times for each job.
         is_boolean = models.BooleanField()
         return self.filter(RawSQL(_NONE_AFTER, [number], is_boolean))  # noqa: S611 - a constant
-
-    def startable(self, now: datetime) -> Self:
-        """Queued jobs that wait for no time, job or place in their array, and are not held."""
-        unmet = JobDependency.objects.unmet().filter(job=OuterRef("pk"))
-        is_time = Q(next_try_at=None) | Q(next_try_at__lte=now)
-        ready = is_time & Q(~Exists(unmet), status=JobStatus.QUEUED, held=False)
-        # Of each array that has a limit: who is on machines first, then those who may follow.
-        limited = Job.objects.filter(ready | Q(status__in=ACTIVE_STATUSES))
-        places = Window(
-            RowNumber(),
-            partition_by=F("array_id"),
-            order_by=[
-                Case(When(status=JobStatus.QUEUED, then=1), default=0),
-                F("priority").desc(),
-                F("pk").asc(),
-            ],
-        )
-        beyond = (
-            limited.filter(array__max_parallel__isnull=False)
-            .annotate(place=places)
-            .filter(place__gt=F("array__max_parallel"))
-        )
-        return self.filter(ready).exclude(pk__in=beyond.values("pk"))
 
     def orphaned(self) -> Self:
         """Jobs that go on although the parent they are to end with has ended, or was deleted."""
@@ -208,8 +177,3 @@ class Job(models.Model):
     def is_final(self) -> bool:
         """Whether the job has ended for good."""
         return JobStatus(self.status).is_final
-
-    @property
-    def latest_attempt(self) -> Attempt | None:
-        """The newest attempt, or None while the job has never started."""
-        return self.attempts.order_by("-number").first()

@@ -7,6 +7,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
+from jobs.models.job import Job
 from jobs.statuses import FINAL_STATUSES, JobStatus
 
 _SUCCEEDED = Q(ended_as=JobStatus.SUCCEEDED)
@@ -40,10 +41,8 @@ class JobDependency(models.Model):
     somebody may start the job all the same.
     """
 
-    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="dependencies")
-    needs = models.ForeignKey(
-        "jobs.Job", on_delete=models.SET_NULL, related_name="dependants", null=True
-    )
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="dependencies")
+    needs = models.ForeignKey(Job, on_delete=models.SET_NULL, related_name="dependants", null=True)
     needs_number = models.BigIntegerField()
     needs_name = models.CharField(max_length=100)
     after = models.CharField(max_length=7, choices=After, default=After.SUCCESS)

@@ -88,7 +88,7 @@ def _stop(job: Job, why: str) -> None:
         JobStatus.STOPPING,
         reason=StopReason.BUDGET,
         message=why,
-        attempt=job.latest_attempt,
+        attempt=job.attempts.newest(),
         hint="Ask an administrator of the portal for a larger budget, or run it again next month.",
     )
     wake_on_commit("stopping", job.pk)

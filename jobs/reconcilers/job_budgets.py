@@ -56,7 +56,7 @@ def _warn(job: Job, spent: Decimal, budget: Decimal) -> None:
             f"Has used {percent_of(spent, budget)} % of its budget of {shown(budget)}; it is "
             "stopped when all of it is used."
         )
-        record_note(job, message, job.latest_attempt, verb=BUDGET)
+        record_note(job, message, job.attempts.newest(), verb=BUDGET)
 
 
 @transaction.atomic
@@ -67,7 +67,7 @@ def _stop(job: Job, spent: Decimal, budget: Decimal) -> None:
         JobStatus.FAILED if waits else JobStatus.STOPPING,
         reason=StopReason.BUDGET,
         message=f"Has cost {shown(spent)}, all of its budget of {shown(budget)}.",
-        attempt=job.latest_attempt,
+        attempt=job.attempts.newest(),
         hint="Make the job save and resume its work, and run it again with a larger "
         "portal.budget_usd.",
     )

@@ -26,6 +26,7 @@ from jobs.errors import StaleJobError
 from jobs.garbage import look_later
 from jobs.lifecycle import move
 from jobs.models import Job
+from jobs.models.startable_jobs import startable_jobs
 from jobs.reconcilers import pace
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.causes import NoPrice
@@ -61,7 +62,7 @@ def step() -> None:
             pace.come_back_to_queue(wait_s, "rest")
             return
         hear_of_queue()
-        if not Job.objects.startable(clock.now()).exists():
+        if not startable_jobs(clock.now()).exists():
             # What is known of a long queue that has gone is of no use to anybody.
             with _rows() as rows:
                 rows.forget()

@@ -15,6 +15,7 @@ from jobs.backends.local import LocalBackend
 from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
 from jobs.lifecycle import move
 from jobs.models import Job, JobArray
+from jobs.models.startable_jobs import startable_jobs
 from jobs.readers.job_array import job_array
 from jobs.statuses import JobStatus, Role, StopReason, WaitReason
 from tests.factories import make_actor, make_project
@@ -42,7 +43,7 @@ def members(job: Job) -> list[Job]:
 
 
 def startable() -> list[int]:
-    found = Job.objects.startable(clock.now())
+    found = startable_jobs(clock.now())
     return sorted(found.values_list("array_index", flat=True))
 
 

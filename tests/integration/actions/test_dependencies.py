@@ -12,6 +12,7 @@ from jobs.actions.submit import submit_job, submit_jobs
 from jobs.errors import InvalidSpecError
 from jobs.lifecycle import move
 from jobs.models import Job, JobDependency
+from jobs.models.startable_jobs import startable_jobs
 from jobs.reconcilers import dependencies
 from jobs.statuses import JobStatus, Role, StopReason, WaitReason
 from tests.factories import make_actor, make_job, make_project
@@ -53,7 +54,7 @@ def settle() -> None:
 def startable() -> set[str]:
     from jobs import clock
 
-    return set(Job.objects.startable(clock.now()).values_list("name", flat=True))
+    return set(startable_jobs(clock.now()).values_list("name", flat=True))
 
 
 def errors(caught) -> list[tuple[int | None, str, str]]:

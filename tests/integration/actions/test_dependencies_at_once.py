@@ -12,6 +12,7 @@ from jobs import clock
 from jobs.actions.submit import submit_job
 from jobs.lifecycle import move
 from jobs.models import Job
+from jobs.models.startable_jobs import startable_jobs
 from jobs.permissions import Actor
 from jobs.reconcilers import dependencies
 from jobs.statuses import JobStatus, Role, StopReason
@@ -62,7 +63,7 @@ def in_thread(*calls) -> list[threading.Thread]:
 
 
 def is_startable(job: Job) -> bool:
-    return Job.objects.startable(clock.now()).filter(pk=job.pk).exists()
+    return startable_jobs(clock.now()).filter(pk=job.pk).exists()
 
 
 def test_an_end_that_waits_for_a_submit_to_commit_is_told_to_the_new_job(owner):

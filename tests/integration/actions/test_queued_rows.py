@@ -14,6 +14,7 @@ from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.queued_rows import QueuedRow, QueuedRows
 from jobs.actions.tell_waits import changed_waits
 from jobs.models import Job
+from jobs.models.startable_jobs import startable_jobs
 from jobs.scheduling.causes import Told
 from jobs.scheduling.snapshot import Wait
 from tests.factories import make_job, make_project
@@ -27,7 +28,7 @@ def remembered() -> QueuedRows:
 
 
 def read(rows: QueuedRows) -> dict[int, QueuedRow]:
-    return dict(rows.read(Job.objects.startable(clock.now()), ASKED))
+    return dict(rows.read(startable_jobs(clock.now()), ASKED))
 
 
 def test_what_has_not_changed_is_not_read_again(remembered):
@@ -84,7 +85,7 @@ def test_what_counts_of_a_job_is_read_anew_once_prices_count(remembered):
     job = make_job()
     Job.objects.filter(pk=job.pk).update(price_key="abc")
     assert read(remembered)[job.pk].asked.price_key == ""
-    priced = remembered.read(Job.objects.startable(clock.now()), PRICED)
+    priced = remembered.read(startable_jobs(clock.now()), PRICED)
     assert priced[job.pk].asked.price_key == "abc"
 
 

@@ -14,6 +14,7 @@ from redis.retry import Retry
 from jobs import clock
 from jobs.actions.queue_places import ASKED
 from jobs.models import Job
+from jobs.models.startable_jobs import startable_jobs
 from jobs.reconcilers import pace, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job
@@ -72,7 +73,7 @@ def test_a_hint_that_met_a_pass_holds_back_none_that_meets_the_rest_after_it(wak
 def test_what_a_process_knows_of_a_queue_goes_with_it():
     job = make_job()
     with queue._rows() as rows:
-        rows.read(Job.objects.startable(clock.now()), ASKED)
+        rows.read(startable_jobs(clock.now()), ASKED)
         assert list(rows.known) == [job.pk]
     job.delete()
     queue.step()
