@@ -33,6 +33,9 @@ _LONGEST_DRAIN_S = 10.0
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.2
 _KILLS = 50
+# Whoever takes a machine away sends SIGTERM to all its processes, in any order: a program may have
+# ended by it before we hear of it ourselves, and has not failed then.
+_SIGTERM_WAITS_S = 1.0
 _EVIDENCE_LINES = 20
 # Monarch greets every process with this; as evidence it only stands in the way, and so do the
 # lines of its admin.
@@ -108,11 +111,16 @@ class Command:
 
 
 class Children:
-    """All children of the runner: reaps them, tells who wants to know, ends the lot."""
+    """All children of the runner: reaps them, tells who wants to know, ends the lot.
+
+    An end by SIGTERM that was not ours is told a moment later: ours may be on its way to us.
+    """
 
     def __init__(self, loop: MainLoop) -> None:
         self._loop = loop
         self._watched: dict[int, tuple[Command, OnExit]] = {}
+        # Ends that are not told yet.
+        self._untold: list[Callable[[], None]] = []
         self._on_gone: Callable[[], None] | None = None
         self._kill: Timer | None = None
         signal.signal(signal.SIGCHLD, lambda *_: loop.post(self.reap))
@@ -155,6 +163,8 @@ class Children:
         signal_all(below, signal.SIGTERM)
         signal_all(below, signal.SIGCONT)
         self._kill = self._loop.call_later(grace_s, self._kill_all)
+        for tell in self._untold:
+            self._loop.post(tell)
         self._look()
 
     def _collect(self, pid: int) -> None:
@@ -167,13 +177,27 @@ class Children:
         command, on_exit = watched
         returncode = command.process.wait()
         command.drain()
-        on_exit(returncode)
+        if self.is_ending or signal_of(exit_code_of(returncode)) != signal.SIGTERM:
+            on_exit(returncode)
+        else:
+            self._tell_later(lambda: on_exit(returncode))
+
+    def _tell_later(self, on_exit: Callable[[], None]) -> None:
+        """Call `on_exit` in a moment, or as soon as everything is being ended."""
+
+        def tell() -> None:
+            if tell in self._untold:
+                self._untold.remove(tell)
+                on_exit()
+
+        self._untold.append(tell)
+        self._loop.call_later(_SIGTERM_WAITS_S, tell)
 
     def _look(self, pause_s: float = _FIRST_LOOK_S) -> None:
         if self._on_gone is None:
             return
         # A process whose first thread has ended looks gone before it can be collected.
-        if not descendants(os.getpid()) and not self._watched:
+        if not descendants(os.getpid()) and not self._watched and not self._untold:
             self._gone()
             return
         self._loop.call_later(pause_s, lambda: self._look(min(pause_s * 1.5, _LAST_LOOK_S)))

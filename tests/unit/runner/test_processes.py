@@ -44,11 +44,36 @@ children.start(["bash", "-c", sys.argv[1]], cwd=Path("."), env=dict(os.environ),
 loop.run()
 """
 
+# The machine is taken away: SIGTERM reaches a program, and its runner when that has collected it.
+_MACHINE_TAKEN = """
+import os, signal, threading, time
+from pathlib import Path
+from monarch_client.runner import processes
+from monarch_client.runner.loop import MainLoop
+processes._SIGTERM_WAITS_S = 60.0
+loop = MainLoop()
+children = processes.Children(loop)
+def stop():
+    print("told to end", flush=True)
+    children.end_all(5.0, loop.stop)
+signal.signal(signal.SIGTERM, lambda *_: loop.post(stop))
+command = children.start(["sleep", "300"], cwd=Path("."), env=dict(os.environ),
+                         on_pieces=lambda *_: None,
+                         on_exit=lambda code: print("exited", code, flush=True))
+def take():
+    os.kill(command.pid, signal.SIGTERM)
+    while command.process.returncode is None:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=take).start()
+loop.run()
+"""
 
-def run_children(script: str, *arguments: str) -> list[str]:
+
+def run_children(script: str, *arguments: str, program: str = _PROGRAM) -> list[str]:
     """Run `script` under `Children`; what was observed, line by line."""
     result = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, script, *arguments],
+        [sys.executable, "-c", program, script, *arguments],
         capture_output=True,
         text=True,
         timeout=30,
@@ -72,6 +97,10 @@ def is_alive(pid: int) -> bool:
 )
 def test_exit_codes_are_exact(script: str, returncode: int) -> None:
     assert f"exited {returncode}" in run_children(script)
+
+
+def test_a_program_that_is_told_to_end_before_its_runner_has_not_failed_by_itself() -> None:
+    assert run_children("", program=_MACHINE_TAKEN) == ["told to end", "exited -15"]
 
 
 def test_a_signal_counts_as_a_shell_counts_it() -> None:
