@@ -8,12 +8,14 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from monarch_client.skypilot.caller import CallerOptions, SkyCaller
-from monarch_client.skypilot.errors import SkyPilotError
+from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
 from monarch_portal.embedded import child, skypilot_server
 from monarch_portal.embedded.child import Process
 from monarch_portal.embedded.skypilot_paths import SkyPilotPaths
@@ -51,6 +53,19 @@ class Installation:
         return list(skypilot_server._marked(self.paths.root))
 
 
+def ask(caller: SkyCaller, name: str, **args: Any) -> Any:
+    """Return the answer of a call, which is made again for as long as SkyPilot is busy with it."""
+    answers: list[Any] = []
+
+    def has_answered() -> bool:
+        with suppress(StillBusyError):
+            answers.append(caller.call(name, args, PATIENCE_S))
+        return bool(answers)
+
+    assert eventually(has_answered, timeout_s=START_S), f"{name} is still busy"
+    return answers[0]
+
+
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     made = Installation(tmp_path_factory.mktemp("installation"))
@@ -69,7 +84,7 @@ def caller(installation: Installation) -> Iterator[SkyCaller]:
 
 
 def test_the_server_says_its_version_and_that_it_is_ours(caller: SkyCaller) -> None:
-    info = caller.call("server_info", {}, PATIENCE_S)
+    info = ask(caller, "server_info")
     assert info["version"].startswith("0.14.")
     assert info["status"] == "healthy"
     assert info["has_plugin"]
@@ -87,18 +102,18 @@ def test_a_wrong_token_is_a_matter_of_permission(installation: Installation) -> 
     caller = SkyCaller(installation.options(token="sky_wrong"))
     try:
         with pytest.raises(SkyPilotError) as raised:
-            caller.call("status", {}, PATIENCE_S)
+            ask(caller, "status")
     finally:
         caller.close()
     assert raised.value.kind == "permission"
 
 
 def test_without_clouds_all_lists_are_empty(caller: SkyCaller) -> None:
-    assert caller.call("status", {}, PATIENCE_S) == []
-    assert caller.call("status", {"names": ["nowhere"]}, PATIENCE_S) == []
-    assert caller.call("cost_report", {"days": 3}, PATIENCE_S) == []
-    assert caller.call("requests_of", {"cluster_name": "nowhere"}, PATIENCE_S) == []
-    assert caller.call("gpus", {}, PATIENCE_S) == []
+    assert ask(caller, "status") == []
+    assert ask(caller, "status", names=["nowhere"]) == []
+    assert ask(caller, "cost_report", days=3) == []
+    assert ask(caller, "requests_of", cluster_name="nowhere") == []
+    assert ask(caller, "gpus") == []
 
 
 @pytest.mark.parametrize(
@@ -116,24 +131,23 @@ def test_what_is_wrong_has_its_kind(
     caller: SkyCaller, name: str, args: dict[str, object], kind: str
 ) -> None:
     with pytest.raises(SkyPilotError) as raised:
-        caller.call(name, args, PATIENCE_S)
+        ask(caller, name, **args)
     assert raised.value.kind == kind
 
 
 def test_a_launch_goes_on_as_a_request_and_its_failure_is_told_later(caller: SkyCaller) -> None:
-    args = {"cluster_name": "mp-own-1", "task": TASK}
-    request = caller.call("launch", args, PATIENCE_S)
+    request = ask(caller, "launch", cluster_name="mp-own-1", task=TASK)
     with pytest.raises(SkyPilotError) as raised:
-        caller.call("result", {"request_id": request}, PATIENCE_S)
+        ask(caller, "result", request_id=request)
     assert raised.value.kind == "credentials"
-    rows = caller.call("requests_of", {"cluster_name": "mp-own-1"}, PATIENCE_S)
+    rows = ask(caller, "requests_of", cluster_name="mp-own-1")
     assert [(row["request_id"], row["name"], row["status"]) for row in rows] == [
         (request, "launch", "FAILED")
     ]
 
 
 def test_each_cloud_that_is_not_enabled_says_why(caller: SkyCaller) -> None:
-    found = {row["cloud"]: row for row in caller.call("clouds", {}, PATIENCE_S)}
+    found = {row["cloud"]: row for row in ask(caller, "clouds")}
     assert not found["slurm"]["enabled"]
     assert ".slurm/config" in found["slurm"]["reason"]
 
@@ -146,7 +160,7 @@ def test_a_killed_server_takes_all_of_its_own_along_and_comes_back(
     assert eventually(lambda: installation.process.poll() is not None)
     assert eventually(lambda: not installation.pids)
     with pytest.raises(SkyPilotError) as raised:
-        caller.call("status", {}, PATIENCE_S)
+        ask(caller, "status")
     assert raised.value.kind == "server_away"
     installation.start()
     assert eventually(lambda: answers(caller))
@@ -155,7 +169,7 @@ def test_a_killed_server_takes_all_of_its_own_along_and_comes_back(
 def answers(caller: SkyCaller) -> bool:
     """Whether the server is back, and knows of no cluster."""
     try:
-        return bool(caller.call("status", {}, PATIENCE_S, fresh_s=0) == [])
+        return bool(ask(caller, "status") == [])
     except SkyPilotError as error:
         # In its first moments it may not take a question yet, which whoever asks does again.
         assert error.kind == "server_away", error
