@@ -1,4 +1,4 @@
-"""Every page and method times every role, in one's own project and another: generated.
+"""Every page and button, asked for by everyone whose answer the table of least roles decides.
 
 What the URL conf leads to and this table does not name fails the first test; the API has a table
 of its own, in `tests/integration/api/test_authorisation.py`.
@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from jobs.api.urls import app_name as api
-from jobs.models import ApiToken, Cluster, Job, Membership, Project, ProjectSecret, Schedule
+from jobs.models import ApiToken, Cluster, Job, Membership, Project, ProjectSecret, Schedule, User
 from jobs.statuses import JobStatus, Role
 from tests.factories import (
     make_array,
@@ -29,13 +29,23 @@ from tests.factories import (
 )
 from tests.integration.web.conftest import SOURCE, browser_of
 from tests.integration.web.least_roles import LEAST, PUBLIC, ROLES, SIGNED_IN
+from tests.undone import undone
 
 ARRAY_ID = 4711
 # These read in threads of their own, which see only what is committed.
 STREAMS = {"jobs_stream", "queue_stream"}
 THREADED = {*STREAMS, "readyz"}
 CHANGED = (Job, Membership, ApiToken, ProjectSecret, Schedule)
-REFUSED, MISSING, WRONG_METHOD = 403, 404, 405
+NO_CONTENT, REFUSED, MISSING, WRONG_METHOD = 204, 403, 404, 405
+TO_SIGN_IN = "sent to sign in"
+
+# Callers who are refused, whatever a role in the project would let them do.
+OUTSIDER = "admin of another project"
+LEFT = "admin who has left"
+THROUGH_ANOTHER = "admin of both projects, through the other one"
+BARRED = "admin who is barred"
+TOKEN = "token of an admin"
+VISITOR = "visitor"
 
 
 def routes(patterns: Any = None, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -51,16 +61,6 @@ def routes(patterns: Any = None, prefix: str = "") -> Iterator[tuple[str, str]]:
 ROUTES = dict(routes())
 
 
-def params(least: set[str], *, method: str = "") -> list[Any]:
-    """The operations that take one of these, as parameters of a test."""
-    committed = pytest.mark.django_db(transaction=True)
-    wanted = {what for what in LEAST if LEAST[what] in least and method in what[0]}
-    return [
-        pytest.param(*each, marks=committed if each[1] in THREADED else (), id="-".join(each))
-        for each in sorted(wanted)
-    ]
-
-
 @pytest.fixture
 def job(project: Project) -> Job:
     ProjectSecret.objects.create(project=project, name="A", ciphertext=b"")
@@ -73,6 +73,25 @@ def job(project: Project) -> Job:
 @pytest.fixture
 def other_user(project: Project) -> Any:
     return make_member(project, Role.VIEWER, username="vic")
+
+
+@pytest.fixture
+def browsers(project: Project) -> dict[str, Client]:
+    """Everyone whose answer the table decides, each with a browser."""
+    other = make_project("other")
+    admin, left, barred, both = (make_member(project, Role.ADMIN) for _ in range(4))
+    Membership.objects.create(project=other, user=both, role=Role.ADMIN)
+    users = {role: make_member(project, Role(role)) for role in ROLES}
+    users |= {OUTSIDER: make_member(other, Role.ADMIN), LEFT: left}
+    users |= {THROUGH_ANOTHER: both, BARRED: barred}
+    found: dict[str, Client] = {who: browser_of(user) for who, user in users.items()}
+    Membership.objects.filter(user=left).delete()
+    User.objects.filter(pk=barred.pk).update(is_active=False)
+    found[TOKEN] = Client(headers={"Authorization": f"Bearer {make_token(admin)[1]}"})
+    found[VISITOR] = Client()
+    for each in found.values():
+        each.raise_request_exception = False
+    return found
 
 
 def form(name: str) -> dict[str, str]:
@@ -107,6 +126,11 @@ def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 
 
+def rows() -> list[list[dict[str, Any]]]:
+    """What requests could change."""
+    return [list(kind.objects.order_by("pk").values()) for kind in CHANGED]
+
+
 def ask(browser: Client, method: str, name: str, **place: Any) -> Any:
     """The answer to the operation, a stream's closed."""
     path = path_of(name, **place)
@@ -118,107 +142,115 @@ def ask(browser: Client, method: str, name: str, **place: Any) -> Any:
     return response
 
 
+def answer_of(browser: Client, method: str, name: str, **place: Any) -> int | str:
+    """The status of the answer; TO_SIGN_IN or the address where it leads to signing in."""
+    answer = ask(browser, method, name, **place)
+    location = answer.get("Location", "")
+    if location == f"/sign-in?next={path_of(name, **place)}":
+        return TO_SIGN_IN
+    # A stream's page learns from the parts it asks for next that it has to sign in.
+    if name in STREAMS and answer.status_code == NO_CONTENT:
+        return TO_SIGN_IN
+    return location if "/sign-in" in location else int(answer.status_code)
+
+
+def expected(who: str, least: str) -> set[int | str]:
+    """What the table answers to a request for something that takes the least role."""
+    if who in {VISITOR, TOKEN, BARRED}:
+        return {TO_SIGN_IN}
+    if who in ROLES:
+        return {200, 302} if ROLES.index(who) >= ROLES.index(least) else {REFUSED}
+    return {MISSING}
+
+
+def in_project() -> list[Any]:
+    """What takes a role in a project, as parameters of a test."""
+    committed = pytest.mark.django_db(transaction=True)
+    return [
+        pytest.param(*each, marks=committed if each[1] in THREADED else (), id="-".join(each))
+        for each in sorted(LEAST)
+        if LEAST[each] in ROLES
+    ]
+
+
 def test_every_page_has_its_line_in_the_table():
     assert set(ROUTES) == {name for _, name in LEAST}
 
 
 @pytest.mark.feature("P8.1")
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize(("method", "name"), params(set(ROLES)))
-def test_a_role_does_in_its_project_what_the_table_says(
-    job, other_user, project, role, method, name
-):
-    browser = browser_of(make_member(project, Role(role)))
-    answer = ask(browser, method, name, job_id=job.pk)
-    allowed = ROLES.index(role) >= ROLES.index(LEAST[method, name])
-    assert answer.status_code in ({200, 302} if allowed else {REFUSED})
-    assert "/sign-in" not in answer.get("Location", "")
+@pytest.mark.parametrize(("method", "name"), in_project())
+def test_everyone_is_answered_as_the_table_says(job, other_user, browsers, method, name):
+    if "job_id" not in ROUTES[name]:
+        del browsers[THROUGH_ANOTHER]  # what there is in the other project may be seen there
+    before, wrong = rows(), {}
+    for who, browser in browsers.items():
+        slug = "other" if who == THROUGH_ANOTHER else "rl"
+        allowed = expected(who, LEAST[method, name])
+        with undone():
+            answer = answer_of(browser, method, name, slug=slug, job_id=job.pk)
+            if answer not in allowed:
+                wrong[who] = answer
+            elif allowed == {MISSING} and rows() != before:
+                wrong[who] = f"{answer}, and something has changed"
+    assert wrong == {}, (method, name)
 
 
 @pytest.mark.feature("P8.1")
-@pytest.mark.parametrize("role", ["viewer", "admin"])
-@pytest.mark.parametrize(("method", "name"), params(set(ROLES)))
-def test_in_another_project_no_role_sees_anything(job, other_user, role, method, name):
-    browser = browser_of(make_member(make_project("other"), Role(role)))
-    before = list(Membership.objects.values()), list(Job.objects.values())
-    assert ask(browser, method, name, job_id=job.pk).status_code == MISSING
-    assert (list(Membership.objects.values()), list(Job.objects.values())) == before
+def test_what_belongs_to_no_project_takes_a_sign_in_in_a_browser(browsers):
+    wrong = {
+        (who, *what): answer
+        for what in sorted(LEAST)
+        if LEAST[what] == SIGNED_IN
+        for who in (VISITOR, TOKEN)
+        if (answer := answer_of(browsers[who], *what)) != TO_SIGN_IN
+    }
+    assert wrong == {}
 
 
 @pytest.mark.feature("P8.1")
-@pytest.mark.parametrize(
-    ("method", "name"), [p for p in params(set(ROLES)) if "job_id" in ROUTES[p.values[1]]]
-)
-def test_a_job_is_not_reached_through_another_project(job, project, method, name):
-    user = make_member(project, Role.ADMIN)
-    Membership.objects.create(project=make_project("other"), user=user, role=Role.ADMIN)
-    answer = ask(browser_of(user), method, name, slug="other", job_id=job.pk)
-    assert answer.status_code == MISSING
+@pytest.mark.django_db(transaction=True)
+def test_what_is_public_asks_for_nobody(redis_client):
+    visitor = Client(raise_request_exception=False)
+    wrong = {}
+    for what in sorted(LEAST):
+        if LEAST[what] == PUBLIC:
+            answer = ask(visitor, *what)
+            if answer.status_code not in {200, 302, 410} or "next=" in answer.get("Location", ""):
+                wrong[what] = answer.status_code
+    assert wrong == {}
 
 
-@pytest.mark.feature("P8.1")
-@pytest.mark.parametrize(("method", "name"), params({*ROLES, SIGNED_IN}))
-def test_who_is_not_signed_in_is_sent_to_sign_in_and_back(job, method, name):
-    answer = ask(Client(), method, name, job_id=job.pk)
-    if name in STREAMS:
-        # Its page learns from the parts it asks for next that it has to sign in.
-        assert answer.status_code == 204
-        return
-    assert answer.status_code == 302
-    path = path_of(name, job_id=job.pk)
-    assert answer["Location"] == f"/sign-in?next={path}"
-
-
-@pytest.mark.feature("P8.1")
-@pytest.mark.django_db
-@pytest.mark.parametrize(("method", "name"), params({PUBLIC}))
-def test_what_is_public_asks_for_nobody(redis_client, method, name):
-    answer = ask(Client(), method, name)
-    assert answer.status_code in {200, 302, 410}
-    assert "next=" not in answer.get("Location", "")
-
-
-@pytest.mark.feature("P8.1")
-@pytest.mark.parametrize(("method", "name"), params({*ROLES, SIGNED_IN}))
-def test_a_token_opens_no_page(job, project, method, name):
-    _, secret = make_token(make_member(project, Role.ADMIN))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
-    answer = ask(client, method, name, job_id=job.pk)
-    assert answer.status_code in {204, 302}
-    assert answer.status_code == 204 or answer["Location"].startswith("/sign-in?next=")
-
-
-@pytest.mark.feature("P8.1")
-@pytest.mark.parametrize(("method", "name"), params(set(ROLES)))
-def test_who_is_barred_or_has_left_sees_nothing(job, project, method, name):
-    user = make_member(project, Role.ADMIN)
-    browser = browser_of(user)
-    Membership.objects.filter(user=user).delete()
-    assert ask(browser, method, name, job_id=job.pk).status_code == MISSING
-    user.is_active = False
-    user.save()
-    answer = ask(browser, method, name, job_id=job.pk)
-    assert answer.status_code == 204 or answer["Location"].startswith("/sign-in?next=")
-
-
-@pytest.mark.parametrize(("method", "name"), params({*ROLES, SIGNED_IN, PUBLIC}, method="post"))
-def test_whatever_changes_something_takes_a_csrf_token(job, other_user, admin, method, name):
-    strict = Client(enforce_csrf_checks=True)
+def test_whatever_changes_something_takes_a_csrf_token(job, other_user, admin):
+    strict = Client(enforce_csrf_checks=True, raise_request_exception=False)
     strict.force_login(admin.user)
-    before = [list(kind.objects.values()) for kind in CHANGED]
-    for headers in ({}, {"Origin": "https://evil.example"}, {"X-CSRFToken": "a" * 32}):
-        answer = strict.post(path_of(name, job_id=job.pk), form(name), headers=headers)
-        assert answer.status_code == REFUSED, headers
-    assert [list(kind.objects.values()) for kind in CHANGED] == before
-    assert "_auth_user_id" in strict.session
+    before, wrong = rows(), {}
+    tokens: list[dict[str, str]] = [
+        {},
+        {"Origin": "https://evil.example"},
+        {"X-CSRFToken": "a" * 32},
+    ]
+    for name in sorted(name for method, name in LEAST if method == "post"):
+        path = path_of(name, job_id=job.pk)
+        with undone():
+            statuses = [strict.post(path, form(name), headers=h).status_code for h in tokens]
+            if set(statuses) != {REFUSED} or rows() != before:
+                wrong[name] = statuses
+            elif "_auth_user_id" not in strict.session:
+                wrong[name] = "signed out"
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("name", sorted(set(ROUTES)))
-def test_methods_that_a_page_does_not_have_are_refused(job, admin, name):
-    for method in ("get", "post", "put", "patch", "delete", "trace", "propfind"):
-        if (method, name) not in LEAST:
-            answer = ask(admin, method, name, job_id=job.pk)
-            assert answer.status_code == WRONG_METHOD, method
+def test_methods_that_a_page_does_not_have_are_refused(job, admin):
+    admin.raise_request_exception = False
+    wrong = {}
+    for name in sorted(ROUTES):
+        for method in ("get", "post", "put", "patch", "delete", "trace", "propfind"):
+            if (method, name) not in LEAST:
+                with undone():
+                    status = ask(admin, method, name, job_id=job.pk).status_code
+                if status != WRONG_METHOD:
+                    wrong[method, name] = status
+    assert wrong == {}
 
 
 def test_nobody_ends_anothers_token(project, admin):
