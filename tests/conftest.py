@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a real PostgreSQL and Redis for those that ask, once a session."""
+"""Fixtures for all tests, among them a real PostgreSQL and Redis for those that request them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import redis
 from tests.embedded_servers import SERVERS
 
 if TYPE_CHECKING:
+    from pytest_django import DjangoDbBlocker
+
     from tests.s3_server import S3Server
 
 # Slices of suites (`.ci/run`), and feature ids in JUnit files (`make features`).
@@ -37,6 +39,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen = Counter(item.nodeid for item in items)
     if doubles := [nodeid for nodeid, times in seen.items() if times > 1]:
         raise pytest.UsageError(f"These ids belong to several tests: {doubles}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """In a worker, request PostgreSQL if a test needs it, before saying what was collected."""
+    if SERVERS.is_shared and any(needs_database(item) for item in session.items):
+        SERVERS.request_postgres()
+
+
+def needs_database(item: pytest.Item) -> bool:
+    """Whether a test uses pytest-django's test database."""
+    names = getattr(item, "fixturenames", ())
+    return "django_db_setup" in names or item.get_closest_marker("django_db") is not None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished() -> None:
+    """In the owner of the servers, start what a worker has requested; no test runs before."""
+    if SERVERS.postgres_requested:
+        SERVERS.start_postgres()
 
 
 def pytest_unconfigure() -> None:
@@ -63,9 +85,21 @@ def the_tests_own_keys() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> None:
-    """pytest-django's hook before the test database is made: there must be a server."""
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    """Have a server before the test database is made, and in a worker a database to copy."""
+    from django.core.management import call_command
+    from django.db import connection, connections
+
+    def migrate() -> None:
+        with django_db_blocker.unblock():
+            call_command("migrate", interactive=False, verbosity=0)
+            connections.close_all()
+
     SERVERS.start_postgres()
+    if SERVERS.is_shared:
+        connection.settings_dict["TEST"]["TEMPLATE"] = SERVERS.template(migrate)
 
 
 @pytest.fixture(scope="session")

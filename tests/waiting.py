@@ -19,7 +19,10 @@ def eventually(condition: Callable[[], object], *, timeout_s: float = 20) -> boo
 
 
 def somebody_waits_for_a_lock() -> bool:
-    """Whether PostgreSQL has anybody waiting for what another transaction has locked."""
+    """Whether anybody in the test's database waits for what another transaction has locked."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+            "WHERE NOT granted AND datname = current_database()"
+        )
         return bool(cursor.fetchone()[0])

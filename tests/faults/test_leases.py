@@ -95,7 +95,8 @@ def test_a_session_that_was_cut_off_costs_the_locks_and_nothing_else():
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory'"
-                " AND objid = 8"
+                " AND objid = 8 AND database = (SELECT oid FROM pg_database"
+                " WHERE datname = current_database())"
             )
         with exclusive(LockSpace.JOB, 9) as alone:
             assert alone

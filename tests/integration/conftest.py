@@ -7,10 +7,28 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.reconcilers.lock_session import lock_session
+from monarch_portal.static_files import StaticFiles
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Close the session of the locks before the test database is dropped."""
+    yield
+    lock_session().close()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def locks_end_with_the_session(django_db_setup: None) -> Iterator[None]:
-    """Close the session of the locks before its database is dropped."""
-    yield
-    lock_session().close()
+def static_files_are_searched_once() -> Iterator[None]:
+    """Share the list of static files: each test client loads the middleware that makes it."""
+    found: dict[str, object] = {}
+    search = StaticFiles.add_files_from_finders
+
+    def search_once(files: StaticFiles) -> None:
+        if not found:
+            search(files)
+            found.update(files.files)
+        files.files.update(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFiles, "add_files_from_finders", search_once)
+        yield

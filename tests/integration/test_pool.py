@@ -15,7 +15,9 @@ from monarch_portal.postgresql.base import DatabaseWrapper
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOST = 6
-WHERE = "FROM pg_stat_activity WHERE application_name = 'pooled'"
+WHERE = """
+FROM pg_stat_activity WHERE application_name = 'pooled' AND datname = current_database()
+"""
 
 
 @pytest.fixture
