@@ -91,6 +91,9 @@ def django_db_modify_db_settings(
     """Have a server before the test database is made, and in a worker a database to copy."""
     from django.core.management import call_command
     from django.db import connection, connections
+    from django.test import TransactionTestCase
+
+    from tests.emptied_tables import empty_tables
 
     def migrate() -> None:
         with django_db_blocker.unblock():
@@ -100,6 +103,7 @@ def django_db_modify_db_settings(
     SERVERS.start_postgres()
     if SERVERS.is_shared:
         connection.settings_dict["TEST"]["TEMPLATE"] = SERVERS.template(migrate)
+    TransactionTestCase._fixture_teardown = empty_tables
 
 
 @pytest.fixture(scope="session")
