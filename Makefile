@@ -16,6 +16,7 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 .DEFAULT_GOAL := help
 # Tests that need neither root nor a browser, and break nothing.
 ANYWHERE := not root and not browser and not faults and not cluster
+FOLDERS := tests/acceptance tests/architecture tests/integration tests/unit
 # A slice of an expensive suite (see CONTRIBUTING.md): make faults SLICE=3.
 SLICED = $(if $(SLICE),--slice=$(SLICE))
 
@@ -48,14 +49,14 @@ demo: setup ## Start the portal if none runs, and run a Monarch job on it
 
 # In the order of the folders: the acceptance walk, which is one long test, begins first.
 test: setup ## Run the unit and integration tests, and a job on a whole portal (ARGS="-k word")
-	@$(BIN)/python -m pytest -m "$(ANYWHERE) and (smoke or not slow)" \
+	@$(BIN)/python -m pytest -m "$(ANYWHERE) and (smoke or not slow)" $(FOLDERS) \
 		-n 2 --dist loadfile --no-loadscope-reorder --durations=5 --durations-min=5 $(ARGS)
 
 test-all: setup ## Run every suite whole, with one summary; as root (about an hour and a half)
 	@$(BIN)/python -m tests.suites.run all
 
 slow: setup ## Run the tests that `make test` leaves out: whole portals, runners, real workers
-	@$(BIN)/python -m pytest -m "$(ANYWHERE) and slow and not smoke" \
+	@$(BIN)/python -m pytest -m "$(ANYWHERE) and slow and not smoke" $(FOLDERS) \
 		-n 2 --dist loadfile $(SLICED) $(ARGS)
 
 # Two at a time: most of it is waiting for a portal to recover. Generated requests are part of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.suites.selection import SLICES, change_since, select
+from tests.suites.selection import SLICES, change_since, is_below, select
+from tests.suites.slow import SLOW
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -14,6 +15,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--slice", metavar="N,...", help=f"run these slices of {SLICES} (from 0), or all"
     )
     group.addoption("--since", metavar="COMMIT", help="and what has been touched since a commit")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that `make slow` runs."""
+    file = item.nodeid.split("::", 1)[0]
+    if any(is_below(file, path) for path in SLOW):
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)

@@ -17,6 +17,7 @@ from tests.suites.selection import (
     select,
     slice_of,
 )
+from tests.suites.slow import SLOW
 from tests.suites.watches import WATCHES
 
 IDS = [f"tests/faults/test_{n % 7}.py::test_{n}" for n in range(600)]
@@ -80,8 +81,8 @@ def test_documents_belong_to_no_package() -> None:
     assert packages_of(["docs/a.md", "jobs/README.md", "tests/unit/a.py"]) == frozenset()
 
 
-def test_whatever_watches_something_exists_and_so_does_what_it_watches() -> None:
-    named = {*WATCHES, *(package for packages in WATCHES.values() for package in packages)}
+def test_every_path_that_the_suites_name_exists() -> None:
+    named = {*SLOW, *WATCHES, *(package for packages in WATCHES.values() for package in packages)}
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 

@@ -1,0 +1,30 @@
+"""The folders and files whose tests start whole portals, runners or workers, or search for long.
+
+`make slow` runs them, and `make test` does not. A single test is marked `slow` where it stands.
+"""
+
+from __future__ import annotations
+
+SLOW = (
+    "tests/acceptance",
+    "tests/integration/backends/test_contract.py",
+    "tests/integration/backends/test_keepers.py",
+    "tests/integration/backends/test_local.py",
+    "tests/integration/backends/test_local_isolation.py",
+    "tests/integration/backends/test_local_monarch.py",
+    "tests/integration/backends/test_skypilot.py",
+    "tests/integration/backends/test_skypilot_ends.py",
+    "tests/integration/backends/test_skypilot_machines.py",
+    "tests/integration/embedded/test_postgres.py",
+    "tests/integration/hostile/test_stream_floods.py",
+    "tests/integration/logs/test_concurrency.py",
+    "tests/integration/logs/test_moving.py",
+    "tests/integration/logs/test_s3.py",
+    "tests/integration/reconcilers/test_quotas_hold.py",
+    "tests/integration/runner",
+    "tests/integration/sky_stub",
+    "tests/integration/skypilot_job",
+    "tests/unit/scheduling/test_properties.py",
+    "tests/unit/scheduling/test_two_plans.py",
+    "tests/unit/scheduling/test_worlds.py",
+)
