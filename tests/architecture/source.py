@@ -1,10 +1,17 @@
-"""The repository's own source, read and parsed once: what the rules in this folder look at."""
+"""The repository's own source, read and parsed once per run: what the rules in this folder inspect.
+
+A rule is one test. It collects every offender in the repository, each as `path:line what is wrong`
+(written by `at` or `defined_at`), and asserts that there are none. No file is read at import time:
+pytest-xdist collects these modules once per worker.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -35,31 +42,69 @@ def _is_ours(path: Path) -> bool:
     return not any(part in {".venv", ".git", "__pycache__", ".results"} for part in parts)
 
 
-def python_files(*packages: str) -> Iterator[Path]:
-    """The Python files of `packages` (all of the product's by default), migrations apart."""
-    for path in repository_files():
-        parts = path.relative_to(ROOT).parts
-        wanted = path.suffix == ".py" and parts[0] in (packages or PACKAGES)
-        if wanted and "migrations" not in parts:
-            yield path
+@cache
+def python_files(*packages: str) -> tuple[Path, ...]:
+    """List the Python files of `packages` (by default the product's), without migrations."""
+    return tuple(
+        path
+        for path in repository_files()
+        if path.suffix == ".py"
+        and (parts := path.relative_to(ROOT).parts)[0] in (packages or PACKAGES)
+        and "migrations" not in parts
+    )
+
+
+@cache
+def text_of(path: Path) -> str:
+    """Read the file's text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name_of(path)} is not UTF-8: {error}") from error
 
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """The file's syntax tree."""
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    """Parse the file into a syntax tree."""
+    return ast.parse(text_of(path), filename=str(path))
 
 
-def functions_of(path: Path) -> Iterator[Function]:
-    """Every function and method of the file, nested ones included."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """List every node of the file's syntax tree, in the order of `ast.walk`."""
+    return tuple(ast.walk(tree_of(path)))
 
 
+@cache
+def functions_of(path: Path) -> tuple[Function, ...]:
+    """List every function and method of the file, nested ones included."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return tuple(node for node in nodes_of(path) if isinstance(node, kinds))
+
+
+def matches_in(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield each match of `pattern` in the file, with the line of its first visible character."""
+    text = text_of(path)
+    for match in pattern.finditer(text):
+        blank = len(match[0]) - len(match[0].lstrip())
+        yield text.count("\n", 0, match.start() + blank) + 1, match
+
+
+@cache
 def name_of(path: Path) -> str:
-    """The path as people write it."""
+    """Return the path as people write it: relative to the root, with slashes."""
     return path.relative_to(ROOT).as_posix()
+
+
+def at(path: Path, line: int, wrong: str) -> str:
+    """Describe one offender in one line: `path:line what is wrong`."""
+    return f"{name_of(path)}:{line} {' '.join(wrong.split())}"
+
+
+def defined_at(thing: type | Callable[..., object], wrong: str) -> str:
+    """Describe an offender that is a class or a function, by the line of its definition."""
+    thing = inspect.unwrap(thing)
+    return at(Path(inspect.getfile(thing)), inspect.getsourcelines(thing)[1], wrong)
 
 
 def root_name(node: ast.expr) -> str:

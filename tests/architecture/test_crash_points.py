@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from monarch_client.runner.crash_points import POINTS
-from tests.architecture.source import ROOT, name_of, python_files, tree_of
+from tests.architecture.source import ROOT, name_of, nodes_of, python_files, text_of
 from tests.faults import cells
 from tests.faults.sky import cells as sky_cells
 from tests.faults.sky.points import OF_SERVER
@@ -16,11 +16,18 @@ REFERENCE = ROOT / "docs" / "reference" / "crash-points.md"
 
 
 def places() -> Iterator[tuple[str, str]]:
-    """(point, file) of every `reach` in the product."""
+    """Yield (point, file) of every call of `reach` in the product."""
     for path in python_files():
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "reach":
+        for node in nodes_of(path):
+            if isinstance(node, ast.Call) and _last_name(node.func) == "reach":
                 yield ast.literal_eval(node.args[0]), name_of(path)
+
+
+def _last_name(func: ast.expr) -> str:
+    """Return `reach` for both `reach(...)` and `crash_points.reach(...)`."""
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
 
 
 def test_every_point_is_reached_at_exactly_one_place() -> None:
@@ -29,7 +36,7 @@ def test_every_point_is_reached_at_exactly_one_place() -> None:
 
 def test_every_point_is_documented_with_its_place_and_what_has_happened() -> None:
     rows = [f"| `{point}` | `{file}` | {POINTS[point]} |" for point, file in places()]
-    text = REFERENCE.read_text()
+    text = text_of(REFERENCE)
     assert [row for row in rows if row not in text] == []
     assert text.count("\n| `") == len(POINTS)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.architecture.source import ROOT, at, python_files, tree_of
 
-from tests.architecture.source import ROOT, name_of, python_files, tree_of
+# What users import: each name has to be there at run time, too.
+PUBLIC_MODULES = ("monarch_client", "monarch_client.spec", "monarch_client.rest")
 
 
 def packages_with_exports() -> list[Path]:
@@ -59,25 +61,56 @@ def _is_ours(node: ast.ImportFrom) -> bool:
 
 
 def exported(path: Path) -> list[str]:
+    """Return the names in `__all__`, or none if the module has no `__all__`."""
+    found = _assignment_of_all(path)
+    return list(ast.literal_eval(found.value)) if found else []
+
+
+def line_of_all(path: Path) -> int:
+    """Return the line of `__all__`, or the first if the module has no `__all__`."""
+    found = _assignment_of_all(path)
+    return found.lineno if found else 1
+
+
+def _assignment_of_all(path: Path) -> ast.Assign | None:
     for node in tree_of(path).body:
         if isinstance(node, ast.Assign) and _names_all(node):
-            return list(ast.literal_eval(node.value))
-    return []
+            return node
+    return None
 
 
 def _names_all(node: ast.Assign) -> bool:
     return any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
 
 
-@pytest.mark.parametrize("path", packages_with_exports(), ids=name_of)
-def test_all_lists_exactly_what_a_package_offers(path: Path) -> None:
+def wrong_exports(path: Path) -> Iterator[str]:
+    """Yield what is wrong with the package's `__all__`, one name at a time."""
     names = exported(path)
-    assert sorted(names) == sorted(set(names))
-    assert offered(path) <= set(names) <= made(path) | imported(path)
+    for name in sorted(set(names)):
+        if names.count(name) > 1:
+            yield f"__all__ lists {name} twice"
+    for name in sorted(offered(path) - set(names)):
+        yield f"__all__ leaves out {name}"
+    for name in sorted(set(names) - made(path) - imported(path)):
+        yield f"__all__ lists {name}, which is neither defined nor imported here"
 
 
-@pytest.mark.parametrize("name", ["monarch_client", "monarch_client.spec", "monarch_client.rest"])
-def test_every_exported_name_of_the_client_is_there(name: str) -> None:
-    module = importlib.import_module(name)
-    path = ROOT / name.replace(".", "/") / "__init__.py"
-    assert [each for each in exported(path) if not hasattr(module, each)] == []
+def test_all_lists_exactly_what_a_package_offers() -> None:
+    offenders = [
+        at(path, line_of_all(path), wrong)
+        for path in packages_with_exports()
+        for wrong in wrong_exports(path)
+    ]
+    assert not offenders, "\n".join(offenders)
+
+
+def test_every_exported_name_of_the_client_is_there() -> None:
+    offenders = []
+    for module in map(importlib.import_module, PUBLIC_MODULES):
+        path = ROOT / module.__name__.replace(".", "/") / "__init__.py"
+        offenders += [
+            at(path, line_of_all(path), f"{module.__name__} has no {name}")
+            for name in exported(path)
+            if not hasattr(module, name)
+        ]
+    assert not offenders, "\n".join(offenders)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
-from tests.architecture.source import ROOT, name_of, repository_files, tree_of
+from tests.architecture.source import ROOT, at, nodes_of, repository_files, text_of
 from tests.feature_table import catalogue
 
 FIRST_TO_LAST = {
@@ -14,29 +16,38 @@ FIRST_TO_LAST = {
 }  # fmt: skip
 
 
-def marked_ids() -> set[tuple[str, str]]:
-    """(id, file) of every `mark.feature(...)` in the tests."""
-    found = set()
-    for path in repository_files():
-        if path.suffix != ".py" or not path.is_relative_to(ROOT / "tests"):
-            continue
-        for node in ast.walk(tree_of(path)):
+def files_with_marks() -> list[Path]:
+    """List the test files that may mark a feature; the others need not be parsed."""
+    return [
+        path
+        for path in repository_files()
+        if path.suffix == ".py"
+        and path.is_relative_to(ROOT / "tests")
+        and "feature" in text_of(path)
+    ]
+
+
+def marks() -> Iterator[tuple[str, Path, int]]:
+    """Yield (id, file, line) of every `mark.feature(...)` in the tests."""
+    for path in files_with_marks():
+        for node in nodes_of(path):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr == "feature"
             ):
-                found |= {(str(a.value), name_of(path)) for a in node.args if _is_text(a)}
-    return found
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+                texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
+                yield from ((text, path, node.lineno) for text in texts if isinstance(text, str))
 
 
 def test_every_marked_feature_exists() -> None:
     known = set(catalogue())
-    assert {(feature, file) for feature, file in marked_ids() if feature not in known} == set()
+    offenders = [
+        at(path, line, f"marks {feature}, which docs/reference/features.toml does not list")
+        for feature, path, line in marks()
+        if feature not in known
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_catalogue_lists_every_id_once_and_in_order() -> None:
@@ -45,6 +56,6 @@ def test_the_catalogue_lists_every_id_once_and_in_order() -> None:
 
 
 def test_the_written_table_lists_every_id() -> None:
-    page = (ROOT / "docs" / "reference" / "features.md").read_text()
+    page = text_of(ROOT / "docs" / "reference" / "features.md")
     rows = re.findall(r"^\| ([SP]\d+\.\d+) \| \d+ \| (?:pass|fail|none) \|$", page, re.MULTILINE)
     assert rows == list(catalogue())

@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
-from tests.architecture.source import ROOT, name_of, python_files, repository_files
+from tests.architecture.source import (
+    ROOT,
+    at,
+    matches_in,
+    name_of,
+    python_files,
+    repository_files,
+    text_of,
+)
 
 TEXT = {".py", ".md", ".toml", ".txt", ".lock", ".yml", ".yaml", ".html", ".js", ".css", ".cfg"}
 # Where packages come from is the reader's business: pip's own configuration says it.
@@ -27,24 +33,30 @@ def texts() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("path", texts(), ids=name_of)
-def test_no_text_names_a_registry_or_somebodys_machine(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert REGISTRY.findall(text) == []
-    assert HOME_OF_SOMEBODY.findall(text) == []
+def test_no_text_names_a_registry_or_somebodys_machine() -> None:
+    offenders = [
+        at(path, line, f"names {match[0]}")
+        for path in texts()
+        for pattern in (REGISTRY, HOME_OF_SOMEBODY)
+        for line, match in matches_in(path, pattern)
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
-@pytest.mark.parametrize("path", list(python_files("jobs", "monarch_portal")), ids=name_of)
-def test_every_module_of_the_server_says_what_it_is_for(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert not text.strip() or text.startswith(('"""', "#!")), "a module opens with its purpose"
+def test_every_module_of_the_server_says_what_it_is_for() -> None:
+    offenders = [
+        at(path, 1, "does not open with a docstring that says what the module is for")
+        for path in python_files("jobs", "monarch_portal")
+        if text_of(path).strip() and not text_of(path).startswith(('"""', "#!"))
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty = {"utils", "helpers", "common", "manager", "handler", "service", "misc", "base_utils"}
-    stems = {name_of(path) for path in python_files() if path.stem in empty}
-    assert stems == set()
+    offenders = [name_of(path) for path in python_files() if path.stem in empty]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_licence_is_there() -> None:
-    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text_of(ROOT / "LICENSE")

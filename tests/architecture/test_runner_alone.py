@@ -7,11 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.architecture.source import at, nodes_of, python_files, text_of
 
-from tests.architecture.source import name_of, python_files, tree_of
-
-RUNNER = [path for path in python_files("monarch_client") if "runner" in path.parts]
 # Modules that joined the standard library after 3.8, and ones that have left it since.
 TOO_NEW = {"graphlib", "tomllib", "zoneinfo"}
 LEFT_SINCE = {"asynchat", "asyncore", "cgi", "crypt", "distutils", "imp", "pipes", "telnetlib"}
@@ -25,12 +22,26 @@ IN_THE_USERS_PYTHON = {
 }
 
 
-def imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree_of(path)):
+def runner_files() -> list[Path]:
+    """List the files of the runner."""
+    return [path for path in python_files("monarch_client") if "runner" in path.parts]
+
+
+def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, module) of every absolute import of the file."""
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module
+            yield node.lineno, node.module
+
+
+def errors_in_python_3_8(path: Path) -> Iterator[str]:
+    """Yield the syntax error that Python 3.8 would find first in the file, if any."""
+    try:
+        ast.parse(text_of(path), feature_version=(3, 8))
+    except SyntaxError as error:
+        yield at(path, error.lineno or 1, error.msg)
 
 
 def is_allowed(module: str, path: Path) -> bool:
@@ -44,22 +55,28 @@ def is_allowed(module: str, path: Path) -> bool:
     return top in sys.stdlib_module_names or top == "mportal_runtime"
 
 
-@pytest.mark.parametrize("path", RUNNER, ids=name_of)
-def test_the_runner_parses_as_python_3_8(path: Path) -> None:
-    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+def test_the_runner_parses_as_python_3_8() -> None:
+    offenders = [each for path in runner_files() for each in errors_in_python_3_8(path)]
+    assert not offenders, "\n".join(offenders)
 
 
-@pytest.mark.parametrize("path", RUNNER, ids=name_of)
-def test_the_runner_imports_the_standard_library_only(path: Path) -> None:
-    assert [module for module in imports_of(path) if not is_allowed(module, path)] == []
+def test_the_runner_imports_the_standard_library_only() -> None:
+    offenders = [
+        at(path, line, f"imports {module}")
+        for path in runner_files()
+        for line, module in imports_of(path)
+        if not is_allowed(module, path)
+    ]
+    assert not offenders, "\n".join(offenders)
 
 
 def test_the_runner_imports_none_of_the_programs_it_starts() -> None:
     started = {name.removesuffix(".py") for name in IN_THE_USERS_PYTHON}
-    imported = {
-        (name_of(path), module.rpartition(".")[2])
-        for path in RUNNER
+    offenders = [
+        at(path, line, f"imports {module}, a program that it starts")
+        for path in runner_files()
         if IN_THE_USERS_PYTHON.keys().isdisjoint(path.parts)
-        for module in imports_of(path)
-    }
-    assert {(file, module) for file, module in imported if module in started} == set()
+        for line, module in imports_of(path)
+        if module.rpartition(".")[2] in started
+    ]
+    assert not offenders, "\n".join(offenders)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.architecture.source import name_of, python_files, tree_of
+from tests.architecture.source import at, name_of, nodes_of, python_files
 
 # Who may open one: an action is atomic; a move, a page of log lines and a step are single writes.
 MAY_OPEN = ("jobs/actions/", "jobs/lifecycle.py", "jobs/logs/", "jobs/reconcilers/")
@@ -20,29 +19,35 @@ def is_atomic(node: ast.expr) -> bool:
     return text.startswith(("transaction.atomic", "atomic("))
 
 
-@pytest.mark.parametrize("path", list(python_files("jobs", "monarch_portal")), ids=name_of)
-def test_only_what_writes_opens_a_transaction(path: Path) -> None:
-    opened = [
-        node.lineno
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "transaction.atomic"
-    ]
-    assert opened == [] or name_of(path).startswith(MAY_OPEN)
+def atomic_blocks(path: Path) -> Iterator[ast.With]:
+    """Yield every `with` statement of the file that opens a transaction."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.With) and any(is_atomic(item.context_expr) for item in node.items):
+            yield node
 
 
-@pytest.mark.parametrize("path", list(python_files("jobs")), ids=name_of)
-def test_no_backend_is_called_while_a_transaction_is_open(path: Path) -> None:
-    blocks = [
-        node
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.With) and any(is_atomic(item.context_expr) for item in node.items)
+def test_only_what_writes_opens_a_transaction() -> None:
+    offenders = [
+        at(path, node.lineno, f"opens a transaction, which only {', '.join(MAY_OPEN)} may")
+        for path in python_files("jobs", "monarch_portal")
+        if not name_of(path).startswith(MAY_OPEN)
+        for node in nodes_of(path)
+        if isinstance(node, ast.Attribute)
+        and node.attr == "atomic"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "transaction"
     ]
-    slow = [
-        call.lineno
-        for block in blocks
+    assert not offenders, "\n".join(offenders)
+
+
+def test_no_backend_is_called_while_a_transaction_is_open() -> None:
+    offenders = [
+        at(path, call.lineno, f"calls {call.func.attr} while a transaction is open")
+        for path in python_files("jobs")
+        for block in atomic_blocks(path)
         for call in ast.walk(block)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in SLOW
     ]
-    assert slow == []
+    assert not offenders, "\n".join(offenders)

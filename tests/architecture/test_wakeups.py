@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
-import pytest
-
-from tests.architecture.source import name_of, python_files, tree_of
+from tests.architecture.source import at, name_of, nodes_of, python_files
 
 SENDING = {"delay", "apply_async", "send_task", "signature"}
 THE_SENDER = "jobs/wakeups.py"
+SIGNALS = {"django.db.models.signals", "django.dispatch"}
 
 
-@pytest.mark.parametrize("path", list(python_files("jobs", "monarch_portal")), ids=name_of)
-def test_only_wakeups_sends_tasks(path: Path) -> None:
-    sent = [
-        node.lineno
-        for node in ast.walk(tree_of(path))
+def test_only_wakeups_sends_tasks() -> None:
+    offenders = [
+        at(path, node.lineno, f"calls {node.func.attr}: only {THE_SENDER} sends tasks")
+        for path in python_files("jobs", "monarch_portal")
+        if name_of(path) != THE_SENDER
+        for node in nodes_of(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in SENDING
     ]
-    assert sent == [] or name_of(path) == THE_SENDER
+    assert not offenders, "\n".join(offenders)
 
 
-@pytest.mark.parametrize("path", list(python_files("jobs", "monarch_portal")), ids=name_of)
-def test_nobody_connects_a_django_signal(path: Path) -> None:
-    imported = {
-        node.module
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.ImportFrom) and node.module
-    }
-    assert imported.isdisjoint({"django.db.models.signals", "django.dispatch"})
+def test_nobody_connects_a_django_signal() -> None:
+    offenders = [
+        at(path, node.lineno, f"imports {node.module}")
+        for path in python_files("jobs", "monarch_portal")
+        for node in nodes_of(path)
+        if isinstance(node, ast.ImportFrom) and node.module in SIGNALS
+    ]
+    assert not offenders, "\n".join(offenders)
