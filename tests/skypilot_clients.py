@@ -19,7 +19,7 @@ import logging, os, signal, sys, threading, time
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 from monarch.actor import Actor, endpoint
 from monarch_client.skypilot import SkyPilotJob, job_errors, task
-task.CLIENT_GONE_S, task.FIRST_CLIENT_S, task.MINUTE_S = 1, 2, 0.2
+task.CLIENT_GONE_S, task.FIRST_CLIENT_S, task.MINUTE_S = 1, 10, 0.2
 
 class Host(Actor):
     @endpoint

@@ -51,4 +51,4 @@ def remains(stub: StubProcess) -> list[str]:
 
 def nothing_remains(stub: StubProcess) -> bool:
     """Whether all that was launched goes away, if not at once."""
-    return eventually(lambda: not remains(stub), timeout_s=30)
+    return eventually(lambda: not remains(stub), timeout_s=90)

@@ -120,17 +120,32 @@ def test_the_head_sees_who_is_connected_and_nodes_do_not_count(monkeypatch) -> N
             assert client_watch.is_connected(port)
 
 
+def test_the_head_gives_a_program_up_only_when_a_look_has_not_found_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = iter([False, True, True, False])
+    monkeypatch.setattr(client_watch, "is_connected", lambda _port: next(looks))
+    monkeypatch.setattr(client_watch, "LOOK_S", 0.01)
+    # Each look comes later than a connection may be missed for.
+    client_watch.main(22222, first_s=60.0, gone_s=0.0)
+    assert next(looks, None) is None
+    assert "connected for 0 s" in capsys.readouterr().out
+
+
 def test_a_handler_of_the_programs_own_is_left_alone() -> None:
     mine = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # A shell's nohup has it ignored from the start.
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     key = object()
     try:
         job_end.arm(key, lambda: None)
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
         job_end.disarm(key)
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
     finally:
         signal.signal(signal.SIGTERM, mine)
-    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+        signal.signal(signal.SIGHUP, hangup)
 
 
 def test_a_signal_waits_while_something_must_not_be_cut_off_and_the_third_does_not() -> None:
