@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.backends.base import ClusterPhase
-from tests.integration.backends.asking import launch, view_of, wait_for
+from tests.integration.backends.asking import asked_again, launch, leftovers, view_of, wait_for
 from tests.integration.backends.stub_rig import StubRig
 
 
@@ -28,7 +28,7 @@ def test_an_attempt_that_was_never_handed_over_has_left_nothing(stub_backend: St
     launch(stub_backend, first)
     wait_for(stub_backend, first, ClusterPhase.UP)
     other = first.attempt_id + 20_000
-    left = stub_backend.backend.leftovers(first.cluster_name, attempt_id=other)
+    left = leftovers(stub_backend, replace(first, attempt_id=other))
     assert list(left.frames) == []
 
 
@@ -40,6 +40,6 @@ def test_a_stop_is_refused_before_the_launch_where_the_place_keeps_no_machines(
         "resources": {"infra": "slurm/main"},
         "portal": {"reuse": True, "idle": {"minutes": 5, "then": "stop"}},
     }
-    [(path, why)] = stub_backend.backend.check(spec)
+    [(path, why)] = asked_again(stub_backend, lambda: stub_backend.backend.check(spec))
     assert path == "portal.idle.then"
     assert "slurm" in why
