@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from jobs.actions.sign_in_links import create_sign_in_link
-from jobs.statuses import JobStatus
-from tests.factories import make_attempt, make_job, make_schedule
+from jobs.statuses import JobStatus, Role
+from tests.each_case import failures
+from tests.factories import make_attempt, make_job, make_member, make_project, make_schedule
+from tests.integration.web.conftest import browser_of
 from tests.sample_frames import tell_of_hosts
 
 OWN_PAGES = ["/settings/tokens", "/settings/password", "/settings/clusters"]
@@ -30,79 +35,129 @@ PROJECT_PAGES = [
     "/rl/jobs/{job}/hosts",
     "/rl/jobs/{job}/mesh",
 ]
-PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", "/rl/jobs/999999"]
+MISSING = "/rl/jobs/999999"
+PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", MISSING]
 
 
-@pytest.fixture(params=PAGES)
-def page(request, admin, project):
-    """Each page in turn, as its reader gets it."""
+def rendered() -> dict[str, Any]:
+    """Every page as its reader gets it, by its path."""
+    project = make_project("rl")
+    admin = browser_of(make_member(project, Role.ADMIN))
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
     attempt = make_attempt(job)
     tell_of_hosts(attempt, 2, gpus=2)
     make_schedule(project, "nightly", spec_source="run: '<b>'").runs.create(
         slot=job.created_at, outcome="submitted", job=job
     )
-    path = request.param.format(job=job.pk, link=create_sign_in_link(admin.user))
-    client = Client() if path.startswith("/sign-in") else admin
-    return client.get(path)
+    found = {}
+    for path in PAGES:
+        client = Client() if path.startswith("/sign-in") else admin
+        client.raise_request_exception = False
+        found[path] = client.get(path.format(job=job.pk, link=create_sign_in_link(admin.user)))
+    return found
 
 
-def test_nothing_is_inline_and_the_policy_forbids_it(page):
-    html = page.content.decode()
-    assert not re.search(r"<script(?![^>]*\bsrc=)", html)
-    assert not re.search(r"<style\b|\sstyle=|\son\w+=", html)
-    policy = page["Content-Security-Policy"]
-    assert "script-src 'self'" in policy and "style-src 'self'" in policy
-    assert "unsafe" not in policy
+@pytest.fixture(scope="module")
+def pages(django_db_setup, django_db_blocker) -> dict[str, Any]:
+    """Every page, rendered once for all rules."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        found = rendered()
+        transaction.set_rollback(True)
+    return found
 
 
-def test_everything_comes_from_the_portal_itself(page):
-    assert not re.search(r'(?:src|href)="(?:https?:)?//', page.content.decode())
+def broken_by(pages: dict[str, Any], rule: Callable[[Any, str], None]) -> list[str]:
+    """The pages that break the rule, which takes the answer and its text."""
+    return failures(pages, lambda path: rule(pages[path], pages[path].content.decode()))
 
 
-def test_it_has_a_title_a_language_one_heading_and_a_way_past_the_top_bar(page):
-    html = page.content.decode()
-    assert re.search(r"<title>\s*\S[^<]* · Monarch portal\s*</title>", html)
-    assert re.search(r'<html\s+lang="en"', html)
-    assert html.count("<h1") == 1
-    assert html.index('href="#main"') < html.index("<header")
-    assert '<main id="main"' in html
+def test_every_page_is_there(pages):
+    found = {path: page.status_code for path, page in pages.items()}
+    assert found == {path: 404 if path == MISSING else 200 for path in PAGES}
 
 
-def test_every_form_that_changes_something_carries_a_csrf_token(page):
-    for form in re.findall(r'<form[^>]*method="post".*?</form>', page.content.decode(), re.DOTALL):
-        assert "csrfmiddlewaretoken" in form
+def test_nothing_is_inline_and_the_policy_forbids_it(pages):
+    def rule(page: Any, html: str) -> None:
+        assert not re.search(r"<script(?![^>]*\bsrc=)", html)
+        assert not re.search(r"<style\b|\sstyle=|\son\w+=", html)
+        policy = page["Content-Security-Policy"]
+        assert "script-src 'self'" in policy and "style-src 'self'" in policy
+        assert "unsafe" not in policy
+
+    assert broken_by(pages, rule) == []
 
 
-def test_no_id_stands_twice(page):
-    names = re.findall(r'\sid="([^"]+)"', page.content.decode())
-    assert len(names) == len(set(names))
+def test_everything_comes_from_the_portal_itself(pages):
+    def rule(_page: Any, html: str) -> None:
+        assert not re.search(r'(?:src|href)="(?:https?:)?//', html)
+
+    assert broken_by(pages, rule) == []
 
 
-def test_every_field_and_button_has_a_name(page):
-    html = page.content.decode()
-    labelled = set(re.findall(r'<label for="([^"]+)"', html))
-    for tag in re.findall(r"<(?:input|select|textarea)\b[^>]*>", html):
-        name = re.search(r'\sid="([^"]+)"', tag)
-        known = 'type="hidden"' in tag or "aria-label" in tag or (name and name[1] in labelled)
-        assert known, tag
-    for button in re.findall(r"<button[^>]*>.*?</button>", html, re.DOTALL):
-        words = re.sub(r"<[^>]+>", "", button).strip()
-        assert words or "aria-label=" in button, button
+def test_pages_have_a_title_a_language_one_heading_and_a_way_past_the_top_bar(pages):
+    def rule(_page: Any, html: str) -> None:
+        assert re.search(r"<title>\s*\S[^<]* · Monarch portal\s*</title>", html)
+        assert re.search(r'<html\s+lang="en"', html)
+        assert html.count("<h1") == 1
+        assert html.index('href="#main"') < html.index("<header")
+        assert '<main id="main"' in html
+
+    assert broken_by(pages, rule) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/sign-in", "/sign-out", "/settings/tokens", "/settings/theme", "/rl/jobs/new", "/rl/members"],
+def test_every_form_that_changes_something_carries_a_csrf_token(pages):
+    def rule(_page: Any, html: str) -> None:
+        for form in re.findall(r'<form[^>]*method="post".*?</form>', html, re.DOTALL):
+            assert "csrfmiddlewaretoken" in form
+
+    assert broken_by(pages, rule) == []
+
+
+def test_no_id_stands_twice(pages):
+    def rule(_page: Any, html: str) -> None:
+        names = re.findall(r'\sid="([^"]+)"', html)
+        assert len(names) == len(set(names))
+
+    assert broken_by(pages, rule) == []
+
+
+def test_every_field_and_button_has_a_name(pages):
+    def rule(_page: Any, html: str) -> None:
+        labelled = set(re.findall(r'<label for="([^"]+)"', html))
+        for tag in re.findall(r"<(?:input|select|textarea)\b[^>]*>", html):
+            name = re.search(r'\sid="([^"]+)"', tag)
+            known = 'type="hidden"' in tag or "aria-label" in tag or (name and name[1] in labelled)
+            assert known, tag
+        for button in re.findall(r"<button[^>]*>.*?</button>", html, re.DOTALL):
+            words = re.sub(r"<[^>]+>", "", button).strip()
+            assert words or "aria-label=" in button, button
+
+    assert broken_by(pages, rule) == []
+
+
+POSTS = (
+    "/sign-in",
+    "/sign-out",
+    "/settings/tokens",
+    "/settings/theme",
+    "/rl/jobs/new",
+    "/rl/members",
 )
-def test_a_post_without_a_csrf_token_is_refused(admin, path):
-    strict = Client(enforce_csrf_checks=True)
+
+
+def test_a_post_without_a_csrf_token_is_refused(admin):
+    strict = Client(enforce_csrf_checks=True, raise_request_exception=False)
     strict.force_login(admin.user)
-    assert strict.post(path, {"source": "run: echo"}).status_code == 403
+    found = {path: strict.post(path, {"source": "run: echo"}).status_code for path in POSTS}
+    assert found == dict.fromkeys(POSTS, 403)
 
 
-@pytest.mark.parametrize("path", ["/", *OWN_PAGES, *PROJECT_PAGES, "/rl/jobs/live"])
-def test_every_page_but_signing_in_takes_a_sign_in(project, path):
-    response = Client().get(path.format(job=make_job(project).pk))
-    assert response.status_code == 302
-    assert response["Location"].startswith("/sign-in?next=/")
+def test_every_page_but_signing_in_takes_a_sign_in(project):
+    visitor, job = Client(raise_request_exception=False), make_job(project)
+
+    def check(path: str) -> None:
+        response = visitor.get(path.format(job=job.pk))
+        assert response.status_code == 302
+        assert response["Location"].startswith("/sign-in?next=/")
+
+    assert failures(["/", *OWN_PAGES, *PROJECT_PAGES, "/rl/jobs/live"], check) == []
