@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 
 
-def failures(cases: Iterable[Any], check: Callable[..., None]) -> list[str]:
-    """Run the check on each case; return a line for each case that fails, with the reason.
+def check_each(cases: Iterable[Any], check: Callable[..., None]) -> None:
+    """Run the check on each case; fail with a line for each case that fails, and the reason.
 
     A tuple is passed as arguments of the check, anything else as its only one. An error in one
     case does not hide the cases after it, as it would in a plain loop.
     """
-    reasons = ((case, _failure(check, case)) for case in cases)
-    return [f"{_shortened(repr(case), 100)}: {reason}" for case, reason in reasons if reason]
+    __tracebackhide__ = True
+    reasons = [(case, _failure(check, case)) for case in cases]
+    assert reasons, "there are no cases"
+    lines = [f"{_shortened(repr(case), 100)}: {reason}" for case, reason in reasons if reason]
+    if lines:
+        pytest.fail("\n".join([f"{len(lines)} of {len(reasons)} cases fail:", *lines]))
 
 
 def _failure(check: Callable[..., None], case: Any) -> str:

@@ -12,7 +12,7 @@ from django.test import Client
 
 from jobs.actions.sign_in_links import create_sign_in_link
 from jobs.statuses import JobStatus, Role
-from tests.each_case import failures
+from tests.each_case import check_each
 from tests.factories import make_attempt, make_job, make_member, make_project, make_schedule
 from tests.integration.web.conftest import browser_of
 from tests.sample_frames import tell_of_hosts
@@ -66,14 +66,16 @@ def pages(django_db_setup, django_db_blocker) -> dict[str, Any]:
     return found
 
 
-def broken_by(pages: dict[str, Any], rule: Callable[[Any, str], None]) -> list[str]:
-    """The pages that break the rule, which takes the answer and its text."""
-    return failures(pages, lambda path: rule(pages[path], pages[path].content.decode()))
+def check_pages(pages: dict[str, Any], rule: Callable[[Any, str], None]) -> None:
+    """Check that every page keeps the rule, which takes the answer and its text."""
+    check_each(pages, lambda path: rule(pages[path], pages[path].content.decode()))
 
 
 def test_every_page_is_there(pages):
-    found = {path: page.status_code for path, page in pages.items()}
-    assert found == {path: 404 if path == MISSING else 200 for path in PAGES}
+    def rule(page: Any, _html: str) -> None:
+        assert page.status_code == (404 if page is pages[MISSING] else 200)
+
+    check_pages(pages, rule)
 
 
 def test_nothing_is_inline_and_the_policy_forbids_it(pages):
@@ -84,14 +86,14 @@ def test_nothing_is_inline_and_the_policy_forbids_it(pages):
         assert "script-src 'self'" in policy and "style-src 'self'" in policy
         assert "unsafe" not in policy
 
-    assert broken_by(pages, rule) == []
+    check_pages(pages, rule)
 
 
 def test_everything_comes_from_the_portal_itself(pages):
     def rule(_page: Any, html: str) -> None:
         assert not re.search(r'(?:src|href)="(?:https?:)?//', html)
 
-    assert broken_by(pages, rule) == []
+    check_pages(pages, rule)
 
 
 def test_pages_have_a_title_a_language_one_heading_and_a_way_past_the_top_bar(pages):
@@ -102,7 +104,7 @@ def test_pages_have_a_title_a_language_one_heading_and_a_way_past_the_top_bar(pa
         assert html.index('href="#main"') < html.index("<header")
         assert '<main id="main"' in html
 
-    assert broken_by(pages, rule) == []
+    check_pages(pages, rule)
 
 
 def test_every_form_that_changes_something_carries_a_csrf_token(pages):
@@ -110,7 +112,7 @@ def test_every_form_that_changes_something_carries_a_csrf_token(pages):
         for form in re.findall(r'<form[^>]*method="post".*?</form>', html, re.DOTALL):
             assert "csrfmiddlewaretoken" in form
 
-    assert broken_by(pages, rule) == []
+    check_pages(pages, rule)
 
 
 def test_no_id_stands_twice(pages):
@@ -118,7 +120,7 @@ def test_no_id_stands_twice(pages):
         names = re.findall(r'\sid="([^"]+)"', html)
         assert len(names) == len(set(names))
 
-    assert broken_by(pages, rule) == []
+    check_pages(pages, rule)
 
 
 def test_every_field_and_button_has_a_name(pages):
@@ -132,7 +134,7 @@ def test_every_field_and_button_has_a_name(pages):
             words = re.sub(r"<[^>]+>", "", button).strip()
             assert words or "aria-label=" in button, button
 
-    assert broken_by(pages, rule) == []
+    check_pages(pages, rule)
 
 
 POSTS = (
@@ -148,8 +150,11 @@ POSTS = (
 def test_a_post_without_a_csrf_token_is_refused(admin):
     strict = Client(enforce_csrf_checks=True, raise_request_exception=False)
     strict.force_login(admin.user)
-    found = {path: strict.post(path, {"source": "run: echo"}).status_code for path in POSTS}
-    assert found == dict.fromkeys(POSTS, 403)
+
+    def check(path: str) -> None:
+        assert strict.post(path, {"source": "run: echo"}).status_code == 403
+
+    check_each(POSTS, check)
 
 
 def test_every_page_but_signing_in_takes_a_sign_in(project):
@@ -160,4 +165,4 @@ def test_every_page_but_signing_in_takes_a_sign_in(project):
         assert response.status_code == 302
         assert response["Location"].startswith("/sign-in?next=/")
 
-    assert failures(["/", *OWN_PAGES, *PROJECT_PAGES, "/rl/jobs/live"], check) == []
+    check_each(["/", *OWN_PAGES, *PROJECT_PAGES, "/rl/jobs/live"], check)
