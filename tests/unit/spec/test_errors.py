@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monarch_client.spec import JobSpec, SpecError
+from tests.each_case import check_each
 from tests.unit.spec.specs import UPLOAD, errors_of, nested, only_error, portal, spec
 
 MANY = """\
@@ -108,27 +109,29 @@ def test_infra_does_not_go_with_cloud_region_or_zone():
     assert [error.path for error in found] == ["resources.cloud", "resources.zone"]
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("name", "two words"), ("name", ""), ("name", "x" * 101), ("run", "x" * 200_000),
-        ("num_nodes", 0), ("num_nodes", 1.5), ("num_nodes", True), ("portal.port", 80),
-        ("portal.priority", 101), ("portal.queue", "Not A Slug"), ("portal.max_duration", "0s"),
-        ("portal.max_duration", "400d"), ("portal.retry.max_attempts", 0),
-        ("resources.accelerators", "A100:0"), ("resources.accelerators", "A100:-1"),
-        ("resources.infra", "aws us"), ("resources.infra", ""), ("resources.cpus", "many"),
-        ("resources.memory", "-1"), ("resources.disk_size", "big"), ("resources.ports", 0),
-        ("resources.ports", [70_000]), ("resources.max_hourly_cost", 0),
-        ("resources.any_of", []), ("file_mounts", {"/a/../b": UPLOAD}),
-        ("file_mounts", {"/a": "ftp://host/x"}), ("file_mounts", {"/a": "upload:123"}),
-        ("file_mounts", {"/a": {"mode": "MOUNT"}}), ("file_mounts", {"/a": {"source": "./x"}}),
-        ("workdir", "s3://bucket"), ("workdir", ""), ("workdir", {"ref": "main"}),
-        ("workdir", {"url": "file:///etc"}), ("workdir", {"url": "https://h/r", "ref": "-x"}),
-    ],
-)  # fmt: skip
-def test_values_out_of_form_or_range_are_refused(path, value):
-    error = only_error(nested(path, value))
-    assert error.path.startswith(path)
+# Keys and values that they cannot have.
+OUT_OF_FORM_OR_RANGE = [
+    ("name", "two words"), ("name", ""), ("name", "x" * 101), ("run", "x" * 200_000),
+    ("num_nodes", 0), ("num_nodes", 1.5), ("num_nodes", True), ("portal.port", 80),
+    ("portal.priority", 101), ("portal.queue", "Not A Slug"), ("portal.max_duration", "0s"),
+    ("portal.max_duration", "400d"), ("portal.retry.max_attempts", 0),
+    ("resources.accelerators", "A100:0"), ("resources.accelerators", "A100:-1"),
+    ("resources.infra", "aws us"), ("resources.infra", ""), ("resources.cpus", "many"),
+    ("resources.memory", "-1"), ("resources.disk_size", "big"), ("resources.ports", 0),
+    ("resources.ports", [70_000]), ("resources.max_hourly_cost", 0),
+    ("resources.any_of", []), ("file_mounts", {"/a/../b": UPLOAD}),
+    ("file_mounts", {"/a": "ftp://host/x"}), ("file_mounts", {"/a": "upload:123"}),
+    ("file_mounts", {"/a": {"mode": "MOUNT"}}), ("file_mounts", {"/a": {"source": "./x"}}),
+    ("workdir", "s3://bucket"), ("workdir", ""), ("workdir", {"ref": "main"}),
+    ("workdir", {"url": "file:///etc"}), ("workdir", {"url": "https://h/r", "ref": "-x"}),
+]  # fmt: skip
+
+
+def test_values_out_of_form_or_range_are_refused():
+    def check(path: str, value: object) -> None:
+        assert only_error(nested(path, value)).path.startswith(path)
+
+    check_each(OUT_OF_FORM_OR_RANGE, check)
 
 
 def test_folders_of_the_submitter_are_refused_on_the_server_with_what_to_do():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monarch_client.spec import JobSpec
+from tests.each_case import check_each
 from tests.unit.spec.specs import errors_of, spec
 
 # SkyPilot's client takes a URL without a bucket for a path of its own machine, and uploads that.
@@ -24,22 +25,28 @@ LINE_ENDS = ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"]
 
 
 @pytest.mark.feature("S2.1")
-@pytest.mark.parametrize("source", NO_BUCKETS)
-def test_a_bucket_that_is_none_does_not_read_the_portals_files(source):
-    for mount in (source, {"source": source}, {"source": [source]}):
-        assert {each.code for each in errors_of(spec(file_mounts={"/x": mount}), for_server=True)}
+def test_a_bucket_that_is_none_does_not_read_the_portals_files():
+    check_each(
+        [
+            mount
+            for source in NO_BUCKETS
+            for mount in (source, {"source": source}, {"source": [source]})
+        ],
+        mount_is_refused,
+    )
 
 
-@pytest.mark.parametrize("text", COMMANDS)
-def test_no_part_of_a_bucket_is_a_command(text):
-    for mount in (
-        f"gs://bucket/{text}",
-        f"gs://bucket{text}",
-        f"https://account.blob.core.windows.net/{text}",
-        {"source": [f"gs://bucket/{text}"]},
-        {"name": f"bucket{text}"},
-    ):
-        assert errors_of(spec(file_mounts={"/x": mount}), for_server=True)
+def test_no_part_of_a_bucket_is_a_command():
+    mounts: list[object] = []
+    for text in COMMANDS:
+        mounts += [f"gs://bucket/{text}", f"gs://bucket{text}"]
+        mounts += [f"https://account.blob.core.windows.net/{text}"]
+        mounts += [{"source": [f"gs://bucket/{text}"]}, {"name": f"bucket{text}"}]
+    check_each(mounts, mount_is_refused)
+
+
+def mount_is_refused(mount: object) -> None:
+    assert errors_of(spec(file_mounts={"/x": mount}), for_server=True)
 
 
 def test_buckets_come_one_by_one():
@@ -55,49 +62,59 @@ def test_no_variable_is_filled_in_where_files_come_from_or_go_to():
             assert [each.code for each in errors_of(spec(**{key: {target: source}}))]
 
 
-@pytest.mark.parametrize("end", LINE_ENDS)
-@pytest.mark.parametrize("key", ["image_id", "instance_type", "region", "zone", "infra"])
-def test_no_resource_begins_a_line_in_the_templates_of_skypilot(key, end):
-    text = f"aws/x{end}auth: {{ssh_proxy_command: id}}"
-    for resources in ({key: text}, {"any_of": [{key: text}]}):
-        assert errors_of(spec(resources=resources))
+def resources_are_refused(resources: dict[str, object]) -> None:
+    assert errors_of(spec(resources=resources))
 
 
-@pytest.mark.parametrize("end", LINE_ENDS)
-def test_neither_do_images_of_regions_and_details_of_tpus(end):
-    assert errors_of(spec(resources={"image_id": {"us-east-1": f"ami-1{end}auth: x"}}))
-    for key in ("runtime_version", "tpu_name"):
-        assert errors_of(spec(resources={"accelerator_args": {key: f"x{end}auth: y"}}))
+def test_no_resource_begins_a_line_in_the_templates_of_skypilot():
+    found: list[object] = []
+    for key in ("image_id", "instance_type", "region", "zone", "infra"):
+        texts = [f"aws/x{end}auth: {{ssh_proxy_command: id}}" for end in LINE_ENDS]
+        found += [each for text in texts for each in ({key: text}, {"any_of": [{key: text}]})]
+    check_each(found, resources_are_refused)
 
 
-@pytest.mark.parametrize(
-    "image",
-    [
-        "docker:python:3.11",
-        "docker:nvcr.io#nvidia/pytorch:23.10-py3",
-        "docker:registry.example:5000/team/image@sha256:" + "0" * 64,
-        "docker:/shared/images/torch+cuda.sqsh",
-        "ami-0123456789abcdef0",
-        "skypilot:gpu-ubuntu-2204",
-        "projects/deeplearning-platform-release/global/images/common-cu121",
-        "microsoft-dsvm:ubuntu-2004:2004-gen2:21.11.04",
-    ],
-)
-def test_images_are_named_as_registries_and_clouds_name_them(image):
-    assert JobSpec.parse(spec(resources={"image_id": image})).resources["image_id"] == image
+def test_neither_do_images_of_regions_and_details_of_tpus():
+    found: list[object] = []
+    for end in LINE_ENDS:
+        found += [{"image_id": {"us-east-1": f"ami-1{end}auth: x"}}]
+        for key in ("runtime_version", "tpu_name"):
+            found += [{"accelerator_args": {key: f"x{end}auth: y"}}]
+    check_each(found, resources_are_refused)
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "s3://bucket.with-dots_1/a/b+c",
-        "gs://bucket/path=1/x@2,y%20z",
-        "cos://us-south/bucket",
-        "oci://bucket@us-ashburn-1/x",
-        "hf://datasets/org/name@main",
-        "s3://bucket/a..b/..c/d..",
-        "https://account.blob.core.windows.net/container/path",
-    ],
-)
-def test_buckets_are_named_as_clouds_name_them(source):
-    assert JobSpec.parse(spec(file_mounts={"/x": source})).file_mounts == {"/x": source}
+IMAGES = [
+    "docker:python:3.11",
+    "docker:nvcr.io#nvidia/pytorch:23.10-py3",
+    "docker:registry.example:5000/team/image@sha256:" + "0" * 64,
+    "docker:/shared/images/torch+cuda.sqsh",
+    "ami-0123456789abcdef0",
+    "skypilot:gpu-ubuntu-2204",
+    "projects/deeplearning-platform-release/global/images/common-cu121",
+    "microsoft-dsvm:ubuntu-2004:2004-gen2:21.11.04",
+]
+
+
+def test_images_are_named_as_registries_and_clouds_name_them():
+    def check(image: str) -> None:
+        assert JobSpec.parse(spec(resources={"image_id": image})).resources["image_id"] == image
+
+    check_each(IMAGES, check)
+
+
+BUCKETS = [
+    "s3://bucket.with-dots_1/a/b+c",
+    "gs://bucket/path=1/x@2,y%20z",
+    "cos://us-south/bucket",
+    "oci://bucket@us-ashburn-1/x",
+    "hf://datasets/org/name@main",
+    "s3://bucket/a..b/..c/d..",
+    "https://account.blob.core.windows.net/container/path",
+]
+
+
+def test_buckets_are_named_as_clouds_name_them():
+    def check(source: str) -> None:
+        assert JobSpec.parse(spec(file_mounts={"/x": source})).file_mounts == {"/x": source}
+
+    check_each(BUCKETS, check)

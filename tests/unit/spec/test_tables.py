@@ -11,6 +11,7 @@ import pytest
 from monarch_client.spec import JobSpec, SpecCode, json_schema
 from monarch_client.spec.tables import Key, Tier
 from tests import spec_documents
+from tests.each_case import check_each
 from tests.spec_documents import all_keys, page_text, schema_text
 from tests.unit.spec.specs import errors_of, nested
 
@@ -64,37 +65,46 @@ def example_of(path: str, key: Key) -> dict:
     return source
 
 
-@pytest.mark.parametrize("path", ACCEPTED)
-def test_the_example_of_every_key_is_accepted_and_valid_by_the_schema(path):
-    source = example_of(path, KEYS[path])
-    jsonschema.Draft202012Validator(json_schema()).validate(source)
-    assert JobSpec.parse(source, admin=True).run
+def test_the_example_of_every_key_is_accepted_and_valid_by_the_schema():
+    schema = jsonschema.Draft202012Validator(json_schema())
+
+    def check(path: str) -> None:
+        source = example_of(path, KEYS[path])
+        schema.validate(source)
+        assert JobSpec.parse(source, admin=True).run
+
+    check_each(ACCEPTED, check)
 
 
-@pytest.mark.parametrize("path", ADMINS)
-def test_keys_of_administrators_are_refused_to_everyone_else_with_the_reason(path):
-    found = errors_of(example_of(path, KEYS[path]))
-    assert {error.code for error in found} == {"admin_only"}
-    assert KEYS[path].why in found[0].message
+def test_keys_of_administrators_are_refused_to_everyone_else_with_the_reason():
+    def check(path: str) -> None:
+        found = errors_of(example_of(path, KEYS[path]))
+        assert {error.code for error in found} == {"admin_only"}
+        assert KEYS[path].why in found[0].message
+
+    check_each(ADMINS, check)
 
 
 @pytest.mark.feature("S2.10")
-@pytest.mark.parametrize("path", REFUSED)
-def test_refused_keys_are_refused_to_administrators_too_with_the_reason(path):
-    key = KEYS[path]
-    error = next(
-        e for e in errors_of(example_of(path, key), admin=True) if e.path.endswith(key.name)
-    )
-    assert error.code == REFUSAL_CODES[key.tier].value
-    assert key.why in error.message
+def test_refused_keys_are_refused_to_administrators_too_with_the_reason():
+    def check(path: str) -> None:
+        key = KEYS[path]
+        found = errors_of(example_of(path, key), admin=True)
+        error = next(e for e in found if e.path.endswith(key.name))
+        assert error.code == REFUSAL_CODES[key.tier].value
+        assert key.why in error.message
+
+    check_each(REFUSED, check)
 
 
-@pytest.mark.parametrize("path", sorted(KEYS))
-def test_every_key_is_described(path):
-    key = KEYS[path]
-    assert key.about.endswith(".")
-    assert key.is_refused or key.example is not None
-    assert key.tier is Tier.EVERYONE or key.why.endswith(".")
+def test_every_key_is_described():
+    def check(path: str) -> None:
+        key = KEYS[path]
+        assert key.about.endswith(".")
+        assert key.is_refused or key.example is not None
+        assert key.tier is Tier.EVERYONE or key.why.endswith(".")
+
+    check_each(sorted(KEYS), check)
 
 
 def test_the_schema_is_a_valid_schema_that_refuses_what_is_unknown():
