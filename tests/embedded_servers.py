@@ -54,10 +54,11 @@ class SessionServers:
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._started: dict[str, RunPostgres | RedisServer] = {}
-        self.root = Path(tempfile.mkdtemp(prefix="mportal-test-", dir="/tmp"))
+        owner = _owners_directory()
+        # A worker's is in its owner's, which removes what a worker that was killed has left.
+        self.root = Path(tempfile.mkdtemp(prefix="mportal-test-", dir=owner or "/tmp"))
         # Its own files are 0600 or in 0700 directories; the servers' account must get through.
         self.root.chmod(0o711)
-        owner = _owners_directory()
         self.is_shared = owner is not None
         self._run = owner or self.root
         if not self.is_shared:
