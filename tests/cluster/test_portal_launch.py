@@ -113,6 +113,7 @@ def knock(address: str, port: int) -> str:
         return "reset"
 
 
+@pytest.mark.smoke
 @pytest.mark.feature("S0.5")
 def test_a_monarch_job_with_two_meshes_is_launched_run_and_taken_down(launched: Launched) -> None:
     assert launched.job["status"] == "SUCCEEDED", launched.log

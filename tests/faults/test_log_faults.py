@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 # Who breaks where: what is away matters to a carrier, or the cell would show nothing.
 CELLS = [
-    ("push", "web"),
+    pytest.param("push", "web", marks=pytest.mark.smoke),
     ("push", "redis"),
     ("push", "postgres"),
     ("push", "network"),

@@ -66,7 +66,9 @@ def member_at(fleet: Fleet, pid: int) -> str:
 
 
 @pytest.mark.feature("P5.1")
-@pytest.mark.parametrize("point", ["plan.decided", "plan.started"])
+@pytest.mark.parametrize(
+    "point", [pytest.param("plan.decided", marks=pytest.mark.smoke), "plan.started"]
+)
 def test_a_pass_that_is_killed_in_the_middle_leaves_nothing_started_twice(fleet, points, point):
     """Both workers in turn; beats and the other worker go on planning meanwhile."""
     points.hold(point)

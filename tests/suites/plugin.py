@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.suites.selection import SLICES, change_since, is_below, select
+from tests.suites.selection import SLICES, Candidate, change_since, is_below, select
 from tests.suites.slow import SLOW
 
 
@@ -38,7 +38,14 @@ def _drop_other_slices(config: pytest.Config, items: list[pytest.Item]) -> None:
     if wanted in {None, "all"}:
         return
     slices = frozenset(int(number) for number in str(wanted).split(","))
-    tests = [(item.nodeid, item.get_closest_marker("smoke") is not None) for item in items]
+    tests = [
+        Candidate(
+            item.nodeid,
+            is_smoke=item.get_closest_marker("smoke") is not None,
+            stays_together=item.get_closest_marker("together") is not None,
+        )
+        for item in items
+    ]
     chosen = select(tests, slices, change_since(str(since)) if since else None)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
     items[:] = [item for item in items if item.nodeid in chosen]

@@ -29,6 +29,28 @@ LONGEST_CHANGE_S = 4 * 3600
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A test of an expensive suite.
+
+    `stays_together` holds for all tests of a file, or for none: they share what is dear to make.
+    """
+
+    id: str
+    is_smoke: bool = False
+    stays_together: bool = False
+
+    @property
+    def file(self) -> str:
+        """The path of its file."""
+        return self.id.split("::", 1)[0]
+
+    @property
+    def slice(self) -> int:
+        """Its slice, from 0 to 5, by its id, or by its file's where tests stay together."""
+        return zlib.crc32((self.file if self.stays_together else self.id).encode()) % SLICES
+
+
+@dataclass(frozen=True)
 class Change:
     """The files that a change touches, and the product packages that they belong to."""
 
@@ -50,25 +72,17 @@ class Change:
         )
 
 
-def slice_of(test_id: str) -> int:
-    """Return the test's slice, from 0 to 5. It depends on nothing but the id."""
-    return zlib.crc32(test_id.encode()) % SLICES
-
-
-def select(
-    tests: Sequence[tuple[str, bool]], slices: frozenset[int], change: Change | None
-) -> set[str]:
-    """Return the ids to run, of tests given as (id, whether it is the suite's smoke test).
+def select(tests: Sequence[Candidate], slices: frozenset[int], change: Change | None) -> set[str]:
+    """Return the ids of the tests to run.
 
     Touched tests that outnumber a slice are left to a further slice, so that no change makes a run
     longer than two slices.
     """
-    ids = [test_id for test_id, _ in tests]
-    chosen = {test_id for test_id in ids if slice_of(test_id) in slices}
-    touched = {test_id for test_id in ids if change and change.touches(test_id.split("::")[0])}
-    if len(touched - chosen) > len(ids) / SLICES:
-        touched = {test_id for test_id in ids if slice_of(test_id) in following(slices)}
-    return chosen | touched | {test_id for test_id, is_smoke in tests if is_smoke}
+    chosen = {test.id for test in tests if test.slice in slices}
+    touched = {test.id for test in tests if change and change.touches(test.file)}
+    if len(touched - chosen) > len(tests) / SLICES:
+        touched = {test.id for test in tests if test.slice in following(slices)}
+    return chosen | touched | {test.id for test in tests if test.is_smoke}
 
 
 def following(slices: frozenset[int]) -> frozenset[int]:

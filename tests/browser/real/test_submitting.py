@@ -23,6 +23,7 @@ def editor(page):
     return page.get_by_label("Job specification, YAML")
 
 
+@pytest.mark.smoke
 def test_the_small_form_leads_to_a_job_that_runs_and_shows_its_lines(page):
     page.get_by_label("Name", exact=True).fill("by-form")
     page.get_by_label("Command").fill("echo written by a form")

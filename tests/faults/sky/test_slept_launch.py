@@ -71,6 +71,7 @@ def let_the_job_end(fleet: Fleet, job: int) -> None:
     assert eventually(lambda: fleet.query(gone) == [(0,)], timeout_s=PATIENCE_S), fleet.logs()
 
 
+@pytest.mark.smoke
 def test_a_launch_that_was_on_its_way_while_its_cluster_was_taken_down_is_swept_up(
     fleet: Fleet, points: HeldPoints, stub: StubProcess
 ) -> None:

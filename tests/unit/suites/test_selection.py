@@ -10,18 +10,18 @@ from tests.suites import run
 from tests.suites.selection import (
     ROOT,
     SLICES,
+    Candidate,
     Change,
     following,
     packages_of,
     packages_watched_by,
     select,
-    slice_of,
 )
 from tests.suites.slow import SLOW
 from tests.suites.watches import WATCHES
 
 IDS = [f"tests/faults/test_{n % 7}.py::test_{n}" for n in range(600)]
-TESTS = [(test_id, test_id == IDS[0]) for test_id in IDS]
+TESTS = [Candidate(test_id, is_smoke=test_id == IDS[0]) for test_id in IDS]
 
 
 def change(*files: str, package_count: int = 40) -> Change:
@@ -32,15 +32,22 @@ def test_six_runs_in_a_row_take_every_test_once() -> None:
     taken = Counter(
         test_id
         for number in range(SLICES)
-        for test_id in select([(test_id, False) for test_id in IDS], frozenset({number}), None)
+        for test_id in select(list(map(Candidate, IDS)), frozenset({number}), None)
     )
     assert taken == Counter(IDS)
 
 
 def test_slices_are_of_similar_size_and_stay_the_same() -> None:
-    sizes = Counter(map(slice_of, IDS))
+    sizes = Counter(Candidate(test_id).slice for test_id in IDS)
     assert min(sizes.values()) > len(IDS) / SLICES / 1.5
-    assert slice_of("tests/faults/test_budgets.py::test_one") == 1
+    assert Candidate("tests/faults/test_budgets.py::test_one").slice == 1
+
+
+def test_tests_that_share_a_launch_stay_in_one_slice() -> None:
+    tests = [
+        Candidate(f"tests/cluster/test_a.py::test_{n}", stays_together=True) for n in range(20)
+    ]
+    assert len({test.slice for test in tests}) == 1
 
 
 def test_the_smoke_test_of_a_suite_is_in_every_slice() -> None:
@@ -49,7 +56,7 @@ def test_the_smoke_test_of_a_suite_is_in_every_slice() -> None:
 
 def test_a_test_whose_file_is_touched_runs_in_any_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.suites.selection.packages_watched_by", lambda _: frozenset())
-    tests = [*TESTS, ("tests/faults/test_new.py::test_new", False)]
+    tests = [*TESTS, Candidate("tests/faults/test_new.py::test_new")]
     touched = change("tests/faults/test_new.py")
     for number in range(SLICES):
         assert "tests/faults/test_new.py::test_new" in select(tests, frozenset({number}), touched)
@@ -60,7 +67,7 @@ def test_touched_tests_that_outnumber_a_slice_become_one_more_slice(
 ) -> None:
     monkeypatch.setattr("tests.suites.selection.packages_watched_by", lambda _: {"jobs/logs"})
     chosen = select(TESTS, frozenset({5}), change("jobs/logs/ingest.py"))
-    assert {slice_of(test_id) for test_id in chosen - {IDS[0]}} == {5, 0}
+    assert {Candidate(test_id).slice for test_id in chosen - {IDS[0]}} == {5, 0}
 
 
 def test_a_test_watches_the_packages_it_imports_mirrors_and_declares() -> None:
