@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from unittest.mock import Mock
 
 import pytest
@@ -12,7 +11,9 @@ from jobs.errors import IllegalMoveError, StaleJobError
 from jobs.lifecycle import MOVES, move
 from jobs.models import Job, JobEvent
 from jobs.statuses import JobStatus, StopReason
+from tests.each_case import check_each
 from tests.factories import make_attempt, make_job
+from tests.undone import undone
 
 pytestmark = pytest.mark.django_db
 
@@ -25,21 +26,26 @@ EDGES = {
     "RECOVERING": "PROVISIONING STOPPING FAILED",
     "STOPPING": "CANCELLED FAILED SUCCEEDED QUEUED",
 }
-PAIRS = list(itertools.product(JobStatus, JobStatus))
 
 
-@pytest.mark.parametrize(("old", "new"), PAIRS, ids=lambda status: status.value)
-def test_a_job_moves_along_an_edge_and_along_nothing_else(old, new):
+@pytest.mark.parametrize("old", JobStatus)
+def test_a_job_moves_along_an_edge_and_along_nothing_else(old):
     job = make_job(status=old)
-    if new.value in EDGES.get(old.value, "").split():
-        move(job, new, reason=StopReason.BACKEND, message="because")
-        event = JobEvent.objects.get(job=job)
-        assert (event.old_status, event.new_status, event.message) == (old, new, "because")
-    else:
-        with pytest.raises(IllegalMoveError):
-            move(job, new)
-        assert not JobEvent.objects.filter(job=job).exists()
-    assert job.status == Job.objects.get(pk=job.pk).status
+
+    def check(new: JobStatus) -> None:
+        moved = Job.objects.get(pk=job.pk)
+        with undone():
+            if new.value in EDGES.get(old.value, "").split():
+                move(moved, new, reason=StopReason.BACKEND, message="because")
+                event = JobEvent.objects.get(job=job)
+                assert (event.old_status, event.new_status, event.message) == (old, new, "because")
+            else:
+                with pytest.raises(IllegalMoveError):
+                    move(moved, new)
+                assert not JobEvent.objects.filter(job=job).exists()
+            assert moved.status == Job.objects.get(pk=job.pk).status
+
+    check_each(JobStatus, check)
 
 
 def test_no_final_status_has_a_way_out():
@@ -89,9 +95,11 @@ def test_the_moments_of_a_job_are_kept_by_its_moves():
     assert job.ended_at is not None
 
 
-@pytest.mark.parametrize("reason", list(StopReason))
-def test_every_reason_leads_to_a_status_that_stopping_can_reach(reason):
-    assert reason.final_status in MOVES[JobStatus.STOPPING]
+def test_every_reason_leads_to_a_status_that_stopping_can_reach():
+    def check(reason: StopReason) -> None:
+        assert reason.final_status in MOVES[JobStatus.STOPPING]
+
+    check_each(StopReason, check)
 
 
 def test_who_slept_through_the_end_of_an_attempt_does_not_move_the_next_one():
