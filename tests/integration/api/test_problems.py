@@ -11,6 +11,7 @@ from rest_framework import exceptions
 
 from jobs import errors
 from jobs.api.errors import problem_of
+from tests.each_case import check_each
 from tests.integration.api.conftest import assert_problem
 
 
@@ -19,10 +20,12 @@ def all_portal_errors(kind=errors.PortalError):
 
 
 @pytest.mark.feature("P7.2")
-@pytest.mark.parametrize("kind", all_portal_errors(), ids=lambda kind: kind.__name__)
-def test_every_error_of_the_portal_keeps_its_code(kind):
-    body = assert_problem_of(kind(), kind.http_status, kind.code)
-    assert body["detail"] == kind().message
+def test_every_error_of_the_portal_keeps_its_code():
+    def check(kind: type[errors.PortalError]) -> None:
+        body = assert_problem_of(kind(), kind.http_status, kind.code)
+        assert body["detail"] == kind().message
+
+    check_each(all_portal_errors(), check)
 
 
 @pytest.mark.parametrize(

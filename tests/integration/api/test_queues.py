@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from jobs.actions.queue_places import counted_of
 from jobs.models import Job, Pool, Project, Queue, Quota
 from jobs.statuses import JobStatus, Role
+from tests.each_case import check_each
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user
 from tests.integration.api.conftest import assert_problem, caller_for, messages
+from tests.undone import undone
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake"), pytest.mark.feature("P5.1")]
 
@@ -51,21 +54,22 @@ def running(project: Project, nodes: int = 1, gpus: str = "", **fields: Any) -> 
     return job
 
 
-@pytest.mark.parametrize(("method", "path", "body"), CHANGES)
-@pytest.mark.parametrize("who", ["viewer", "member", "admin", "stranger", "read_only", "bound"])
 def test_only_administrators_of_the_installation_set_anything(
-    project, request, method, path, body, who
+    project, viewer, member, admin, stranger
 ):
-    made = {"read_only": {"read_only": True}, "bound": {"project": project}}
-    caller = (
-        caller_for(make_user(is_superuser=True), **made[who])
-        if who in made
-        else request.getfixturevalue(who)
-    )
-    assert_problem(caller.send(method, path, body), 403, "permission_denied")
-    assert not (Pool.objects.exists() or Queue.objects.count() > 1 or Quota.objects.exists())
-    project.refresh_from_db()
-    assert project.share_weight == 1.0
+    read_only = caller_for(make_user(is_superuser=True), read_only=True)
+    bound = caller_for(make_user(is_superuser=True), project=project)
+    callers = {"viewer": viewer, "member": member, "admin": admin, "stranger": stranger}
+    callers |= {"read-only token of root": read_only, "bound token of root": bound}
+
+    def check(who: str, change: tuple[str, str, dict[str, Any]]) -> None:
+        with undone():
+            assert_problem(callers[who].send(*change), 403, "permission_denied")
+            assert not (Pool.objects.exists() or Queue.objects.count() > 1)
+            assert not Quota.objects.exists()
+            assert Project.objects.get(pk=project.pk).share_weight == 1.0
+
+    check_each(itertools.product(callers, CHANGES), check)
 
 
 def test_a_pool_is_made_changed_in_part_and_deleted_and_each_wakes_the_queue(

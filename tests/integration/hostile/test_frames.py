@@ -14,10 +14,12 @@ from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Job, LogBlock, LogHead, Worker
 from jobs.statuses import Role
+from tests.each_case import check_each
 from tests.factories import make_member
 from tests.frame_bytes import body, frame, lines
 from tests.integration.api.conftest import assert_problem
 from tests.integration.hostile.runners import post, token_of
+from tests.undone import undone
 
 pytestmark = pytest.mark.django_db
 
@@ -53,23 +55,27 @@ def test_only_the_attempts_own_token_posts_for_it(attempt, neighbour) -> None:
     assert state_of(attempt) == before
 
 
-def routes() -> list[str]:
-    return sorted({str(p.pattern) for p in urlpatterns if getattr(p, "name", None)})
-
-
 PUBLIC = {"docs", "openapi", "schema/job"}
 
 
-@pytest.mark.parametrize("route", [r for r in routes() if r not in PUBLIC])
-def test_an_attempts_token_opens_nothing_but_its_frames(attempt, route, settings) -> None:
+def routes() -> list[str]:
+    """The routes of the API that take a token."""
+    return sorted({str(p.pattern) for p in urlpatterns if getattr(p, "name", None)} - PUBLIC)
+
+
+def test_an_attempts_token_opens_nothing_but_its_frames(attempt, settings) -> None:
     # How often one address may try is another test's; there are more routes than that.
     settings.MPORTAL_TRIES_PER_ADDRESS = 0
     http = Client(headers={"Authorization": f"Bearer {token_of(attempt)}"})
-    for method, answer in answers(http, attempt, route):
-        if route.endswith("frames"):
-            assert answer.status_code == (200 if method == "post" else 405)
-        else:
-            assert answer.status_code in {401, 405}, (method, route)
+
+    def check(route: str) -> None:
+        for method, answer in answers(http, attempt, route):
+            if route.endswith("frames"):
+                assert answer.status_code == (200 if method == "post" else 405), method
+            else:
+                assert answer.status_code in {401, 405}, method
+
+    check_each(routes(), check)
 
 
 JOB = "projects/<slug:slug>/jobs/<int:job_id>"
@@ -94,17 +100,20 @@ FOR_PROGRAMS = {
 
 
 @pytest.mark.feature("S2.6")
-@pytest.mark.parametrize("route", [r for r in routes() if r not in PUBLIC])
-def test_a_programs_token_opens_nothing_but_its_children(attempt, route, settings) -> None:
+def test_a_programs_token_opens_nothing_but_its_children(attempt, settings) -> None:
     settings.MPORTAL_TRIES_PER_ADDRESS = 0
     token = driver_token(attempt.pk, attempt.job_id, attempt.number)
     http = Client(headers={"Authorization": f"Bearer {token}"})
-    for method, answer in answers(http, attempt, route, "text/odd"):
-        expected = FOR_PROGRAMS.get(route, {}).get(method)
-        if route.endswith("frames") and method == "post":
-            expected = 403
-        wanted = {401, 405} if expected is None else {expected}
-        assert answer.status_code in wanted, (method, route, answer.content)
+
+    def check(route: str) -> None:
+        for method, answer in answers(http, attempt, route, "text/odd"):
+            expected = FOR_PROGRAMS.get(route, {}).get(method)
+            if route.endswith("frames") and method == "post":
+                expected = 403
+            wanted = {401, 405} if expected is None else {expected}
+            assert answer.status_code in wanted, (method, answer.content)
+
+    check_each(routes(), check)
 
 
 def answers(
@@ -126,7 +135,9 @@ def answers(
             path = path.replace(f"<{kind}:{name}>", str(value))
     for method in ("get", "post", "delete"):
         options = {} if method == "get" else {"data": b"", "content_type": content_type}
-        yield method, getattr(http, method)(f"/api/v1/{path}", **options)
+        with undone():
+            answer = getattr(http, method)(f"/api/v1/{path}", **options)
+        yield method, answer
 
 
 def test_frames_posted_again_change_nothing(attempt) -> None:
@@ -163,12 +174,16 @@ UNSOUND: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNSOUND)
-def test_a_frame_that_is_not_sound_is_refused_with_all_that_came_with_it(attempt, name) -> None:
+def test_a_frame_that_is_not_sound_is_refused_with_all_that_came_with_it(attempt) -> None:
     before = state_of(attempt)
-    raw = body(frame(1), {**frame(2), **UNSOUND[name]})
-    assert_problem(post(attempt, raw), 400, "invalid_frame")
-    assert state_of(attempt) == before
+
+    def check(name: str) -> None:
+        raw = body(frame(1), {**frame(2), **UNSOUND[name]})
+        with undone():
+            assert_problem(post(attempt, raw), 400, "invalid_frame")
+            assert state_of(attempt) == before
+
+    check_each(UNSOUND, check)
 
 
 def test_a_gap_however_wide_is_one_line_and_numbers_that_go_back_are_none(attempt) -> None:
@@ -201,9 +216,13 @@ def test_an_early_end_ends_the_attempt_that_told_it_and_no_other(attempt, neighb
     assert state_of(neighbour) == before
 
 
-@pytest.mark.parametrize("reason", ["BUDGET", "TIMEOUT", "PORTAL", "PREEMPTED", "SUCCEEDED", ""])
-def test_a_runner_gives_no_verdict_that_is_the_portals(attempt, reason) -> None:
-    assert_problem(post(attempt, body(frame(1, "end", reason=reason))), 400, "invalid_frame")
+def test_a_runner_gives_no_verdict_that_is_the_portals(attempt) -> None:
+    def check(reason: str) -> None:
+        with undone():
+            answer = post(attempt, body(frame(1, "end", reason=reason)))
+        assert_problem(answer, 400, "invalid_frame")
+
+    check_each(["BUDGET", "TIMEOUT", "PORTAL", "PREEMPTED", "SUCCEEDED", ""], check)
 
 
 ODD_ORDERS = {
