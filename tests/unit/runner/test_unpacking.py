@@ -14,6 +14,7 @@ from monarch_client.runner import unpacking
 from monarch_client.runner.config import NodeFolder, Upload
 from monarch_client.runner.unpacking import UploadError, lay_out, unpack
 from monarch_client.sync.archive import pack
+from tests.each_case import check_each
 from tests.unit.sync.archives import folder, link, member, tar_gz, tree
 from tests.unit.sync.test_hostile_archives import BROKEN, HOSTILE
 
@@ -23,25 +24,32 @@ def written(path: Path, content: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", HOSTILE)
 def test_what_the_portal_refuses_is_refused_here_and_nothing_leaves_the_folder(
-    name: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    content = tar_gz(*HOSTILE[name], format=tarfile.GNU_FORMAT).getvalue()
-    target = tmp_path / "a" / "in"
-    target.mkdir(parents=True)
-    (tmp_path / "outside").write_text("untouched")
-    with pytest.raises(UploadError):
-        unpack(written(tmp_path / "x.tar.gz", content), target)
-    assert (tmp_path / "outside").read_text() == "untouched"
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["in"]
+    def check(name: str) -> None:
+        content = tar_gz(*HOSTILE[name], format=tarfile.GNU_FORMAT).getvalue()
+        top = tmp_path / name
+        target = top / "a" / "in"
+        target.mkdir(parents=True)
+        (top / "outside").write_text("untouched")
+        with pytest.raises(UploadError):
+            unpack(written(top / "x.tar.gz", content), target)
+        assert (top / "outside").read_text() == "untouched"
+        assert [path.name for path in (top / "a").iterdir()] == ["in"]
+        assert sorted(path.name for path in top.iterdir()) == ["a", "outside", "x.tar.gz"]
+
+    check_each(HOSTILE, check)
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_archives_are_refused(name: str, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    with pytest.raises(UploadError):
-        unpack(written(tmp_path / "x.tar.gz", BROKEN[name].getvalue()), tmp_path / "in")
+def test_broken_archives_are_refused(tmp_path: Path) -> None:
+    def check(name: str) -> None:
+        target = tmp_path / name / "in"
+        target.mkdir(parents=True)
+        with pytest.raises(UploadError):
+            unpack(written(tmp_path / name / "x.tar.gz", BROKEN[name].getvalue()), target)
+
+    check_each(BROKEN, check)
 
 
 def test_what_was_packed_comes_out_as_it_went_in(tmp_path: Path) -> None:
