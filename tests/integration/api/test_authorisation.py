@@ -259,7 +259,7 @@ def test_in_another_project_no_role_sees_anything(job):
                 status = call(caller, operation, "rl", job.pk)
             if status != MISSING:
                 seen[role, operation] = status
-    assert not seen, seen
+    assert not seen, str(seen)
 
 
 @pytest.mark.feature("P8.1")
@@ -271,7 +271,7 @@ def test_without_signing_in_only_the_public_is_there(anonymous):
             status = call(anonymous, operation, "rl", 1)
             if status != (200 if LEAST[operation] == PUBLIC else UNKNOWN):
                 wrong[operation] = status
-    assert not wrong, wrong
+    assert not wrong, str(wrong)
 
 
 def test_methods_that_nothing_has_are_refused(member):

@@ -204,7 +204,7 @@ def test_what_belongs_to_no_project_takes_a_sign_in_in_a_browser(browsers):
         for who in (VISITOR, TOKEN)
         if (answer := answer_of(browsers[who], *what)) != TO_SIGN_IN
     }
-    assert not wrong, wrong
+    assert not wrong, str(wrong)
 
 
 @pytest.mark.feature("P8.1")
@@ -217,7 +217,7 @@ def test_what_is_public_asks_for_nobody(redis_client):
             answer = ask(visitor, *what)
             if answer.status_code not in {200, 302, 410} or "next=" in answer.get("Location", ""):
                 wrong[what] = answer.status_code
-    assert not wrong, wrong
+    assert not wrong, str(wrong)
 
 
 def test_whatever_changes_something_takes_a_csrf_token(job, other_user, admin):
@@ -237,7 +237,7 @@ def test_whatever_changes_something_takes_a_csrf_token(job, other_user, admin):
                 wrong[name] = statuses
             elif "_auth_user_id" not in strict.session:
                 wrong[name] = "signed out"
-    assert not wrong, wrong
+    assert not wrong, str(wrong)
 
 
 def test_methods_that_a_page_does_not_have_are_refused(job, admin):
@@ -250,7 +250,7 @@ def test_methods_that_a_page_does_not_have_are_refused(job, admin):
                     status = ask(admin, method, name, job_id=job.pk).status_code
                 if status != WRONG_METHOD:
                     wrong[method, name] = status
-    assert not wrong, wrong
+    assert not wrong, str(wrong)
 
 
 def test_nobody_ends_anothers_token(project, admin):
