@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import yaml
 from django.db import connection
@@ -236,11 +238,15 @@ def test_a_job_may_wait_for_a_whole_array_and_an_array_for_a_job(project, member
     assert later.dependencies.count() == 4
 
 
-def test_a_thousand_jobs_are_submitted_and_planned_in_a_moment(project, member):
+def test_a_thousand_jobs_are_submitted_and_planned_in_a_moment(
+    project, member, django_assert_max_num_queries
+):
     values = {"a": list(range(40)), "b": list(range(25))}
-    begin = clock.now()
-    submit_job(member, project, sweep(array=values, max_parallel=3))
-    took_s = (clock.now() - begin).total_seconds()
+    # Neither counts what other programs of the machine take.
+    begin_s = time.process_time()
+    with django_assert_max_num_queries(20):
+        submit_job(member, project, sweep(array=values, max_parallel=3))
+    took_s = time.process_time() - begin_s
     assert startable() == [0, 1, 2]
     assert JobArray.objects.get().size == 1000
     assert took_s < 10
