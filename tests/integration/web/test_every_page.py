@@ -17,6 +17,8 @@ from tests.factories import make_attempt, make_job, make_member, make_project, m
 from tests.integration.web.conftest import browser_of
 from tests.sample_frames import tell_of_hosts
 
+pytestmark = pytest.mark.django_db
+
 OWN_PAGES = ["/settings/tokens", "/settings/password", "/settings/clusters"]
 PROJECT_PAGES = [
     "/rl/jobs",
