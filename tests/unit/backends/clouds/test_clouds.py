@@ -210,7 +210,7 @@ def test_what_is_wrong_or_would_run_a_program_changes_nothing(home, kind):
     for each, good, _ in ALL:
         add(home, each, **good)
 
-    def check(content: dict[str, str], why: str) -> None:
+    def check(why: str, content: dict[str, str]) -> None:
         before = files_of(home)
         with pytest.raises(InvalidCloudError) as caught:
             add(home, kind, **content)
@@ -218,7 +218,7 @@ def test_what_is_wrong_or_would_run_a_program_changes_nothing(home, kind):
         assert "planted" not in caught.value.message
         assert files_of(home) == before
 
-    check_each([(content, why) for each, content, why in BAD if each == kind], check)
+    check_each([(why, content) for each, content, why in BAD if each == kind], check)
 
 
 def test_on_the_host_itself_programs_may_be_allowed(home):
