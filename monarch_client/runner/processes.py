@@ -111,16 +111,17 @@ class Command:
 
 
 class Children:
-    """All children of the runner: reaps them, tells who wants to know, ends the lot.
+    """All children of the runner: reaps them, reports their exits, ends them all.
 
-    An end by SIGTERM that was not ours is told a moment later: ours may be on its way to us.
+    An exit by a SIGTERM that the runner did not send is reported a second later: the runner's own
+    SIGTERM may be on its way, and then the program has not failed.
     """
 
     def __init__(self, loop: MainLoop) -> None:
         self._loop = loop
         self._watched: dict[int, tuple[Command, OnExit]] = {}
-        # Ends that are not told yet.
-        self._untold: list[Callable[[], None]] = []
+        # Exits that are not reported yet.
+        self._unreported: list[Callable[[], None]] = []
         self._on_gone: Callable[[], None] | None = None
         self._kill: Timer | None = None
         signal.signal(signal.SIGCHLD, lambda *_: loop.post(self.reap))
@@ -163,8 +164,8 @@ class Children:
         signal_all(below, signal.SIGTERM)
         signal_all(below, signal.SIGCONT)
         self._kill = self._loop.call_later(grace_s, self._kill_all)
-        for tell in self._untold:
-            self._loop.post(tell)
+        for report in self._unreported:
+            self._loop.post(report)
         self._look()
 
     def _collect(self, pid: int) -> None:
@@ -180,24 +181,24 @@ class Children:
         if self.is_ending or signal_of(exit_code_of(returncode)) != signal.SIGTERM:
             on_exit(returncode)
         else:
-            self._tell_later(lambda: on_exit(returncode))
+            self._report_later(lambda: on_exit(returncode))
 
-    def _tell_later(self, on_exit: Callable[[], None]) -> None:
-        """Call `on_exit` in a moment, or as soon as everything is being ended."""
+    def _report_later(self, on_exit: Callable[[], None]) -> None:
+        """Call `on_exit` in a second, or as soon as everything is being ended."""
 
-        def tell() -> None:
-            if tell in self._untold:
-                self._untold.remove(tell)
+        def report() -> None:
+            if report in self._unreported:
+                self._unreported.remove(report)
                 on_exit()
 
-        self._untold.append(tell)
-        self._loop.call_later(_SIGTERM_WAITS_S, tell)
+        self._unreported.append(report)
+        self._loop.call_later(_SIGTERM_WAITS_S, report)
 
     def _look(self, pause_s: float = _FIRST_LOOK_S) -> None:
         if self._on_gone is None:
             return
         # A process whose first thread has ended looks gone before it can be collected.
-        if not descendants(os.getpid()) and not self._watched and not self._untold:
+        if not descendants(os.getpid()) and not self._watched and not self._unreported:
             self._gone()
             return
         self._loop.call_later(pause_s, lambda: self._look(min(pause_s * 1.5, _LAST_LOOK_S)))
