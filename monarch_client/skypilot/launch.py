@@ -30,6 +30,8 @@ MOST_REQUESTS = 50
 OWN_ROUTE_TIMEOUT_S = (5, 120)
 
 _rates: dict[str, float] = {}
+# By cluster hash: of which machines the rate was told.
+_rated: dict[str, str] = {}
 
 
 def server_info() -> rows.Row:
@@ -255,9 +257,14 @@ def _finished(request_id: str, patience_s: float) -> Any:
 
 
 def _rates_for(found: list[Any]) -> dict[str, float]:
-    """Dollars an hour by cluster hash. What a cluster costs is settled when it is launched."""
-    if any(rows.read(record, "cluster_hash") not in _rates for record in found):
+    """Return dollars an hour by cluster hash.
+
+    A launch keeps its hash when it moves on to another place, where machines cost something else.
+    """
+    machines = {rows.read(record, "cluster_hash"): rows.machines_of(record) for record in found}
+    if any(key not in _rates or _rated.get(key) != what for key, what in machines.items()):
         _rates.update(_own_route("GET", "/mportal/rates") or {})
+        _rated.update(machines)
     return _rates
 
 

@@ -66,6 +66,15 @@ def cluster_row(record: Any, rates: Mapping[str, float]) -> Row:
     }
 
 
+def machines_of(record: Any) -> str:
+    """Return where a cluster's machines are, which and how many: all that their price hangs on."""
+    handle = read(record, "handle")
+    resources = getattr(handle, "launched_resources", None)
+    nodes = getattr(handle, "launched_nodes", None) or read(record, "nodes", 0)
+    where = infra_of(resources) or _infra_of_record(record)
+    return f"{where} {read(record, 'resources_str', '')} {nodes}"
+
+
 def addresses_of(handle: Any) -> list[list[str]]:
     """[[internal, external], ...] in rank order; empty while unknown."""
     pairs = getattr(handle, "stable_internal_external_ips", None) or ()

@@ -52,6 +52,22 @@ def test_the_cheapest_place_with_room_is_taken(sky: Sky, stub: StubProcess) -> N
     assert [row["usd_per_hour"] for row in sky.ask("status")] == [360.0, 3600.0]
 
 
+def test_a_launch_that_moves_on_to_another_place_has_the_price_of_that(
+    sky: Sky, stub: StubProcess
+) -> None:
+    stub.plan(places=TWO_PLACES, provision_s=600)
+    sky.ask("launch", cluster_name="one", task=task("true", resources=ANYWHERE))
+    assert eventually(lambda: sky.status_of("one") == "INIT")
+    [first] = sky.ask("status")
+    with stub.cloud.change("one") as row:
+        row |= {"infra": "slurm/stub/dear", "usd_per_hour": 3600.0}
+        row["resources"]["infra"] = row["infra"]
+    [then] = sky.ask("status")
+    assert first["hash"] == then["hash"]
+    assert [row["infra"] for row in (first, then)] == ["slurm/stub/cheap", "slurm/stub/dear"]
+    assert [row["usd_per_hour"] for row in (first, then)] == [360.0, 3600.0]
+
+
 def test_each_place_without_room_is_told(sky: Sky, stub: StubProcess) -> None:
     stub.plan(places=TWO_PLACES)
     many = task("true", 5, resources=ANYWHERE)
