@@ -2,8 +2,8 @@
 
 The same machine may be three times slower an hour later, so figures of two runs cannot be compared
 as they are. Each figure therefore carries `machine_factor`: the geometric mean of three speeds,
-each divided by its reference value. 1.0 is the reference machine when it is quiet, 2.0 is twice as
-fast, 0.5 is half as fast. The three are a fixed loop in pure Python, a copy of memory larger than
+each divided by its reference value. 1.0 is the reference machine at its best, 2.0 is twice as fast,
+0.5 is half as fast. The three are a fixed loop in pure Python, a copy of memory larger than
 caches, and a `SELECT 1` over the Unix socket of an empty PostgreSQL.
 
 `make bench NAME=machine_factor` prints the factor now. On a quiet machine,
@@ -66,7 +66,7 @@ def speeds_now() -> Speeds:
 
 
 def samples(count: int) -> list[Speeds]:
-    """Measure `count` times, with a PostgreSQL that is gone afterwards: it would share memory."""
+    """Measure `count` times. PostgreSQL runs only meanwhile, to take no memory from what follows."""
     source, target = (bytearray(b"\1") * COPIED_BYTES for _ in range(2))
     with (
         bare_servers.running(durable=False) as servers,

@@ -49,13 +49,13 @@ class RunPostgres(PostgresServer):
 
 
 class SessionServers:
-    """The servers of one process: settings know the paths at once, servers start when needed."""
+    """The servers of one process. Settings need their paths at once; they start when needed."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._started: dict[str, RunPostgres | RedisServer] = {}
         owner = _owners_directory()
-        # A worker's is in its owner's, which removes what a worker that was killed has left.
+        # A worker's is inside its owner's, so that the owner removes what a killed worker has left.
         self.root = Path(tempfile.mkdtemp(prefix="mportal-test-", dir=owner or "/tmp"))
         # Its own files are 0600 or in 0700 directories; the servers' account must get through.
         self.root.chmod(0o711)
@@ -101,7 +101,7 @@ class SessionServers:
             server.start()
 
     def template(self, migrate: Callable[[], None]) -> str:
-        """Return the name of the database to copy, after the run's first worker did `migrate`."""
+        """Return the name of the database to copy, which the run's first worker has migrated."""
         done = self._run / "migrated"
         with _alone(self._run / "migrating"):
             if not done.exists():

@@ -2,7 +2,7 @@
 
 `check_specs` makes these and `create_jobs` turns them into rows; plans, schedules and reruns read
 them. The backend is resolved once: a cluster that goes down between the check and the rows cannot
-send the job somewhere that was never asked.
+send the job to a backend that did not check it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class Checked:
 
     @classmethod
     def resolve(cls, project: Project, spec: JobSpec, source: Source) -> Self:
-        """Find out where the job goes.
+        """Resolve the backend of the job.
 
-        BackendUnavailableError: nothing here runs such jobs.
+        Raises:
+            BackendUnavailableError: no backend of this portal runs such jobs.
         """
         content = spec.to_dict()
         backend = registry.get(_backend_name(project, spec, content))

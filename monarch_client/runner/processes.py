@@ -184,7 +184,7 @@ class Children:
             self._report_later(lambda: on_exit(returncode))
 
     def _report_later(self, on_exit: Callable[[], None]) -> None:
-        """Call `on_exit` in a second, or as soon as everything is being ended."""
+        """Call `on_exit` once: after a second, or when `end_all` is called before that."""
 
         def report() -> None:
             if report in self._unreported:

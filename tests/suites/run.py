@@ -4,7 +4,7 @@
     python -m tests.suites.run ci     `make test`, and a slice of each expensive suite
 
 Each suite is a make target. Its output goes to `.results/<target>.log` and its outcomes, as JUnit
-XML, to `.results/junit/<target>.xml`. Tests that fail are run once more, alone, into
+XML, to `.results/junit/<target>.xml`. Tests that fail are run once more, one after the other, into
 `<target>-again.xml`; the suite counts as failed when one of them fails again.
 """
 
@@ -22,10 +22,10 @@ from pathlib import Path
 from tests.suites.selection import (
     ROOT,
     SLICES,
+    base_commit,
     change_since,
     commit_count,
     following,
-    last_merge,
 )
 
 RESULTS = ROOT / ".results"
@@ -64,7 +64,7 @@ class Run:
         self.has_failed = False
 
     def suite(self, target: str, options: str = "") -> None:
-        """Run the suite; run what failed once more, alone; add both outcomes to the summary."""
+        """Run the suite, and once more the tests that failed, one after the other."""
         LAST_FAILED.unlink(missing_ok=True)
         passed = self._try(target, target, options)
         if passed is False:
@@ -72,7 +72,11 @@ class Run:
         self.has_failed |= not passed
 
     def _try(self, target: str, name: str, options: str) -> bool | None:
-        """Run the suite once: whether it passed, or None where a second try would tell nothing."""
+        """Run the suite once and return whether it passed.
+
+        None means that it failed and that a rerun is of no use: the suite was not started, or it
+        broke off before all failures were known.
+        """
         left_s = self.deadline - time.monotonic()
         if left_s < LEAST_S:
             self.add(f"make {target} was not started: it is too late")
@@ -112,7 +116,7 @@ def say(*lines: str) -> None:
 
 def make(target: str, log: Path, limit_s: float, **variables: str) -> int:
     """Run a make target with a time limit, its output into the log; return the exit code."""
-    # SLICE is of this run, and ARGS says what it comes to for the target.
+    # Hide SLICE from make: ARGS already holds the slice options for this target.
     environment = {name: value for name, value in os.environ.items() if name != "SLICE"}
     with log.open("wb") as output:
         return subprocess.run(
@@ -129,7 +133,7 @@ def make(target: str, log: Path, limit_s: float, **variables: str) -> int:
 
 def ci() -> int:
     """Run what decides about a change, lint and types beside the tests."""
-    chosen = selection(os.environ.get("SLICE", ""))
+    chosen = choose_slices(os.environ.get("SLICE", ""))
     say(chosen.sentence)
     prepare_results()
     run = Run(CI_LIMIT_S)
@@ -169,7 +173,7 @@ def test_all() -> int:
     return run.end(EVERYTHING.sentence)
 
 
-def selection(choice: str) -> Selection:
+def choose_slices(choice: str) -> Selection:
     """Return what this run takes of the expensive suites.
 
     Args:
@@ -178,7 +182,7 @@ def selection(choice: str) -> Selection:
     if choice == "all":
         return EVERYTHING
     slices = frozenset({int(choice) % SLICES if choice else commit_count() % SLICES})
-    base = last_merge()
+    base = base_commit()
     change = change_since(base) if base else None
     if change is None or change.is_large:
         slices = following(slices)
@@ -189,7 +193,7 @@ def selection(choice: str) -> Selection:
     extent = f"{len(change.packages)} of {change.package_count} packages since {base[:9]}"
     if change.is_large:
         return Selection(
-            f"--slice={numbers}", f"{sentence}, two since the change touches {extent}."
+            f"--slice={numbers}", f"{sentence}; two, because the change touches {extent}."
         )
     options = f"--slice={numbers} --since={base}"
     return Selection(options, f"{sentence}, and the tests of what has changed: {extent}.")

@@ -24,7 +24,7 @@ SLICES = 6
 LARGE_CHANGE = 1 / 3
 PRODUCT = ("jobs", "monarch_client", "monarch_portal", "templates")
 PRODUCT_SUFFIXES = {".py", ".js", ".css", ".html"}
-# No merge is older than this when the next change is tested: a change takes three hours at most.
+# Older commits are not part of the change: one takes three hours at most, and an hour is spare.
 LONGEST_CHANGE_S = 4 * 3600
 
 
@@ -46,7 +46,7 @@ class Candidate:
 
     @property
     def slice(self) -> int:
-        """Its slice, from 0 to 5, by its id, or by its file's where tests stay together."""
+        """Its slice, 0 to 5: a hash of its id, or of its file's path where tests stay together."""
         return zlib.crc32((self.file if self.stays_together else self.id).encode()) % SLICES
 
 
@@ -75,8 +75,8 @@ class Change:
 def select(tests: Sequence[Candidate], slices: frozenset[int], change: Change | None) -> set[str]:
     """Return the ids of the tests to run.
 
-    Touched tests that outnumber a slice are left to a further slice, so that no change makes a run
-    longer than two slices.
+    If the touched tests outside the slices outnumber a slice, the next slice runs in their place:
+    some of them then do not run, but no run takes more than about two slices.
     """
     chosen = {test.id for test in tests if test.slice in slices}
     touched = {test.id for test in tests if change and change.touches(test.file)}
@@ -139,7 +139,7 @@ def change_since(commit: str) -> Change:
     return Change(files, packages_of(files), len(everything))
 
 
-def last_merge() -> str:
+def base_commit() -> str:
     """Return the commit that the change under test starts from, or "" without a history.
 
     `CI_BASE` names it. Else it is the newest merge commit or the newest commit that is four hours

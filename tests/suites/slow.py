@@ -1,4 +1,4 @@
-"""The folders and files whose tests start whole portals, runners or workers, or search for long.
+"""The folders and files whose tests start portals, runners or workers, or try many random examples.
 
 `make slow` runs them, and `make test` does not. A single test is marked `slow` where it stands.
 """

@@ -1,7 +1,8 @@
-"""The product packages whose changes a test of a whole portal is run for.
+"""The product packages that a test exercises without importing them.
 
-Such a test imports nothing of what it tests. `.ci/run` runs it when the change touches one of these
-packages, or one that the test's file imports. A path stands for all that is below it.
+When a change touches one of these packages, `.ci/run` runs the test. No entry is needed for a package
+that the test's file imports, or that its path mirrors (`tests/integration/backends` mirrors
+`jobs/backends`). A path includes everything below it.
 """
 
 from __future__ import annotations

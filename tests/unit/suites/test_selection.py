@@ -99,7 +99,7 @@ def test_every_path_that_the_suites_name_exists() -> None:
         ("all", 7, 1, "", "Every suite runs whole."),
         ("", 7, 1, "--slice=1 --since=abc", "Slice 1 of"),
         ("3", 7, 1, "--slice=3 --since=abc", "Slice 3 of"),
-        ("", 11, 20, "--slice=0,5", "two since the change touches 20 of 40 packages"),
+        ("", 11, 20, "--slice=0,5", "two, because the change touches 20 of 40 packages"),
     ],
 )
 def test_a_run_takes_the_slice_of_its_commit_and_two_for_a_large_change(
@@ -112,9 +112,9 @@ def test_a_run_takes_the_slice_of_its_commit_and_two_for_a_large_change(
 ) -> None:
     touched = change(*(f"jobs/p{n}/a.py" for n in range(packages)))
     monkeypatch.setattr(run, "commit_count", lambda: commits)
-    monkeypatch.setattr(run, "last_merge", lambda: "abc")
+    monkeypatch.setattr(run, "base_commit", lambda: "abc")
     monkeypatch.setattr(run, "change_since", lambda _: touched)
-    chosen = run.selection(choice)
+    chosen = run.choose_slices(choice)
     assert chosen.options == options
     assert said in chosen.sentence
 
