@@ -66,7 +66,7 @@ def speeds_now() -> Speeds:
 
 
 def samples(count: int) -> list[Speeds]:
-    """Measure `count` times. PostgreSQL runs only meanwhile, to take no memory from what follows."""
+    """Measure `count` times. PostgreSQL stops at the end: it would take memory from the figure."""
     source, target = (bytearray(b"\1") * COPIED_BYTES for _ in range(2))
     with (
         bare_servers.running(durable=False) as servers,

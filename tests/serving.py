@@ -5,31 +5,45 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
-from monarch_portal.asgi import application
 from tests.waiting import eventually
+
+
+class WebServer:
+    """A web server that serves as the portal's own web process does: ASGI, with live streams."""
+
+    def __init__(self, **config: Any) -> None:
+        from monarch_portal.asgi import application
+
+        self._server = uvicorn.Server(
+            uvicorn.Config(application, port=0, ws="none", timeout_graceful_shutdown=1, **config)
+        )
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+
+    def start(self) -> str:
+        """Start it, and return its address."""
+        self._thread.start()
+        assert eventually(lambda: self._server.started or not self._thread.is_alive())
+        assert self._server.started
+        return f"http://127.0.0.1:{self._server.servers[0].sockets[0].getsockname()[1]}"
+
+    def is_idle(self) -> bool:
+        """Whether it is working on no request."""
+        return not self._server.server_state.tasks
+
+    def close(self) -> None:
+        """End it, and the requests that it is working on."""
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(20)
 
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The address of the server, which serves as the portal's own web process does."""
-    config = uvicorn.Config(
-        application,
-        http="h11",
-        port=0,
-        log_level="error",
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    assert eventually(lambda: server.started or not thread.is_alive()) and server.started
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(20)
+    """Run a server for the block, and yield its address."""
+    server = WebServer(http="h11", log_level="error", lifespan="off", server_header=False)
+    yield server.start()
+    server.close()

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 from django.db import connection
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -21,6 +18,7 @@ from jobs.models import Project, User
 from jobs.statuses import Role
 from tests.browser.visits import PASSWORD, PATIENCE_MS, Complaints, Visitors, sign_in
 from tests.factories import make_member, make_project
+from tests.serving import WebServer
 from tests.waiting import eventually
 
 ARGUMENTS = [
@@ -73,20 +71,17 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def address(redis_url: str) -> Iterator[str]:
-    """A web server of the session's own, as the portal's own one is: ASGI, with live streams."""
-    from monarch_portal.asgi import application
+def web_server(redis_url: str) -> Iterator[WebServer]:
+    """The web server of the session, which `address` starts."""
+    server = WebServer(log_config=None)
+    yield server
+    server.close()
 
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(application, log_config=None, ws="none", timeout_graceful_shutdown=1)
-    )
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=10)
-    listener.close()
+
+@pytest.fixture(scope="session")
+def address(web_server: WebServer) -> str:
+    """The address of the session's web server."""
+    return web_server.start()
 
 
 @pytest.fixture
@@ -101,12 +96,14 @@ def visitors(
 ) -> Iterator[Visitors]:
     """Fresh browsers; the test fails when one of them complained of what nobody expected."""
     opened = Visitors(chromium, faults)
+    has_database = request.node.get_closest_marker("django_db") is not None
+    server = request.getfixturevalue("web_server") if has_database else None
     yield opened
     opened.close()
     is_quiet = True
-    if request.node.get_closest_marker("django_db"):
-        # The server goes on for a moment with what was asked; the tables are emptied next.
-        is_quiet = eventually(_nobody_reads)
+    if server is not None:
+        # The server goes on for a moment with what was asked, and needs the database for its end.
+        is_quiet = eventually(lambda: server.is_idle() and _nobody_reads())
     assert faults == []
     assert is_quiet
 

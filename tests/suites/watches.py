@@ -1,7 +1,7 @@
 """The product packages that a test exercises without importing them.
 
-When a change touches one of these packages, `.ci/run` runs the test. No entry is needed for a package
-that the test's file imports, or that its path mirrors (`tests/integration/backends` mirrors
+When a change touches one of these packages, `.ci/run` runs the test. No entry is needed for a
+package that the test's file imports, or that its path mirrors (`tests/integration/backends` mirrors
 `jobs/backends`). A path includes everything below it.
 """
 
