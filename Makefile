@@ -52,7 +52,7 @@ test: setup ## Run the unit and integration tests, and a job on a whole portal (
 	@$(BIN)/python -m pytest -m "$(ANYWHERE) and (smoke or not slow)" $(FOLDERS) \
 		-n 2 --dist loadfile --no-loadscope-reorder --durations=5 --durations-min=5 $(ARGS)
 
-test-all: setup ## Run every suite whole, with one summary; as root (about an hour and a half)
+test-all: setup ## Run every suite whole, with one summary; as root (an hour to an hour and a half)
 	@$(BIN)/python -m tests.suites.run all
 
 slow: setup ## Run the tests that `make test` leaves out: whole portals, runners, real workers

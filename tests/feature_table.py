@@ -30,6 +30,7 @@ table, and in [features.toml](features.toml).
 # Of the cases of one function, the worst outcome is the function's.
 SEVERITY = {"skipped": 0, "passed": 1, "failed": 2}
 
+# By feature id and test.
 Outcomes = dict[tuple[str, str], str]
 
 
@@ -44,14 +45,22 @@ def catalogue() -> dict[str, dict[str, str]]:
 def case_outcomes(results: Path = JUNIT) -> Outcomes:
     """Return the outcome by (feature id, test case) of every JUnit file in the folder.
 
-    A second try (`<suite>-again.xml`) replaces what the first one said of the same case.
+    A second try (`<suite>-again.xml`) replaces what the suite's first one said of the same case. Of
+    two suites that ran the same case, the worse outcome counts.
     """
-    files = sorted(results.glob("*.xml"), key=lambda path: path.stem.endswith("-again"))
-    return {
-        (feature_id, case): outcome
-        for path in files
-        for feature_id, case, outcome in _cases_of(ElementTree.parse(path).getroot())
-    }
+    found: Outcomes = {}
+    for path in results.glob("*.xml"):
+        if not path.stem.endswith("-again"):
+            again = path.with_stem(f"{path.stem}-again")
+            of_suite = _outcomes_in(path) | (_outcomes_in(again) if again.exists() else {})
+            for key, outcome in of_suite.items():
+                found[key] = max(outcome, found.get(key, outcome), key=SEVERITY.__getitem__)
+    return found
+
+
+def _outcomes_in(path: Path) -> Outcomes:
+    report = ElementTree.parse(path).getroot()
+    return {(feature_id, case): outcome for feature_id, case, outcome in _cases_of(report)}
 
 
 def _cases_of(report: ElementTree.Element) -> Iterator[tuple[str, str, str]]:

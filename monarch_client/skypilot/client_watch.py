@@ -17,7 +17,7 @@ TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 def main(port: int, first_s: float, gone_s: float) -> None:
     """Wait for a first connection, then for the end of the last.
 
-    Only a look that finds nobody ends the wait, however late it comes on a busy node.
+    The wait ends only after a check that finds no connection, even if a busy node checks late.
     """
     patience_s, seen_at = first_s, time.monotonic()
     while True:

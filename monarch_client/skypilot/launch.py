@@ -30,7 +30,7 @@ MOST_REQUESTS = 50
 OWN_ROUTE_TIMEOUT_S = (5, 120)
 
 _rates: dict[str, float] = {}
-# By cluster hash: of which machines the rate was told.
+# The machines that each rate in `_rates` is for, by cluster hash.
 _rated: dict[str, str] = {}
 
 

@@ -67,7 +67,7 @@ def cluster_row(record: Any, rates: Mapping[str, float]) -> Row:
 
 
 def machines_of(record: Any) -> str:
-    """Return where a cluster's machines are, which and how many: all that their price hangs on."""
+    """Return the place, type and number of a cluster's machines, which determine its price."""
     handle = read(record, "handle")
     resources = getattr(handle, "launched_resources", None)
     nodes = getattr(handle, "launched_nodes", None) or read(record, "nodes", 0)

@@ -37,7 +37,9 @@ def _drop_other_slices(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted, since = config.getoption("slice"), config.getoption("since")
     if wanted in {None, "all"}:
         return
-    slices = frozenset(int(number) for number in str(wanted).split(","))
+    slices = frozenset(int(number) for number in str(wanted).split(",") if number.isdecimal())
+    if not slices or not slices <= set(range(SLICES)):
+        raise pytest.UsageError(f"--slice takes numbers from 0 to {SLICES - 1}, or all: {wanted}")
     tests = [
         Candidate(
             item.nodeid,

@@ -16,8 +16,11 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tests.suites.selection import (
     ROOT,
@@ -26,6 +29,7 @@ from tests.suites.selection import (
     change_since,
     commit_count,
     following,
+    is_shallow,
 )
 
 RESULTS = ROOT / ".results"
@@ -58,17 +62,22 @@ EVERYTHING = Selection("", "Every suite runs whole.")
 class Run:
     """One run of several suites until a deadline, with a line for each at the end."""
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, junit: str) -> None:
         self.deadline = time.monotonic() + limit_s
         self.summary: list[str] = []
         self.has_failed = False
+        self._junit = RESULTS / junit
+        # Without the files of an earlier run.
+        shutil.rmtree(self._junit, ignore_errors=True)
+        self._junit.mkdir(parents=True)
 
     def suite(self, target: str, options: str = "") -> None:
         """Run the suite, and once more the tests that failed, one after the other."""
         LAST_FAILED.unlink(missing_ok=True)
         passed = self._try(target, target, options)
         if passed is False:
-            passed = self._try(target, f"{target}-again", f"{options} {AGAIN}")
+            # Without options: a slice of what failed would leave failed tests out.
+            passed = self._try(target, f"{target}-again", AGAIN)
         self.has_failed |= not passed
 
     def _try(self, target: str, name: str, options: str) -> bool | None:
@@ -81,7 +90,7 @@ class Run:
         if left_s < LEAST_S:
             self.add(f"make {target} was not started: it is too late")
             return None
-        arguments = f"{options} --junitxml=.results/junit/{name}.xml".strip()
+        arguments = f"{options} --junitxml={self._junit / name}.xml".strip()
         began = time.monotonic()
         log = RESULTS / f"{name}.log"
         code = make(target, log, left_s, ARGS=arguments)
@@ -116,58 +125,66 @@ def say(*lines: str) -> None:
 
 def make(target: str, log: Path, limit_s: float, **variables: str) -> int:
     """Run a make target with a time limit, its output into the log; return the exit code."""
-    # Hide SLICE from make: ARGS already holds the slice options for this target.
-    environment = {name: value for name, value in os.environ.items() if name != "SLICE"}
-    with log.open("wb") as output:
-        return subprocess.run(
-            ["timeout", "--kill-after=60", f"{limit_s:.0f}", "make", target]
-            + [f"{name}={value}" for name, value in variables.items()],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+    # ARGS already holds the slice options; make would pass on a SLICE of its own command line.
+    words = [f"{name}={value}" for name, value in {"SLICE": "", **variables}.items()]
+    argv = ["timeout", "--kill-after=60", f"{limit_s:.0f}", "make", target, *words]
+    with log.open("wb") as output, _started(argv, output) as process:
+        return process.wait()
+
+
+@contextmanager
+def _started(argv: list[str], output: IO[bytes] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program in the block; end it, and what it started, if the block is interrupted."""
+    process = subprocess.Popen(
+        argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+    )
+    try:
+        yield process
+    except BaseException:
+        # `timeout` passes the signal on to the process group that it has made.
+        process.terminate()
+        process.wait()
+        raise
 
 
 def ci() -> int:
     """Run what decides about a change, lint and types beside the tests."""
     chosen = choose_slices(os.environ.get("SLICE", ""))
     say(chosen.sentence)
-    prepare_results()
-    run = Run(CI_LIMIT_S)
-    checks = subprocess.Popen([sys.executable, "-m", "tests.suites.run", "checks"], cwd=ROOT)
-    try:
+    run = Run(CI_LIMIT_S - _seconds_of_set_up(), "junit" if chosen is EVERYTHING else "junit-ci")
+    with _started([sys.executable, "-m", "tests.suites.run", "checks"]) as checks:
         run.suite("test")
         for target in EXPENSIVE:
             run.suite(target, chosen.options)
-    finally:
         code = checks.wait()
     run.has_failed |= code != 0
     run.summary.append(f"== make lint types {'FAILED' if code else 'passed'}")
     return run.end(chosen.sentence)
 
 
+def _seconds_of_set_up() -> float:
+    """Return how long `.ci/run` has taken so far; CI's limit counts from its start."""
+    return time.time() - float(os.environ.get("CI_STARTED_AT") or time.time())
+
+
 def checks() -> int:
     """Run lint and types, at a lower priority than the tests beside them."""
     os.nice(5)
-    run = Run(CI_LIMIT_S)
+    has_failed = False
     for target in CHECKS:
         log = RESULTS / f"{target}.log"
         began = time.monotonic()
         code = make(target, log, CHECK_LIMIT_S)
-        run.has_failed |= code != 0
-        closing = log.read_text(errors="replace").splitlines()[-SHOWN_LINES:] if code else []
+        has_failed |= code != 0
+        shown = log.read_text(errors="replace").splitlines()[-SHOWN_LINES:] if code else []
         outcome = "FAILED" if code else "passed"
-        run.add(f"make {target} {outcome} in {time.monotonic() - began:.0f} s", *closing)
-    return int(run.has_failed)
+        say(*shown, f"== make {target} {outcome} in {time.monotonic() - began:.0f} s")
+    return int(has_failed)
 
 
 def test_all() -> int:
     """Run every suite whole."""
-    prepare_results()
-    run = Run(ALL_LIMIT_S)
+    run = Run(ALL_LIMIT_S, "junit")
     for target in ("test", *EXPENSIVE):
         run.suite(target)
     return run.end(EVERYTHING.sentence)
@@ -181,6 +198,8 @@ def choose_slices(choice: str) -> Selection:
     """
     if choice == "all":
         return EVERYTHING
+    if not choice and is_shallow():
+        sys.exit("This clone lacks the history that names the slice: git fetch --unshallow")
     slices = frozenset({int(choice) % SLICES if choice else commit_count() % SLICES})
     base = base_commit()
     change = change_since(base) if base else None
@@ -197,12 +216,6 @@ def choose_slices(choice: str) -> Selection:
         )
     options = f"--slice={numbers} --since={base}"
     return Selection(options, f"{sentence}, and the tests of what has changed: {extent}.")
-
-
-def prepare_results() -> None:
-    """Make the folder of logs and JUnit files, without those of an earlier run."""
-    shutil.rmtree(RESULTS / "junit", ignore_errors=True)
-    (RESULTS / "junit").mkdir(parents=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ SLICES = 6
 # A change to more packages than this is tested by two slices instead of by what it touches.
 LARGE_CHANGE = 1 / 3
 PRODUCT = ("jobs", "monarch_client", "monarch_portal", "templates")
+SAID_BY_ALL = ("jobs.models", "jobs.statuses", "jobs.errors")
 PRODUCT_SUFFIXES = {".py", ".js", ".css", ".html"}
 # Older commits are not part of the change: one takes three hours at most, and an hour is spare.
 LONGEST_CHANGE_S = 4 * 3600
@@ -64,25 +65,24 @@ class Change:
         return len(self.packages) > self.package_count * LARGE_CHANGE
 
     def touches(self, test_file: str) -> bool:
-        """Whether the change touches the test's file or a package that the test watches."""
-        return test_file in self.files or any(
-            is_below(package, watched)
-            for watched in packages_watched_by(test_file)
-            for package in self.packages
-        )
+        """Whether the change touches a package that the test watches."""
+        watched = packages_watched_by(test_file)
+        return any(is_watched(package, each) for each in watched for package in self.packages)
 
 
 def select(tests: Sequence[Candidate], slices: frozenset[int], change: Change | None) -> set[str]:
-    """Return the ids of the tests to run.
+    """Return the ids of the tests to run: slices, smoke tests, and what the change touches.
 
-    If the touched tests outside the slices outnumber a slice, the next slice runs in their place:
-    some of them then do not run, but no run takes more than about two slices.
+    Every test whose own file is touched runs. If the tests of touched packages outside the slices
+    outnumber a slice, the next slice runs in their place: some of them then do not run, but no run
+    takes more than about two slices.
     """
     chosen = {test.id for test in tests if test.slice in slices}
+    edited = {test.id for test in tests if change and test.file in change.files}
     touched = {test.id for test in tests if change and change.touches(test.file)}
     if len(touched - chosen) > len(tests) / SLICES:
         touched = {test.id for test in tests if test.slice in following(slices)}
-    return chosen | touched | {test.id for test in tests if test.is_smoke}
+    return chosen | edited | touched | {test.id for test in tests if test.is_smoke}
 
 
 def following(slices: frozenset[int]) -> frozenset[int]:
@@ -103,15 +103,16 @@ def packages_of(files: Iterable[str]) -> frozenset[str]:
 
 @cache
 def packages_watched_by(test_file: str) -> frozenset[str]:
-    """Return the product packages that the test imports from, mirrors by its path, or declares."""
+    """Return the product packages that the test imports from, mirrors by its path, or declares.
+
+    `jobs/logs` stands for the package and all below it, `jobs/*` for the modules of `jobs` itself.
+    """
+    tree = ast.parse((ROOT / test_file).read_text(encoding="utf-8"))
     imported = {
-        str(PurePosixPath(*node.module.split(".")[:2]))
-        for node in ast.walk(ast.parse((ROOT / test_file).read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom)
-        and node.module
-        and node.module.split(".")[0] in PRODUCT
-        # What every test with a database imports says nothing about what it tests.
-        and not node.module.startswith(("jobs.models", "jobs.statuses", "jobs.errors"))
+        f"{package}/*"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for package in _packages_imported(node)
     }
     mirrored = {f"{folder}/{PurePosixPath(test_file).parts[2]}" for folder in PRODUCT}
     declared = {
@@ -120,7 +121,23 @@ def packages_watched_by(test_file: str) -> frozenset[str]:
         if is_below(test_file, path)
         for package in packages
     }
-    return frozenset(each for each in imported | mirrored if (ROOT / each).is_dir()) | declared
+    return frozenset(each for each in mirrored if (ROOT / each).is_dir()) | imported | declared
+
+
+def _packages_imported(node: ast.ImportFrom) -> set[str]:
+    """Return the packages of the product that hold the modules which the statement imports."""
+    module = str(node.module)
+    # What every test with a database imports says nothing about what it tests.
+    if module.split(".", maxsplit=1)[0] not in PRODUCT or module.startswith(SAID_BY_ALL):
+        return set()
+    paths = [PurePosixPath(*module.split("."), alias.name) for alias in node.names]
+    modules = [path if (ROOT / f"{path}.py").is_file() else path.parent for path in paths]
+    return {str(each if (ROOT / each).is_dir() else each.parent) for each in modules}
+
+
+def is_watched(package: str, watched: str) -> bool:
+    """Whether a package is meant by what a test watches."""
+    return f"{package}/*" == watched or is_below(package, watched)
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -134,7 +151,7 @@ def change_since(commit: str) -> Change:
     Raises:
         subprocess.CalledProcessError: git does not know the commit.
     """
-    files = frozenset(_git("diff", "--name-only", commit).split("\n"))
+    files = frozenset(_git("diff", "--no-renames", "--name-only", commit).split("\n"))
     everything = packages_of(_git("ls-files").split("\n"))
     return Change(files, packages_of(files), len(everything))
 
@@ -168,6 +185,14 @@ def commit_count() -> int:
         return int(_git("rev-list", "--count", "HEAD"))
     except subprocess.CalledProcessError:
         return 0
+
+
+def is_shallow() -> bool:
+    """Whether git has only the end of the history, so that the commit count says nothing."""
+    try:
+        return _git("rev-parse", "--is-shallow-repository") == "true"
+    except subprocess.CalledProcessError:
+        return False
 
 
 def _git(*arguments: str) -> str:

@@ -2,7 +2,7 @@
 
 When a change touches one of these packages, `.ci/run` runs the test. No entry is needed for a
 package that the test's file imports, or that its path mirrors (`tests/integration/backends` mirrors
-`jobs/backends`). A path includes everything below it.
+`jobs/backends`). A path includes everything below it; `jobs/*` is the modules of `jobs` itself.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ WATCHES: dict[str, tuple[str, ...]] = {
     "tests/acceptance/test_logs_on_s3.py": ("jobs/logs",),
     "tests/acceptance/test_mesh.py": ("monarch_client/runner",),
     "tests/acceptance/test_metrics.py": ("monarch_client/runner",),
-    "tests/acceptance/test_portal_process.py": ("monarch_portal/embedded",),
+    "tests/acceptance/test_portal_process.py": ("monarch_portal/*", "monarch_portal/embedded"),
     "tests/acceptance/test_preemption.py": ("jobs/scheduling",),
     "tests/acceptance/test_schedules.py": ("jobs/reconcilers",),
+    "tests/acceptance/test_secrets.py": ("jobs/logs",),
     "tests/acceptance/test_stacks.py": ("monarch_client/runner",),
     "tests/browser": ("jobs/static", "jobs/web", "templates"),
     "tests/cluster": ("monarch_client/skypilot",),
     "tests/cluster/test_portal_losses.py": ("jobs/reconcilers",),
     "tests/faults/model": ("jobs/actions", "jobs/reconcilers"),
     "tests/faults/sky": ("jobs/backends", "jobs/follower"),
-    "tests/faults/test_crash_matrix_end.py": ("jobs/reconcilers",),
+    "tests/faults/test_crash_matrix_end.py": ("jobs/*", "jobs/reconcilers"),
     "tests/faults/test_crash_matrix_run.py": ("monarch_client/runner",),
-    "tests/faults/test_crash_matrix_start.py": ("jobs/reconcilers",),
-    "tests/faults/test_crash_matrix_stop.py": ("jobs/reconcilers",),
+    "tests/faults/test_crash_matrix_start.py": ("jobs/*", "jobs/reconcilers"),
+    "tests/faults/test_crash_matrix_stop.py": ("jobs/*", "jobs/reconcilers"),
     "tests/faults/test_cut_connections.py": ("monarch_client/runner",),
     "tests/faults/test_disk_full.py": ("jobs/logs",),
     "tests/faults/test_log_faults.py": ("jobs/logs", "monarch_client/runner"),

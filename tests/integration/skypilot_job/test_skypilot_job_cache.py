@@ -102,7 +102,6 @@ def test_the_file_is_its_owners_alone_and_holds_no_secret(
     assert "it is not read" in second.text
 
 
-@pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")
 def test_a_file_of_another_user_is_not_read(
     stub: StubProcess, run: RunClient, tmp_path: Path

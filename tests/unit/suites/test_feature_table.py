@@ -36,6 +36,13 @@ def test_a_second_try_replaces_what_the_first_one_said(tmp_path: Path) -> None:
     assert function_outcomes(case_outcomes(tmp_path)) == {ONE: "passed"}
 
 
+def test_what_fails_in_one_suite_is_not_made_good_by_another(tmp_path: Path) -> None:
+    keep(tmp_path, "test", test_one="")
+    keep(tmp_path, "faults", test_one="<failure/>")
+    keep(tmp_path, "test-again", test_one="")
+    assert function_outcomes(case_outcomes(tmp_path)) == {ONE: "failed"}
+
+
 def test_a_test_without_a_feature_is_not_in_the_table(tmp_path: Path) -> None:
     (tmp_path / "test.xml").write_text('<testsuite><testcase classname="a" name="b"/></testsuite>')
     assert case_outcomes(tmp_path) == {}

@@ -62,6 +62,15 @@ def test_a_test_whose_file_is_touched_runs_in_any_slice(monkeypatch: pytest.Monk
         assert "tests/faults/test_new.py::test_new" in select(tests, frozenset({number}), touched)
 
 
+def test_an_edited_test_runs_however_many_others_its_change_touches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tests.suites.selection.packages_watched_by", lambda _: {"jobs/logs"})
+    tests = [*TESTS, *(Candidate(f"tests/faults/test_new.py::test_{n}") for n in range(12))]
+    touched = change("jobs/logs/ingest.py", "tests/faults/test_new.py")
+    assert {test.id for test in tests[-12:]} <= select(tests, frozenset({0}), touched)
+
+
 def test_touched_tests_that_outnumber_a_slice_become_one_more_slice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -71,8 +80,8 @@ def test_touched_tests_that_outnumber_a_slice_become_one_more_slice(
 
 
 def test_a_test_watches_the_packages_it_imports_mirrors_and_declares() -> None:
-    assert "monarch_portal/embedded" in packages_watched_by(
-        "tests/acceptance/test_portal_process.py"
+    assert "monarch_portal/embedded/*" in packages_watched_by(
+        "tests/acceptance/test_compose_commands.py"
     )
     assert "jobs/backends" in packages_watched_by("tests/integration/backends/test_contract.py")
     assert "jobs/logs" in packages_watched_by("tests/faults/test_log_faults.py")
@@ -84,13 +93,21 @@ def test_a_change_below_a_watched_folder_touches_its_tests() -> None:
     assert not touched.touches("tests/faults/test_log_faults.py")
 
 
+def test_a_change_of_a_top_module_touches_the_tests_of_its_package_alone() -> None:
+    touched = change("jobs/lifecycle.py")
+    assert touched.touches("tests/faults/test_crash_matrix_end.py")
+    assert touched.touches("tests/browser/test_live.py")  # imports it
+    assert not touched.touches("tests/faults/test_log_faults.py")
+    assert not change("jobs/logs/ingest.py").touches("tests/browser/test_mesh.py")
+
+
 def test_documents_belong_to_no_package() -> None:
     assert packages_of(["docs/a.md", "jobs/README.md", "tests/unit/a.py"]) == frozenset()
 
 
 def test_every_path_that_the_suites_name_exists() -> None:
     named = {*SLOW, *WATCHES, *(package for packages in WATCHES.values() for package in packages)}
-    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+    assert sorted(each for each in named if not (ROOT / each.removesuffix("/*")).exists()) == []
 
 
 @pytest.mark.parametrize(
