@@ -98,7 +98,7 @@ def test_what_died_with_its_machines_is_told_as_missing_and_before_that_nothing_
         assert 0 < kept.count(b"\n") < loud_lines.LINES
         begin = loud_jobs.written(rank)[: len(kept) - 1] + b"\n"
         loud_jobs.assert_same(kept, begin, f"rank {rank} in the log")
-        # Machines may go between the pieces of a long line: a saved file ends it, a stream does not.
+        # Machines may go in the middle of a long line: a saved file ends it, a stream does not.
         followed = listener.text(rank).removesuffix(b"\n") + b"\n"
         loud_jobs.assert_same(followed, kept, f"rank {rank} as it was followed")
         told = f"[portal] The end of rank {rank} in attempt 1 was not heard: messages after its"

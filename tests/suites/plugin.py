@@ -17,6 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--since", metavar="COMMIT", help="and what has been touched since a commit")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a slice that no test is in: the run would pass without having tested anything."""
+    wanted = config.getoption("slice") or "all"
+    if not set(str(wanted).split(",")) <= {"all", *map(str, range(SLICES))}:
+        raise pytest.UsageError(f"--slice takes numbers from 0 to {SLICES - 1}, or all: {wanted}")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that `make slow` runs."""
     file = item.nodeid.split("::", 1)[0]
@@ -37,9 +44,7 @@ def _drop_other_slices(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted, since = config.getoption("slice"), config.getoption("since")
     if wanted in {None, "all"}:
         return
-    slices = frozenset(int(number) for number in str(wanted).split(",") if number.isdecimal())
-    if not slices or not slices <= set(range(SLICES)):
-        raise pytest.UsageError(f"--slice takes numbers from 0 to {SLICES - 1}, or all: {wanted}")
+    slices = frozenset(int(number) for number in str(wanted).split(","))
     tests = [
         Candidate(
             item.nodeid,
