@@ -33,8 +33,8 @@ _LONGEST_DRAIN_S = 10.0
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.2
 _KILLS = 50
-# When a machine is taken away, all its processes get SIGTERM, in any order. A program may exit by it
-# before the runner gets its own: that exit is not a failure of the program.
+# When a machine is taken away, all its processes get SIGTERM, in any order. A program may exit by
+# it before the runner gets its own: that exit is not a failure of the program.
 _SIGTERM_WAITS_S = 1.0
 _EVIDENCE_LINES = 20
 # Monarch greets every process with this; as evidence it only stands in the way, and so do the
