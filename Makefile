@@ -17,6 +17,9 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 # Tests that need neither root nor a browser, and break nothing.
 ANYWHERE := not root and not browser and not faults and not cluster
 FOLDERS := tests/acceptance tests/architecture tests/integration tests/unit
+# Two workers, each a file at a time, in the order of the folders: by default xdist leaves files of one
+# test for the end, and these are the longest tests.
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 # A slice of an expensive suite (see CONTRIBUTING.md): make faults SLICE=3.
 SLICED = $(if $(SLICE),--slice=$(SLICE))
 
@@ -47,22 +50,21 @@ env: setup ## Print what a shell needs to use this portal: eval "$$(make -s env)
 demo: setup ## Start the portal if none runs, and run a Monarch job on it
 	@deploy/demo "$(BIN)"
 
-# In the order of the folders: the acceptance walk, which is one long test, begins first.
 test: setup ## Run the unit and integration tests, and a job on a whole portal (ARGS="-k word")
 	@$(BIN)/python -m pytest -m "$(ANYWHERE) and (smoke or not slow)" $(FOLDERS) \
-		-n 2 --dist loadfile --no-loadscope-reorder --durations=5 --durations-min=5 $(ARGS)
+		$(TWO) --durations=5 --durations-min=5 $(ARGS)
 
 test-all: setup ## Run every suite whole, with one summary; as root (an hour to an hour and a half)
 	@$(BIN)/python -m tests.suites.run all
 
 slow: setup ## Run the tests that `make test` leaves out: whole portals, runners, real workers
 	@$(BIN)/python -m pytest -m "$(ANYWHERE) and slow and not smoke" $(FOLDERS) \
-		-n 2 --dist loadfile $(SLICED) $(ARGS)
+		$(TWO) $(SLICED) $(ARGS)
 
 # Two at a time: most of it is waiting for a portal to recover. Generated requests are part of
 # `make test` as well; here there are more of them.
 faults: setup ## Kill, stop, cut off and fill up real processes (ARGS="-k word"; FULL=1: every pair)
-	@FULL="$(FULL)" HOSTILE_EXAMPLES=25 $(BIN)/python -m pytest -n 2 --dist loadfile \
+	@FULL="$(FULL)" HOSTILE_EXAMPLES=25 $(BIN)/python -m pytest $(TWO) \
 		tests/faults tests/integration/hostile/test_generated_requests.py \
 		--ignore=tests/faults/sky --ignore=tests/faults/test_log_faults.py $(SLICED) $(ARGS)
 
@@ -71,12 +73,12 @@ log-faults: setup ## Break things in the middle of a fast log, and compare every
 	@$(BIN)/python -m pytest tests/faults/test_log_faults.py $(SLICED) $(ARGS)
 
 sky-faults: setup ## The same on SkyPilot's machines, over a stand-in for its server (FULL=1: all)
-	@FULL="$(FULL)" $(BIN)/python -m pytest -n 2 --dist loadfile tests/faults/sky \
+	@FULL="$(FULL)" $(BIN)/python -m pytest $(TWO) tests/faults/sky \
 		tests/integration/skypilot_job/test_skypilot_job_ends.py $(SLICED) $(ARGS)
 
 browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
 	@deploy/install-browser
-	@$(BIN)/python -m pytest -m browser -n 2 --dist loadfile tests/browser $(SLICED) $(ARGS)
+	@$(BIN)/python -m pytest -m browser $(TWO) tests/browser $(SLICED) $(ARGS)
 
 cluster-test: setup ## Launch on a real Slurm cluster with a real SkyPilot, as root (ARGS="-k word"; FULL=1)
 	@deploy/install-rig "$(VENV)"
