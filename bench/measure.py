@@ -1,4 +1,4 @@
-"""What every measurement shares: one JSON line a figure with its peer and the machine's speed."""
+"""Print figures: one JSON line each, with its peer and the speed of the machine."""
 
 from __future__ import annotations
 

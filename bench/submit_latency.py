@@ -48,7 +48,7 @@ portal:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """What each round found: a job here, one of Ray's if Ray is measured, a bare process."""
+    """The seconds of each round: a job here, one of Ray's if Ray is measured, a bare process."""
 
     ours: list[Run] = field(default_factory=list)
     rays: list[float] = field(default_factory=list)

@@ -14,7 +14,7 @@ _LEVEL = 6
 
 
 class PlainFile:
-    """The same lines as text."""
+    """The bench's lines in a plain text file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Which queued jobs may start, by the rows of jobs, arrays and dependencies."""
+"""Find the queued jobs that may start, by the rows of jobs, arrays and dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test commits is gone before the next one, whichever way the tables are emptied."""
+"""Tables are empty before the next test, whichever way they are emptied."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
 
 
 def rows() -> list[list[dict[str, Any]]]:
-    """What requests could change."""
+    """Return the rows that a request could change."""
     return [list(kind.objects.order_by("pk").values()) for kind in CHANGED]
 
 
@@ -155,7 +155,7 @@ def answer_of(browser: Client, method: str, name: str, **place: Any) -> int | st
 
 
 def expected(who: str, least: str) -> set[int | str]:
-    """What the table answers to a request for something that takes the least role."""
+    """Return the statuses that the table allows this caller for an operation of the least role."""
     if who in {VISITOR, TOKEN, BARRED}:
         return {TO_SIGN_IN}
     if who in ROLES:
@@ -164,7 +164,7 @@ def expected(who: str, least: str) -> set[int | str]:
 
 
 def in_project() -> list[Any]:
-    """What takes a role in a project, as parameters of a test."""
+    """Return the operations that take a role in a project, as parameters of a test."""
     committed = pytest.mark.django_db(transaction=True)
     return [
         pytest.param(*each, marks=committed if each[1] in THREADED else (), id="-".join(each))

@@ -18,7 +18,7 @@ PEER = Peer("other 1.0", 6.0)
 
 
 class Lines:
-    """What a run printed, once it is over."""
+    """Return the lines that a run has printed at its end."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys

@@ -101,7 +101,7 @@ def test_a_time_that_comes_twice_runs_the_first_time(zone, day, cron, shown):
 
 
 def clock_settings(zone: str) -> list[datetime]:
-    """When the zone's clocks are set in 2026, to the hour; the first of January if never."""
+    """Return when the zone's clocks are set in 2026, to the hour; the first of January if never."""
     hours = [local("UTC", 2026, 1, 1) + timedelta(hours=n) for n in range(365 * 24)]
     offsets = [at.astimezone(ZoneInfo(zone)).utcoffset() for at in hours]
     pairs = zip(hours[1:], itertools.pairwise(offsets), strict=True)
