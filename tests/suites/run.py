@@ -4,7 +4,8 @@
     python -m tests.suites.run ci     `make test`, and a slice of each expensive suite
 
 Each suite is a make target. Its output goes to `.results/<target>.log` and its outcomes, as JUnit
-XML, to `.results/junit/<target>.xml`. Tests that fail are run once more, one after the other, into
+XML, to `.results/junit/<target>.xml`, or to `.results/junit-ci` where slices ran, which `make
+features` does not read. Tests that fail are run once more, one after the other, into
 `<target>-again.xml`; the suite counts as failed when one of them fails again.
 """
 

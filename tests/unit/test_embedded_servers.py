@@ -1,4 +1,4 @@
-"""Who uses whose PostgreSQL: a worker that of the process that started it, anybody else an own."""
+"""Share PostgreSQL: a worker uses the server of the process that started it, others their own."""
 
 from __future__ import annotations
 
