@@ -8,9 +8,14 @@ from django.db import IntegrityError, transaction
 from jobs.errors import ConflictError
 from jobs.models import User
 
+# "me" means whoever asks, in filters; "." and ".." never arrive as a part of an address.
+RESERVED_USERNAMES = frozenset({"me", ".", ".."})
+
 
 def add_user(username: str) -> User:
     """A new, active user in no project. ConflictError when the name is taken or is no name."""
+    if username in RESERVED_USERNAMES:
+        raise ConflictError(f"The user name {username} is reserved. Choose another.")
     user = User(username=username)
     user.set_unusable_password()
     try:

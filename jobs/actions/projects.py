@@ -21,7 +21,7 @@ def make_project(actor: Actor, slug: str, name: str = "") -> Project:
     """
     require_sharing(actor)
     reading = Reading()
-    reading.name(slug, path="slug")
+    reading.slug(slug)
     if len(name) > _LONGEST_NAME or not name.isprintable():
         reading.wrong("name", f"{shown(name)} is no name of up to {_LONGEST_NAME} characters.")
     reading.require_none()

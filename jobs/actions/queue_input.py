@@ -13,7 +13,7 @@ from django.db import IntegrityError
 
 from jobs.errors import PortalError
 from jobs.live.channel import publish_queue_on_commit
-from jobs.models.project import SLUG_PATTERN
+from jobs.models.project import RESERVED_SLUGS, SLUG_PATTERN
 from jobs.permissions import Actor
 from jobs.scheduling.limits import GPUS, JOBS, NODES, USD_PER_HOUR, gpus_of
 from jobs.wakeups import wake_on_commit
@@ -73,7 +73,7 @@ class Reading:
             raise InvalidSettingsError(said, errors=self.errors)
 
     def name(self, value: str, path: str = "name") -> str:
-        """The name of a new queue or pool, or the slug of a new project."""
+        """Check the name of a new queue or pool."""
         if not re.fullmatch(SLUG_PATTERN, value):
             self.wrong(
                 path,
@@ -81,6 +81,12 @@ class Reading:
                 "digits and dashes.",
             )
         return value
+
+    def slug(self, value: str) -> str:
+        """Check the slug of a project: a name that no address of the portal's own begins with."""
+        if value in RESERVED_SLUGS:
+            self.wrong("slug", f"{value} is reserved for the portal's own pages. Choose another.")
+        return self.name(value, path="slug")
 
     def whole(self, path: str, value: Any, least: int, most: int) -> int:
         """A whole number from `least` to `most`."""

@@ -9,6 +9,12 @@ from jobs import clock
 
 SLUG_PATTERN = r"[a-z][a-z0-9-]{0,38}"
 
+# First segments of the portal's own addresses: a project of such a name would hide behind them.
+# tests/integration/web/test_reserved_names.py compares this with the routes.
+RESERVED_SLUGS = frozenset(
+    {"api", "healthz", "readyz", "settings", "sign-in", "sign-out", "static"}
+)
+
 
 class Project(models.Model):
     """Everything a team owns hangs on its project."""
