@@ -4,42 +4,54 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from monarch_portal.embedded.errors import EmbeddedError
 from monarch_portal.embedded.home import Home
+from monarch_portal.embedded.port_holder import describe_holder
 
 # Below the range from which the kernel hands out ports to clients.
 PORTS = range(8100, 9900)
 TRIES = 200
+LAST_PORT = 65535
+ADDRESS = "127.0.0.1"
 
 
 def listen(home: Home) -> socket.socket:
-    """A listening socket on loopback: on MPORTAL_PORT, else the port of last time, else a free one.
+    """Return a listening socket on loopback: on MPORTAL_PORT, else the port of last time.
 
-    EmbeddedError if the fixed port is taken.
+    The first start takes a free port. Later ones never move by themselves: clients and runners
+    know the address, and whoever has the port now would receive what they send. EmbeddedError
+    says who has it.
     """
-    fixed = os.environ.get("MPORTAL_PORT")
-    if fixed:
-        listener = _bound(int(fixed)) if fixed.isdecimal() else None
-        if listener is None:
-            raise EmbeddedError(
-                f"Port {fixed} (MPORTAL_PORT) can not be had: it is in use, or no port."
-            )
-        return listener
+    chosen = os.environ.get("MPORTAL_PORT")
+    if chosen:
+        if not chosen.isdecimal() or not 0 < int(chosen) <= LAST_PORT:
+            raise EmbeddedError(f"MPORTAL_PORT is {chosen!r}, which is no port.")
+        return _bound(int(chosen)) or _refuse(int(chosen), "the port in MPORTAL_PORT")
     last = urlsplit(home.url).port
+    if last:
+        return _bound(last) or _refuse(last, "this portal's port")
     first = home.number % len(PORTS)
-    others = [PORTS[(first + step) % len(PORTS)] for step in range(TRIES)]
-    for port in [last, *others] if last else others:
-        listener = _bound(port)
+    for step in range(TRIES):
+        listener = _bound(PORTS[(first + step) % len(PORTS)])
         if listener is not None:
             return listener
     raise EmbeddedError(f"No free port between {PORTS.start} and {PORTS.stop}; set MPORTAL_PORT.")
 
 
+def _refuse(port: int, which: str) -> NoReturn:
+    raise EmbeddedError(
+        f"Port {port}, {which}, is in use by {describe_holder(ADDRESS, port)}\n"
+        "End that process and start again. Or move the portal to another port on purpose: "
+        "MPORTAL_PORT=N make run. Running jobs follow it; people must use the new address."
+    )
+
+
 def url_of(listener: socket.socket) -> str:
     """The address that reaches the socket from this machine."""
-    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+    return f"http://{ADDRESS}:{listener.getsockname()[1]}"
 
 
 def _bound(port: int) -> socket.socket | None:
@@ -48,7 +60,7 @@ def _bound(port: int) -> socket.socket | None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listener.bind((ADDRESS, port))
         listener.listen(256)
     except OSError:
         listener.close()

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from monarch_client.runner.listening_sockets import sockets_listening_at
 from monarch_portal.embedded import account, listener, log_files
 from monarch_portal.embedded.errors import EmbeddedError
 from monarch_portal.embedded.home import Home
 from monarch_portal.embedded.instance_lock import InstanceLock
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -46,17 +51,55 @@ def test_the_port_of_last_time_is_taken_again(home):
         assert listener.url_of(second) == url
 
 
-def test_a_port_in_use_is_passed_over(home):
+def test_the_first_start_passes_over_a_port_in_use(home):
     with listener.listen(home) as first, listener.listen(home) as second:
         assert listener.url_of(first) != listener.url_of(second)
         assert second.getsockname()[0] == "127.0.0.1"
 
 
-def test_a_fixed_port_in_use_is_an_error_that_names_it(home, monkeypatch):
+def test_the_portal_does_not_move_when_its_port_is_taken_and_names_the_holder(home):
+    with listener.listen(home) as last_time:
+        port = last_time.getsockname()[1]
+    home.write_url(f"http://127.0.0.1:{port}")
+    thief = (sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(port))
+    with subprocess.Popen(thief, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert eventually(lambda: sockets_listening_at("127.0.0.1", port))
+            with pytest.raises(EmbeddedError) as refusal:
+                listener.listen(home)
+        finally:
+            process.kill()
+    message = str(refusal.value)
+    user = f"user {pwd.getpwuid(os.getuid()).pw_name}"
+    told = (f"Port {port}", f"process {process.pid} ", user, "-m http.server", "MPORTAL_PORT=N")
+    assert [each for each in told if each not in message] == []
+
+
+def test_a_portal_moves_on_purpose_and_stays_there(home, monkeypatch):
+    with listener.listen(home) as first, socket.create_server(("127.0.0.1", 0)) as free:
+        home.write_url(listener.url_of(first))
+        port = free.getsockname()[1]
+        free.close()
+        monkeypatch.setenv("MPORTAL_PORT", str(port))
+        with listener.listen(home) as moved:
+            home.write_url(listener.url_of(moved))
+        monkeypatch.delenv("MPORTAL_PORT")
+        with listener.listen(home) as again:
+            assert again.getsockname()[1] == port
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_chosen_port_that_is_none_is_refused(home, monkeypatch, port):
+    monkeypatch.setenv("MPORTAL_PORT", port)
+    with pytest.raises(EmbeddedError, match="no port"):
+        listener.listen(home)
+
+
+def test_a_chosen_port_in_use_is_an_error_that_names_it(home, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setenv("MPORTAL_PORT", str(port))
-        with pytest.raises(EmbeddedError, match=f"Port {port} "):
+        with pytest.raises(EmbeddedError, match=f"Port {port}, .* process {os.getpid()} "):
             listener.listen(home)
 
 

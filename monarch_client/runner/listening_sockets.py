@@ -1,0 +1,59 @@
+"""Who listens on a port of this machine, as the kernel's tables of sockets say. Linux only."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Iterator
+
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTEN = "0A"
+_GROUP = 8
+
+
+class ListeningSocket(NamedTuple):
+    """One listening socket: the user that made it, and its inode, by which processes hold it."""
+
+    uid: int
+    inode: str
+
+
+def sockets_listening_at(address: str, port: int) -> list[ListeningSocket]:
+    """Return the sockets that may accept a connection to `address`: on it, or on all addresses.
+
+    Empty where the kernel does not say.
+    """
+    wanted = ipaddress.ip_address(address)
+    found = []
+    for fields in _rows():
+        local, local_port = fields[1].split(":")
+        if fields[3] != _LISTEN or int(local_port, 16) != port:
+            continue
+        bound = _address(local)
+        if bound == wanted or bound.is_unspecified:
+            found.append(ListeningSocket(int(fields[7]), fields[9]))
+    return found
+
+
+def _rows() -> Iterator[list[str]]:
+    for table in _TABLES:
+        try:
+            text = table.read_text(encoding="ascii")
+        except OSError:
+            continue
+        for line in text.splitlines()[1:]:
+            yield line.split()
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Read an address: 32 bits at a time, each as a number of this machine's byte order."""
+    groups = [text[at : at + _GROUP] for at in range(0, len(text), _GROUP)]
+    packed = b"".join(int(group, 16).to_bytes(4, sys.byteorder) for group in groups)
+    address = ipaddress.ip_address(packed)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
