@@ -5,7 +5,6 @@ Clusters are rows of an SQLite file: of thousands, those that take room are coun
 
 from __future__ import annotations
 
-import fcntl
 import json
 import sqlite3
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jobs.backends.fake_state import FakeCluster, FakePlan
+from jobs.backends.file_locks import lock_in_time
 from jobs.errors import BackendError, BackendUnavailableError
 
 _TABLE = """
@@ -141,7 +141,8 @@ class FakeStore:
     @contextmanager
     def _locked(self, verb: str, cluster_name: str) -> Iterator[None]:
         with (self._directory / "calls.ndjson").open("a") as calls:
-            fcntl.flock(calls, fcntl.LOCK_EX)
+            if not lock_in_time(calls.fileno(), _BUSY_LIMIT_S):
+                raise BackendUnavailableError("Another process keeps the fake clusters locked.")
             calls.write(json.dumps([verb, cluster_name]) + "\n")
             calls.flush()
             yield

@@ -5,11 +5,9 @@ This file is the order of things; how each is done is in the local_* modules bes
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import signal
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +21,7 @@ from jobs.backends.base import (
     Leftovers,
     NodeView,
 )
+from jobs.backends.local_claims import Claim, Claims
 from jobs.backends.local_ended import EndedNames
 from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
 from jobs.backends.local_gpus import choose_gpus, nvml_directories
@@ -70,6 +69,7 @@ class LocalBackend:
         self._options = options
         self._open_upload = open_upload
         self._leases = SlotLeases(options.leases, start=str(options.directory))
+        self._claims = Claims(options.directory)
         self._ended = EndedNames(options.directory / "ended")
         self._python = PortalPython.current()
 
@@ -89,6 +89,8 @@ class LocalBackend:
         """Lay out the nodes and start a runner on each. A repeated call starts what is missing."""
         folder = self._folder(request.cluster_name)
         try:
+            # Passed through by jobs, which must not list it.
+            make_directory(self._options.directory, 0o711)
             with folder.locked() as lock:
                 self._refuse_ended(folder)
                 self._launch(folder, request, lock)
@@ -215,51 +217,36 @@ class LocalBackend:
 
     def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:
         """The cluster's record; made if there is room for its nodes, else the folder goes again."""
-        with self._admission():
-            record = folder.record()
-            if record is not None:
-                return record
-            try:
-                record = self._new_record(request)
-            except NoCapacityError:
-                folder.remove()
-                raise
-            folder.write_record(record)
+        record = folder.record()
+        if record is not None:
             return record
-
-    def _new_record(self, request: LaunchRequest) -> Record:
-        others = list(self._records())
-        self._require_room(request.num_nodes, sum(other.num_nodes for other in others))
-        taken = {gpu for other in others for gpus in other.gpus for gpu in gpus}
+        try:
+            claim = self._claims.make(folder, lambda others: self._chosen(request, others))
+        except NoCapacityError:
+            folder.remove()
+            raise
         authority = new_authority(request.cluster_name)
-        return Record(
-            num_nodes=request.num_nodes,
+        record = Record(
+            num_nodes=claim.num_nodes,
             runner=str(installed_runner(self._options.directory / "runners")),
             ca_cert=authority.certificate,
             ca_key=authority.key,
-            gpus=choose_gpus({**request.spec, "num_nodes": request.num_nodes}, taken),
+            gpus=claim.gpus,
         )
+        folder.write_record(record)
+        return record
 
-    @contextmanager
-    def _admission(self) -> Iterator[None]:
-        """One cluster is admitted at a time, so that two cannot both take the last room."""
-        make_directory(self._options.directory, 0o711)
-        with (self._options.directory / "admission.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    def _require_room(self, num_nodes: int, used: int) -> None:
-        if used + num_nodes > self._options.nodes:
+    def _chosen(self, request: LaunchRequest, others: Sequence[Claim]) -> Claim:
+        """Choose the job's nodes and GPUs from what the others leave. NoCapacityError: too few."""
+        used = sum(other.num_nodes for other in others)
+        if used + request.num_nodes > self._options.nodes:
             raise NoCapacityError(
                 f"This machine runs at most {self._options.nodes} nodes at once; {used} are taken "
-                f"and this job needs {num_nodes}."
+                f"and this job needs {request.num_nodes}."
             )
-
-    def _records(self) -> Iterable[Record]:
-        for path in self._options.directory.iterdir():
-            record = ClusterFolder(path).record() if path.is_dir() else None
-            if record is not None:
-                yield record
+        taken = {gpu for other in others for gpus in other.gpus for gpu in gpus}
+        gpus = choose_gpus({**request.spec, "num_nodes": request.num_nodes}, taken)
+        return Claim(request.cluster_name, request.num_nodes, gpus)
 
     def _layout(self, folder: ClusterFolder, request: LaunchRequest, record: Record) -> Layout:
         own_user = jobs_get_own_user()

@@ -14,19 +14,18 @@ import json
 import os
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from jobs.backends.file_locks import lock_in_time
 from jobs.backends.local_processes import Process, boot_id, process_of
 from jobs.errors import BackendUnavailableError
 
 # A launch takes a fraction of a second, with a large upload some seconds.
 LOCK_PATIENCE_S = 5.0
-_LOCK_LOOK_S = 0.02
 SHARED_DIRECTORIES = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108
 
 
@@ -183,13 +182,10 @@ class ClusterFolder:
 
     def _wait_for(self, lock: int) -> None:
         """Lock it in time: a process that hangs with the lock must not take others with it."""
-        deadline = time.monotonic() + LOCK_PATIENCE_S
-        while not _try_lock(lock):
-            if time.monotonic() > deadline:
-                os.close(lock)
-                message = f"Another process has been busy with {self.name} for a long time."
-                raise BackendUnavailableError(message)
-            time.sleep(_LOCK_LOOK_S)
+        if not lock_in_time(lock, LOCK_PATIENCE_S):
+            os.close(lock)
+            message = f"Another process has been busy with {self.name} for a long time."
+            raise BackendUnavailableError(message)
 
     def _is(self, lock: int) -> bool:
         with suppress(FileNotFoundError):
@@ -203,18 +199,18 @@ class ClusterFolder:
         self.path.rmdir()
 
 
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def make_directory(path: Path, mode: int) -> None:
-    """Make a directory with exactly this mode, whatever the umask. Silent if it is there."""
+    """Make a directory with exactly this mode, whatever the umask; one that is there is closed.
+
+    Directories above it that are missing are made passable for other users, not listable.
+    """
+    if not path.parent.exists():
+        make_directory(path.parent, 0o711)
     with suppress(FileExistsError):
-        path.mkdir(parents=True)
+        path.mkdir()
+        path.chmod(mode)
+        return
+    if stat.S_IMODE(path.stat().st_mode) & ~mode:
         path.chmod(mode)
 
 

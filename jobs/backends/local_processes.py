@@ -76,6 +76,12 @@ def processes_of_uid(uid: int) -> list[Process]:
     return [process for process in _everyone() if _uid_of(process.pid) == uid]
 
 
+def living_uids() -> frozenset[int]:
+    """The user ids under which anything runs."""
+    uids = (_uid_of(process.pid) for process in _everyone())
+    return frozenset(uid for uid in uids if uid is not None)
+
+
 def processes_marked(cluster_name: str) -> list[Process]:
     """Living processes that carry the cluster's mark, with their sessions and their children.
 

@@ -7,17 +7,18 @@ under a leased user id: `local_processes`.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 import socket
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.backends.local_processes import processes_of_uid
+from jobs.backends.file_locks import locked_file
+from jobs.backends.local_folders import make_directory
+from jobs.backends.local_processes import living_uids
 from jobs.errors import BackendError
 
 # Slot i is 127.(64 + i // 250).(i % 250 + 1).0/24 and, as root, user id FIRST_UID + i: the range
@@ -27,6 +28,7 @@ FIRST_UID = 61184
 FIRST_HOST = 10
 # More taken slots in a row than any machine has jobs: somebody listens on every address.
 MAX_TRIES = 200
+_RELEASE_PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,16 @@ class SlotLeases:
         `ports` are (rank, port) pairs that must be free. BackendError: none is.
         """
         wanted = list(ports)
-        with self._locked():
-            if (slot := self.find(holder)) is not None:
+        make_directory(self._directory, 0o700)
+        if (slot := self.find(holder)) is not None:
+            return slot
+        # A directory deleted by hand may leave its processes behind: their user id stays taken.
+        busy = living_uids() if own_uid else frozenset[int]()
+        for tried in range(MAX_TRIES):
+            slot = Slot((self._first + tried) % SLOTS)
+            is_free = slot.uid not in busy and self._is_free(slot) and _can_bind(slot, wanted)
+            if is_free and self._claim(slot, holder):
                 return slot
-            for tried in range(MAX_TRIES):
-                slot = Slot((self._first + tried) % SLOTS)
-                if self._is_free(slot, own_uid=own_uid) and _can_bind(slot, wanted):
-                    self._write(slot, holder)
-                    return slot
         raise BackendError(
             f"No loopback network has the ports {sorted({port for _, port in wanted})} free: "
             "a program on this machine listens on them on every address. "
@@ -81,23 +85,48 @@ class SlotLeases:
         return None
 
     def release(self, holder: Path) -> None:
-        """Give back the lease of `holder`. Silent if it has none."""
-        with self._locked():
-            if (slot := self.find(holder)) is not None:
-                self._path(slot).unlink(missing_ok=True)
+        """Give back the lease of `holder`. Silent if it has none.
 
-    def _is_free(self, slot: Slot, *, own_uid: bool) -> bool:
-        holder = _holder(self._path(slot))
+        Where that can't be done now the lease is left: it is stale as soon as `holder` is gone.
+        """
+        if (slot := self.find(holder)) is not None:
+            self._remove(slot, holder, _RELEASE_PATIENCE_S)
+
+    def _is_free(self, slot: Slot) -> bool:
+        """Whether nobody has leased the slot; a stale lease is removed, if that can be done now."""
+        path = self._path(slot)
+        if not path.exists():
+            return True
+        holder = _holder(path)
         if holder is not None and holder.exists():
             return False
-        # A directory deleted by hand may leave its processes behind: their user id stays taken.
-        return not (own_uid and processes_of_uid(slot.uid))
+        return self._remove(slot, holder, patience_s=0.0)
 
-    def _write(self, slot: Slot, holder: Path) -> None:
+    def _remove(self, slot: Slot, holder: Path | None, patience_s: float) -> bool:
+        """Remove the lease if it is still that of `holder`; False if it is not, or is locked.
+
+        Locked, so that nobody who was stopped after looking removes the lease of a later holder.
+        Nobody has to wait for the lock: there are other slots.
+        """
         path = self._path(slot)
-        draft = path.with_suffix(".new")
+        with locked_file(self._directory / "lock", patience_s) as is_alone:
+            is_stale = is_alone and _holder(path) == holder
+            if is_stale:
+                path.unlink(missing_ok=True)
+        return is_stale
+
+    def _claim(self, slot: Slot, holder: Path) -> bool:
+        """Write the lease, whole; False if another process has just leased the slot."""
+        # One process at a time launches a cluster, so nobody else writes this draft.
+        draft = self._directory / f"{hashlib.sha256(str(holder).encode()).hexdigest()}.new"
         draft.write_text(json.dumps({"cluster": str(holder)}))
-        draft.replace(path)
+        try:
+            os.link(draft, self._path(slot))
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
 
     def _path(self, slot: Slot) -> Path:
         return self._directory / str(slot.number)
@@ -107,13 +136,6 @@ class SlotLeases:
             return [path for path in self._directory.iterdir() if path.name.isdigit()]
         except FileNotFoundError:
             return []
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self._directory / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
 
 def _holder(path: Path) -> Path | None:

@@ -15,10 +15,14 @@ import site
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, TextIO
 
 OLDEST = (3, 10)
+# An installation takes minutes over a slow line; waiting longer costs more than a second one.
+PATIENCE_S = 300.0
+_LOOK_S = 0.2
 
 
 def main(version: str, folder: str, note: str) -> int:
@@ -33,7 +37,10 @@ def main(version: str, folder: str, note: str) -> int:
     mark = hashlib.sha256(f"{sys.prefix}\0{sys.version}".encode()).hexdigest()[:8]
     venv = Path(folder) / f"{version}-py{python}-{mark}"
     venv.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone(venv.with_name(venv.name + ".lock")):
+    with _alone(venv.with_name(venv.name + ".lock")) as is_alone:
+        if not is_alone:
+            # Its own, so that neither disturbs the other; later attempts use the shared one.
+            venv = Path(note).with_name("monarch")
         if not (venv / "complete").exists():
             _say(f"No torchmonarch for {sys.executable}: installing {version} into {venv}")
             shutil.rmtree(str(venv), ignore_errors=True)
@@ -52,12 +59,37 @@ def _is_here() -> bool:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _alone(path: Path) -> Iterator[bool]:
+    """Lock the file for the block; False if another process keeps it for too long.
+
+    Any process of this user can hold the lock, a hostile or a stopped one too.
+    """
     with path.open("w") as lock:
+        yield _lock_in_time(lock, path)
+
+
+def _lock_in_time(lock: TextIO, path: Path) -> bool:
+    if _try_lock(lock):
+        return True
+    _say(f"Waiting for another attempt that installs torchmonarch: {path} is locked.")
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+        if _try_lock(lock):
+            return True
+    _say(f"{path} has been locked for {PATIENCE_S:g} s: not waiting any longer.")
+    return False
+
+
+def _try_lock(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
         # Some shared file systems know no locks: then two may do the same work.
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        return True
+    return True
 
 
 def _install(version: str, venv: Path) -> bool:

@@ -10,6 +10,7 @@ SLOW = (
     "tests/integration/backends/test_contract.py",
     "tests/integration/backends/test_keepers.py",
     "tests/integration/backends/test_local.py",
+    "tests/integration/backends/test_local_held_locks.py",
     "tests/integration/backends/test_local_isolation.py",
     "tests/integration/backends/test_local_monarch.py",
     "tests/integration/backends/test_skypilot.py",

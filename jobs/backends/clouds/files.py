@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.backends.file_locks import locked_file
+from jobs.errors import PortalBusyError
+
 MOST_BYTES = 512 * 1024
 _LOCK = ".clouds.lock"
+# A change takes milliseconds.
+_PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +25,17 @@ class PrivateHome:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Of several who change something one after another: each merges with what is there."""
+        """Let one process at a time change files: each merges with what is there.
+
+        PortalBusyError: another one takes too long.
+        """
         self._make(self.path)
-        with (self.path / _LOCK).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked_file(self.path / _LOCK, _PATIENCE_S) as is_alone:
+            if not is_alone:
+                raise PortalBusyError(
+                    "Another process has been changing the credentials of clouds for "
+                    f"{_PATIENCE_S:g} s. Try again in a moment."
+                )
             yield
 
     def read(self, name: str) -> str:

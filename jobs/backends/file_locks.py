@@ -1,0 +1,48 @@
+"""Locks on files of the portal: each wait has a limit, and only the portal's user can open them.
+
+A process that is stopped keeps its locks. Nothing that other jobs wait for may depend on one: see
+`local_claims` for how clusters are admitted without.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOOK_S = 0.02
+
+
+def lock_in_time(descriptor: int, patience_s: float) -> bool:
+    """Lock an open file for this process alone; False if another keeps it for `patience_s`."""
+    deadline = time.monotonic() + patience_s
+    while not _try_lock(descriptor):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def locked_file(path: Path, patience_s: float) -> Iterator[bool]:
+    """Lock the file, which is made if need be, for the block; yields whether that worked in time.
+
+    Other users cannot open it, so a job with a user of its own cannot hold the lock.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)  # earlier versions left it readable
+        yield lock_in_time(descriptor, patience_s)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,146 @@
+"""Launches and tear-downs beside a process that never lets go of what it holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobs.backends.base import LaunchRequest
+from jobs.backends.local_isolation import jobs_get_own_user
+from tests.integration.backends.rigs import NODES, LocalRig
+from tests.waiting import eventually
+
+UNREACHABLE = "http://127.0.0.1:9"
+# Nothing here waits for longer than a cluster's own lock may be waited for.
+BOUND_S = 10
+# Launches a job from a process of its own, which stops itself in the middle of `STEP`.
+LAUNCH_AND_STOP = """
+import json, os, signal, sys
+from pathlib import Path
+from unittest.mock import patch
+from jobs.backends.base import LaunchRequest
+from jobs.backends.local import LocalBackend, LocalOptions
+from jobs.errors import NoCapacityError
+step, options, request = json.loads(sys.argv[1])
+module, _, name = step.rpartition(".")
+original = getattr(__import__(module, fromlist=[name]), name)
+stops = iter([True])
+
+def stopping(*args):
+    found = original(*args)
+    if next(stops, False):
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return found
+
+paths = {key: Path(options[key]) for key in ("directory", "leases")}
+backend = LocalBackend(LocalOptions(**paths, nodes=options["nodes"], portal_file=None), None)
+with patch(step, stopping):
+    try:
+        backend.launch(LaunchRequest(**request))
+    except NoCapacityError:
+        print("no room", flush=True)
+    else:
+        print("launched", flush=True)
+"""
+CHOOSING = "jobs.backends.local.choose_gpus"
+LEASING = "jobs.backends.local_slots._can_bind"
+# A job that locks all that it can open of the portal's, by its path where it cannot list it.
+HOLDER = """
+import fcntl, os, pathlib, signal
+local = pathlib.Path.home().parents[1]
+names = ["admission.lock", "claims", "claims/1", "claims/2", "ended", "runners", "slots"]
+names += ["slots/lock", "../lock", "../skypilot/home/.clouds.lock", "."]
+paths = [local / name for name in names] + [pathlib.Path("/var/lib/mportal/slots/lock")]
+for top in (local, local.parent):
+    try:
+        paths += top.rglob("*")
+    except OSError:
+        pass
+held = []
+for path in paths:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held.append(descriptor)
+    except OSError:
+        pass
+print("hello from the job", flush=True)
+signal.pause()
+"""
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@contextmanager
+def stopped_launch(
+    local: LocalRig, request: LaunchRequest, step: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has stopped in `step` of a launch; killed at the end."""
+    fields = {name: getattr(request, name) for name in request.__slots__ if name != "uploads"}
+    options = {"directory": str(local.folder), "leases": str(local._leases), "nodes": NODES}
+    with subprocess.Popen(
+        [sys.executable, "-c", LAUNCH_AND_STOP, json.dumps([step, options, fields])],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[3],
+    ) as process:
+        try:
+            assert eventually(lambda: state_of(process.pid) == "T")
+            yield process
+        finally:
+            process.kill()
+
+
+def launch_in_time(local: LocalRig, request: LaunchRequest) -> None:
+    """Launch; TimeoutError where that waits for somebody else."""
+    helper = ThreadPoolExecutor(1)
+    helper.submit(local.backend.launch, request).result(timeout=BOUND_S)
+    helper.shutdown()
+
+
+def quiet(local: LocalRig, nodes: int = 1) -> LaunchRequest:
+    return replace(local.request("long", nodes), portal_url=UNREACHABLE)
+
+
+@pytest.mark.parametrize("step", [CHOOSING, LEASING])
+def test_a_launch_that_is_stopped_halfway_holds_up_no_other(local: LocalRig, step: str) -> None:
+    with stopped_launch(local, quiet(local), step) as process:
+        other = local.request("short")
+        launch_in_time(local, other)
+        assert local.ingest.end["reason"] == "COMPLETED"
+        local.backend.tear_down(other.cluster_name)
+        assert not local.remains(other.cluster_name)
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.communicate(timeout=20)[0] == b"launched\n"
+
+
+def test_a_launch_that_was_stopped_takes_no_room_that_others_have_taken_since(
+    local: LocalRig,
+) -> None:
+    with stopped_launch(local, quiet(local, NODES - 1), CHOOSING) as process:
+        launch_in_time(local, quiet(local, 2))
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.communicate(timeout=20)[0] == b"no room\n"
+
+
+@pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
+def test_a_job_that_locks_all_it_can_open_holds_up_no_other(local: LocalRig) -> None:
+    local.backend.launch(quiet(local))  # now there is everything that a job could lock
+    hostile = local.request_program(f"exec python3 - << 'EOF'\n{HOLDER}\nEOF")
+    local.backend.launch(hostile)
+    local.wait_for_line(hostile.cluster_name)
+    other = quiet(local)
+    launch_in_time(local, other)
+    local.backend.tear_down(other.cluster_name)
+    assert not local.remains(other.cluster_name)
