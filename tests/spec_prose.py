@@ -40,13 +40,18 @@ portal:
 - **Numbers and words.** Only plain decimals are numbers: `010`, `0x1F` and `12:30` are text. In
   `envs` everything is text as it was written, so `1.10` stays `1.10`. A key without a value counts
   as not given.
-- **Accelerators** are counted for quotas, pools and shares as SkyPilot makes them, however they
-  are spelled: `H100:8`, `{H100: 8}`, `[H100:8]` and the YAML set `{H100:8}` are eight of a node.
+- **Variables without a value** (`envs: {TOKEN: null}`) are for the submitter to give:
+  `mportal submit -e TOKEN=...`.
+- **Accelerators** (`gpus` is another name of the key) are counted for quotas, pools and shares as
+  SkyPilot makes them, however they are spelled: `H100:8`, `{H100: 8}`, `[H100:8]` and
+  the YAML set `{H100:8}` are eight of a node.
   What an entry of `any_of` or `ordered` says stands in place of what is said beside them. Of
   several choices the one with most accelerators counts, of equal ones the first. A count has at
   most six digits, and all nodes together have at most 2,147,483,647. `instance_type` alone counts
   as none, since only its cloud knows what it has: where a quota or a pool counts GPUs it is
   refused (`missing`) unless `accelerators` stand beside it. SkyPilot compares the two.
+- **Documents.** Several documents of one file
+  [run in order](../howto/run-jobs-in-order-and-sweeps.md).
 - **Bounds.** One YAML document of at most 256 KiB, 10,000 values (those that aliases repeat
   included) and 24 levels; no tags, no merge keys. `setup` and `run` hold at most 100 KiB each.
 - **Backends** may refuse more, with the reason, when the job is submitted: the local one has no

@@ -6,11 +6,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from monarch_client.cli.spec_text import set_key
 from monarch_client.cli.terminal import tell
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.rest.client import PortalClient
 from monarch_client.spec import JobSpec
+from monarch_client.spec.text_edits import set_key
 from monarch_client.sync.archive import Packed, pack
 
 

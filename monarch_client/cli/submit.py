@@ -20,12 +20,13 @@ from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import COLUMNS, project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
-from monarch_client.cli.spec_text import excerpt, set_key
+from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.rest.models import Job
 from monarch_client.spec import JobSpec
 from monarch_client.spec.documents import Document, documents_in
+from monarch_client.spec.text_edits import set_key
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -199,7 +200,7 @@ class _Submission:
     def prepared(self, project: str | None, **changes: Any) -> tuple[str, str]:
         """The project it goes to, and its text, once the folders it names have been sent."""
         # The portal decides which keys are for administrators.
-        spec = JobSpec.parse(self._text, admin=True)
+        spec = JobSpec.parse(self._text, admin=True, envs=changes["envs"])
         text = self._changed(spec, **changes)
         slug = project or spec.portal.project or self._session.project(None)
         return slug, Sender(self._session.client, slug, self._base).send_all(text, spec)
@@ -217,7 +218,7 @@ class _Submission:
         if name:
             text = set_key(text, "name", name)
         if envs:
-            text = set_key(text, "envs", {**spec.envs, **envs})
+            text = set_key(text, "envs", spec.envs)
         return set_key(text, "portal.hold", value=True) if hold else text
 
     def complain(self, errors: Sequence[SpecError]) -> None:

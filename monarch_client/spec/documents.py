@@ -1,9 +1,11 @@
-"""Several specifications in one YAML text, parted by lines of ---."""
+"""Several specifications in one YAML text, separated by lines of ---."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+from monarch_client.spec.pipelines import in_order
 
 # At the beginning of a line YAML takes these for nothing else, wherever they stand.
 _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
@@ -19,7 +21,10 @@ class Document:
 
 
 def documents_in(text: str) -> list[Document]:
-    """The documents that say something; the text itself where it is not several."""
+    """Return the specifications in `text`; the text itself where it is not several.
+
+    Each of several depends on the one before, as SkyPilot runs them: see `pipelines`.
+    """
     starts = [0, *(match.start() for match in _MARK.finditer(text) if match.start())]
     ends = [*starts[1:], len(text)]
     found = [
@@ -27,4 +32,9 @@ def documents_in(text: str) -> list[Document]:
         for start, end in zip(starts, ends, strict=True)
         if _SAYS_SOMETHING.search(_MARK.sub("", text[start:end]))
     ]
-    return found if len(found) > 1 else [Document(text)]
+    if len(found) < 2:  # noqa: PLR2004 - a single one
+        return [Document(text)]
+    # A header is no specification: what is left are the last ones.
+    texts = in_order([each.text for each in found])
+    places = found[len(found) - len(texts) :]
+    return [Document(text, each.lines_before) for text, each in zip(texts, places, strict=True)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from monarch_client.spec import shapes
 from monarch_client.spec.findings import Findings, SpecCode, name_of
-from monarch_client.spec.nodes import Node
-from monarch_client.spec.shapes import KeyName, Mapping, Schema, Shape
+from monarch_client.spec.nodes import Entry, Node
+from monarch_client.spec.shapes import KeyName, Schema, Shape
 
 _MOST_BYTES = 32 * 1024
 _SET_BY_RUNNER = ("SKYPILOT_SETUP_", "SKYPILOT_NODE_", "SKYPILOT_NUM_", "MPORTAL_")
@@ -34,6 +36,38 @@ class EnvValue(Shape):
         return node.text
 
 
+@dataclass(frozen=True)
+class Variable(EnvValue):
+    """The value of one variable; one without a value is for the submitter to give."""
+
+    def read(self, node: Node, path: str, findings: Findings) -> Any:
+        """Return the value; a missing one is an error that says how to give it."""
+        if node.value is None:
+            name = path.rpartition(".")[2]
+            message = (
+                f"{path} has no value: give it with `-e {name}=...`, or write one here "
+                '("" for an empty value).'
+            )
+            findings.add(path, SpecCode.WRONG_TYPE, message, line=node.line)
+            return None
+        return super().read(node, path, findings)
+
+
+def with_envs(root: Node, envs: Mapping[str, str]) -> Node:
+    """Return the specification `root` with the variables `envs` in place of its own."""
+    given = root.value.get("envs") if isinstance(root.value, dict) else None
+    if not envs or not isinstance(root.value, dict):
+        return root
+    if given is not None and not isinstance(given.node.value, dict | None):
+        return root
+    line = given.line if given else None
+    entries = dict(given.node.value or {}) if given else {}
+    for name, value in envs.items():
+        own = entries[name].line if name in entries else line
+        entries[name] = Entry(own, Node(value, own, value))
+    return Node({**root.value, "envs": Entry(line, Node(entries, line))}, root.line)
+
+
 def env_complaint(name: str) -> str | None:
     """Why no job may set the variable, if so."""
     if name.startswith(_SET_BY_RUNNER) or name in _SET_BY_RUNNER_EXACTLY:
@@ -41,8 +75,8 @@ def env_complaint(name: str) -> str | None:
     return None
 
 
-ENVS = Mapping(
+ENVS = shapes.Mapping(
     "a mapping of names to values",
     KeyName("a name of letters, digits and _", r"[A-Za-z_][A-Za-z0-9_]{0,254}", env_complaint),
-    EnvValue(),
+    Variable(),
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from monarch_client.errors import SpecError
+from monarch_client.spec.envs import with_envs
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.from_object import read_object
 from monarch_client.spec.from_yaml import read_yaml
@@ -39,10 +41,16 @@ class JobSpec:
 
     @classmethod
     def parse(
-        cls, source: str | dict[str, Any], *, admin: bool = False, for_server: bool = False
+        cls,
+        source: str | dict[str, Any],
+        *,
+        admin: bool = False,
+        for_server: bool = False,
+        envs: Mapping[str, str] = MappingProxyType({}),
     ) -> JobSpec:
         """Check YAML text or a JSON object; InvalidSpecErrors carries everything wrong with it.
 
+        `envs` take the place of the variables that `source` sets, or leaves without a value.
         `admin` accepts the keys of administrators. `for_server` also reports what only a client
         may write, as `server_errors` does, together with the rest.
         """
@@ -51,7 +59,7 @@ class JobSpec:
             node = read_yaml(source, findings)
         else:
             node = read_object(source, findings)
-        values = TASK.read(node, "", findings)
+        values = TASK.read(with_envs(node, envs), "", findings)
         if for_server and isinstance(values, dict):
             _refuse_local_sources(values, findings)
         findings.raise_if_any()

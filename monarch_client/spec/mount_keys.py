@@ -6,6 +6,7 @@ from typing import Any
 
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.places import TARGET, Source
+from monarch_client.spec.resource_keys import SIZE
 from monarch_client.spec.shapes import (
     Anything,
     Either,
@@ -23,7 +24,8 @@ from monarch_client.spec.tables import Key, Table, Tier
 _INTERNAL = "SkyPilot's own bookkeeping, never part of a specification."
 _ANY_DISK = "it can attach any disk of the cloud account."
 _amount = Text("an amount such as 64M", r"[0-9]{1,12}[bkmgtpBKMGTP]?")
-_time = Text("a length of time such as 10s", r"[-+.0-9a-zA-Z]{1,30}")
+_number = r"[-+]?(?:[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})"
+_time = Text("a length of time such as 10s", rf"(?:{_number}(?:ms|[smhdwMy])){{1,7}}|{_number}")
 
 _CACHED_KEYS = (
     Key("transfers", "Files sent at the same time.", Whole(1, 1000), 8),
@@ -54,7 +56,7 @@ def _disk(name: str, about: str, shape: Shape, example: Any) -> Key:
 
 
 _CONFIG_KEYS = (
-    _disk("disk_size", "Size, where the store is a disk.", Either((Whole(1), Text())), 100),
+    _disk("disk_size", "Size, where the store is a disk.", SIZE, 100),
     _disk("disk_tier", "Speed, where the store is a disk.", Text(), "high"),
     _disk("storage_type", "Network or instance disk.", Text(), "network"),
     _disk("attach_mode", "Read-only or read and write.", Text(), "read_write"),
@@ -121,6 +123,19 @@ def _no_disk(values: dict[str, Any], path: str, findings: Findings) -> None:
         findings.add(where, SpecCode.ADMIN_ONLY, message)
 
 
+def _cached_is_mounted_so(values: dict[str, Any], path: str, findings: Findings) -> None:
+    """Refuse what belongs to another `mode`; SkyPilot's is MOUNT where none is given."""
+    mode, config = values.get("mode") or "MOUNT", values.get("config")
+    wanted = {"type": "MOUNT_CACHED"} if values.get("type") is not None else {}
+    for key, its_mode in (("mount_cached", "MOUNT_CACHED"), ("mount", "MOUNT")):
+        if isinstance(config, dict) and config.get(key) is not None:
+            wanted[f"config.{key}"] = its_mode
+    for key, its_mode in wanted.items():
+        if mode != its_mode:
+            message = f"{path}.{key} goes with `mode: {its_mode}`; here it is {mode}."
+            findings.add(f"{path}.{key}", SpecCode.CONFLICT, message)
+
+
 def _a_bucket(values: dict[str, Any], path: str, findings: Findings) -> None:
     if "name" not in values and "source" not in values:
         message = f"{path} names no bucket: give source, or name for a new one."
@@ -134,7 +149,9 @@ FILE_MOUNTS: Shape = Mapping(
         (
             Source(buckets=True),
             Table(
-                STORAGE_KEYS, rules=(_a_bucket, _no_disk), words="a mapping that describes a bucket"
+                STORAGE_KEYS,
+                rules=(_a_bucket, _no_disk, _cached_is_mounted_so),
+                words="a mapping that describes a bucket",
             ),
         )
     ),

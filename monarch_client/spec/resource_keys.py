@@ -23,7 +23,7 @@ from monarch_client.spec.tables import Key, Table, Tier
 _MOST_OF_A_TYPE = 999_999
 _COUNT = r"(?:[1-9][0-9]{0,5}(?:\.[0-9]{1,3})?|0\.[0-9]{0,2}[1-9])"
 _ACCELERATOR = rf"[A-Za-z][A-Za-z0-9._-]{{0,60}}(?::{_COUNT})?"
-_SIZE = r"[0-9]{1,12}(?:[kmgtpKMGTP][ibIB]?[bB]?)?"
+_SIZE = r"[0-9]{1,12}(?:[kmgtp][bi]|[KMGTP][bBiI])?"
 _INTERNAL = "SkyPilot's own bookkeeping, never part of a specification."
 
 _accelerator = Text("a type and a count, such as A100:8", _ACCELERATOR)
@@ -43,20 +43,24 @@ _accelerators = Either(
         Listing(_accelerator, most=50),
     )
 )
-_size = Either((Whole(1, 10**9), Text("a size with a unit such as 1TB", _SIZE)))
+SIZE = Either((Whole(1, 10**9), Text("a size with a unit such as 1TB", _SIZE)))
 _at_least = Either((Number(), Text("a least number such as 4+", r"[0-9]{1,9}(?:\.[0-9]{1,3})?\+?")))
 _memory = Either(
     (
         Number(),
         Text(
             "an amount such as 64GB, or a least one such as 16+",
-            r"[0-9]{1,9}(?:\.[0-9]{1,3})?(?:[kmgtpKMGTP][ibIB]?[bB]?)?[+x]?",
+            r"[0-9]{1,9}(?:\.[0-9]{1,3})?(?:[kmgtpKMGTP][bBiI])?[+x]?",
         ),
     )
 )
 # SkyPilot writes these into its templates as they are: a line end in one would begin keys there,
 # and some of those run commands on the host of its server.
 _place = Text("a name in one line", r"[A-Za-z0-9][A-Za-z0-9_ .,:()@+/-]{0,199}")
+# A `$` only as in Oracle's types (VM.Standard.E4.Flex$_2_16): `$(` would be a shell's command.
+_machine = Text(
+    "a machine type's name in one line", r"[A-Za-z0-9](?:[A-Za-z0-9_ .,:()@+/-]|\$_){0,199}"
+)
 _word = Text("letters, digits and . _ -", r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _image = Text("an image's name", r"[A-Za-z0-9/][A-Za-z0-9_.:/@#+=~-]{0,999}")
 _PORT = Whole(1, 65_535)
@@ -70,7 +74,7 @@ _TPU_KEYS = (
 _DISK_KEYS = (
     Key("name", "An existing disk's name.", Text(), "scratch"),
     Key("path", "Where it is mounted.", Text(), "/mnt/scratch"),
-    Key("disk_size", "Its size.", _size, 100),
+    Key("disk_size", "Its size in GB.", Whole(1, 10**9), 100),
     Key("disk_tier", "Its speed.", Text(), "high"),
     Key("storage_type", "Network or instance disk.", Text(), "network"),
     Key("attach_mode", "Read-only or read and write.", Text(), "read_write"),
@@ -89,6 +93,19 @@ def _one_choice(values: dict[str, Any], path: str, findings: Findings) -> None:
     if "any_of" in values and "ordered" in values:
         message = f"{path} has both any_of and ordered; use one of them."
         findings.add(join(path, "ordered"), SpecCode.CONFLICT, message)
+
+
+def _gpus_are_accelerators(values: dict[str, Any], path: str, findings: Findings) -> None:
+    """Have `gpus` count as `accelerators`, its other name: the normal form has the latter alone."""
+    if "gpus" not in values:
+        return
+    where, gpus = join(path, "gpus"), values.pop("gpus")
+    if "accelerators" in values:
+        message = f"{where} and {join(path, 'accelerators')} say the same; use one of them."
+        findings.add(where, SpecCode.CONFLICT, message)
+        return
+    values["accelerators"] = gpus
+    findings.lines[join(path, "accelerators")] = findings.line_of(where) or 0
 
 
 def _one_count(values: dict[str, Any], path: str, findings: Findings) -> None:
@@ -111,6 +128,7 @@ _ONE_NODE = (
     Key("region", "The cloud's region; `infra` says it shorter.", _place, "us-east-1"),
     Key("zone", "The region's zone; `infra` says it shorter.", _place, "us-east-1a"),
     Key("accelerators", "GPUs or TPUs of each node, by type and count.", _accelerators, "H100:8"),
+    Key("gpus", "Another name of `accelerators`.", _accelerators, "H100:8"),
     Key(
         "accelerator_args",
         "Details of TPUs.",
@@ -119,9 +137,9 @@ _ONE_NODE = (
     ),
     Key("cpus", "Processors of each node; 4+ means at least four.", _at_least, "4+"),
     Key("memory", "Memory of each node in GB; 16+ means at least that.", _memory, "16+"),
-    Key("instance_type", "The cloud's machine type by name.", _place, "p4d.24xlarge"),
+    Key("instance_type", "The cloud's machine type by name.", _machine, "p4d.24xlarge"),
     Key("use_spot", "Whether to use machines the cloud may take back.", Flag(), True),
-    Key("disk_size", "Size of each node's disk.", _size, 256),
+    Key("disk_size", "Size of each node's disk.", SIZE, 256),
     Key(
         "disk_tier",
         "Speed of that disk.",
@@ -211,7 +229,11 @@ _ONE_NODE = (
     ),
 )
 _alternatives = Listing(
-    Table(_ONE_NODE, rules=(_one_place, _one_count), words="a mapping of resources"),
+    Table(
+        _ONE_NODE,
+        rules=(_one_place, _gpus_are_accelerators, _one_count),
+        words="a mapping of resources",
+    ),
     most=50,
     least=1,
 )
@@ -233,6 +255,6 @@ RESOURCE_KEYS = (
 )
 RESOURCES = Table(
     RESOURCE_KEYS,
-    rules=(_one_place, _one_choice, _one_count),
+    rules=(_one_place, _one_choice, _gpus_are_accelerators, _one_count),
     words="a mapping of resources",
 )

@@ -35,6 +35,7 @@ _GIT_KEYS = (
     ),
 )
 GIT = Table(_GIT_KEYS, words="a mapping with url and ref")
+_NO_GROUPS = "the portal has no job groups: use meshes, or jobs that depend on one another."
 _BOOKKEEPING = "SkyPilot's own bookkeeping, never part of a specification."
 
 
@@ -150,6 +151,17 @@ TASK_KEYS = (
         "Replicas behind a load balancer.",
         tier=Tier.LATER,
         why="jobs end; nothing here serves yet.",
+    ),
+    Key(
+        "execution",
+        "How the documents of a file run: `serial` in the first of them, beside `name` alone.",
+        tier=Tier.LATER,
+        why="documents of one file run in order; for jobs that run at the same time submit "
+        "several files.",
+    ),
+    *(
+        Key(name, "A setting of SkyPilot's job groups.", tier=Tier.LATER, why=_NO_GROUPS)
+        for name in ("primary_tasks", "termination_delay", "inter_connection")
     ),
     Key("pool", "A pool of waiting workers.", tier=Tier.LATER, why="the portal keeps no pools."),
     Key("inputs", "Sizes for SkyPilot's planner.", tier=Tier.LATER, why="nothing plans by them."),

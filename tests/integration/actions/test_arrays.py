@@ -120,6 +120,7 @@ def test_one_request_makes_only_so_many_jobs_of_all_its_arrays_together(project,
         return [{**each, "name": f"ppo-{number}"} for number, each in enumerate(arrays)]
 
     one = {"name": "one", "run": "true", "resources": {"infra": "local"}}
+    one["portal"] = {"depends_on": []}
     text = "---\n".join(yaml.safe_dump(each) for each in [*sources(1000, 1000), one])
     with pytest.raises(InvalidSpecError) as caught:
         submit_documents(member, project, text)

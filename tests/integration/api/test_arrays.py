@@ -35,6 +35,18 @@ def test_documents_of_one_text_are_told_errors_by_its_lines(member):
     assert not Job.objects.exists()
 
 
+def test_documents_of_one_text_run_in_order(member):
+    text = "name: exp\n---\nrun: 'true'\n---\nname: b\nrun: 'true'\n---\nrun: 'true'\n"
+    answer = member.post(BATCH, {"spec": text})
+    assert answer.status_code == 201, answer.content
+    first, second, third = Job.objects.order_by("pk")
+    assert [job.name for job in (first, second, third)] == ["exp-1", "b", "exp-3"]
+    needs = {
+        job.pk: list(job.dependencies.values_list("needs_id", flat=True)) for job in (second, third)
+    }
+    assert needs == {second.pk: [first.pk], third.pk: [second.pk]}
+
+
 @pytest.mark.parametrize("body", [{}, {"specs": []}, {"specs": [1]}, {"spec": "a", "specs": ["a"]}])
 def test_a_batch_of_another_shape_is_refused(member, body):
     assert_problem(member.post(BATCH, body), 400, "invalid_request")

@@ -219,6 +219,29 @@ def test_several_files_and_documents_are_submitted_together(mportal, portal, spe
     assert {each["envs"]["A"] for each in documents} == {"1"}
 
 
+def test_a_variable_without_a_value_is_given_on_the_command_line(mportal, portal, tmp_path):
+    portal.on(JOBS, ok(job_json(), 201))
+    spec = tmp_path / "job.yaml"
+    spec.write_text("run: x\nenvs:\n  TOKEN:  # yours\n  LR: 1e-3\n")
+    result = mportal("submit", str(spec))
+    assert result.exit_code != 0
+    assert "envs.TOKEN has no value: give it with `-e TOKEN=...`" in result.stderr
+    assert portal.requests == []
+    mportal("submit", str(spec), "-e", "TOKEN=t: 1")
+    assert sent(portal)["envs"] == {"TOKEN": "t: 1", "LR": "1e-3"}
+
+
+def test_documents_of_a_file_run_in_order_and_files_do_not(mportal, portal, spec, tmp_path):
+    two = tmp_path / "two.yaml"
+    two.write_text("name: exp\n---\nrun: echo\n---\nrun: echo\nenvs: {A: null}\n")
+    portal.on("POST /projects/rl/jobs/batch", page([job_json(id=1), job_json(id=2), job_json()]))
+    mportal("submit", str(two), str(spec), "-e", "A=1")
+    body = json.loads(portal.seen("POST /projects/rl/jobs/batch")[0].content)
+    documents = [yaml.safe_load(text) for text in body["specs"]]
+    names = [(each["name"], each.get("portal", {}).get("depends_on")) for each in documents]
+    assert names == [("exp-1", None), ("exp-2", ["exp-1"]), ("hello", None)]
+
+
 def test_errors_of_several_are_shown_where_they_stand(mportal, portal, spec, tmp_path):
     two = tmp_path / "two.yaml"
     two.write_text("name: a\nrun: echo\n---\nname: b\nrun: echo\nportal: {depends_on: [x]}\n")

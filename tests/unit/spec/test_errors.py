@@ -86,6 +86,7 @@ def test_an_environment_variable_needs_a_name_of_its_own(name):
 def test_an_environment_variable_without_a_value_is_refused():
     error = only_error("run: x\nenvs:\n  TOKEN:\n")
     assert (error.code, error.path, error.line) == ("wrong_type", "envs.TOKEN", 3)
+    assert "give it with `-e TOKEN=...`" in error.message
 
 
 def test_num_nodes_must_agree_with_the_meshes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monarch_client.spec import InvalidSpecErrors, JobSpec, Retry
-from tests.unit.spec.specs import UPLOAD, nested, portal, spec
+from tests.unit.spec.specs import UPLOAD, nested, only_error, portal, spec
 
 WHOLE = f"""\
 name: ppo
@@ -163,3 +163,56 @@ def test_words_are_accepted_in_any_case_and_kept_as_listed():
 def test_aliases_are_followed():
     parsed = JobSpec.parse("run: x\nresources:\n  any_of:\n    - &a {infra: aws}\n    - *a\n")
     assert parsed.resources == {"any_of": [{"infra": "aws"}, {"infra": "aws"}]}
+
+
+@pytest.mark.feature("S2.1")
+def test_gpus_are_accelerators_under_another_name():
+    alternatives = [{"gpus": "H100:8"}, {"gpus": {"A100": 8}}]
+    parsed = JobSpec.parse(spec(resources={"gpus": ["A100:8"], "any_of": alternatives}))
+    assert parsed.resources == {
+        "accelerators": ["A100:8"],
+        "any_of": [{"accelerators": "H100:8"}, {"accelerators": {"A100": 8}}],
+    }
+
+
+def test_gpus_and_accelerators_together_are_refused():
+    error = only_error("run: x\nresources:\n  gpus: H100\n  accelerators: A100\n")
+    assert (error.path, error.line, error.code) == ("resources.gpus", 3, "conflict")
+
+
+def test_a_wrong_count_of_gpus_is_found_on_its_line():
+    error = only_error("run: x\nresources:\n  cpus: 4\n  gpus: {'H100:8': 2}\n")
+    assert (error.path, error.line) == ("resources.accelerators.H100:8", 4)
+
+
+@pytest.mark.parametrize(("name", "is_taken"), [
+    ("VM.Standard.E4.Flex$_2_16", True), ("p4d.24xlarge", True), ("x$(id)", False), ("$_2", False),
+])  # fmt: skip
+def test_machine_types_hold_a_dollar_sign_only_as_oracles_do(name, is_taken):
+    source = spec(resources={"instance_type": name})
+    if is_taken:
+        assert JobSpec.parse(source).resources["instance_type"] == name
+    else:
+        assert only_error(source).path == "resources.instance_type"
+
+
+def test_variables_that_are_given_replace_those_of_the_text_and_fill_those_without_a_value():
+    text = "run: x\nenvs:\n  TOKEN:\n  LR: 1e-3\n  KEPT: 1.10\n"
+    parsed = JobSpec.parse(text, envs={"TOKEN": "t", "LR": "0010", "NEW": ""})
+    assert parsed.envs == {"TOKEN": "t", "LR": "0010", "KEPT": "1.10", "NEW": ""}
+    assert JobSpec.parse("run: x\nenvs:\n", envs={"A": "1"}).envs == {"A": "1"}
+
+
+def test_variables_that_are_given_obey_the_rules_of_the_text():
+    assert only_error("run: x\n", envs={"MPORTAL_TOKEN": "x"}).path == "envs.MPORTAL_TOKEN"
+    assert only_error("run: x\nenvs: [A]\n", envs={"A": "1"}).path == "envs"
+
+
+@pytest.mark.parametrize(("mount", "key"), [
+    ({"type": "DATASET_RO"}, "type"),
+    ({"config": {"mount_cached": {"transfers": 8}}}, "config.mount_cached"),
+    ({"mode": "COPY", "config": {"mount": {"read_only": True}}}, "config.mount"),
+])  # fmt: skip
+def test_settings_of_another_way_to_mount_are_refused(mount, key):
+    error = only_error(spec(file_mounts={"/data": {"source": "s3://bucket", **mount}}))
+    assert (error.path, error.code) == (f"file_mounts./data.{key}", "conflict")

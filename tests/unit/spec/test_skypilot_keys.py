@@ -10,9 +10,18 @@ from functools import cache
 
 import pytest
 
+from monarch_client.spec import InvalidSpecErrors, JobSpec
 from tests.each_case import check_each
 from tests.spec_documents import all_keys
 from tests.unit.spec.skypilot_fields import FIELDS
+from tests.unit.spec.skypilot_oracle import (
+    ACCEPTED,
+    PROBES,
+    REFUSED,
+    answers_of_skypilot,
+    document,
+    reason_in,
+)
 
 pytestmark = pytest.mark.feature("S2.10")
 
@@ -75,3 +84,34 @@ def test_every_field_is_accepted_or_refused_with_a_reason():
 @pytest.mark.skipif(not importlib.util.find_spec("sky"), reason="SkyPilot is not installed")
 def test_the_list_of_fields_is_that_of_the_skypilot_installed():
     assert list(FIELDS) == sorted({whole_of(field) for field in fields_of_installed_skypilot()})
+
+
+def _refusal(content: dict) -> str:
+    """Return why the portal refuses a document of an administrator, or ""."""
+    try:
+        JobSpec.parse(content, admin=True)
+    except InvalidSpecErrors as error:
+        return error.errors[0].message
+    return ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("sky"), reason="SkyPilot is not installed")
+def test_values_are_accepted_as_by_skypilot_or_refused_for_a_stated_reason():
+    fields = [each for each in (*FIELDS, "resources.gpus") if not KEYS[each].is_refused]
+    fields = [each for each in fields if not each.rpartition(".")[2].startswith("_")]
+    tried = [(field, value) for field in fields for value in (KEYS[field].example, *PROBES)]
+    answers = answers_of_skypilot([document(*each) for each in tried])
+    used: set[tuple[str, str]] = set()
+
+    def check(field: str, value: object, theirs: str) -> None:
+        ours = _refusal(document(field, value))
+        if bool(ours) == bool(theirs):
+            return
+        name, table = ("REFUSED", REFUSED) if ours else ("ACCEPTED", ACCEPTED)
+        assert reason_in(table, field), f"no reason in {name} for: {ours or theirs}"
+        used.add((name, field))
+
+    check_each([(*each, theirs) for each, theirs in zip(tried, answers, strict=True)], check)
+    reasons = {("REFUSED", each) for each in REFUSED} | {("ACCEPTED", each) for each in ACCEPTED}
+    assert not {each for each in reasons - used if each[1] != "config"}, "reasons nothing needs"

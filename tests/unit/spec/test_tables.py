@@ -62,6 +62,8 @@ def example_of(path: str, key: Key) -> dict:
         (target[0] if isinstance(target, list) else target).update(values)
     if path.startswith("file_mounts.<name>."):
         source["file_mounts"]["/mnt/data"].setdefault("source", "s3://bucket")
+        if "mount_cached" in path or path.endswith(".type"):
+            source["file_mounts"]["/mnt/data"]["mode"] = "MOUNT_CACHED"
     return source
 
 
