@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from django.db import transaction
+from django.db.models import Case, Q, When
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.cancel import cancel_job, cancel_together
 from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
+from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.submit import check_specs
 from jobs.disk_space import require_room
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
 from jobs.models import Job, JobArray
+from jobs.models.job import JobQuerySet
 from jobs.permissions import Actor, Verb, require, require_cancel
-from jobs.statuses import JobStatus
+from jobs.statuses import JobStatus, StopReason
 from monarch_client.spec.array_keys import variable_of
 
 
@@ -26,21 +29,25 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
     Those that wait go first, so that none of them starts in the place of one that is stopped. A
     second call changes nothing.
     """
-    jobs = array.jobs.unfinished().select_related("project")
+    jobs = array.jobs.unfinished()
     if actor.driver is not None:
         # Somebody may have run one of its children again: that is theirs.
         jobs = jobs.filter(parent=actor.driver.job_id)
-    queued = list(jobs.in_status(JobStatus.QUEUED).order_by("-pk"))
-    others = list(jobs.exclude(status=JobStatus.QUEUED).order_by("-pk"))
-    for job in (*queued, *others):
+    found = list(jobs.select_related("project").defer("spec", "spec_source"))
+    # What it takes depends on whose they are.
+    for job in {job.submitted_by_id: job for job in found}.values():
         require_cancel(actor, job)
-    if not queued and not others:
+    if not found:
         require(actor, Verb.CANCEL_OWN_JOB, array.project)
-    for job in (*queued, *others):
+    cancel_together(actor, [job.pk for job in found])
+    # What others were changing meanwhile. Those that wait go first, the last of them first.
+    rest = jobs.exclude(Q(status=JobStatus.STOPPING) & ~Q(stop_reason=StopReason.PREEMPTED))
+    is_queued = Case(When(status=JobStatus.QUEUED, then=0), default=1)
+    for job in rest.select_related("project").order_by(is_queued, "-pk"):
         # It may have ended, and been deleted, by itself meanwhile.
         with suppress(JobAlreadyFinalError, NotFoundError):
             cancel_job(actor, job)
-    return len(queued) + len(others)
+    return len(found)
 
 
 def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
@@ -50,31 +57,56 @@ def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
     """
     require(actor, Verb.SUBMIT_JOB, array.project)
     require_room()
-    # A backend may take seconds to answer: nobody waits for its answer in a transaction.
-    checked = _checked(actor, array)
+    # A backend may take seconds to answer, and drafts of many jobs take as long: nobody waits for
+    # them in a transaction.
+    reruns = _Reruns(actor, _checked(actor, array))
+    reruns.drafts_of(_failed(array))
     with transaction.atomic():
         # Of two at once one finds the other's jobs in the places already.
         JobArray.objects.select_for_update(no_key=True).get(pk=array.pk)
-        again: list[Job] = []
-        for job in _failed(array):
-            if (alike := checked.get(_in_common(job))) is not None:
-                own = _as_it_was(job, alike)
-                again += create_jobs(actor, array.project, [own], rerun_of=job)
+        failed = _failed(array).select_for_update(of=("self",), no_key=True)
+        drafts = reruns.drafts_of(failed)
+        again = create_jobs(actor, drafts) if drafts else []
     if not again:
         raise _none_failed(array)
     return again
 
 
-def _failed(array: JobArray) -> list[Job]:
+@dataclass(frozen=True, slots=True)
+class _Reruns:
+    """Jobs that repeat others, by the numbers of those; each is made once.
+
+    `checked`: by what jobs have in common, the first of them.
+    """
+
+    actor: Actor
+    checked: dict[str, Checked]
+    made: dict[int, Job] = field(default_factory=dict)
+
+    def drafts_of(self, failed: JobQuerySet) -> list[Draft]:
+        """Return the drafts that repeat `failed`, without what was not checked."""
+        drafts: dict[str, Draft] = {}
+        for job in failed.select_related("project"):
+            common = _in_common(job)
+            if (alike := self.checked.get(common)) is None:
+                continue
+            if job.pk not in self.made:
+                self.made[job.pk] = draft_rerun(self.actor, job, _as_it_was(job, alike))
+            draft = drafts.setdefault(common, Draft([], alike.needs))
+            draft.jobs.append(self.made[job.pk])
+        return list(drafts.values())
+
+
+def _failed(array: JobArray) -> JobQuerySet:
     failed = array.jobs.newest_of_arrays().in_status(JobStatus.FAILED, JobStatus.CANCELLED)
-    return list(failed.order_by("array_index"))
+    return failed.order_by("array_index")
 
 
 def _checked(actor: Actor, array: JobArray) -> dict[str, Checked]:
     """By what jobs have in common, the first of them: what fits for one fits for all, as it did
     when the array was submitted.
     """
-    alike = {_in_common(job): job for job in reversed(_failed(array))}
+    alike = {_in_common(job): job for job in reversed(list(_failed(array)))}
     if not alike:
         raise _none_failed(array)
     return {

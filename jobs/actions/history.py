@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.live.channel import publish_on_commit
+from jobs.live.channel import (
+    publish_many_on_commit,
+    publish_on_commit,
+    publish_queue_on_commit,
+)
 from jobs.logs.handed import redaction_of
 from jobs.models import Attempt, Job, JobEvent
 from jobs.permissions import Actor
@@ -13,24 +17,26 @@ from jobs.statuses import EventKind
 
 def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
     """Note that `actor` did `verb`; call it inside the transaction of the change."""
-    record_actions([job], actor, verb, message)
+    _action(job, actor, verb, message).save(force_insert=True)
+    publish_on_commit(job)
 
 
-def record_actions(jobs: Sequence[Job], actor: Actor, verb: str, message: str) -> None:
-    """The same of many jobs at once."""
-    JobEvent.objects.bulk_create(
-        JobEvent(
-            job=job,
-            kind=EventKind.ACTION,
-            verb=verb,
-            message=message,
-            actor=actor.user,
-            source=actor.source[:60],
-        )
-        for job in jobs
+def record_actions(messages: Sequence[tuple[Job, str]], actor: Actor, verb: str) -> None:
+    """Note that `actor` did `verb` to many jobs, each with its message, in a few statements."""
+    JobEvent.objects.bulk_create(_action(job, actor, verb, told) for job, told in messages)
+    publish_many_on_commit([(job.pk, job.project_id) for job, _ in messages])
+    publish_queue_on_commit()
+
+
+def _action(job: Job, actor: Actor, verb: str, message: str) -> JobEvent:
+    return JobEvent(
+        job=job,
+        kind=EventKind.ACTION,
+        verb=verb,
+        message=message,
+        actor=actor.user,
+        source=actor.source[:60],
     )
-    for job in jobs:
-        publish_on_commit(job)
 
 
 def record_note(

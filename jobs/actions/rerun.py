@@ -7,6 +7,7 @@ from dataclasses import replace
 from django.db import transaction
 
 from jobs.actions.create_jobs import create_jobs
+from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.history import record_action
 from jobs.actions.present import keep
 from jobs.actions.submit import check_specs
@@ -25,8 +26,9 @@ def rerun_job(actor: Actor, job: Job) -> Job:
     require_room()
     [checked] = check_specs(actor, job.project, [job.spec])
     checked = replace(checked, source=job.spec_source or job.spec)
+    draft = Draft([draft_rerun(actor, job, checked)], checked.needs)
     with transaction.atomic():
         keep(job)
-        [again] = create_jobs(actor, job.project, [checked], rerun_of=job)
+        [again] = create_jobs(actor, [draft])
         record_action(job, actor, "rerun", f"Run again as job {again.pk}")
     return again

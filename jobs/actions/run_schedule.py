@@ -15,8 +15,8 @@ from django.db.models import QuerySet
 
 from jobs import clock
 from jobs.actions.cancel import end_job
-from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
+from jobs.actions.draft_jobs import Draft, draft_jobs
 from jobs.actions.submit import check_specs
 from jobs.disk_space import require_room
 from jobs.errors import (
@@ -78,14 +78,14 @@ def run_now(actor: Actor, schedule: Schedule) -> Job:
     require_schedule(actor, schedule)
     require_room()
     try:
-        checked = _checked(schedule)
+        draft = _drafted(schedule)
     except PermissionDeniedError as error:
         message = f"{_orphaned(schedule)} Pause it and resume it: then you are its owner."
         raise ConflictError(message) from error
     message = f"Submitted by schedule {schedule.name}, run by {actor.user.get_username()}"
     with transaction.atomic():
         keep_schedule(schedule)
-        job = _create(schedule, checked, message)
+        job = _create(schedule, draft, message)
         ScheduleRun.objects.create(
             schedule=schedule,
             slot=clock.now(),
@@ -114,13 +114,14 @@ def owner_of(schedule: Schedule) -> Actor:
     return Actor(schedule.owner, source=f"schedule {schedule.name}")
 
 
-def _checked(schedule: Schedule) -> Checked:
-    [checked] = check_specs(owner_of(schedule), schedule.project, [schedule.spec])
-    return replace(checked, source=schedule.spec_source)
+def _drafted(schedule: Schedule) -> Draft:
+    owner = owner_of(schedule)
+    [checked] = check_specs(owner, schedule.project, [schedule.spec])
+    return draft_jobs(owner, schedule.project, replace(checked, source=schedule.spec_source))
 
 
-def _create(schedule: Schedule, checked: Checked, message: str) -> Job:
-    [job] = create_jobs(owner_of(schedule), schedule.project, [checked], message=message)
+def _create(schedule: Schedule, draft: Draft, message: str) -> Job:
+    [job] = create_jobs(owner_of(schedule), [draft], message=message)
     return job
 
 
@@ -130,7 +131,7 @@ def _take_turn(schedule: Schedule, turn: Turn) -> bool:
             return _take(schedule, turn)
     require_room()
     try:
-        checked = _checked(schedule)
+        draft = _drafted(schedule)
     except InvalidSpecError as error:
         return _fail(schedule, turn, turn.slot, _first_of(error))
     except PermissionDeniedError:
@@ -140,7 +141,7 @@ def _take_turn(schedule: Schedule, turn: Turn) -> bool:
     with transaction.atomic():
         if not _take(schedule, turn):
             return False
-        _run(schedule, turn.slot, checked)
+        _run(schedule, turn.slot, draft)
         reach("schedule.stored")
     return True
 
@@ -162,7 +163,7 @@ def _as_read(schedule: Schedule) -> QuerySet[Schedule]:
     )
 
 
-def _run(schedule: Schedule, slot: datetime, checked: Checked) -> None:
+def _run(schedule: Schedule, slot: datetime, draft: Draft) -> None:
     """Submit the job of `slot`, as the schedule's overlap policy says."""
     if schedule.runs.filter(slot=slot).exists():
         return
@@ -180,7 +181,7 @@ def _run(schedule: Schedule, slot: datetime, checked: Checked) -> None:
                 why = f"Replaced: schedule {schedule.name} runs again, for {when}."
                 end_job(owner_of(schedule), job, why)
     message = f"Submitted by schedule {schedule.name}, for {when}"
-    job = _create(schedule, checked, message)
+    job = _create(schedule, draft, message)
     _note(schedule, slot, ScheduleOutcome.SUBMITTED, job=job)
 
 

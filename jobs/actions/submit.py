@@ -17,6 +17,7 @@ from jobs.actions.check_queue import queue_problems
 from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.children import would_end_with
 from jobs.actions.create_jobs import create_jobs
+from jobs.actions.draft_jobs import draft_jobs
 from jobs.actions.find_dependencies import find_dependencies
 from jobs.backends import registry
 from jobs.disk_space import require_room
@@ -68,9 +69,10 @@ def submit_jobs(
         return jobs
     require_room()
     checked = check_specs(actor, project, sources)
+    drafts = [draft_jobs(actor, project, each) for each in checked]
     try:
         with transaction.atomic():
-            jobs = create_jobs(actor, project, checked)
+            jobs = create_jobs(actor, drafts)
             if idempotency_key:
                 IdempotencyKey.objects.create(
                     user=actor.user,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 import yaml
@@ -19,7 +20,7 @@ from jobs.lifecycle import move
 from jobs.models import Job, JobArray
 from jobs.models.startable_jobs import startable_jobs
 from jobs.readers.job_array import job_array
-from jobs.statuses import JobStatus, Role, StopReason, WaitReason
+from jobs.statuses import EventKind, JobStatus, Role, StopReason, WaitReason
 from tests.factories import make_actor, make_project
 
 pytestmark = pytest.mark.feature("S2.6")
@@ -239,15 +240,64 @@ def test_a_job_may_wait_for_a_whole_array_and_an_array_for_a_job(project, member
     assert later.dependencies.count() == 4
 
 
-def test_a_thousand_jobs_are_submitted_and_planned_in_a_moment(
+def test_a_thousand_jobs_are_submitted_planned_cancelled_and_run_again_in_a_moment(
     project, member, django_assert_max_num_queries
 ):
     values = {"a": list(range(40)), "b": list(range(25))}
     # Neither counts what other programs of the machine take.
     begin_s = time.process_time()
     with django_assert_max_num_queries(20):
-        submit_job(member, project, sweep(array=values, max_parallel=3))
-    took_s = time.process_time() - begin_s
-    assert startable() == [0, 1, 2]
-    assert JobArray.objects.get().size == 1000
-    assert took_s < 10
+        first = submit_job(member, project, sweep(array=values, max_parallel=3))
+    array = JobArray.objects.get()
+    assert (startable(), array.size) == ([0, 1, 2], 1000)
+    for job in members(first)[:2]:
+        start(job)
+    with django_assert_max_num_queries(25):
+        assert cancel_array(member, array) == 1000
+    counts = job_array(member, "rl", array.pk).counts
+    assert counts == {"STOPPING": 2, "CANCELLED": 998}
+    with django_assert_max_num_queries(25):
+        assert len(rerun_failed(member, array)) == 998
+    assert time.process_time() - begin_s < 10
+
+
+@pytest.fixture
+def made_within(monkeypatch) -> set[bool]:
+    """Of each new row of a job, whether a transaction was open when it was made."""
+    seen: set[bool] = set()
+    make = Job.__init__
+
+    def see(job: Job, *columns: Any, **fields: Any) -> None:
+        make(job, *columns, **fields)
+        if job.pk is None:
+            seen.add(connection.in_atomic_block)
+
+    monkeypatch.setattr(Job, "__init__", see)
+    return seen
+
+
+@pytest.mark.django_db(transaction=True)
+def test_jobs_are_written_out_before_the_transaction_that_stores_them(project, member, made_within):
+    job = submit_job(member, project, sweep())
+    cancel_array(member, job.array)
+    rerun_failed(member, job.array)
+    rerun_job(member, job)
+    assert made_within == {False}
+
+
+def test_cancelling_is_told_to_those_who_wait_and_kept_in_the_history_of_each(project, member):
+    jobs = members(submit_job(member, project, sweep()))
+    report = {"name": "report", "run": "true", "resources": {"infra": "local"}}
+    later = submit_job(member, project, {**report, "portal": {"depends_on": ["ppo"]}})
+    start(jobs[0])
+    cancel_array(member, jobs[0].array)
+    ends = later.dependencies.order_by("needs_number").values_list("ended_as", flat=True)
+    assert list(ends) == ["", "CANCELLED", "CANCELLED", "CANCELLED"]
+    for job, moves in zip(
+        members(jobs[0]), [("PROVISIONING", "STOPPING"), *[("CANCELLED",)] * 3], strict=True
+    ):
+        told = job.events.filter(kind=EventKind.STATUS).order_by("pk")
+        assert tuple(told.values_list("new_status", flat=True)) == moves
+        assert job.events.get(verb="cancel").message == job.message
+        assert job.stop_reason == StopReason.CANCELLED_BY_USER
+        assert (job.ended_at is None, job.wait_reason) == (job.status == "STOPPING", "")

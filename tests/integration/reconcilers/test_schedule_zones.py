@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.create_jobs import Source
+from jobs.actions.checked_spec import Source
 from jobs.actions.schedules import Wish, change_schedule, resume_schedule
 from jobs.models import Job, Schedule
 from jobs.permissions import Actor

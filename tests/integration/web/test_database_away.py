@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection, transaction
 
+from monarch_portal.postgresql.base import has_ended
 from tests.factories import make_member, make_project
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.django_db
 LOST = [
@@ -43,6 +45,23 @@ def test_the_api_says_so_by_a_code(visitor, monkeypatch, error):
         raise error
 
     monkeypatch.setattr("jobs.api.job_views.job_table", lose)
+    answer = visitor.get("/api/v1/projects/rl/jobs")
+    assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+    assert answer.headers["Retry-After"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_the_database_ended_says_so_as_well(visitor, monkeypatch):
+    def rest_for_too_long(*_: object, **__: object) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 20")
+            assert eventually(lambda: has_ended(connection.connection))
+            cursor.execute("SELECT 1")
+
+    for reader in ("jobs.web.table_page.job_table", "jobs.api.job_views.job_table"):
+        monkeypatch.setattr(reader, rest_for_too_long)
+    page = visitor.get("/rl/jobs")
+    assert (page.status_code, bool(page.headers["Retry-After"])) == (503, True)
     answer = visitor.get("/api/v1/projects/rl/jobs")
     assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
     assert answer.headers["Retry-After"]
