@@ -1,29 +1,32 @@
-"""In which forms the value of a secret may stand in a text."""
+"""What to look for in a text so that nothing of a value is left in it."""
 
 from __future__ import annotations
 
 import base64
-import html
-import json
 import re
-import shlex
+import string
 from collections.abc import Iterator
-from urllib.parse import quote, quote_plus
+
+from jobs.logs.writings import Character, character, one_of
 
 # Anything shorter would be found in the middle of other words.
 LEAST_CHARS = 6
 # Of a value with more lines the first ones; nobody keeps a book in a secret.
 _MOST_LINES = 2000
-# How `base64` and `email` fold what they write.
-_FOLDED_AT = 76
-# Line ends, also as they stand within a JSON string.
-_LINE_END = re.compile(r"\r\n|\r|\n|\\r\\n|\\n")
+# How `openssl`, and `base64` and `email`, fold what they write.
+_FOLDED_AT = (64, 76)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+# As they stand within a JSON string: whoever decodes it prints real ones.
+_WRITTEN_LINE_END = re.compile(r"\\r\\n|\\n")
+# What follows the prefix of a person's token.
+_CODE_CHARS = 43
+
+Needle = tuple[Character, ...]
 
 
-def needles_of(value: str) -> set[str]:
-    """Every form to look for, each of LEAST_CHARS at least: that of each line, and encodings."""
-    lines = [line.strip() for line in _LINE_END.split(value)[:_MOST_LINES]]
-    found = {form for line in lines if _is_long(line) for form in _forms(line)}
+def needles_of(value: str) -> set[Needle]:
+    """Return what to look for, each of LEAST_CHARS at least: each line, and the whole encoded."""
+    found = {tuple(map(character, line)) for line in _lines(value)}
     if found:
         found |= set(_encoded(value.strip()))
     return {needle for needle in found if _is_long(needle)}
@@ -31,38 +34,47 @@ def needles_of(value: str) -> set[str]:
 
 def is_masked(value: str) -> bool:
     """Whether the value is long enough to be looked for."""
-    return bool(needles_of(value))
+    return bool(_lines(value))
 
 
-def _is_long(text: str) -> bool:
+def any_token() -> Needle:
+    """Return what every token of the portal looks like, from its prefix on."""
+    code = one_of(*string.ascii_letters, *string.digits, "-", "_")
+    return (one_of("m"), one_of("p"), one_of("a", "j", "t"), one_of("_"), *[code] * _CODE_CHARS)
+
+
+def _lines(value: str) -> set[str]:
+    lines = _LINE_END.split(value)[:_MOST_LINES]
+    parts = [part for line in lines for part in _WRITTEN_LINE_END.split(line)[:_MOST_LINES]]
+    return {line for line in map(str.strip, (*lines, *parts)) if _is_long(line)}
+
+
+def _is_long(text: str | Needle) -> bool:
     return len(text) >= LEAST_CHARS
 
 
-def _forms(line: str) -> Iterator[str]:
-    """A line as it is, and as it is written in JSON, Python, a shell, HTML or a URL."""
-    yield line
-    yield json.dumps(line)[1:-1]
-    yield json.dumps(line, ensure_ascii=False)[1:-1]
-    yield repr(line)[1:-1]
-    yield shlex.quote(line).removeprefix("'").removesuffix("'")
-    yield html.escape(line)
-    yield quote(line)
-    yield quote(line, safe="")
-    yield quote_plus(line)
-
-
-def _encoded(value: str) -> Iterator[str]:
-    """A whole value in hexadecimal and base64, wherever it begins within what was encoded."""
+def _encoded(value: str) -> Iterator[Needle]:
+    """Return a whole value in hexadecimal and base64, wherever it begins in what was encoded."""
     raw = value.encode(errors="surrogatepass")
-    yield raw.hex()
-    yield raw.hex().upper()
+    yield tuple(one_of(digit, digit.upper()) for digit in raw.hex())
     for before in range(3):
         # The first characters depend on what stands before it, the last on what comes after.
         text = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
         begin = (before * 8 + 5) // 6
         whole = (before + len(raw)) * 8 // 6
-        middle = text[begin:whole]
+        middle = tuple(map(_base64_digit, text[begin:whole]))
         yield middle
-        yield middle.replace("+", "-").replace("/", "_")
         if before == 0:
-            yield from (middle[at : at + _FOLDED_AT] for at in range(0, len(middle), _FOLDED_AT))
+            for width in _FOLDED_AT:
+                yield from (middle[at : at + width] for at in range(0, len(middle), width))
+
+
+def _base64_digit(digit: str) -> Character:
+    return _LAST_DIGITS.get(digit) or character(digit)
+
+
+# In base64 for URLs they are others; in a URL or in JSON they are escaped.
+_LAST_DIGITS = {
+    "+": one_of("+", "-", "%2B", "%2b", "\\u002b", "\\u002B", "&#43;", "&#x2B;"),
+    "/": one_of("/", "_", "%2F", "%2f", "\\/", "\\u002f", "\\u002F", "&#47;", "&#x2F;"),
+}

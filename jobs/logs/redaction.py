@@ -1,129 +1,123 @@
 """Keeping out of stored text what nobody may read there: tokens of the portal, values of secrets.
 
-Masked are the values that an attempt was given, and the forms that `jobs.logs.needles` knows, in
-its lines, reports and messages, before anything is stored. What a program itself has changed
-(reversed, cut up, encrypted) nobody can find.
+Masked are the values that an attempt was given, its own tokens among them, in every form that
+`jobs.logs.needles` knows, in its lines, reports and messages, before anything is stored. What a
+program itself has changed (reversed, cut up, encrypted) nobody can find.
 """
 
 from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import Lock
-from typing import NamedTuple
 
-from jobs.logs.needles import LEAST_CHARS, needles_of
+import re2
+
+from jobs.logs.needles import LEAST_CHARS, Needle, any_token, needles_of
+from jobs.logs.walking import Needles, Position, Span
 
 MASK = "***"
 # API tokens, those of attempts and of their programs, by their public prefixes and the shape of
 # what follows.
 _TOKEN = re.compile(r"\b(mp[ajt]_)[A-Za-z0-9_-]{40,64}")
+_TOKEN_IN_BYTES = re.compile(_TOKEN.pattern.encode())
+_MAY_BE_TOKEN = re2.compile(rb"mp[ajt]_[A-Za-z0-9_-]{40}")
 _PREFIXES = ("mpa_", "mpj_", "mpt_")
-# The start of a value at the end of a piece is masked from this length on, before anybody knows.
-_LEAST_START = 3
-_MOST_OPEN = 20
-
-
-class OpenEnd(NamedTuple):
-    """The last piece of a line ended after the first `length` characters of this needle."""
-
-    needle: int
-    length: int
+# The begin of a value at the end of a piece is masked before anybody knows how it goes on, from an
+# eighth of the value on. Less may be the begin of any word.
+_LEAST_START, _START_PART = 3, 8
+_MOST_OPEN = 50
 
 
 class Redaction:
     """Masks tokens of the portal, and these values, in what one attempt tells."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        # Longest first: of two that begin alike the longer one is masked whole.
-        found = {needle for value in values for needle in needles_of(value)}
-        self._needles = sorted(found, key=lambda each: (-len(each), each))
-        self._longest = max(map(len, self._needles), default=0)
-        self._pattern = _pattern(self._needles)
-
-    def __bool__(self) -> bool:
-        return bool(self._needles)
+        # Their order is always the same: positions within them are stored.
+        found = {_key(needle): needle for value in values for needle in needles_of(value)}
+        in_order = [found[key] for key in sorted(found)]
+        self._needles = Needles(in_order)
+        # Where a line was cut, the code of a token may be of any length so far.
+        self._cut = Needles([any_token(), *in_order])
 
     def text(self, text: str) -> str:
         """`text`, with nothing of it left."""
-        if self._pattern is not None:
-            text = self._pattern.sub(MASK, text)
-        return redacted(text)
+        text = redacted(text)
+        raw = _bytes_of(text)
+        spans = list(self._needles.found(raw))
+        return _masked(raw, spans) if spans else text
+
+    def touched(self, texts: Sequence[str]) -> set[int]:
+        """Return which of the texts may hold anything to mask, by their places."""
+        raw = _bytes_of("\n".join(texts))
+        if raw.count(b"\n") >= max(1, len(texts)):
+            # Some hold line ends themselves.
+            return set(range(len(texts)))
+        found: set[int] = set()
+        for next_place in (self._needles.next_head, _next_token):
+            number = counted = 0
+            at = next_place(raw, 0)
+            while at >= 0:
+                number += raw.count(b"\n", counted, at)
+                found.add(number)
+                counted = at
+                end = raw.find(b"\n", at)
+                at = next_place(raw, end) if end >= 0 else -1
+        return found
 
     def excerpt(self, text: str) -> str:
         """Likewise a text that somebody has cut out of a longer one, and put together of pieces.
 
         So each of its lines may begin or end within a value.
         """
-        if not self._needles:
+        raw = _bytes_of(text)
+        flat = raw.replace(b"\n", b"")
+        if not any(map(self._needles.may_hold_part, (raw, flat) if flat != raw else (raw,))):
             return redacted(text)
-        spans = [found.span() for found in self._found(text)] + self._across_lines(text)
+        spans = [*self._needles.found(raw), *self._across_lines(raw, flat), *_tokens(raw)]
         begin = 0
-        for line in text.split("\n"):
-            spans += [(begin, begin + length) for length in self._ends_at_the_start(line)]
+        for line in raw.split(b"\n"):
             end = begin + len(line)
-            cut = (each.length for each in self._open_ends(line) if each.length >= LEAST_CHARS)
-            spans += [(end - length, end) for length in cut]
+            spans.append((begin, begin + self._needles.end_of_rest(line)))
+            for position, start in self._needles.open_ends(line).items():
+                if position.char >= LEAST_CHARS:
+                    spans.append((begin + start, end))
             begin = end + 1
-        return redacted(_masked(text, spans))
+        return _masked(raw, spans)
 
-    def piece(self, text: str, before: list[OpenEnd], *, more: bool) -> tuple[str, list[OpenEnd]]:
-        """Likewise a piece of a line that was cut; and where it ends within a value, if it does.
+    def piece(
+        self, text: str, before: Iterable[Position], *, more: bool
+    ) -> tuple[str, list[Position]]:
+        """Likewise a piece of a line that was cut; and where it ends within values, if it does.
 
         `before` is what the piece before it gave; `more`: this one is not the last.
         """
-        if not before and not more:
+        raw = _bytes_of(text)
+        end, after = self._cut.go_on(raw, before)
+        if not more and not end:
             return self.text(text), []
-        spans = [found.span() for found in self._found(text)]
-        after: list[OpenEnd] = []
-        for end in before:
-            rest = (
-                self._needles[end.needle][end.length :] if end.needle < len(self._needles) else ""
-            )
-            if rest and text.startswith(rest):
-                spans.append((0, len(rest)))
-            elif more and rest.startswith(text):
-                spans.append((0, len(text)))
-                after.append(OpenEnd(end.needle, end.length + len(text)))
-        if more:
-            fresh = self._open_ends(text)
-            long = [end.length for end in fresh if end.length >= _LEAST_START]
-            spans += [(len(text) - length, len(text)) for length in long]
-            after += fresh
-        return redacted(_masked(text, spans)), after[:_MOST_OPEN]
+        spans = [*_tokens(raw), *self._needles.found(raw), (0, end)]
+        if not more:
+            return _masked(raw, spans), []
+        if after:
+            spans.append((0, len(raw)))
+        fresh = self._cut.open_ends(raw)
+        for position, begin in fresh.items():
+            if position.char >= self._least_start(position.needle):
+                spans.append((begin, len(raw)))
+        return _masked(raw, spans), [*dict.fromkeys([*after, *fresh])][:_MOST_OPEN]
 
-    def _found(self, text: str) -> Iterable[re.Match[str]]:
-        return self._pattern.finditer(text) if self._pattern is not None else ()
+    def _least_start(self, needle: int) -> int:
+        part = self._cut.length(needle) // _START_PART
+        return min(LEAST_CHARS, max(_LEAST_START, part))
 
-    def _across_lines(self, text: str) -> list[tuple[int, int]]:
-        """Where values stand once line ends are left out."""
-        places = [place for place, character in enumerate(text) if character != "\n"]
-        if len(places) == len(text):
+    def _across_lines(self, raw: bytes, flat: bytes) -> list[Span]:
+        """Return where values are once line ends are left out."""
+        if len(flat) == len(raw):
             return []
-        flat = self._found(text.replace("\n", ""))
-        return [(places[found.start()], places[found.end() - 1] + 1) for found in flat]
-
-    def _open_ends(self, text: str) -> list[OpenEnd]:
-        """Where needles begin near the end of `text` and go on beyond it; the longest first."""
-        ends = []
-        for number, needle in enumerate(self._needles):
-            begin = text.find(needle[0], max(0, len(text) - len(needle) + 1))
-            while begin >= 0:
-                if needle.startswith(text[begin:]):
-                    ends.append(OpenEnd(number, len(text) - begin))
-                begin = text.find(needle[0], begin + 1)
-        return sorted(ends, key=lambda end: -end.length)[:_MOST_OPEN]
-
-    def _ends_at_the_start(self, text: str) -> list[int]:
-        """How much of a needle's end `text` begins with, from LEAST_CHARS on."""
-        lengths = []
-        head = text[: self._longest]
-        for needle in self._needles:
-            end = head.find(needle[-LEAST_CHARS:])
-            if end >= 0 and needle.endswith(head[: end + LEAST_CHARS]):
-                lengths.append(end + LEAST_CHARS)
-        return lengths
+        places = [place for place, byte in enumerate(raw) if byte != ord("\n")]
+        return [(places[begin], places[end - 1] + 1) for begin, end in self._needles.found(flat)]
 
 
 def redacted(text: str) -> str:
@@ -136,7 +130,7 @@ def redacted(text: str) -> str:
 class RedactionCache:
     """The redactions of the attempts that spoke last. Threads may share it."""
 
-    def __init__(self, most: int = 200) -> None:
+    def __init__(self, most: int = 1000) -> None:
         self._most = most
         self._by_attempt: OrderedDict[int, Redaction] = OrderedDict()
         self._lock = Lock()
@@ -157,24 +151,34 @@ class RedactionCache:
                 self._by_attempt.popitem(last=False)
 
 
-def _pattern(needles: list[str]) -> re.Pattern[str] | None:
-    """One pattern for all of them, in their order."""
-    if not needles:
-        return None
-    return re.compile("|".join(map(re.escape, needles)))
+def _key(needle: Needle) -> tuple[int, bytes]:
+    return len(needle), b"".join(each.pattern for each in needle)
 
 
-def _masked(text: str, spans: list[tuple[int, int]]) -> str:
-    """`text` with a mask in place of each span, of those that overlap one."""
-    parts: list[str] = []
+def _bytes_of(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")
+
+
+def _next_token(raw: bytes, begin: int) -> int:
+    match = _MAY_BE_TOKEN.search(raw, begin)
+    return int(match.start()) if match else -1
+
+
+def _tokens(raw: bytes) -> list[Span]:
+    """Return where the codes of tokens are, without their prefixes."""
+    return [(found.end(1), found.end()) for found in _TOKEN_IN_BYTES.finditer(raw)]
+
+
+def _masked(raw: bytes, spans: list[Span]) -> str:
+    """The text with a mask in place of each span, of those that overlap one."""
+    parts: list[bytes] = []
     done = 0
-    for begin, end in sorted(spans):
+    is_begun = False
+    for begin, end in sorted(span for span in spans if span[1] > span[0]):
         if end <= done:
             continue
-        if begin > done or not parts:
-            parts += [text[done:begin], MASK]
+        if begin > done or not is_begun:
+            parts += [raw[done:begin], MASK.encode()]
+            is_begun = True
         done = end
-    return "".join([*parts, text[done:]])
-
-
-NO_SECRETS = Redaction()
+    return b"".join([*parts, raw[done:]]).decode(errors="surrogatepass")

@@ -19,8 +19,6 @@ class HandedSecrets(models.Model):
     # JSON {environment variable: value}, sealed (see jobs/seals.py).
     sealed = models.BinaryField()
     created_at = models.DateTimeField(default=clock.now, editable=False)
-    # Where a piece of a long line ended within a value: {"rank stream": [[which, how far], ...]}.
-    open_ends = models.JSONField(default=dict, blank=True)
 
     class Meta:
         verbose_name_plural = "handed secrets"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 
@@ -12,13 +13,13 @@ from jobs.actions.hand_secrets import hand_secrets
 from jobs.actions.history import record_note
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.actions.secrets import set_secret
-from jobs.attempt_tokens import attempt_token
+from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.errors import SecretsUnavailableError
 from jobs.logs import handed
 from jobs.logs.handed import masked_errors, redaction_of
 from jobs.logs.reading import read_lines
 from jobs.logs.redaction import RedactionCache
-from jobs.models import Attempt, HandedSecrets, JobEvent, LogBlock, MeshTree
+from jobs.models import Attempt, JobEvent, LogBlock, LogHead, MeshTree
 from jobs.seals import new_key
 from jobs.statuses import Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
@@ -63,12 +64,12 @@ def test_lines_are_stored_without_it(attempt, post):
 
 def test_a_value_cut_by_requests_is_masked_for_its_own_rank_and_stream(attempt, post):
     post(frame(1, text="a " + VALUE[:7], more=True), frame(1, rank=1, text="b " + VALUE[:7]))
-    assert list(HandedSecrets.objects.get().open_ends) == ["0 stdout"]
+    assert list(LogHead.objects.get().open_ends) == ["0 stdout"]
     post(frame(2, text="r2-", stream="stderr"), frame(2, rank=1, text=VALUE[7:]))
     post(frame(3, text=VALUE[7:9], more=True))
     post(frame(4, text=VALUE[9:] + " end"))
     assert texts(attempt) == ["a ***", "b hunter2", "r2-", VALUE[7:], "***", "*** end"]
-    assert HandedSecrets.objects.get().open_ends == {}
+    assert LogHead.objects.get().open_ends == {}
 
 
 def test_frames_sent_twice_do_not_spoil_where_a_line_was_cut(attempt, post):
@@ -76,6 +77,49 @@ def test_frames_sent_twice_do_not_spoil_where_a_line_was_cut(attempt, post):
     post(first)
     post(first, frame(2, text=VALUE[7:]))
     assert texts(attempt) == ["***", "***"]
+
+
+def tokens_of(attempt) -> list[str]:
+    numbers = (attempt.pk, attempt.job_id, attempt.number)
+    return [attempt_token(*numbers[1:]), driver_token(*numbers)]
+
+
+@pytest.mark.parametrize("cut", [5, 20, 40])
+def test_a_token_of_the_attempt_is_masked_where_its_line_was_cut(db, cut):
+    plain = make_attempt()
+    runner_token, _ = tokens_of(plain)
+    number = 0
+    for token in tokens_of(plain):
+        for text, more in ((f"a {token[:cut]}", True), (token[cut:], True), (" z", False)):
+            number += 1
+            content = body(frame(number, text=text, more=more))
+            ingest_frames(plain.pk, runner_token, content)
+    stored = texts(plain)
+    assert len(stored) == 6
+    for begin, rest, end in (stored[:3], stored[3:]):
+        # Of the first few characters nobody can know; the prefix is public.
+        assert begin == "a ***" or (cut == 5 and begin.startswith("a mp"))
+        assert (rest, end) == ("***", " z")
+    assert LogHead.objects.get(attempt=plain).open_ends == {}
+
+
+def test_tokens_of_the_attempt_are_masked_when_they_are_encoded(db):
+    plain = make_attempt()
+    runner_token, token = tokens_of(plain)
+    basic = base64.b64encode(f"token:{token}".encode()).decode()
+    contents = (basic, token.encode().hex(), runner_token.encode().hex().upper())
+    frames = [frame(number, text=f"<{text}>") for number, text in enumerate(contents, 1)]
+    ingest_frames(plain.pk, runner_token, body(*frames))
+    stored = texts(plain)
+    assert stored[1:] == ["<***>", "<***>"]
+    assert len(stored[0]) <= len("<***>") + len("dG9rZW46") + 4
+
+
+def test_the_token_of_a_person_is_masked_where_its_line_was_cut(attempt, post):
+    token = "mpt_" + "aB3-_" * 8 + "xyz"
+    post(frame(1, text=f"a {token[:30]}", more=True))
+    post(frame(2, text=f"{token[30:]} z"))
+    assert texts(attempt) == ["a ***", "*** z"]
 
 
 def test_trees_of_meshes_are_stored_without_it(attempt, post):
@@ -142,7 +186,7 @@ def test_secrets_are_opened_once_for_many_requests(attempt, post, django_assert_
 def test_an_attempt_without_secrets_costs_no_query_more(django_assert_num_queries):
     plain = make_attempt()
     with django_assert_num_queries(0):
-        assert not redaction_of(plain)
+        redaction_of(plain)
 
 
 def test_a_job_with_secrets_is_taken_in_quickly(attempt, post):

@@ -1,0 +1,131 @@
+"""Whatever a real shell, language or encoder writes of a value is found again, and masked."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from jobs.logs.redaction import Redaction
+
+# Signs that some encoder writes differently, among others.
+SIGNS = " !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\t\x01\x1b\x7fäß€漢😀\u200b\xa0"
+# A shell cannot hold a NUL, and a value is one line here.
+_CHARS = st.one_of(
+    st.sampled_from(SIGNS),
+    st.sampled_from("abcXYZ019"),
+    st.characters(exclude_categories=("Cs",), exclude_characters="\0\r\n"),
+)
+VALUES = st.text(_CHARS, min_size=6, max_size=24).filter(lambda text: text == text.strip())
+# What a shell puts around a value, and what it prints before it.
+_AROUND = re.compile(r"(?:declare -x |export |\+ : |\+ )?(?:MPV=)?[$'\"]*\*\*\*['\"]*")
+_SHELL = 'set -x; : "$MPV"; set +x; export -p'
+_BASH = (
+    """
+printf '%q\\n' "$MPV"; echo "${MPV@Q}"; declare -p MPV; declare -x MPV; export -p
+"""
+    "(PS4='+ '; " + _SHELL + ")"
+)
+_NODE = """
+const values = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const forms = (v) => [encodeURIComponent(v), encodeURI(v), escape(v), JSON.stringify(v),
+  new URLSearchParams([["", v]]).toString().slice(1), require("util").inspect(v)];
+console.log(JSON.stringify(values.map(forms)));
+"""
+
+
+def python_forms(value: str) -> Iterator[str]:
+    """What Python's encoders make of it, without quotes around it."""
+    yield value
+    yield from (repr(value)[1:-1], ascii(value)[1:-1], repr(value.encode())[2:-1])
+    for is_ascii in (True, False):
+        form = json.dumps(value, ensure_ascii=is_ascii)[1:-1]
+        yield from (form, form.replace("/", "\\/"), json.dumps(form, ensure_ascii=is_ascii)[1:-1])
+    yield from (html.escape(value), html.escape(value, quote=False))
+    yield re.sub("[&<>\"']", lambda found: f"&#{ord(found[0])};", value)
+    yield value.encode("ascii", "xmlcharrefreplace").decode()
+    for url in (quote(value), quote(value, safe=""), quote_plus(value), quote(value, "!'()*~")):
+        yield url
+        yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), url)
+        yield quote(url, safe="")
+    yield shlex.quote(value).removeprefix("'").removesuffix("'")
+    yield from (value.encode().hex(), value.encode().hex().upper())
+    yield base64.b64encode(value.encode()).decode().rstrip("=")
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_what_an_encoder_of_python_writes_is_masked(value):
+    redaction = Redaction([value])
+    for form in python_forms(value):
+        shown = redaction.text(f"<{form}>")
+        assert re.fullmatch(r"<\*\*\*[A-Za-z0-9+/]?>", shown), (form, shown)
+
+
+def shell_lines(shell: str, script: str, value: str, locale: str) -> list[str]:
+    """What the shell prints about the variable MPV."""
+    environment = {"MPV": value, "LC_ALL": locale, "PATH": "/usr/bin:/bin"}
+    command = [shell, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    lines = (done.stdout + done.stderr).decode(errors="surrogateescape").split("\n")
+    others = re.compile(
+        r"declare -x (?:LC_ALL|PATH|PWD|OLDPWD|SHLVL|_)\b|export (?:LC|PA|PW|OLD)|\+ (?:set|export)"
+    )
+    return [line for line in lines if line and not others.match(line)]
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+@settings(max_examples=60, deadline=None)
+@given(value=VALUES)
+def test_what_a_shell_writes_is_masked(shell, locale, value):
+    redaction = Redaction([value])
+    lines = shell_lines(shell, _BASH if shell == "bash" else _SHELL, value, locale)
+    assert len(lines) >= 2
+    for line in lines:
+        shown = redaction.text(line)
+        assert _AROUND.fullmatch(shown), (line, shown)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+# A process of node takes a while to start, so each is given many values.
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.lists(VALUES, min_size=60, max_size=60))
+def test_what_javascript_writes_is_masked(values):
+    done = subprocess.run(
+        ["node", "-e", _NODE], input=json.dumps(values).encode(), capture_output=True, check=True
+    )
+    for value, forms in zip(values, json.loads(done.stdout), strict=True):
+        redaction = Redaction([value])
+        for form in forms:
+            shown = redaction.text(form)
+            assert re.fullmatch("[\"'`]?\\*\\*\\*[\"'`]?", shown), (value, form, shown)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), VALUES)
+def test_any_cut_of_any_form_shows_nothing_but_a_few_characters(data, value):
+    redaction = Redaction([value])
+    form = data.draw(st.sampled_from(list(python_forms(value))[:-1]))
+    line = f"a {form} z"
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(line) - 1), max_size=4)))
+    texts = [line[i:j] for i, j in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    stored, before = [], []
+    for number, text in enumerate(texts, 1):
+        shown, before = redaction.piece(text, before, more=number < len(texts))
+        stored.append(shown)
+    # The first characters may come alone, before anybody can know.
+    left = "".join(stored).replace("***", "")
+    assert form.startswith(left.removeprefix("a ").removesuffix(" z"))
+    assert Redaction([value[:3] + "\0" * 6]).text(left) == left
+    assert len(left) <= len("a  z") + 3 * 14, (texts, stored)
