@@ -36,6 +36,7 @@ from jobs.backends.local_nodes import (
     node_start,
     unlink_tmp,
 )
+from jobs.backends.local_ports import choose_ports, needed_ports
 from jobs.backends.local_processes import kill_all
 from jobs.backends.local_python import PortalPython
 from jobs.backends.local_runner import installed_runner
@@ -232,6 +233,7 @@ class LocalBackend:
             ca_cert=authority.certificate,
             ca_key=authority.key,
             gpus=claim.gpus,
+            ports=choose_ports(request.spec, claim.num_nodes),
         )
         folder.write_record(record)
         return record
@@ -250,12 +252,9 @@ class LocalBackend:
 
     def _layout(self, folder: ClusterFolder, request: LaunchRequest, record: Record) -> Layout:
         own_user = jobs_get_own_user()
-        ports = ports_of(request.spec)
-        slot = self._leases.take(
-            folder.path,
-            [(rank, port) for rank in range(record.num_nodes) for port in ports],
-            own_uid=own_user,
-        )
+        ports = record.ports or ports_of(request.spec)
+        needed = needed_ports(request.spec, record.num_nodes, ports)
+        slot = self._leases.take(folder.path, needed, own_uid=own_user)
         return Layout(
             folder=folder,
             request=request,

@@ -38,6 +38,8 @@ class Record:
     ca_cert: str
     ca_key: str
     gpus: list[list[int]]  # numbers, by rank
+    # Of workers and runners, where other programs use those that the specification says.
+    ports: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,9 @@ class ClusterFolder:
     def record(self) -> Record | None:
         """The record; None until a launch has got that far, or where a power cut emptied it."""
         with suppress(FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-            return Record(**json.loads((self.path / "cluster.json").read_text()))
+            content = json.loads((self.path / "cluster.json").read_text())
+            ports = content.pop("ports", None)
+            return Record(**content, ports=tuple(ports) if ports else None)
         return None
 
     def write_record(self, record: Record) -> None:

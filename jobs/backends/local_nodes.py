@@ -24,6 +24,7 @@ from jobs.backends.local_folders import (
 )
 from jobs.backends.local_gpus import gpu_environment, nvml_environment
 from jobs.backends.local_isolation import NodeStart
+from jobs.backends.local_ports import remarks_on
 from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
@@ -89,6 +90,9 @@ def attempt_config(layout: Layout) -> dict[str, Any]:
     )
     content["portal_file"] = str(layout.portal_file) if layout.portal_file else None
     content["envs"].update(request.secrets)
+    if record.ports is not None:
+        content["port"], content["hub_port"] = record.ports
+        content["remarks"] = remarks_on(request.spec, record.ports)
     return content
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ PROC = Path("/proc")
 # The variable by which a job's processes are told from others of the same user.
 MARK = "MPORTAL_CLUSTER"
 KILL_PATIENCE_S = 5.0
+_LISTENING = "0A"  # as /proc/net/tcp has it
 # Runs as the user whose processes shall end: kill(-1) reaches all of them in one step, so that
 # none can escape by forking. The kernel spares the caller.
 _KILL_ALL = """
@@ -101,6 +103,27 @@ def processes_marked(cluster_name: str) -> list[Process]:
         if more <= found:
             return [process for process in everyone if process.pid in found - {os.getpid()}]
         found |= more
+
+
+def listener_on(port: int) -> tuple[int, str] | None:
+    """The number and the name of a process that listens on the port, if it can be seen."""
+    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    for process in _everyone() if sockets else ():
+        directory = PROC / str(process.pid)
+        with suppress(OSError):
+            if any(str(link.readlink()) in sockets for link in (directory / "fd").iterdir()):
+                return process.pid, (directory / "comm").read_text(errors="replace").strip()
+    return None
+
+
+def _listening_inodes(port: int) -> Iterator[str]:
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in (PROC / "net" / name).read_text().splitlines()[1:]:
+                fields = line.split()
+                is_listening = fields[3] == _LISTENING
+                if is_listening and int(fields[1].rpartition(":")[2], 16) == port:
+                    yield fields[9]
 
 
 def kill_all(cluster_name: str, uid: int | None) -> bool:

@@ -6,11 +6,9 @@ under a leased user id: `local_processes`.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
-import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from pathlib import Path
 
 from jobs.backends.file_locks import locked_file
 from jobs.backends.local_folders import make_directory
+from jobs.backends.local_ports import is_bindable
 from jobs.backends.local_processes import living_uids
 from jobs.errors import BackendError
 
@@ -146,20 +145,4 @@ def _holder(path: Path) -> Path | None:
 
 
 def _can_bind(slot: Slot, ports: list[tuple[int, int]]) -> bool:
-    return all(_is_bindable(slot.address(rank), port) for rank, port in ports)
-
-
-def _is_bindable(address: str, port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # Connections of the last job may still be in TIME_WAIT; a listener is refused all the same.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError as error:
-            if error.errno in {errno.EADDRINUSE, errno.EACCES}:
-                return False
-            raise BackendError(
-                f"The address {address} can't be used ({os.strerror(error.errno or 0)}): the local "
-                "backend needs Linux, where all of 127.0.0.0/8 is this machine."
-            ) from error
-    return True
+    return all(is_bindable(slot.address(rank), port) for rank, port in ports)

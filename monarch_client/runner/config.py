@@ -92,6 +92,8 @@ class AttemptConfig:
     metrics_s: float = 10.0
     # With which the job's programs ask the portal; the runner's own `token` they do not get.
     driver_token: str = ""
+    # What the portal has to say at the start of the job's log.
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_monarch(self) -> bool:
@@ -267,6 +269,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         setup_always=bool(raw.get("setup_always")),
         metrics_s=max(0.0, float(raw.get("metrics_s", 10))),
         driver_token=str(raw.get("driver_token") or ""),
+        remarks=tuple(str(text) for text in raw.get("remarks") or ()),
     )
     _check_meshes(config)
     if config.carrier not in CARRIERS:

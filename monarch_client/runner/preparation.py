@@ -42,6 +42,8 @@ class Preparation:
 
     def begin(self) -> None:
         """Lay out the folders, then go on by itself."""
+        for text in self._place.config.remarks if self._place.rank == 0 else ():
+            self._place.recorder.remark(text)
         if self._place.config.uploads:
             threading.Thread(target=self._unpack, daemon=True, name="unpack").start()
         else:

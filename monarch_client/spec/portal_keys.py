@@ -136,7 +136,8 @@ PORTAL_KEYS = (
     ),
     Key(
         "port",
-        "The port on which Monarch's workers listen; the runner also uses the next one.",
+        "The port on which Monarch's workers listen; runners of several nodes use the next one. "
+        "On the local backend another is chosen where a program uses the default one.",
         Whole(1024, 65_000),
         22_222,
         default=DEFAULT_PORT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -220,6 +221,21 @@ def test_another_boot_of_the_machine_leaves_no_runner_alive(local: LocalRig) -> 
     own_ticks = process_of(os.getpid()).started
     mark.write_text(f"another-boot {os.getpid()} {own_ticks}\n")
     assert local.backend.observe(request.cluster_name).phase is ClusterPhase.ENDED
+
+
+def test_nodes_meet_on_another_port_where_a_program_listens_on_theirs(local: LocalRig) -> None:
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        request = local.request_program(
+            "echo $SKYPILOT_NODE_RANK", nodes=2, portal={"port": port - 1}
+        )
+        local.backend.launch(request)
+        assert local.ingest.end["reason"] == "COMPLETED"
+    remarks = local.ingest.texts("portal")
+    said = [text for text in remarks if f"Port {port} is used by process" in text]
+    assert len(said) == 1
 
 
 def test_a_runner_that_cannot_start_says_why(local: LocalRig) -> None:

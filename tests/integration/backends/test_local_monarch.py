@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from jobs.backends import local_ports
 from jobs.backends.base import UploadSource
 from monarch_client.spec import JobSpec
 from monarch_client.sync.archive import pack
@@ -46,3 +48,23 @@ def test_the_example_runs_on_workers_of_its_own(local: LocalRig, tmp_path: Path)
     addresses = {node.address for node in local.backend.observe(request.cluster_name).nodes}
     workers = [frame for frame in local.ingest.of_kind("worker") if frame["status"] == "READY"]
     assert {frame["address"].partition(":")[0] for frame in workers} == addresses
+
+
+@pytest.mark.monarch
+def test_workers_listen_on_another_port_where_a_program_has_the_default_one(
+    local: LocalRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        monkeypatch.setattr(local_ports, "DEFAULT_PORT", port)
+        driver = "from mportal_runtime import meshes; meshes.workers"
+        portal = {"meshes": {"workers": 2}, "port": port}
+        spec = JobSpec.parse({"num_nodes": 2, "run": f'python -c "{driver}"', "portal": portal})
+        local.backend.launch(local.request_spec(spec.to_dict(), 2))
+        assert local.ingest.end["reason"] == "COMPLETED"
+    workers = [frame for frame in local.ingest.of_kind("worker") if frame["status"] == "READY"]
+    ports = {frame["address"].rpartition(":")[2] for frame in workers}
+    assert len(ports) == 1
+    assert ports != {str(port)}
