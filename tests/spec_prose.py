@@ -33,10 +33,10 @@ portal:
 - **Without** it is a plain job: `run` runs on every one of the `num_nodes` nodes.
 - **Folders** (`workdir`, `file_mounts`) reach the portal as uploads, `upload:<sha256>`. A path is a
   path of your own machine: the command line packs the folder and puts the upload in its place; the
-  portal itself refuses paths (`local_path`). `.mportalignore` (or `.skyignore`) says what stays
-  behind, a pattern a line: `*.ckpt` by name anywhere, `/data` or `a/b*` by path, `runs/` folders
-  only. `.git`, virtual environments and caches always stay behind. A link may not lead out of the
-  folder. An upload holds at most 20,000 files and folders and 1 GiB, packed at most 512 MiB.
+  portal itself refuses paths (`local_path`). `.gitignore` (or `.skyignore`) and `.mportalignore`
+  say [what stays behind](files-that-travel.md); `.git`, virtual environments and caches do. A link
+  may not lead out of the folder. An upload holds at most 20,000 files and folders and 1 GiB, packed
+  at most 512 MiB.
 - **Numbers and words.** Only plain decimals are numbers: `010`, `0x1F` and `12:30` are text. In
   `envs` everything is text as it was written, so `1.10` stays `1.10`. A key without a value counts
   as not given.

@@ -7,27 +7,119 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from monarch_client.cli.terminal import tell
-from monarch_client.errors import InvalidSpecErrors, SpecError
+from monarch_client.errors import ArchiveError, InvalidSpecErrors, SpecError
 from monarch_client.rest.client import PortalClient
 from monarch_client.spec import JobSpec
 from monarch_client.spec.text_edits import set_key
-from monarch_client.sync.archive import Packed, pack
+from monarch_client.sync.archive import DEFAULT_LIMITS, Packed
+from monarch_client.sync.packing import pack_selection
+from monarch_client.sync.selection import LeftOut, Selection, name_for_people, select
 
 
 @dataclass(frozen=True)
-class Sender:
-    """Sends folders to one project; relative paths start at `base`."""
+class TravellingFile:
+    """A file or link that would travel."""
 
-    client: PortalClient
-    project: str
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Travels:
+    """What would travel of the folder that one key names, and what would not."""
+
+    key: str
+    source: str
+    file_count: int
+    size_bytes: int
+    files: tuple[TravellingFile, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def paths(self) -> str:
+        """The paths that travel, a line each."""
+        return "\n".join(name_for_people(file.path) for file in self.files)
+
+    @property
+    def listing(self) -> str:
+        """The same for people."""
+        size = _kib(self.size_bytes)
+        return "\n".join(
+            [
+                f"{self.key}: {self.source} ({_files(self.file_count)}, {size})",
+                *(
+                    f"  {name_for_people(each.path)}  {_kib(each.size_bytes)}"
+                    for each in self.files
+                ),
+                *["Left out:"] * bool(self.left_out),
+                *(f"  {name_for_people(each.path)}  ({each.rule})" for each in self.left_out),
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The folders of this machine that specifications name; relative paths start at `base`."""
+
     base: Path
 
-    def send_all(self, text: str, spec: JobSpec) -> str:
-        """`text` with a reference in place of every local folder that `spec` found in it."""
+    def check(self, spec: JobSpec) -> None:
+        """Raise InvalidSpecErrors if a folder of `spec` is not there."""
         sources = spec.local_sources()
         if errors := [error for item in sources.items() if (error := self._trouble(*item))]:
             raise InvalidSpecErrors(errors)
-        references = {source: self._send(source) for source in sorted(set(sources.values()))}
+
+    def travels(self, spec: JobSpec) -> list[Travels]:
+        """Return what would travel for every key of `spec` that names a folder.
+
+        ArchiveError: something in a folder cannot travel. InvalidSpecErrors: there is no folder.
+        """
+        self.check(spec)
+        return [
+            travels_of(key, source, self.select(source))
+            for key, source in spec.local_sources().items()
+        ]
+
+    def select(self, source: str) -> Selection:
+        """Select what travels of the folder `source`. ArchiveError."""
+        try:
+            return select(self.path_of(source), DEFAULT_LIMITS)
+        except ArchiveError as error:
+            # Of several folders it must be known which one is meant.
+            raise type(error)(f"{source}: {error}") from error
+
+    def path_of(self, source: str) -> Path:
+        """Return where the folder `source` is."""
+        return (self.base / Path(source).expanduser()).absolute()
+
+    def _trouble(self, path: str, source: str) -> SpecError | None:
+        """Why what the key at `path` names cannot be sent, before anything is."""
+        folder = self.path_of(source)
+        if folder.is_dir():
+            return None
+        if folder.exists():
+            said = f"{folder} is a file; only folders can be sent. Name the folder it lies in."
+        else:
+            said = f"There is nothing at {folder}."
+        return SpecError(path, None, "local_path", said)
+
+
+class Sender:
+    """Sends folders to one project; relative paths start at `base`."""
+
+    def __init__(
+        self, client: PortalClient, project: str, base: Path, *, is_verbose: bool = False
+    ) -> None:
+        self._client = client
+        self._project = project
+        self._folders = Folders(base)
+        self._is_verbose = is_verbose
+
+    def send_all(self, text: str, spec: JobSpec) -> str:
+        """`text` with a reference in place of every local folder that `spec` found in it."""
+        self._folders.check(spec)
+        keys = {source: key for key, source in spec.local_sources().items()}
+        references = {source: self._send(key, source) for source, key in sorted(keys.items())}
         if spec.workdir in references:
             text = set_key(text, "workdir", references[str(spec.workdir)])
         mounts = {
@@ -36,30 +128,33 @@ class Sender:
         }
         return text if mounts == spec.file_mounts else set_key(text, "file_mounts", mounts)
 
-    def _trouble(self, path: str, source: str) -> SpecError | None:
-        """Why what the key at `path` names cannot be sent, before anything is."""
-        place = self._place(source)
-        if place.is_dir():
-            return None
-        if place.exists():
-            said = f"{place} is a file; only folders can be sent. Name the folder it lies in."
-        else:
-            said = f"There is nothing at {place}."
-        return SpecError(path, None, "local_path", said)
-
-    def _place(self, source: str) -> Path:
-        return (self.base / Path(source).expanduser()).absolute()
-
-    def _send(self, source: str) -> str:
-        folder = self._place(source)
+    def _send(self, key: str, source: str) -> str:
+        selection = self._folders.select(source)
+        if self._is_verbose:
+            tell(travels_of(key, source, selection).listing)
         with tempfile.TemporaryDirectory(prefix="mportal-") as place:
-            packed = pack(folder, Path(place) / "folder.tar.gz")
-            if not self.client.has_upload(self.project, packed.digest):
+            target = Path(place) / "folder.tar.gz"
+            packed = pack_selection(self._folders.path_of(source), selection, target)
+            if not self._client.has_upload(self._project, packed.digest):
                 tell(f"Sending {source} ({_size(packed)})")
-                self.client.upload(self.project, packed.path)
+                self._client.upload(self._project, packed.path)
         return packed.reference
 
 
+def travels_of(key: str, source: str, selection: Selection) -> Travels:
+    """Return what is shown of a selection."""
+    files = tuple(TravellingFile(file.path, file.size) for file in selection.files)
+    size = selection.size_bytes
+    return Travels(key, source, len(files), size, files, selection.left_out)
+
+
 def _size(packed: Packed) -> str:
-    files = "1 file" if packed.file_count == 1 else f"{packed.file_count} files"
-    return f"{files}, {packed.size_bytes / 1024:,.0f} KiB"
+    return f"{_files(packed.file_count)}, {_kib(packed.size_bytes)}"
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+def _kib(size_bytes: int) -> str:
+    return f"{size_bytes / 1024:,.0f} KiB"

@@ -15,7 +15,7 @@ import yaml
 
 from monarch_client.cli.arrays import told
 from monarch_client.cli.exit_codes import BAD_REQUEST
-from monarch_client.cli.folders import Sender
+from monarch_client.cli.folders import Folders, Sender, Travels
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import COLUMNS, project_option
 from monarch_client.cli.output import Output, output_options
@@ -52,7 +52,11 @@ def job_options(command: F) -> F:
     )  # fmt: skip
     name = click.option("--name", help="The job's name.")
     hold = click.option("--hold", is_flag=True, help="Do not start it before `mportal release`.")
-    return project_option(name(env(hold(output_options(command)))))
+    dry_run = click.option(
+        "--dry-run", "is_dry", is_flag=True,
+        help="List the files that would travel, and what leaves others out; submit nothing.",
+    )  # fmt: skip
+    return project_option(name(env(hold(dry_run(output_options(command))))))
 
 
 SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -62,6 +66,7 @@ SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 @click.argument("files", type=SPEC_FILE, nargs=-1)
 @click.option("--file", "-f", "named", type=SPEC_FILE, help="The same, as an option.")
 @click.option("--follow/--detach", "-F/-d", default=False, help="Follow the job to its end.")
+@click.option("--verbose", "-v", "is_verbose", is_flag=True, help="List these files, and submit.")
 @job_options
 @pass_session
 def submit(session: Session, /, **options: Any) -> None:
@@ -74,19 +79,34 @@ def submit(session: Session, /, **options: Any) -> None:
     sources = (*options.pop("files"), *([named] if named else []))
     if not sources:
         raise click.UsageError("Which file? Such as: mportal submit job.yaml")
-    submissions = [each for source in sources for each in _submissions(session, source)]
-    if len(submissions) == 1:
+    is_verbose = options.pop("is_verbose")
+    submissions = [
+        each for source in sources for each in _submissions(session, source, is_verbose=is_verbose)
+    ]
+    if options.pop("is_dry"):
+        _show_travels(submissions, options["output"])
+    elif len(submissions) == 1:
         submissions[0].make(**options)
     else:
         _make_all(session, submissions, **options)
 
 
-def _submissions(session: Session, source: str) -> Iterator[_Submission]:
+def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator[_Submission]:
     with click.open_file(source, encoding="utf-8", errors="replace") as file:
         text = file.read()
     base = Path.cwd() if source == "-" else Path(source).parent
     for document in documents_in(text):
-        yield _Submission(session, document, source, base)
+        yield _Submission(session, document, source, base, is_verbose=is_verbose)
+
+
+def _show_travels(submissions: Sequence[_Submission], output: Output) -> None:
+    """List what would travel, without a word to a portal."""
+    found = [travels for submission in submissions for travels in submission.travels()]
+    if output.form != "table" or output.quiet:
+        output.rows(found, {}, key="paths")
+    else:
+        say("\n".join(each.listing for each in found) or "No folder of this machine travels.")
+    tell("Nothing was submitted.")
 
 
 def _make_all(
@@ -153,18 +173,31 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
         "portal": _given(meshes=_meshes(options.pop("meshes"))),
     }
     text = yaml.safe_dump(_given(**spec), sort_keys=False, allow_unicode=True)
-    _Submission(session, Document(text), "the command", Path.cwd()).make(**options)
+    made = _Submission(session, Document(text), "the command", Path.cwd())
+    if options.pop("is_dry"):
+        _show_travels([made], options["output"])
+    else:
+        made.make(**options)
 
 
 class _Submission:
     """A specification on its way to a portal."""
 
-    def __init__(self, session: Session, document: Document, source_name: str, base: Path) -> None:
+    def __init__(
+        self,
+        session: Session,
+        document: Document,
+        source_name: str,
+        base: Path,
+        *,
+        is_verbose: bool = False,
+    ) -> None:
         self._session = session
         self._text = document.text
         self._lines_before = document.lines_before
         self._source_name = source_name
         self._base = base
+        self._is_verbose = is_verbose
 
     def make(
         self,
@@ -203,7 +236,16 @@ class _Submission:
         spec = JobSpec.parse(self._text, admin=True, envs=changes["envs"])
         text = self._changed(spec, **changes)
         slug = project or spec.portal.project or self._session.project(None)
-        return slug, Sender(self._session.client, slug, self._base).send_all(text, spec)
+        sender = Sender(self._session.client, slug, self._base, is_verbose=self._is_verbose)
+        return slug, sender.send_all(text, spec)
+
+    def travels(self) -> list[Travels]:
+        """Return what would travel with it; end the command where the specification is wrong."""
+        try:
+            return Folders(self._base).travels(JobSpec.parse(self._text, admin=True))
+        except InvalidSpecErrors as error:
+            self.complain(error.errors)
+            click.get_current_context().exit(BAD_REQUEST)
 
     def _changed(
         self,

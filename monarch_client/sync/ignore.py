@@ -1,13 +1,25 @@
-"""What stays behind when a folder is packed: caches, and what its ignore file names."""
+"""What stays behind when a folder is packed, and by which rule.
+
+Three layers, each stronger than the one before: git's ignore files or, instead of them, the
+folder's .skyignore; the names that always stay behind; .mportalignore.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-# The first that is there counts; the second is SkyPilot's.
-IGNORE_FILES = (".mportalignore", ".skyignore")
+from monarch_client.sync.ignore_patterns import (
+    IgnoreFile,
+    Rule,
+    git_rule,
+    read_ignore_file,
+    sky_rule,
+)
+from monarch_client.sync.work_tree import WorkTree, work_tree_of
+
+OWN_FILE, SKY_FILE, GIT_FILE = ".mportalignore", ".skyignore", ".gitignore"
 # Nobody wants these on a node; all can be made again there.
 ALWAYS_IGNORED = (
     ".git",
@@ -21,36 +33,122 @@ ALWAYS_IGNORED = (
     ".ruff_cache",
     ".DS_Store",
 )
+# Files that make a folder a virtual environment, whatever its name.
+_ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta/history")
+_ALWAYS = IgnoreFile("", tuple(filter(None, (git_rule("always", text) for text in ALWAYS_IGNORED))))
 
 
 @dataclass(frozen=True, slots=True)
-class Ignore:
-    """Patterns after fnmatch, where * also matches /.
+class Verdict:
+    """Whether an entry travels, and the rule that says so, if any.
 
-    A pattern with a slash inside or in front is matched against the whole path, any other against
-    every name; one with a slash at its end matches folders alone. There is no way to take back.
+    `inside` is what holds in the folder, where the entry is one that is to be looked into.
     """
 
-    patterns: tuple[str, ...] = ALWAYS_IGNORED
+    stays: bool
+    rule: str = ""
+    inside: Ignore | None = None
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """The rules that hold in one folder."""
+
+    # The folder that is packed, and the path of this one in it: empty, or with a slash at its end.
+    top: Path
+    below: str = ""
+    own: tuple[IgnoreFile, ...] = ()
+    base: tuple[IgnoreFile, ...] = ()
+    base_file: str = GIT_FILE
+    tree: WorkTree | None = field(default=None, repr=False)
+    # The rule of git that leaves this folder behind except for its tracked files.
+    inherited: Rule | None = None
 
     @classmethod
     def of(cls, folder: Path) -> Ignore:
-        """The patterns that hold in `folder`."""
-        files = [folder / name for name in IGNORE_FILES if (folder / name).is_file()]
-        lines = files[0].read_text(encoding="utf-8").splitlines() if files else []
-        own = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-        return cls((*ALWAYS_IGNORED, *own))
+        """Return the rules at the top of `folder`. ArchiveError: see `read_ignore_file`."""
+        if (folder / SKY_FILE).is_file():
+            return cls(folder, base_file=SKY_FILE)._with_files_here()
+        tree = work_tree_of(folder)
+        outer = tuple(_around(tree)) if tree else ()
+        return cls(folder, base=outer, tree=tree)._with_files_here()
 
-    def matches(self, path: str, *, is_folder: bool) -> bool:
-        """Whether the relative `path` stays behind."""
-        return any(_matches(pattern, path, is_folder=is_folder) for pattern in self.patterns)
+    def judge(self, name: str, *, is_folder: bool) -> Verdict:
+        """Say whether the entry `name` of this folder travels."""
+        path = self.below + name
+        own = _last(self.own, path, is_folder=is_folder)
+        if own and not own.is_negated:
+            return Verdict(True, str(own))
+        always = self._always(path, is_folder=is_folder)
+        if always:
+            is_named = own is not None and own.is_literal
+            return self._goes(path, is_folder) if is_named else Verdict(True, always)
+        base = None if own else self._base_rule(path, is_folder=is_folder)
+        if base is None:
+            return self._goes(path, is_folder)
+        if self.tree and is_folder and path in self.tree.tracked_folders:
+            return self._goes(path, is_folder, base)
+        is_tracked = self.tree is not None and path in self.tree.tracked
+        return self._goes(path, is_folder) if is_tracked else Verdict(True, str(base))
 
+    def _always(self, path: str, *, is_folder: bool) -> str:
+        """Return why `path` stays behind whatever git says, or nothing."""
+        rule = _ALWAYS.find(path, is_folder=is_folder)
+        if rule:
+            return str(rule)
+        if is_folder and any((self.top / path / mark).is_file() for mark in _ENVIRONMENT_MARKS):
+            return "always: virtual environments"
+        return ""
 
-def _matches(pattern: str, path: str, *, is_folder: bool) -> bool:
-    if pattern.endswith("/"):
-        pattern = pattern.rstrip("/")
+    def _base_rule(self, path: str, *, is_folder: bool) -> Rule | None:
+        """Return the rule of git or SkyPilot that leaves `path` behind."""
+        if self.inherited:
+            return self.inherited
+        inside = f"{self.tree.below}{path}" if self.tree else path
+        found = _last(self.base, inside, is_folder=is_folder)
+        return found if found and not found.is_negated else None
+
+    def _goes(self, path: str, is_folder: bool, inherited: Rule | None = None) -> Verdict:  # noqa: FBT001
         if not is_folder:
-            return False
-    if "/" in pattern:
-        return fnmatchcase(path, pattern.removeprefix("/"))
-    return fnmatchcase(path.rpartition("/")[2], pattern)
+            return Verdict(False)
+        inner = replace(self, below=f"{path}/", inherited=inherited)
+        return Verdict(False, inside=inner._with_files_here())
+
+    def _with_files_here(self) -> Ignore:
+        """Return the same with the ignore files of this folder on top."""
+        here = self.top / self.below
+        own, base = here / OWN_FILE, here / self.base_file
+        changed = self
+        if own.is_file():
+            read = read_ignore_file(own, self.below, self.below + OWN_FILE)
+            changed = replace(changed, own=(*self.own, read))
+        if base.is_file():
+            below = f"{self.tree.below if self.tree else ''}{self.below}"
+            is_sky = self.base_file == SKY_FILE
+            read = read_ignore_file(
+                base,
+                below,
+                self.below + self.base_file,
+                sky_rule if is_sky else git_rule,
+                must_be_utf8=is_sky,
+            )
+            changed = replace(changed, base=(*self.base, read))
+        return changed
+
+
+def _around(tree: WorkTree) -> Iterator[IgnoreFile]:
+    """Read the ignore files of git above the folder, the weakest first."""
+    for shown, path in tree.ignore_files:
+        if path.is_file():
+            yield read_ignore_file(path, "", shown, must_be_utf8=False)
+    below = ""
+    for part in tree.below.split("/")[:-1] if tree.below else ():
+        path = tree.root / below / GIT_FILE
+        if path.is_file():
+            yield read_ignore_file(path, below, str(path), must_be_utf8=False)
+        below += f"{part}/"
+
+
+def _last(files: tuple[IgnoreFile, ...], path: str, *, is_folder: bool) -> Rule | None:
+    found = (file.find(path, is_folder=is_folder) for file in reversed(files))
+    return next((rule for rule in found if rule), None)

@@ -28,4 +28,5 @@ SLOW = (
     "tests/unit/scheduling/test_properties.py",
     "tests/unit/scheduling/test_two_plans.py",
     "tests/unit/scheduling/test_worlds.py",
+    "tests/unit/sync/test_git_rules.py",
 )

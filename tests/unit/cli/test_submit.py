@@ -124,6 +124,41 @@ def test_local_file_mounts_travel_as_well(mportal, portal, spec, tmp_path):
     assert sent(portal)["file_mounts"]["/data"].startswith("upload:")
 
 
+def with_secret(spec, tmp_path):
+    spec.write_text("name: hello\nrun: ls\nworkdir: code\n")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").write_text("print(1)\n")
+    (tmp_path / "code" / ".env").write_text("TOKEN=x\n")
+    (tmp_path / "code" / ".gitignore").write_text(".env\n")
+
+
+def test_a_dry_run_lists_what_would_travel_and_sends_nothing(mportal, portal, spec, tmp_path):
+    with_secret(spec, tmp_path)
+    result = mportal("submit", "--dry-run", str(spec))
+    assert result.stdout.splitlines() == [
+        "workdir: code (2 files, 0 KiB)",
+        "  .gitignore  0 KiB",
+        "  train.py  0 KiB",
+        "Left out:",
+        "  .env  (.gitignore:1: .env)",
+    ]
+    (found,) = json.loads(mportal("submit", "--dry-run", "-o", "json", str(spec)).stdout)
+    assert found["left_out"] == [{"path": ".env", "rule": ".gitignore:1: .env"}]
+    assert found["files"][1] == {"path": "train.py", "size_bytes": 9}
+    run = mportal("run", "--dry-run", "-q", "--workdir", str(tmp_path / "code"), "ls")
+    assert run.stdout.split() == [".gitignore", "train.py"]
+    assert not portal.requests
+
+
+def test_verbose_lists_what_travels_and_submits(mportal, portal, spec, tmp_path):
+    with_secret(spec, tmp_path)
+    portal.on(JOBS, ok(job_json(), 201))
+    portal.on(UPLOADS, ok(UPLOADED, 201))
+    result = mportal("submit", "-v", str(spec))
+    assert "  .env  (.gitignore:1: .env)" in result.stderr
+    assert sent(portal)["workdir"].startswith("upload:")
+
+
 def test_a_folder_that_is_not_there_is_named(mportal, portal, spec, tmp_path):
     spec.write_text("run: ls\nworkdir: nowhere\n")
     result = mportal("submit", "-f", str(spec))
