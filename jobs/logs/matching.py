@@ -15,6 +15,7 @@ from typing import Any
 
 import re2
 
+from jobs.escapes import SEQUENCE
 from jobs.logs.bad_patterns import BadPatternError, bad_pattern
 from jobs.logs.levels import PATTERNS
 from jobs.logs.lines import CODE_OF_STREAM
@@ -27,8 +28,7 @@ _MEMORY_BYTES = 16 * 1024 * 1024
 _PART_BYTES = 384 * 1024
 # Text of hits in one answer; one more line may go beyond it.
 _MOST_CHARS = 1024 * 1024
-# The same sequences that the page does not show (static/jobs/js/log/ansi.js).
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_ESCAPES = re.compile(SEQUENCE.encode())
 # Means something else within a whole piece than within one line.
 _OF_ONE_LINE = re.compile(r"\^|\\[AzZ]|\(\?[a-zA-Z-]*m")
 _BEFORE_TEXT = "[0-9]+ [A-Za-z][0-9]+ "

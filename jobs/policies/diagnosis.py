@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import chain
 
+from jobs.escapes import SEQUENCE
 from jobs.policies.known_failures import FAILURES, Failure
 from jobs.statuses import PURPOSES, StopReason
 
@@ -24,7 +25,7 @@ PLAIN = PURPOSES | {
     StopReason.DEPENDENCY,
     StopReason.LOG_POLICY,
 }
-_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_ESCAPES = re.compile(SEQUENCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ def diagnose(
 
 
 def readable(line: str) -> str:
-    """A line as people are shown it: without colours, and shortened in its middle."""
-    return _ANSI.sub("", _ends_of(line))
+    """A line as people are shown it: without escape sequences, shortened in its middle."""
+    return _ends_of(_ESCAPES.sub("", line))
 
 
 def _ends_of(line: str) -> str:

@@ -12,10 +12,12 @@ import click
 
 _LAST_OF_BYTES = 0xFF
 _RESET = "\x1b[0m"
-# Colours; other sequences of that form; controls, marks that turn the direction, half characters.
+# Colours; other sequences of that form, begins and ends of links (OSC 8), choices of characters;
+# controls, marks that turn the direction, half characters.
 _SPECIAL = re.compile(
     r"(?P<colour>\x1b\[[0-9;]*m)"
-    r"|(?P<sequence>\x1b\[[0-?]*[ -/]*[@-~])"
+    r"|(?P<sequence>\x1b\[[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b\]|\x9d)8;[^\x00-\x1f\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]+[0-~])"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
@@ -23,7 +25,8 @@ _SPECIAL = re.compile(
 def safe(text: str, *, colours: bool = True) -> str:
     """`text` with nothing in it that acts on a terminal but line ends, tabs and its own colours.
 
-    Sequences that only move or erase are left out; what else there is can be seen, by its number.
+    Sequences that only move or erase are left out, and of links all but their text; what else there
+    is can be seen, by its number.
     """
 
     def harmless(found: re.Match[str]) -> str:

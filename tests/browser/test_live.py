@@ -167,9 +167,10 @@ def test_an_address_with_a_line_that_is_not_there_opens_at_the_end(page, job):
 @pytest.mark.feature("P3.2")
 def test_colours_are_drawn_and_markup_stays_text(page, job):
     runner = Runner(job)
-    runner.write(1, "\x1b[31mred\x1b[0m <b>bold</b> \x1b[2K\x1b]0;title\x07")
+    link = "\x1b]8;;https://hub.example/run/7\x1b\\the run\x1b]8;;\x1b\\\x1b(B"
+    runner.write(1, f"\x1b[31mred\x1b[0m <b>bold</b> \x1b[2K\x1b]0;title\x07{link}")
     page.goto(f"/rl/jobs/{job.pk}")
     line = page.locator("#log-lines .t").first
     line.wait_for()
-    assert line.inner_text() == "red <b>bold</b>  1 of rank 0"
+    assert line.inner_text() == "red <b>bold</b> the run 1 of rank 0"
     assert line.locator(".a31").inner_text() == "red"

@@ -53,6 +53,14 @@ def test_colours_stay_and_end_where_the_text_ends():
     assert safe("ü → 日本 😀\tx\ny") == "ü → 日本 😀\tx\ny"
 
 
+@pytest.mark.parametrize("end", ["\x07", "\x1b\\"])
+def test_of_a_link_only_its_text_is_shown(end):
+    link = f"see \x1b]8;id=1;https://hub.example/run/7{end}the run\x1b]8;;{end} now"
+    assert safe(link) == one_line(link) == "see the run now"
+    assert safe("\x1b(B\x1b[mdone") == "\x1b[mdone\x1b[0m"
+    assert safe("\x1b]8;;never ends") == r"\x1b]8;;never ends"
+
+
 def test_a_sentence_of_somebody_else_cannot_look_like_several_of_ours():
     assert one_line("No.\nJob 7: Succeeded\r\n\tdone") == "No. Job 7: Succeeded  done"
 

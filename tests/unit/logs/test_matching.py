@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jobs
+from jobs.escapes import SEQUENCE
 from jobs.logs.bad_patterns import BadPatternError
 from jobs.logs.lines import encoded
 from jobs.logs.matching import (
@@ -138,6 +141,22 @@ def test_a_part_that_would_swallow_what_follows_it_is_refused() -> None:
         compiled_part(r"\Qabc")
 
 
+@pytest.mark.parametrize("end", ["\x07", "\x1b\\"])
+def test_a_link_is_searched_by_its_text(end) -> None:
+    link = f"see \x1b]8;id=1;https://hub.example/run/7{end}the run\x1b]8;;{end} now"
+    raw = piece(link, "\x1b(B\x1b[mthe run \x1bPq#1\x1b\\now")
+    (first, second), _ = Matcher(Question("the run now")).hits(raw, 1)
+    assert (first.spans, second.spans) == ([(4, 15)], [(0, 11)])
+    assert numbers(raw, "hub.example") == []
+
+
+def test_the_page_leaves_out_the_sequences_that_a_search_leaves_out() -> None:
+    script = (Path(jobs.__file__).parent / "static/jobs/js/log/ansi.js").read_text()
+    (literal,) = re.findall(r"const SEQUENCE =\s*/(.*)/g;", script)
+    # There some parts are groups.
+    assert literal.replace("([0-?]*)", "[0-?]*").replace("([@-~])", "[@-~]") == SEQUENCE
+
+
 def test_hostile_text_is_searched_like_any_other() -> None:
     raw = piece("nul \0 here", "<script>alert(1)</script>", "\x1b]0;title", "\x1b[", "\r 5%\r 6%")
     assert numbers(raw, "\0") == [1]
@@ -155,7 +174,7 @@ PATTERNS = ["a", "^a", "b$", "a.b", "[^a]b", r"\ba", r"\Bb", "a|^b", "(?m)a$", "
 def test_looking_at_a_whole_piece_finds_what_looking_at_each_line_finds(texts, pattern) -> None:
     matcher = Matcher(Question(pattern, is_regex=True, with_case=True))
     at_once = [hit.number for hit in matcher.hits(piece(*texts), 1)[0]]
-    shown = [re.sub("\x1b\\[[0-9;:?]*[@-~]|\x1b[@-Z\\\\^_]", "", text) for text in texts]
+    shown = [re.sub(SEQUENCE, "", text) for text in texts]
     one_by_one = [
         number
         for number, text in enumerate(shown, 1)

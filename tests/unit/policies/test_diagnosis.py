@@ -96,6 +96,13 @@ def test_a_known_failure_is_named_with_the_line_that_shows_it(code, line):
     assert found.title and found.fix
 
 
+def test_evidence_has_the_text_of_a_link_alone():
+    line = "\x1b]8;;https://docs.example/oom\x1b\\MemoryError\x1b]8;;\x1b\\: no room"
+    found = diagnose(StopReason.USER_CODE, FAILED, [line])
+    assert found is not None
+    assert found.evidence == "MemoryError: no room"
+
+
 # Of the portal's own words and those of places where jobs run: reason, message, evidence.
 TOLD = [
     (

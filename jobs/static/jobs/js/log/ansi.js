@@ -1,7 +1,9 @@
 // Turns a line with terminal colours into DOM nodes. Text is always set as text, never as HTML;
 // every other escape sequence (titles, links, most cursor moves) is dropped. A line that goes back
 // to its begin, as progress bars do, is drawn as a terminal would show it in the end.
-const SEQUENCE = /\x1b(?:\[([0-9;:?]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])/g;
+// The same as in jobs/escapes.py.
+const SEQUENCE =
+  /\x1b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[@-Z\\^_])/g;
 const SHOWN = /^(?:[1-4]|3[0-7]|9[0-7])$/;
 
 function colours(state, parameters) {
