@@ -22,6 +22,7 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
 from django.middleware.security import SecurityMiddleware
+from django.utils.deprecation import MiddlewareMixin
 
 # Of these no body is read to find a form's token.
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -77,6 +78,20 @@ class ContentSecurity(InLoop, CSPMiddleware):
         if not response.get("Content-Type", "").startswith(_JSON):
             return super().process_response(request, response)
         response.setdefault("Content-Security-Policy", _policy())
+        return response
+
+
+class NotStored(InLoop, MiddlewareMixin):
+    """Cache-Control: what a page or an answer tells is for whoever asked, and for now.
+
+    Views that say something else keep it. Static files are answered before.
+    """
+
+    def process_response(
+        self, _request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Keep browsers and proxies from storing what they show."""
+        response.setdefault("Cache-Control", "no-store")
         return response
 
 

@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "monarch_portal.static_files.static_files",
     "monarch_portal.in_loop.FrameOptions",
     "monarch_portal.in_loop.ContentSecurity",
+    "monarch_portal.in_loop.NotStored",
     "monarch_portal.in_loop.Sessions",
     "monarch_portal.in_loop.Common",
     "monarch_portal.in_loop.Csrf",

@@ -22,7 +22,7 @@ CONTENT_TYPE = "text/event-stream"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEADERS = {
     # A proxy that buffers or compresses a stream holds it back.
-    "Cache-Control": "no-cache, no-transform",
+    "Cache-Control": "no-cache, no-store, no-transform",
     "X-Accel-Buffering": "no",
 }
 

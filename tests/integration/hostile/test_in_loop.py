@@ -16,6 +16,7 @@ OF_MIDDLEWARE = (
     "Referrer-Policy",
     "Cross-Origin-Opener-Policy",
     "Content-Length",
+    "Cache-Control",
 )
 
 

@@ -154,6 +154,12 @@ def test_nothing_is_inline_on_any_page_or_error_and_every_answer_is_told_how_to_
         assert answer["X-Frame-Options"] == "DENY", name
 
 
+def test_nothing_but_styles_and_scripts_is_stored_on_the_way(job, browser):
+    for name, answer in answers(job, browser).items():
+        is_kept = "no-store" not in answer.get("Cache-Control", "")
+        assert is_kept == (name == "/static/jobs/js/app.js"), name
+
+
 def test_what_people_and_jobs_write_is_words_on_every_page(job, browser):
     seen = 0
     for name, answer in answers(job, browser).items():
