@@ -9,7 +9,8 @@ from django.db.models import QuerySet
 
 from jobs.errors import NotFoundError, PermissionDeniedError
 from jobs.models import ApiToken, Attempt, Cluster, Job, Membership, Project, Schedule, User
-from jobs.statuses import Role
+from jobs.models.project import ProjectQuerySet
+from jobs.statuses import ProjectState, Role
 
 
 class Verb(Enum):
@@ -36,6 +37,7 @@ class Verb(Enum):
     LIST_SECRETS = "see the names of secrets"
     MANAGE_SECRETS = "set and delete secrets"
     MANAGE_MEMBERS = "manage members"
+    MANAGE_PROJECT = "rename, archive or delete the project"
 
 
 _ROLES_IN_ORDER = (Role.VIEWER, Role.MEMBER, Role.MAINTAINER, Role.ADMIN)
@@ -63,11 +65,21 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.LIST_SECRETS: Role.MEMBER,
     Verb.MANAGE_SECRETS: Role.MAINTAINER,
     Verb.MANAGE_MEMBERS: Role.ADMIN,
+    Verb.MANAGE_PROJECT: Role.ADMIN,
 }
 
 
 # All that the program of a job may do by itself: in its own project, and to its children alone.
 DRIVER_VERBS = frozenset({Verb.VIEW_PROJECT, Verb.SUBMIT_JOB, Verb.UPLOAD, Verb.CANCEL_OWN_JOB})
+
+# All that can be done in a project that takes no jobs any more.
+VERBS_OF_STATE: dict[ProjectState, frozenset[Verb]] = {
+    ProjectState.ACTIVE: frozenset(Verb),
+    ProjectState.ARCHIVED: frozenset(
+        {Verb.VIEW_PROJECT, Verb.LIST_SECRETS, Verb.MANAGE_MEMBERS, Verb.MANAGE_PROJECT}
+    ),
+    ProjectState.DELETED: frozenset({Verb.VIEW_PROJECT}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,8 @@ def verbs_of(actor: Actor, project: Project) -> frozenset[Verb]:
     role = role_in(actor, project)
     if role is None:
         return frozenset()
-    allowed = frozenset(verb for verb in Verb if role_allows(role, verb))
+    open_verbs = VERBS_OF_STATE[project.state]
+    allowed = frozenset(verb for verb in open_verbs if role_allows(role, verb))
     if actor.driver is not None:
         return allowed & DRIVER_VERBS
     if actor.token is not None and actor.token.read_only:
@@ -139,6 +152,8 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
     if may(actor, verb, project):
         return
     role = role_in(actor, project)
+    if role is not None:
+        require_open(project, verb)
     if role is not None and role_allows(role, verb) and actor.driver is not None:
         why = "the token of a job's program submits, sees and cancels its child jobs only."
     elif role is not None and role_allows(role, verb):
@@ -148,6 +163,15 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
     raise PermissionDeniedError(
         f"You may not {verb.value} in project {project.slug}: {why}", verb=verb.name
     )
+
+
+def require_open(project: Project, verb: Verb) -> None:
+    """Pass silently, or raise PermissionDeniedError: the project's state closes `verb` to all."""
+    if verb in VERBS_OF_STATE[project.state]:
+        return
+    what = f"You may not {verb.value} in project {project.slug}: it is {project.state.value}"
+    hint = ". One of its admins can unarchive it." if project.deleted_at is None else "."
+    raise PermissionDeniedError(what + hint, verb=verb.name)
 
 
 def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
@@ -246,9 +270,11 @@ def require_schedule(actor: Actor, schedule: Schedule) -> None:
     require(actor, verb, schedule.project)
 
 
-def projects_of(actor: Actor) -> QuerySet[Project]:
-    """The projects `actor` can see, by slug."""
+def projects_of(actor: Actor) -> ProjectQuerySet:
+    """The projects `actor` can see, by slug; deleted ones for administrators alone."""
     projects = Project.objects.order_by("slug")
+    if not actor.reaches_beyond_projects:
+        projects = projects.filter(deleted_at=None)
     if not actor.user.is_active:
         return projects.none()
     if actor.only_project_id is not None:
@@ -268,8 +294,12 @@ def roles_of(actor: Actor) -> dict[int, Role]:
 
 
 def project_for(actor: Actor, slug: str) -> Project:
-    """The project of that slug; NotFoundError when there is none or the actor may not see it."""
-    project = projects_of(actor).filter(slug=slug).first()
+    """The project of that slug, or that had it until it was renamed.
+
+    NotFoundError when there is none or the actor may not see it.
+    """
+    mine = projects_of(actor)
+    project = mine.filter(slug=slug).first() or mine.filter(former_slugs=slug).first()
     if project is None:
         raise NotFoundError(f"There is no project {slug}, or you are not a member of it.")
     return project

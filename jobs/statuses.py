@@ -177,6 +177,14 @@ class Role(TextChoices):
     ADMIN = "admin", "Admin"
 
 
+class ProjectState(TextChoices):
+    """Whether a project takes jobs, is read-only, or has left its records alone behind."""
+
+    ACTIVE = "active", "Active"
+    ARCHIVED = "archived", "Archived"
+    DELETED = "deleted", "Deleted"
+
+
 class JobKind(TextChoices):
     """What `run` means: the driver, once; or a command on every node."""
 

@@ -247,4 +247,5 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
     "PREPROCESSING_HOOKS": ["jobs.api.described.with_functions"],
+    "ENUM_NAME_OVERRIDES": {"ProjectStateEnum": "jobs.statuses.ProjectState"},
 }

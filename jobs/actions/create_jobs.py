@@ -10,9 +10,10 @@ from jobs.actions.children import refuse_children, tell_parent
 from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.draft_jobs import Draft
 from jobs.actions.history import record_actions
+from jobs.actions.keep_project import keep_open
 from jobs.errors import ConflictError
 from jobs.models import Job, JobArray, JobDependency
-from jobs.permissions import Actor
+from jobs.permissions import Actor, Verb
 from jobs.policies.dependency_order import order_of
 from jobs.statuses import WaitReason
 from jobs.wakeups import wake_on_commit
@@ -26,8 +27,10 @@ def create_jobs(actor: Actor, drafts: Sequence[Draft], *, message: str = "Submit
     """Store queued jobs with their first events, `message`; call it inside a transaction.
 
     Those that others need come first. ConflictError when a job that is needed has been deleted,
-    and when the job whose program asks may submit no more.
+    and when the job whose program asks may submit no more. PermissionDeniedError when the project
+    has been archived meanwhile.
     """
+    keep_open(drafts[0].jobs[0].project, Verb.SUBMIT_JOB)
     needed = _locked(_to_lock(actor, drafts))
     if actor.driver is not None:
         parent = needed[actor.driver.job_id]

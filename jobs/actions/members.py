@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from jobs.actions.keep_project import lock_project
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Membership, Project, User
 from jobs.permissions import Actor, Verb, require
@@ -38,7 +39,7 @@ def remove_member(actor: Actor, project: Project, username: str) -> None:
 def _lock(actor: Actor, project: Project) -> None:
     require(actor, Verb.MANAGE_MEMBERS, project)
     # Two admins who demote each other at once would leave none: changes go one by one.
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project, Verb.MANAGE_MEMBERS)
 
 
 def _refuse_losing_last_admin(project: Project, user: User) -> None:

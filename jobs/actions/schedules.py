@@ -13,6 +13,7 @@ from django.db import transaction
 
 from jobs import clock
 from jobs.actions.checked_spec import Checked, Source
+from jobs.actions.keep_project import lock_project
 from jobs.actions.run_schedule import keep_schedule, owner_of
 from jobs.actions.submit import check_spec
 from jobs.errors import ConflictError, InvalidSpecError
@@ -52,7 +53,7 @@ def create_schedule(
     checked = _checked(actor, project, wish, _about_name(name))
     with transaction.atomic():
         # Two at once would both find room.
-        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        lock_project(project, Verb.MANAGE_OWN_SCHEDULES)
         existing = Schedule.objects.filter(project=project)
         if existing.filter(name=name).exists():
             raise ConflictError(f"Project {project.slug} has a schedule {name} already.")

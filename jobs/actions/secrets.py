@@ -7,6 +7,7 @@ import logging
 from django.db import transaction
 
 from jobs import clock
+from jobs.actions.keep_project import lock_project
 from jobs.errors import ConflictError, InvalidSecretError, NotFoundError
 from jobs.logs.needles import is_masked
 from jobs.models import HandedSecrets, Project, ProjectSecret
@@ -35,7 +36,7 @@ def set_secret(actor: Actor, project: Project, name: str, value: str) -> Project
     require(actor, Verb.MANAGE_SECRETS, project)
     _check(name, value)
     # Two at once would both find room.
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project, Verb.MANAGE_SECRETS)
     secret = ProjectSecret.objects.filter(project=project, name=name).first()
     if secret is None:
         if ProjectSecret.objects.filter(project=project).count() >= MOST_SECRETS:

@@ -13,7 +13,9 @@ from typing import IO
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, default_storage
+from django.db import transaction
 
+from jobs.actions.keep_project import keep_open
 from jobs.disk_space import refused_when_full, require_room
 from jobs.errors import InvalidUploadError, UploadTooLargeError
 from jobs.models import Project, Upload
@@ -39,15 +41,17 @@ def store_upload(actor: Actor, project: Project, chunks: Iterable[bytes]) -> Upl
         facts = _checked(draft)
         upload = Upload(project=project, digest=digest)
         _keep(draft, upload.blob_name)
-    return Upload.objects.get_or_create(
-        project=project,
-        digest=digest,
-        defaults={
-            "size_bytes": facts.size_bytes,
-            "file_count": facts.file_count,
-            "created_by": actor.user,
-        },
-    )[0]
+    with transaction.atomic():
+        keep_open(project, Verb.UPLOAD)
+        return Upload.objects.get_or_create(
+            project=project,
+            digest=digest,
+            defaults={
+                "size_bytes": facts.size_bytes,
+                "file_count": facts.file_count,
+                "created_by": actor.user,
+            },
+        )[0]
 
 
 @contextmanager

@@ -201,7 +201,8 @@ def _may_use_admin_keys(actor: Actor) -> bool:
 
 def _project_errors(project: Project, spec: JobSpec) -> list[dict[str, Any]]:
     errors = []
-    if spec.portal.project not in (None, project.slug):
+    named = spec.portal.project
+    if named not in (None, project.slug) and not project.former_slugs.filter(pk=named).exists():
         message = f"The job names {spec.portal.project}, but it was sent to {project.slug}."
         errors.append(_error(spec, "portal.project", SpecCode.WRONG_PROJECT, message))
     wanted = spec.upload_keys()

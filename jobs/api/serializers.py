@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from jobs.api.text_field import TextField
+from jobs.statuses import ProjectState
 
 
 class MoneyField(serializers.DecimalField):
@@ -26,6 +27,8 @@ class ProjectSerializer(serializers.Serializer[Any]):
     slug = serializers.CharField()
     name = serializers.CharField()
     role = serializers.CharField()
+    state = serializers.ChoiceField(choices=ProjectState.choices)
+    archived_at = serializers.DateTimeField(allow_null=True)
 
 
 class ProjectBody(serializers.Serializer[Any]):
@@ -33,6 +36,32 @@ class ProjectBody(serializers.Serializer[Any]):
 
     slug = TextField()
     name = TextField(required=False, default="", allow_blank=True)
+
+
+class ProjectChanges(serializers.Serializer[Any]):
+    """What a project is to be called; what is left out stays as it is."""
+
+    slug = TextField(required=False)
+    name = TextField(required=False, allow_blank=True, help_text="Empty: the slug.")
+
+
+class ProjectListQuery(serializers.Serializer[Any]):
+    """Which projects."""
+
+    state = serializers.ChoiceField(
+        choices=ProjectState.choices,
+        required=False,
+        default=ProjectState.ACTIVE,
+        help_text="Deleted ones are listed for administrators of the installation alone.",
+    )
+
+
+class ProjectDeleteQuery(serializers.Serializer[Any]):
+    """Whether a project is really to be deleted."""
+
+    confirm = TextField(
+        required=False, default="", allow_blank=True, help_text="The project's slug once more."
+    )
 
 
 class ProjectDetailSerializer(ProjectSerializer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path, re_path
+from django.urls import path, re_path, register_converter
 
 from jobs.api import (
     array_views,
@@ -14,6 +14,7 @@ from jobs.api import (
     infra_views,
     job_views,
     log_views,
+    member_views,
     mesh_view,
     metric_views,
     plan_views,
@@ -33,8 +34,10 @@ from jobs.api.errors import not_found_view
 from jobs.api.ingest_view import ingest_view
 from jobs.api.log_search_view import LogSearchView
 from jobs.api.log_stream import log_stream
+from jobs.api.names import NameConverter
 
 app_name = "api"
+register_converter(NameConverter, "name")
 
 _PROJECT = "projects/<slug:slug>"
 _JOB = f"{_PROJECT}/jobs/<int:job_id>"
@@ -45,6 +48,22 @@ urlpatterns = [
     path("me", project_views.MeView.as_view(), name="me"),
     path("projects", project_views.ProjectListView.as_view(), name="projects"),
     path(_PROJECT, project_views.ProjectDetailView.as_view(), name="project"),
+    path(
+        f"{_PROJECT}/actions/archive",
+        project_views.ProjectArchiveView.as_view(),
+        name="project_archive",
+    ),
+    path(
+        f"{_PROJECT}/actions/unarchive",
+        project_views.ProjectUnarchiveView.as_view(),
+        name="project_unarchive",
+    ),
+    path(f"{_PROJECT}/members", member_views.MemberListView.as_view(), name="members"),
+    path(
+        f"{_PROJECT}/members/<name:username>",
+        member_views.MemberDetailView.as_view(),
+        name="member",
+    ),
     path(f"{_PROJECT}/jobs", job_views.JobListView.as_view(), name="jobs"),
     path(f"{_PROJECT}/jobs/validate", job_views.JobValidateView.as_view(), name="validate"),
     path(f"{_PROJECT}/jobs/batch", array_views.JobBatchView.as_view(), name="batch"),
@@ -82,7 +101,7 @@ urlpatterns = [
         name="upload",
     ),
     path(f"{_PROJECT}/secrets", secret_views.SecretListView.as_view(), name="secrets"),
-    path(f"{_PROJECT}/secrets/<str:name>", secret_views.SecretDetailView.as_view(), name="secret"),
+    path(f"{_PROJECT}/secrets/<name:name>", secret_views.SecretDetailView.as_view(), name="secret"),
     path(f"{_PROJECT}/budget", budget_view.BudgetView.as_view(), name="budget"),
     path(f"{_PROJECT}/usage", usage_view.UsageView.as_view(), name="usage"),
     path(f"{_PROJECT}/schedules", schedule_views.ScheduleListView.as_view(), name="schedules"),
@@ -101,25 +120,27 @@ urlpatterns = [
     path(f"{_PROJECT}/plan", plan_views.PlanView.as_view(), name="plan"),
     path(f"{_PROJECT}/clusters", cluster_views.ClusterListView.as_view(), name="clusters"),
     path(
-        f"{_PROJECT}/clusters/<str:cluster_name>/actions/down",
+        f"{_PROJECT}/clusters/<name:cluster_name>/actions/down",
         cluster_views.ClusterDownView.as_view(),
         name="cluster_down",
     ),
     path(
-        f"{_PROJECT}/clusters/<str:cluster_name>/actions/extend",
+        f"{_PROJECT}/clusters/<name:cluster_name>/actions/extend",
         extend_views.ClusterExtendView.as_view(),
         name="cluster_extend",
     ),
     path("clusters", cluster_views.AllClustersView.as_view(), name="all_clusters"),
     path(
-        "clusters/<str:cluster_name>/actions/down",
+        "clusters/<name:cluster_name>/actions/down",
         cluster_views.AnyClusterDownView.as_view(),
         name="any_cluster_down",
     ),
     path("clouds", cloud_views.CloudListView.as_view(), name="clouds"),
     path("clouds/check", cloud_views.CloudCheckView.as_view(), name="cloud_check"),
-    path("clouds/<str:kind>", cloud_views.CloudKindView.as_view(), name="cloud"),
-    path("clouds/<str:kind>/<path:name>", cloud_views.CloudEntryView.as_view(), name="cloud_entry"),
+    path("clouds/<name:kind>", cloud_views.CloudKindView.as_view(), name="cloud"),
+    path(
+        "clouds/<name:kind>/<path:name>", cloud_views.CloudEntryView.as_view(), name="cloud_entry"
+    ),
     path("infra", infra_views.InfraListView.as_view(), name="infra"),
     path("pools", queue_views.PoolListView.as_view(), name="pools"),
     path("pools/<slug:name>", queue_views.PoolView.as_view(), name="pool"),

@@ -1,4 +1,6 @@
-"""Removing logs for their age: first nobody is shown them, then the blobs go, then their rows.
+"""Removing logs for their age, or with their project.
+
+First nobody is shown them, then the blobs go, then their rows.
 
 A row of a chunk is there for as long as its blob may be: a crash leaves what the next sweep finds.
 """
@@ -28,6 +30,13 @@ def too_old(ended_before: datetime, at_most: int) -> list[int]:
     heads = LogHead.objects.filter(removed_at=None, next_line__gt=1)
     heads = heads.filter(attempt__ended_at__lt=ended_before)
     return list(heads.order_by("attempt__ended_at").values_list("pk", flat=True)[:at_most])
+
+
+def of_deleted(at_most: int) -> list[int]:
+    """Attempts of deleted projects that have a log."""
+    heads = LogHead.objects.filter(removed_at=None, next_line__gt=1)
+    heads = heads.filter(attempt__job__project__deleted_at__isnull=False)
+    return list(heads.order_by("pk").values_list("pk", flat=True)[:at_most])
 
 
 @transaction.atomic

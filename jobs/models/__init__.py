@@ -8,6 +8,7 @@ from jobs.models.budget_notice import BudgetNotice
 from jobs.models.cluster import Cluster
 from jobs.models.expected_price import ExpectedPrice
 from jobs.models.follow_lease import FollowLease
+from jobs.models.former_slug import FormerSlug
 from jobs.models.handed_secrets import HandedSecrets
 from jobs.models.host_metrics import HostMetrics
 from jobs.models.idempotency_key import IdempotencyKey
@@ -47,6 +48,7 @@ __all__ = [
     "Cluster",
     "ExpectedPrice",
     "FollowLease",
+    "FormerSlug",
     "HandedSecrets",
     "HostMetrics",
     "IdempotencyKey",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.models import Project
+from jobs.models import Membership, Project
 from jobs.permissions import Actor, Verb, require
 
 
@@ -21,6 +21,9 @@ def member_list(actor: Actor, project: Project) -> list[MemberView]:
     """By user name."""
     require(actor, Verb.VIEW_PROJECT, project)
     memberships = project.memberships.select_related("user").order_by("user__username")
-    return [
-        MemberView(row.user.get_username(), row.role, row.user.is_active) for row in memberships
-    ]
+    return [member_view(row) for row in memberships]
+
+
+def member_view(row: Membership) -> MemberView:
+    """One membership as lists show it."""
+    return MemberView(row.user.get_username(), row.role, row.user.is_active)

@@ -46,11 +46,15 @@ def step() -> None:
 
 
 def _remove_old_logs() -> None:
-    """The logs of attempts that ended more than MPORTAL_LOG_DAYS ago; 0 keeps them for ever."""
+    """The logs of attempts that ended more than MPORTAL_LOG_DAYS ago, 0 keeps them for ever; and
+    those of deleted projects.
+    """
+    found = removal.of_deleted(LOGS_A_SWEEP)
     if days := settings.MPORTAL_LOG_DAYS:
-        for attempt_id in removal.too_old(clock.now() - timedelta(days=days), LOGS_A_SWEEP):
-            removal.begin(attempt_id)
-            log.info("log removed", extra={"action": "log_removed", "attempt": attempt_id})
+        found += removal.too_old(clock.now() - timedelta(days=days), LOGS_A_SWEEP)
+    for attempt_id in found:
+        removal.begin(attempt_id)
+        log.info("log removed", extra={"action": "log_removed", "attempt": attempt_id})
     left, until = CHUNKS_A_SWEEP, monotonic() + SWEEP_S
     for attempt_id in removal.begun():
         if left <= 0 or monotonic() > until:

@@ -102,6 +102,34 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=Role, initial=Role.MEMBER)
 
 
+class ProjectForm(forms.Form):
+    """What a project is called."""
+
+    slug = forms.CharField(
+        max_length=39,
+        label="Name in addresses",
+        help_text="Old links go on working until another project takes the old name.",
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+    name = forms.CharField(
+        max_length=80,
+        required=False,
+        label="Display name",
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+
+
+class DeleteProjectForm(forms.Form):
+    """The project's name, typed once more."""
+
+    confirm = forms.CharField(
+        required=False,
+        max_length=100,
+        label="Type the project's name to confirm",
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
+
+
 class SecretForm(forms.Form):
     """A secret's name and value. What was typed as the value is never sent back."""
 

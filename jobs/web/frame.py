@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from jobs.disk_space import shortage
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may
-from jobs.readers.project_list import ProjectView, project_list
+from jobs.readers.project_list import ProjectView, project_list, project_view
 
 LAST_PROJECT = "last_project"
 
@@ -32,14 +32,22 @@ def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Fra
     projects = project_list(actor)
     if project is not None and request.session.get(LAST_PROJECT) != project.slug:
         request.session[LAST_PROJECT] = project.slug
-    slug = project.slug if project else request.session.get(LAST_PROJECT)
     return Frame(
         username=actor.user.get_username(),
         projects=projects,
-        project=next((row for row in projects if row.slug == slug), None),
+        project=_current(request, actor, project, projects),
         may_submit=project is not None and may(actor, Verb.SUBMIT_JOB, project),
         shortage=shortage(),
     )
+
+
+def _current(
+    request: HttpRequest, actor: Actor, project: Project | None, projects: list[ProjectView]
+) -> ProjectView | None:
+    """Return the project of the page, which may be an archived one; else the last one."""
+    slug = project.slug if project else request.session.get(LAST_PROJECT)
+    found = next((row for row in projects if row.slug == slug), None)
+    return project_view(actor, project) if found is None and project is not None else found
 
 
 def render_page(
@@ -51,6 +59,11 @@ def render_page(
     project: Project | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """A whole page within its frame."""
+    """A whole page within its frame; at its new address where the project was renamed."""
+    match = request.resolver_match
+    old = match.kwargs.get("slug") if match else None
+    if project is not None and old not in (None, project.slug) and request.method == "GET":
+        # Not a permanent redirect: another project may take the old name.
+        return redirect(request.get_full_path().replace(f"/{old}", f"/{project.slug}", 1))
     frame = frame_of(request, actor, project)
     return render(request, template, {**context, "frame": frame}, status=status)

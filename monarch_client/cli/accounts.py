@@ -1,4 +1,4 @@
-"""Commands about oneself: login, whoami, project, token."""
+"""Commands about oneself: login, whoami, token."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ TOKEN_COLUMNS = {
     "RIGHTS": lambda token: "read" if token.read_only else "read, write",
     "LAST USED": lambda token: f"{age(token.last_used_at)} ago" if token.last_used_at else "never",
     "EXPIRES": lambda token: f"{token.expires_at:%Y-%m-%d}" if token.expires_at else "never",
-}
-PROJECT_COLUMNS = {
-    "PROJECT": lambda project: project.slug,
-    "NAME": lambda project: project.name,
-    "ROLE": lambda project: project.role,
 }
 
 
@@ -51,19 +46,6 @@ def whoami(session: Session, output: Output) -> None:
     """Say who one is to the portal."""
     me = session.client.me()
     output.one(me, lambda: _show_me(session.config.url, me), key="username")
-
-
-@click.group()
-def project() -> None:
-    """Projects."""
-
-
-@project.command("ls")
-@output_options
-@pass_session
-def project_ls(session: Session, output: Output) -> None:
-    """List one's projects."""
-    output.rows(session.client.projects(), PROJECT_COLUMNS, key="slug")
 
 
 @click.group()

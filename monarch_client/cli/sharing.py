@@ -196,7 +196,7 @@ def project() -> None:
 def project_add(session: Session, slug: str, name: str) -> None:
     """Make a project, with you as its first admin."""
     made = session.client.make_project(slug, name=name)
-    say(f"{made.slug}: made; its members are set on its page Members")
+    say(f"{made.slug}: made; set its members with `mportal members set`")
 
 
 @project.command("weight")

@@ -28,12 +28,12 @@ from monarch_client.rest.models import (
     LogPage,
     Me,
     Page,
-    Project,
     Secret,
     Token,
     Upload,
     Validation,
 )
+from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
 
@@ -42,7 +42,7 @@ UPLOAD_TIMEOUT_S = 600.0
 ARCHIVE_TYPE = "application/gzip"
 
 
-class PortalClient(ArrayCalls, MachineCalls, QueueCalls, ScheduleCalls):
+class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleCalls):
     """One user of one portal. `options` are those of `Connection`."""
 
     def __init__(self, url: str, token: str, **options: Any) -> None:
@@ -73,14 +73,6 @@ class PortalClient(ArrayCalls, MachineCalls, QueueCalls, ScheduleCalls):
     def me(self) -> Me:
         """Who the token belongs to."""
         return decode(Me, self.connection.request("GET", "/me"))
-
-    def projects(self) -> list[Project]:
-        """One's own projects, by slug."""
-        return decode_page(Project, self.connection.request("GET", "/projects")).results
-
-    def project(self, slug: str) -> Project:
-        """One project, with the number of its jobs by status."""
-        return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
 
     def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
         """Jobs, newest first. `filters`: user ("me" or a name), name, kind, parent, q, limit."""

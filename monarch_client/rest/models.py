@@ -34,7 +34,18 @@ class Project:
     slug: str
     name: str
     role: str
+    state: str = "active"
+    archived_at: datetime | None = None
     job_counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a project."""
+
+    username: str
+    role: str
+    is_active: bool = True
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.rest.models import Page, Project
+from monarch_client.rest.models import Page
 from monarch_client.rest.queue_models import Place, Queue, Quota, Share, Turn, Weight
 
 
@@ -73,11 +73,6 @@ class QueueCalls:
     def shares(self) -> list[Share]:
         """What projects have used of each place; whose weighted use is least comes first."""
         return decode_page(Share, self.connection.request("GET", "/shares")).results
-
-    def make_project(self, slug: str, *, name: str = "") -> Project:
-        """Make a project, with oneself as its first admin. ConflictError: there is one."""
-        body = {"slug": slug, "name": name}
-        return decode(Project, self.connection.request("POST", "/projects", json=body))
 
     def set_weight(self, project: str, weight: float) -> Weight:
         """Say how much of a pool a project may have beside others, as a proportion."""

@@ -35,6 +35,7 @@ ALLOWED = {
     Verb.LIST_SECRETS: {"member", "maintainer", "admin"},
     Verb.MANAGE_SECRETS: {"maintainer", "admin"},
     Verb.MANAGE_MEMBERS: {"admin"},
+    Verb.MANAGE_PROJECT: {"admin"},
 }
 
 

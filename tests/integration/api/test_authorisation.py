@@ -40,6 +40,13 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "tokens"): SIGNED_IN,
     ("delete", "token"): SIGNED_IN,
     ("get", "project"): "viewer",
+    ("patch", "project"): "admin",
+    ("delete", "project"): "admin",
+    ("post", "project_archive"): "admin",
+    ("post", "project_unarchive"): "admin",
+    ("get", "members"): "viewer",
+    ("put", "member"): "admin",
+    ("delete", "member"): "admin",
     ("get", "jobs"): "viewer",
     ("post", "jobs"): "member",
     ("post", "validate"): "member",
@@ -157,6 +164,7 @@ def test_every_operation_has_its_line_in_the_table():
 @pytest.fixture
 def job(project: Project) -> Job:
     Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
+    make_member(project, Role.VIEWER, username="vic")
     make_schedule(project, "nightly")
     make_array(project, pk=ARRAY_ID)
     return make_job(project, status=JobStatus.SUCCEEDED)
@@ -190,6 +198,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "token_id": 1,
         "quota_id": 1,
         "name": "A",
+        "username": "vic",
         "kind": "aws",
         "cluster_name": "mpx",
         "schedule_name": "nightly",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404
+from django.urls import URLPattern
 from rest_framework import exceptions
 
 from jobs import errors
 from jobs.api.errors import problem_of
+from jobs.api.urls import urlpatterns
 from tests.each_case import check_each
 from tests.integration.api.conftest import assert_problem
 
@@ -71,6 +74,20 @@ def test_an_address_that_is_none_is_a_problem(anonymous, path):
 
 
 @pytest.mark.django_db
+def test_a_name_with_a_nul_in_an_address_is_not_found(root, project):
+    routes = [str(each.pattern) for each in urlpatterns if isinstance(each, URLPattern)]
+    named = [route for route in routes if re.search("<(name|str|path):", route)]
+    parts = {"slug": "rl", "name": "%00", "str": "%00", "path": "a%00"}
+
+    def check(route: str) -> None:
+        path = re.sub(r"<(\w+):\w+>", lambda found: parts[found[1]], route)
+        for method in ("DELETE", "POST", "PUT"):
+            answer = root.send(method, f"/{path}", {"role": "member", "value": "x"})
+            assert answer.status_code in {404, 405}, (method, path, answer.status_code)
+
+    check_each(named, check)
+
+
 def test_an_answer_in_a_language_the_api_does_not_speak_is_a_problem(member):
     response = member.get("/me", headers={"Accept": "text/csv"})
     assert_problem(response, 406, "not_acceptable")

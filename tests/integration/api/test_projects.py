@@ -44,7 +44,13 @@ def test_a_project_one_may_not_see_does_not_exist(viewer, slug):
 def test_an_administrator_makes_a_project_and_is_its_first_admin(root):
     made = root.send("POST", "/projects", {"slug": "rl-two", "name": "RL, two"})
     assert made.status_code == 201
-    assert made.json() == {"slug": "rl-two", "name": "RL, two", "role": "admin"}
+    assert made.json() == {
+        "slug": "rl-two",
+        "name": "RL, two",
+        "role": "admin",
+        "state": "active",
+        "archived_at": None,
+    }
     again = root.send("POST", "/projects", {"slug": "rl-two"})
     assert_problem(again, 409, "conflict")
     wrong = root.send("POST", "/projects", {"slug": "RL 2", "name": "a\nb"})
@@ -55,3 +61,32 @@ def test_an_administrator_makes_a_project_and_is_its_first_admin(root):
 def test_nobody_else_makes_projects(admin):
     assert_problem(admin.send("POST", "/projects", {"slug": "mine"}), 403, "permission_denied")
     assert not Project.objects.filter(slug="mine").exists()
+
+
+def test_a_project_is_renamed_archived_and_deleted_over_rest(admin, project):
+    renamed = admin.send("PATCH", "/projects/rl", {"slug": "robots", "name": "Robots"})
+    assert renamed.status_code == 200
+    assert (renamed.json()["slug"], renamed.json()["name"]) == ("robots", "Robots")
+    assert admin.get("/projects/rl").json()["slug"] == "robots"
+    archived = admin.post("/projects/robots/actions/archive").json()
+    assert archived["state"] == "archived" and archived["archived_at"]
+    assert admin.get("/projects").json()["results"] == []
+    rows = admin.get("/projects", {"state": "archived"}).json()["results"]
+    assert [row["slug"] for row in rows] == ["robots"]
+    refused = admin.post("/projects/robots/jobs", {"spec": {"run": "true"}})
+    assert "archived" in assert_problem(refused, 403, "permission_denied")["detail"]
+    assert admin.post("/projects/robots/actions/unarchive").json()["state"] == "active"
+    assert_problem(admin.delete("/projects/robots"), 422, "invalid_settings")
+    assert admin.delete("/projects/robots?confirm=robots").status_code == 204
+    assert_problem(admin.get("/projects/robots"), 404, "not_found")
+
+
+def test_administrators_alone_are_shown_what_is_left_of_a_deleted_project(admin, project, root):
+    admin.delete("/projects/rl?confirm=rl")
+    assert admin.get("/projects", {"state": "deleted"}).json()["results"] == []
+    [row] = root.get("/projects", {"state": "deleted"}).json()["results"]
+    assert row["slug"] == f"rl_{project.pk}"
+    assert root.get(f"/projects/{row['slug']}/usage").status_code == 200
+    assert_problem(
+        root.post(f"/projects/{row['slug']}/actions/unarchive"), 403, "permission_denied"
+    )

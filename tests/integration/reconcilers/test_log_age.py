@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.logs import blobs, sealing
-from jobs.models import Attempt, HostMetrics, JobEvent, LogBlock, LogChunk, LogHead
+from jobs.models import Attempt, HostMetrics, JobEvent, LogBlock, LogChunk, LogHead, Project
 from jobs.reconcilers import retention
 from jobs.statuses import EventKind
 from tests.factories import make_attempt, make_job, make_project, make_token
@@ -82,6 +82,16 @@ def test_a_younger_log_and_that_of_an_attempt_that_runs_stay(store) -> None:
     retention.step()
     assert (LogChunk.objects.count(), LogBlock.objects.count(), len(files(store))) == (1, 1, 1)
     assert not LogHead.objects.exclude(removed_at=None).exists()
+
+
+def test_the_logs_of_a_deleted_project_go_whatever_their_age(store, settings) -> None:
+    settings.MPORTAL_LOG_DAYS = 0
+    young = ended(0.1, make_job(make_project("deleted"), status="SUCCEEDED"))
+    kept = ended(0.1)
+    Project.objects.filter(pk=young.job.project_id).update(deleted_at=timezone.now())
+    retention.step()
+    assert set(LogChunk.objects.values_list("attempt", flat=True)) == {kept.pk}
+    assert LogHead.objects.get(removed_at__isnull=False).pk == young.pk
 
 
 def test_without_a_number_of_days_logs_are_kept_for_ever(store, settings) -> None:

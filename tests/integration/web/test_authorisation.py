@@ -35,7 +35,7 @@ ARRAY_ID = 4711
 # These read in threads of their own, which see only what is committed.
 STREAMS = {"jobs_stream", "queue_stream"}
 THREADED = {*STREAMS, "readyz"}
-CHANGED = (Job, Membership, ApiToken, ProjectSecret, Schedule)
+CHANGED = (Project, Job, Membership, ApiToken, ProjectSecret, Schedule)
 NO_CONTENT, REFUSED, MISSING, WRONG_METHOD = 204, 403, 404, 405
 TO_SIGN_IN = "sent to sign in"
 
@@ -115,6 +115,8 @@ def form(name: str) -> dict[str, str]:
         "delete_secret": {"name": "A"},
         "change_role": member,
         "remove_member": member,
+        "settings": {"slug": "rl-two", "name": "RL"},
+        "delete_project": {"confirm": "rl"},
         "tokens": {"name": "laptop", "days": "30"},
     }.get(name, {})
 

@@ -19,11 +19,17 @@ from tests.sample_frames import tell_of_hosts
 
 pytestmark = pytest.mark.django_db
 
-OWN_PAGES = ["/settings/tokens", "/settings/password", "/settings/clusters"]
+OWN_PAGES = [
+    "/settings/tokens",
+    "/settings/password",
+    "/settings/clusters",
+    "/settings/projects",
+]
 PROJECT_PAGES = [
     "/rl/jobs",
     "/rl/jobs/new",
     "/rl/members",
+    "/rl/settings",
     "/rl/clusters",
     "/rl/infra",
     "/rl/queue",

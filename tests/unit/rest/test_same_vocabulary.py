@@ -17,6 +17,7 @@ from jobs.api.budget_view import BudgetSerializer, NoticeSerializer
 from jobs.api.cloud_views import CloudEntrySerializer, CloudStateSerializer
 from jobs.api.errors import problem_of
 from jobs.api.log_views import LogLineSerializer
+from jobs.api.member_views import MemberSerializer
 from jobs.api.schedule_views import (
     ScheduleDetailSerializer,
     ScheduleRunSerializer,
@@ -39,6 +40,7 @@ from jobs.readers.job_history import EventView
 from jobs.readers.job_log import JobLogLine
 from jobs.readers.job_page import AttemptView, StageView, WorkerView
 from jobs.readers.job_table import JobRow
+from jobs.readers.member_list import MemberView
 from jobs.readers.project_list import ProjectView
 from jobs.readers.schedules import ScheduleRunView, ScheduleView
 from jobs.readers.secret_list import SecretView
@@ -69,6 +71,7 @@ ANSWERS = {
     models.Me: serializers.MeSerializer,
     models.Token: serializers.NewTokenSerializer,
     models.Secret: SecretSerializer,
+    models.Member: MemberSerializer,
     models.CloudEntry: CloudEntrySerializer,
     models.CloudState: CloudStateSerializer,
     models.Upload: serializers.UploadSerializer,
@@ -123,6 +126,7 @@ VIEWS = {
     EventView: (serializers.EventSerializer, set()),
     ProjectView: (serializers.ProjectSerializer, set()),
     SecretView: (SecretSerializer, set()),
+    MemberView: (MemberSerializer, set()),
     CloudView: (CloudStateSerializer, set()),
     TokenView: (serializers.TokenSerializer, set()),
     JobLogLine: (LogLineSerializer, set()),

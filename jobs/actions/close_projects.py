@@ -1,0 +1,124 @@
+"""Archiving projects, which makes them read-only, and deleting them."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import F
+
+from jobs import clock
+from jobs.actions.keep_project import lock_alone
+from jobs.actions.projects import require_no_jobs
+from jobs.actions.queue_input import Reading, tell_change
+from jobs.errors import ConflictError
+from jobs.models import (
+    ApiToken,
+    Budget,
+    Cluster,
+    FormerSlug,
+    HandedSecrets,
+    IdempotencyKey,
+    Job,
+    Membership,
+    Project,
+    ProjectSecret,
+    Quota,
+    Schedule,
+    StackDump,
+    Upload,
+    UseAccount,
+)
+from jobs.permissions import Actor, Verb, require
+
+# What a project has for its work, of which nothing is left when it is deleted.
+_GOES_AT_ONCE = (
+    Schedule,
+    ProjectSecret,
+    Upload,
+    Membership,
+    Quota,
+    Budget,
+    UseAccount,
+    IdempotencyKey,
+    FormerSlug,
+)
+# Of its attempts; the logs are too much for one transaction.
+_GOES_OF_ATTEMPTS = (HandedSecrets, StackDump)
+
+
+@transaction.atomic
+def archive_project(actor: Actor, project: Project) -> Project:
+    """Make `project` read-only and pause its schedules. A second time changes nothing.
+
+    ConflictError while it has jobs that have not ended, or clusters.
+    """
+    _lock(actor, project)
+    if project.archived_at is None:
+        require_no_jobs(project, "archive")
+        _require_no_clusters(project, "archive")
+        project.archived_at = clock.now()
+        project.save(update_fields=["archived_at"])
+        Schedule.objects.filter(project=project, paused=False).update(
+            paused=True,
+            next_at=None,
+            message=f"Paused: {actor.user.get_username()} archived the project.",
+            revision=F("revision") + 1,
+            updated_at=clock.now(),
+        )
+        tell_change("archive_project", actor, project.slug)
+    return project
+
+
+@transaction.atomic
+def unarchive_project(actor: Actor, project: Project) -> Project:
+    """Let `project` take jobs again; its schedules stay paused until somebody resumes them."""
+    _lock(actor, project)
+    if project.archived_at is not None:
+        project.archived_at = None
+        project.save(update_fields=["archived_at"])
+        tell_change("unarchive_project", actor, project.slug)
+    return project
+
+
+@transaction.atomic
+def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
+    """Delete `project` for good; `confirmation` is its slug, typed once more.
+
+    What it had goes, the logs of its jobs with the next sweeps. The rows of jobs, their events and
+    costs stay for administrators, at the slug SLUG_ID. InvalidSettingsError without confirmation;
+    ConflictError where it has jobs and is not archived, or has clusters.
+    """
+    require(actor, Verb.MANAGE_PROJECT, project)
+    reading = Reading()
+    if confirmation != project.slug:
+        reading.wrong("confirm", f"Type the project's name, {project.slug}, to delete it.")
+    reading.require_none()
+    _lock(actor, project)
+    if project.archived_at is None and Job.objects.filter(project=project).exists():
+        raise ConflictError(f"Project {project.slug} has jobs. Archive it first, then delete it.")
+    _require_no_clusters(project, "delete")
+    old, now = project.slug, clock.now()
+    for kind in _GOES_AT_ONCE:
+        kind._default_manager.filter(project=project).delete()
+    for kept in _GOES_OF_ATTEMPTS:
+        kept._default_manager.filter(attempt__job__project=project).delete()
+    ApiToken.objects.filter(project=project).usable(now).update(revoked_at=now)
+    project.slug = f"{old}_{project.pk}"
+    project.archived_at, project.deleted_at = project.archived_at or now, now
+    project.save(update_fields=["slug", "archived_at", "deleted_at"])
+    tell_change("delete_project", actor, f"{old}: its records are at {project.slug}")
+
+
+def _lock(actor: Actor, project: Project) -> None:
+    require(actor, Verb.MANAGE_PROJECT, project)
+    # A schedule that runs locks its own row before the project's: the same order here.
+    list(Schedule.objects.select_for_update(no_key=True).filter(project=project).order_by("pk"))
+    lock_alone(project, Verb.MANAGE_PROJECT)
+
+
+def _require_no_clusters(project: Project, verb: str) -> None:
+    count = Cluster.objects.existing().filter(project=project).count()
+    if count:
+        clusters = "a cluster" if count == 1 else f"{count} clusters"
+        raise ConflictError(
+            f"Project {project.slug} has {clusters}. Take them down, then {verb} the project."
+        )

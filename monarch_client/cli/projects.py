@@ -1,0 +1,135 @@
+"""`mportal project` and `mportal members`: a project's names, its end, and who belongs to it."""
+
+from __future__ import annotations
+
+import click
+
+from monarch_client.cli.jobs import project_option
+from monarch_client.cli.output import Output, output_options
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.terminal import say
+from monarch_client.rest.models import Member, Project
+
+ROLES = ("viewer", "member", "maintainer", "admin")
+PROJECT_COLUMNS = {
+    "PROJECT": lambda project: project.slug,
+    "NAME": lambda project: project.name,
+    "ROLE": lambda project: project.role,
+}
+MEMBER_COLUMNS = {
+    "USER": lambda member: member.username,
+    "ROLE": lambda member: member.role,
+    "ACCOUNT": lambda member: "active" if member.is_active else "inactive",
+}
+
+
+@click.group()
+def project() -> None:
+    """Projects."""
+
+
+@project.command("ls")
+@click.option("--archived", is_flag=True, help="Those that were archived, instead.")
+@output_options
+@pass_session
+def project_ls(session: Session, output: Output, *, archived: bool) -> None:
+    """List one's projects."""
+    found = session.client.projects(state="archived" if archived else "active")
+    output.rows(found, PROJECT_COLUMNS, key="slug")
+
+
+@project.command("rename")
+@click.argument("slug")
+@click.argument("new_slug", required=False)
+@click.option("--name", help="As pages show it.")
+@pass_session
+def project_rename(session: Session, slug: str, new_slug: str | None, name: str | None) -> None:
+    """Rename a project in which no job runs or waits.
+
+    The old name works until another project takes it.
+    """
+    if new_slug is None and name is None:
+        raise click.UsageError("Give a new name for addresses, or --name.")
+    made = session.client.rename_project(slug, slug=new_slug, name=name)
+    say(f"{slug}: now {made.slug} ({made.name})")
+
+
+@project.command("archive")
+@click.argument("slug")
+@pass_session
+def project_archive(session: Session, slug: str) -> None:
+    """Make a project read-only; its schedules are paused."""
+    _show(session.client.archive_project(slug))
+
+
+@project.command("unarchive")
+@click.argument("slug")
+@pass_session
+def project_unarchive(session: Session, slug: str) -> None:
+    """Let a project take jobs again; its schedules stay paused."""
+    _show(session.client.unarchive_project(slug))
+
+
+@project.command("delete")
+@click.argument("slug")
+@click.option("--confirm", metavar="SLUG", help="The project's name once more, not to be asked.")
+@pass_session
+def project_delete(session: Session, slug: str, confirm: str | None) -> None:
+    """Delete an archived or empty project for good.
+
+    Members, secrets, schedules, uploads and logs go. Jobs and costs stay on record for
+    administrators of the portal.
+    """
+    if confirm is None:
+        confirm = click.prompt(f"Type {slug} to delete the project for good", err=True)
+    session.client.delete_project(slug, confirm=confirm)
+    say(f"{slug}: deleted")
+
+
+@click.group()
+def members() -> None:
+    """Members of a project."""
+
+
+@members.command("list")
+@project_option
+@output_options
+@pass_session
+def members_list(session: Session, *, project: str | None, output: Output) -> None:
+    """List who belongs to a project, and with which role."""
+    found = session.client.members(session.project(project))
+    output.rows(found, MEMBER_COLUMNS, key="username")
+
+
+@members.command("set")
+@click.argument("username")
+@click.argument("role", type=click.Choice(ROLES))
+@project_option
+@output_options
+@pass_session
+def members_set(
+    session: Session, *, username: str, role: str, project: str | None, output: Output
+) -> None:
+    """Add a user to a project, or give a member another role."""
+    made = session.client.set_member(session.project(project), username, role)
+    output.one(made, lambda: _show_member(made), key="username")
+
+
+@members.command("remove")
+@click.argument("usernames", nargs=-1, required=True, metavar="USER...")
+@project_option
+@pass_session
+def members_remove(session: Session, *, usernames: tuple[str, ...], project: str | None) -> None:
+    """Remove members. Their jobs stay, and go on."""
+    slug = session.project(project)
+    for username in usernames:
+        session.client.remove_member(slug, username)
+        say(f"{username}: removed")
+
+
+def _show(made: Project) -> None:
+    say(f"{made.slug}: {made.state}")
+
+
+def _show_member(made: Member) -> None:
+    say(f"{made.username}: {made.role}")

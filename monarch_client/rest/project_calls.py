@@ -1,0 +1,71 @@
+"""The endpoints about projects and their members."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from monarch_client.rest.connection import Connection
+from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.rest.models import Member, Project
+
+
+class ProjectCalls:
+    """A part of `PortalClient`."""
+
+    connection: Connection
+
+    def projects(self, *, state: str = "active") -> list[Project]:
+        """One's own projects, by slug; `state` is active, archived, or deleted."""
+        params = {} if state == "active" else {"state": state}
+        answer = self.connection.request("GET", "/projects", params=params)
+        return decode_page(Project, answer).results
+
+    def project(self, slug: str) -> Project:
+        """One project, with the number of its jobs by status."""
+        return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
+
+    def make_project(self, slug: str, *, name: str = "") -> Project:
+        """Make a project, with oneself as its first admin. ConflictError: there is one."""
+        body = {"slug": slug, "name": name}
+        return decode(Project, self.connection.request("POST", "/projects", json=body))
+
+    def rename_project(
+        self, project: str, *, slug: str | None = None, name: str | None = None
+    ) -> Project:
+        """Give a project another slug or name. ConflictError: taken, or jobs have not ended."""
+        given = {"slug": slug, "name": name}
+        body = {key: value for key, value in given.items() if value is not None}
+        return decode(Project, self._send("PATCH", project, "", json=body))
+
+    def archive_project(self, project: str) -> Project:
+        """Make a project read-only. ConflictError: it has jobs that have not ended, or clusters."""
+        return decode(Project, self._send("POST", project, "/actions/archive", repeatable=True))
+
+    def unarchive_project(self, project: str) -> Project:
+        """Let a project take jobs again."""
+        return decode(Project, self._send("POST", project, "/actions/unarchive", repeatable=True))
+
+    def delete_project(self, project: str, *, confirm: str) -> None:
+        """Delete an archived or empty project for good; `confirm` is its slug once more."""
+        self._send("DELETE", project, "", params={"confirm": confirm})
+
+    def members(self, project: str) -> list[Member]:
+        """The members of a project, by user name."""
+        return decode_page(Member, self._send("GET", project, "/members")).results
+
+    def set_member(self, project: str, username: str, role: str) -> Member:
+        """Add a user with a role, or give a member another one. ConflictError: the last admin."""
+        path, body = _member(username), {"role": role}
+        return decode(Member, self._send("PUT", project, path, repeatable=True, json=body))
+
+    def remove_member(self, project: str, username: str) -> None:
+        """Remove a member. ConflictError: the last admin."""
+        self._send("DELETE", project, _member(username))
+
+    def _send(self, method: str, project: str, path: str, **options: Any) -> Any:
+        return self.connection.request(method, f"/projects/{project}{path}", **options)
+
+
+def _member(username: str) -> str:
+    return f"/members/{quote(username, safe='')}"
