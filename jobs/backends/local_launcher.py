@@ -20,6 +20,8 @@ CLONE_NEWIPC = 0x08000000
 MS_BIND_ALL = 0x1000 | 0x4000
 MS_PRIVATE_ALL = 0x40000 | 0x4000
 MS_NOSUID_NODEV = 0x2 | 0x4
+MS_NOSUID_NODEV_NOEXEC = 0x2 | 0x4 | 0x8
+HIDDEN = b"hidepid=invisible"
 PR_SET_NO_NEW_PRIVS = 38
 # When memory runs out, jobs go before the portal and its database.
 OOM_SCORE = "300"
@@ -51,6 +53,8 @@ def start(plan: dict[str, Any], node: dict[str, Any]) -> str:
 def become_runner(plan: dict[str, Any], node: dict[str, Any], pipe: int) -> NoReturn:
     """Turn this process into the runner of `node`, or tell why not through `pipe`."""
     try:
+        # What the launcher writes is the portal's alone.
+        os.umask(0o077)
         if claim(node["started"]):
             os.setsid()
             redirect(node["output"], pipe)
@@ -71,7 +75,7 @@ def become_runner(plan: dict[str, Any], node: dict[str, Any], pipe: int) -> NoRe
 def redirect(output: str, pipe: int) -> None:
     """Read from nowhere, write into `output`, and keep no other open file but the pipe."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.closerange(3, pipe)
@@ -113,6 +117,7 @@ def isolate(plan: dict[str, Any], node: dict[str, Any]) -> None:
         return
     if unshare(required=bool(plan["covered"])):
         hide(plan["covered"], plan["visible"], node["tmp"])
+        hide_processes()
         name_user(uid, node["environment"])
     else:
         node["environment"]["TMPDIR"] = node["tmp"]
@@ -153,6 +158,18 @@ def hide(covered: list[str], visible: list[str], tmp: str) -> None:
     for source, path in sources:
         os.makedirs(path, exist_ok=True)  # noqa: PTH103
         bind(source, path)
+
+
+def hide_processes() -> None:
+    """Show the node's user its own processes alone: command lines of others may hold secrets.
+
+    Kernels before 5.8 do not know the word: there the option would hide them on all the machine.
+    """
+    try:
+        result = libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID_NODEV_NOEXEC, HIDDEN)
+        check(result, "hide processes")
+    except OSError:
+        traceback.print_exc()
 
 
 def name_user(uid: int, environment: dict[str, str]) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from jobs.backends.base import LaunchRequest
 from jobs.backends.local_folders import SHARED_DIRECTORIES
 from jobs.backends.local_isolation import jobs_get_own_user
 from jobs.backends.local_journal import unacknowledged_frames
 from jobs.backends.local_runner import installed_runner
 from tests.integration.backends.rigs import LocalRig
+from tests.runner_harness import wait_until
 
 # Frames of two attempts at one stand-in portal, which tells ranks apart and not attempts, would be
 # taken for repeats of each other.
@@ -94,6 +96,25 @@ def test_jobs_cannot_read_each_others_files(local: LocalRig) -> None:
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (local.uid(first.cluster_name), 0o600)
     program = f"cat {attempt_file} {path}/cluster.json; ls {path} {path}/rank-0; echo done"
     assert local.output_of(program) == ["done"]
+
+
+@as_root
+def test_a_job_sees_no_processes_and_no_names_of_other_jobs(
+    local: LocalRig, private_mounts: bool
+) -> None:
+    if not private_mounts:
+        pytest.skip("needs private mounts")
+    first = replace(local.request_program(": secret-word; sleep 600; true"), portal_url=UNREACHABLE)
+    local.backend.launch(first)
+    wait_until(lambda: any(b"secret-word" in argv for argv in command_lines(local, first)))
+    assert local.output_of(
+        "grep -lE 'secret-[w]ord' /proc/[0-9]*/cmdline; ls -d /proc/1; ls ~/..; "
+        "ls ~/../..; cat ~/../output-0 ~/../started-0; test -d /proc/$$ && echo own"
+    ) == ["own"]
+
+
+def command_lines(local: LocalRig, request: LaunchRequest) -> list[bytes]:
+    return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in local.pids(request.cluster_name)]
 
 
 @pytest.mark.parametrize("trap", ["link", "pipe"])
