@@ -96,7 +96,9 @@ class LocalBackend:
                 self._refuse_ended(folder)
                 self._launch(folder, request, lock)
         except OSError as error:
-            raise BackendError(f"This machine could not take the job: {error}.") from error
+            # Without the path, which is nobody's business outside; the portal's log has it.
+            why = error.strerror or type(error).__name__
+            raise BackendError(f"This machine could not take the job: {why}.") from error
 
     def _refuse_ended(self, folder: ClusterFolder) -> None:
         if folder.name in self._ended:

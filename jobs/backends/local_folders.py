@@ -26,7 +26,9 @@ from jobs.errors import BackendUnavailableError
 
 # A launch takes a fraction of a second, with a large upload some seconds.
 LOCK_PATIENCE_S = 5.0
-SHARED_DIRECTORIES = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108
+SHARED_DIRECTORIES = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run/lock")))  # noqa: S108
+# What the portal itself puts into a node's home.
+OWN_NAMES = ("attempt.json", "state", "tmp", "python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,17 @@ class NodeFolder:
         return self.path / "python"
 
     def place_of(self, target: str) -> Path | None:
-        """Where an upload goes: the working directory, a path in it or below ~; None elsewhere."""
+        """Where an upload goes: the working directory, a path in it or below ~; None elsewhere.
+
+        None also for what the portal itself puts below ~, and for ~ as a whole, which holds that.
+        """
         if target == "workdir":
             return self.workdir
         in_home = target.startswith("~/")
         path = Path(target[2:] if in_home else target)
         if path.is_absolute() or ".." in path.parts:
+            return None
+        if in_home and (not path.parts or path.parts[0] in OWN_NAMES):
             return None
         return (self.path if in_home else self.workdir) / path
 

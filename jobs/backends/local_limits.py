@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jobs.backends.local_folders import NodeFolder
+from jobs.backends.local_folders import OWN_NAMES, NodeFolder
 from jobs.backends.local_gpus import missing_gpus
 
 Obstacle = tuple[str, str]
@@ -27,6 +27,11 @@ _WHY_NOT = {
     "ordered": "There is one choice here: this machine.",
     "disk_size": "Local jobs share this machine's disk.",
 }
+
+_NO_TARGET = (
+    "Uploads go to the working directory or to a path below ~, but not over what the portal itself "
+    f"puts there ({', '.join(OWN_NAMES)})."
+)
 
 
 def find_obstacles(spec: Mapping[str, Any], capacity_nodes: int) -> list[Obstacle]:
@@ -78,7 +83,7 @@ def _folders(spec: Mapping[str, Any]) -> Iterator[Obstacle]:
         if not _is_upload(source):
             yield path, "The local backend takes uploads only; it mounts no buckets."
         elif NodeFolder(Path("node")).place_of(target) is None:
-            yield path, "Local jobs may write below ~/ or the working directory, nowhere else."
+            yield path, _NO_TARGET
     if spec.get("volumes"):
         yield "volumes", "The local backend has no volumes."
 

@@ -176,7 +176,7 @@ def _tmp_directory(layout: Layout, rank: int) -> str:
 def _unpack(archive: Path, node: NodeFolder, target: str) -> None:
     place = node.place_of(target)
     if place is None:
-        raise BackendError(f"{target} lies outside of the job's own directory.")
+        raise BackendError(f"Nothing can be uploaded to {target} on a local node.")
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         unpack(archive, place)

@@ -128,7 +128,12 @@ def _check_cloud(node: Node, path: str, findings: Findings, *, known: tuple[str,
     findings.add(path, SpecCode.BAD_VALUE, message, line=node.line, suggestion=guess)
 
 
+_OF_RUNNERS = re.compile(r"~/+(?:\./+)*\.mportal(?:/|$)")
+
+
 def _target_complaint(target: str) -> str | None:
+    if _OF_RUNNERS.match(target):
+        return "~/.mportal belongs to the job's runner: choose another path."
     if ".." in target.split("/"):
         return "a path on the nodes must not go up with '..'."
     if "$" in target:

@@ -1,6 +1,7 @@
 """Which processes a portal has started, on disk: how the next start finds what a kill left over.
 
-A process is known by its number and its start time; a number alone may have passed to a stranger.
+A process is known by its number, its start time and the boot of the machine; a number alone may
+have passed to a stranger.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from jobs.backends.local_processes import boot_id
+from monarch_portal.embedded.account import ourselves
+from monarch_portal.embedded.private_files import write_owned
+
 ORPHAN_PATIENCE_S = 10.0
 
 
@@ -23,16 +28,17 @@ class ProcessRecord:
     name: str
     pid: int
     started: int
+    boot: str = ""  # earlier versions wrote none
 
     @classmethod
     def of(cls, name: str, pid: int) -> ProcessRecord:
         """The record of a process that runs now."""
-        return cls(name, pid, start_time(pid) or 0)
+        return cls(name, pid, start_time(pid) or 0, boot_id())
 
     @property
     def lives(self) -> bool:
         """Whether this very process still runs."""
-        return start_time(self.pid) == self.started
+        return self.boot in {"", boot_id()} and start_time(self.pid) == self.started
 
 
 def start_time(pid: int) -> int | None:
@@ -47,11 +53,9 @@ def start_time(pid: int) -> int | None:
 
 
 def write_table(path: Path, pids: Mapping[str, int]) -> None:
-    """Write down the processes by name."""
+    """Write down the processes by name, for this user alone."""
     records = [asdict(ProcessRecord.of(name, pid)) for name, pid in pids.items()]
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(records))
-    unfinished.rename(path)
+    write_owned(path, json.dumps(records), ourselves())
 
 
 def living(path: Path) -> list[ProcessRecord]:

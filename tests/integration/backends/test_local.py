@@ -180,6 +180,18 @@ def test_an_upload_that_cannot_be_unpacked_is_an_error_of_the_backend(
     assert local.remains(request.cluster_name) == []
 
 
+def test_an_upload_with_the_name_of_a_file_of_the_runner_tells_no_path_of_this_machine(
+    local: LocalRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "source" / "x").mkdir(parents=True)
+    local.uploads["upload:code"] = pack(tmp_path / "source", tmp_path / "code.tar.gz").path
+    monkeypatch.setattr(local_folders, "OWN_NAMES", ())  # as before it was refused
+    uploads = (UploadSource("upload:code", "~/attempt.json"),)
+    with pytest.raises(BackendError, match="could not take the job") as caught:
+        local.backend.launch(replace(local.request("short"), uploads=uploads))
+    assert str(local.folder) not in caught.value.message
+
+
 def test_processes_that_left_their_session_go_with_the_rest(local: LocalRig) -> None:
     program = f"setsid nohup sleep 601 & (sleep 602 & disown); echo {LINE}; sleep 603"
     request = local.request_program(program)

@@ -57,6 +57,11 @@ def test_a_spec_that_this_machine_can_do_has_no_obstacles(spec: dict[str, Any]) 
         ({"file_mounts": {"data": {"name": "bucket"}}}, "file_mounts.data"),
         ({"file_mounts": {"/etc/passwd": UPLOAD}}, "file_mounts./etc/passwd"),
         ({"file_mounts": {"~/../x": UPLOAD}}, "file_mounts.~/../x"),
+        ({"file_mounts": {"~/": UPLOAD}}, "file_mounts.~/"),
+        ({"file_mounts": {"~/attempt.json": UPLOAD}}, "file_mounts.~/attempt.json"),
+        ({"file_mounts": {"~/./python/bin": UPLOAD}}, "file_mounts.~/./python/bin"),
+        ({"file_mounts": {"~/state": UPLOAD}}, "file_mounts.~/state"),
+        ({"file_mounts": {"~/tmp/x": UPLOAD}}, "file_mounts.~/tmp/x"),
         ({"volumes": {"/data": "scratch"}}, "volumes"),
     ],
 )

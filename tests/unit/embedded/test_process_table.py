@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import stat
 import subprocess
 import sys
 
@@ -29,6 +31,22 @@ def test_what_was_written_down_is_found_again(tmp_path, sleeper):
 def test_a_number_that_passed_to_a_stranger_is_not_ours(sleeper):
     record = ProcessRecord("web", sleeper.pid, started=1)
     assert not record.lives
+
+
+def test_a_number_of_another_boot_is_not_ours(tmp_path, sleeper):
+    table = tmp_path / "processes.json"
+    process_table.write_table(table, {"web": sleeper.pid})
+    [record] = json.loads(table.read_text())
+    table.write_text(json.dumps([{**record, "boot": "another"}]))
+    assert process_table.living(table) == []
+    assert process_table.end_orphans(table) == []
+    assert sleeper.poll() is None
+
+
+def test_only_its_user_may_read_the_table(tmp_path):
+    table = tmp_path / "processes.json"
+    process_table.write_table(table, {"web": os.getpid()})
+    assert stat.S_IMODE(table.stat().st_mode) == 0o600
 
 
 def test_a_zombie_does_not_live(sleeper):

@@ -17,3 +17,17 @@ def test_a_misspelt_cloud_is_told_with_the_one_that_was_meant(written: str, mean
     with pytest.raises(InvalidSpecErrors) as caught:
         JobSpec.parse({"run": "true", "resources": {"infra": written}})
     assert [error.suggestion for error in caught.value.errors] == [meant]
+
+
+@pytest.mark.parametrize("target", ["~/.mportal", "~/.mportal/7", "~/./.mportal/x"])
+def test_nothing_is_put_over_the_folder_of_the_runner(target: str) -> None:
+    spec = {"run": "true", "file_mounts": {target: f"upload:{'0' * 64}"}}
+    with pytest.raises(InvalidSpecErrors) as caught:
+        JobSpec.parse(spec)
+    assert "belongs to the job's runner" in caught.value.errors[0].message
+
+
+def test_a_name_that_only_begins_like_the_folder_of_the_runner_is_free() -> None:
+    source = f"upload:{'0' * 64}"
+    spec = JobSpec.parse({"run": "true", "file_mounts": {"~/.mportal-data": source}})
+    assert spec.to_dict()["file_mounts"] == {"~/.mportal-data": source}
