@@ -182,6 +182,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
                 "A SkyPilotJob's client is the program that makes it. To run one on the cluster, "
                 "submit a job to a portal, or use sky launch."
             )
+        self._cluster.connect()
         self._cluster.refuse_if_exists()
         job_end.arm(self, self._end)
         try:

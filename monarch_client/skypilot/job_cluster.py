@@ -21,7 +21,9 @@ from monarch_client.skypilot.job_spec import JobSpec
 
 log = logging.getLogger(__name__)
 
-# A server that is yet to be started takes half a minute; one that hangs is given up.
+# SkyPilot gives a server on this machine a minute to start, after its own import.
+REACH_S = 90.0
+# A server that hangs is given up.
 ANSWER_S = 120.0
 DOWN_S = 180.0
 LOOK_S = 1.0
@@ -39,6 +41,15 @@ class JobCluster:
         self.name = name
         self._spec = spec
         self._caller = SkyCaller(CallerOptions.of_user(spec.sky_python))
+        self._server = ""
+
+    def connect(self) -> None:
+        """Return once SkyPilot's server answers. ClusterError: it does not, and which one that is.
+
+        A server on this machine is started where the user's configuration names no other.
+        """
+        log.info("cluster %s: asking SkyPilot's server, for at most %g s", self.name, REACH_S)
+        self._server = str(self._ask("address", REACH_S))
 
     def refuse_if_exists(self) -> None:
         """ClusterExistsError: SkyPilot would put the job on it, and we would take it down."""
@@ -189,13 +200,25 @@ class JobCluster:
         end = None if patience_s is None else time.monotonic() + patience_s
         while True:
             try:
-                return self._ask("result", request_id=request)
+                return self._call("result", ANSWER_S, request_id=request)
             except StillBusyError:  # noqa: PERF203 - each takes seconds
                 if end is not None and time.monotonic() > end:
                     raise
 
-    def _ask(self, name: str, **args: Any) -> Any:
+    def _ask(self, name: str, patience_s: float = ANSWER_S, **args: Any) -> Any:
+        """Return the answer of a call that is answered soon. ClusterError: also where it is not."""
         try:
-            return self._caller.call(name, args, ANSWER_S)
+            return self._call(name, patience_s, **args)
+        except StillBusyError as error:
+            message = (
+                f"SkyPilot's server{self._server and f' at {self._server}'} did not answer "
+                f"`{name}` within {patience_s:g} s. Check it with `sky api info`; messages are in "
+                f"{self._caller.options.log}."
+            )
+            raise ClusterError(self.name, SkyPilotError("server_away", message)) from error
+
+    def _call(self, name: str, patience_s: float, **args: Any) -> Any:
+        try:
+            return self._caller.call(name, args, patience_s)
         except SkyPilotError as error:
             raise ClusterError(self.name, error) from error

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
 import requests
 import sky
@@ -19,6 +20,7 @@ from sky.server import common as server_common
 
 from monarch_client.skypilot import rows
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
+from monarch_client.skypilot.translate import error_of
 from monarch_client.skypilot.waiting import accepted, ended, is_open
 
 # How long one call waits for a request of its own, and for one that it is only asked about.
@@ -43,6 +45,11 @@ def server_info() -> rows.Row:
         "status": rows.value_of(rows.read(info, "status", "")),
         "has_plugin": _own_route("GET", "/mportal/about") is not None,
     }
+
+
+def address() -> str:
+    """Return the address of the server, which answers; without a password that it may hold."""
+    return _without_password(server_common.get_server_url())
 
 
 def validate(task: rows.Row) -> None:
@@ -288,8 +295,7 @@ def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def after_a_look(**args: Any) -> Any:
         if "SKYPILOT_DISABLE_LOCAL_API_SERVER" not in os.environ:
-            # A user's own SkyPilot: their server is started as `sky` would.
-            server_common.check_server_healthy_or_start_fn()
+            _reach_own_server()
         condition, _ = server_common.check_server_healthy()
         if condition is server_common.ApiServerStatus.NEEDS_AUTH:
             raise SkyPilotError("permission", "SkyPilot's server does not take our token.")
@@ -298,8 +304,39 @@ def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
     return after_a_look
 
 
+def _reach_own_server() -> None:
+    """Start a user's own server as `sky` would; where it is away, the error names it."""
+    try:
+        server_common.check_server_healthy_or_start_fn()
+    except Exception as raised:
+        error = error_of(raised)
+        if error.kind != "server_away":
+            raise
+        message = (
+            f"SkyPilot's server at {address()} does not answer. Check it with `sky api info`, or "
+            "name another one in SKYPILOT_API_SERVER_ENDPOINT or ~/.sky/config.yaml."
+        )
+        raise SkyPilotError(error.kind, message, error.detail) from raised
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
 _OFFERED: Final = (
-    *(server_info, validate, launch, execute, requests_of, result, status, jobs, cancel_job),
+    *(
+        address,
+        server_info,
+        validate,
+        launch,
+        execute,
+        requests_of,
+        result,
+        status,
+        jobs,
+        cancel_job,
+    ),
     *(cancel_request, stop, start, down, autostop, cost_report, clouds, gpus, plan, read_log),
     ssh_access,
 )

@@ -141,6 +141,21 @@ except job_errors.ClusterError as error:
     assert remains(stub) == []
 
 
+def test_a_server_that_is_nowhere_is_named_at_once(run: RunClient) -> None:
+    client = run(
+        """
+try:
+    SkyPilotJob({"a": 1}).state()
+except job_errors.ClusterError as error:
+    say(error.kind, error)
+""",
+        SKYPILOT_API_SERVER_ENDPOINT="http://mia:secret@nowhere.invalid:46580",
+    )
+    client.wait_for("said: server_away")
+    assert "server at http://nowhere.invalid:46580 does not answer" in client.text
+    assert "sky api info" in client.text
+
+
 def test_a_cluster_that_exists_is_refused_and_not_touched(
     stub: StubProcess, run: RunClient
 ) -> None:

@@ -12,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.skypilot import client_watch, job_end, task
-from monarch_client.skypilot.errors import SkyPilotError
-from monarch_client.skypilot.job_errors import ClusterError, PythonMismatchError
+from monarch_client.skypilot import client_watch, job_cluster, job_end, task
+from monarch_client.skypilot.caller import CallerOptions
+from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
+from monarch_client.skypilot.job_cluster import JobCluster
+from monarch_client.skypilot.job_errors import (
+    ClusterError,
+    NotTakenDownError,
+    PythonMismatchError,
+)
 from monarch_client.skypilot.job_log import JobLog, Worker, refuse_other_pythons
 from monarch_client.skypilot.job_spec import JobSpec
 
@@ -172,3 +178,48 @@ except KeyboardInterrupt:
         for times in ("1", "3")
     ]
     assert said == [["whole", "interrupted"], ["interrupted"]]
+
+
+class SilentServer:
+    """A caller of a server that answers nothing but the calls it is given answers for."""
+
+    def __init__(self, answers: dict[str, object]) -> None:
+        self.options = CallerOptions.of_user()
+        self.answers = answers
+
+    def call(self, name: str, _args: object, _patience_s: float) -> object:
+        if name not in self.answers:
+            raise StillBusyError(name)
+        return self.answers[name]
+
+    def close(self) -> None:
+        pass
+
+
+def cluster_at(answers: dict[str, object]) -> JobCluster:
+    """Return the cluster of a job at a server with these answers."""
+    cluster = JobCluster("brief", JobSpec.of({"a": 1}, None, {}))
+    cluster._caller = SilentServer(answers)
+    return cluster
+
+
+def test_a_server_that_does_not_answer_at_first_is_given_up_with_what_to_do() -> None:
+    with pytest.raises(ClusterError, match=r"within 90 s.*`sky api info`") as caught:
+        cluster_at({}).connect()
+    assert caught.value.kind == "server_away"
+
+
+@pytest.mark.parametrize("question", ["row", "ssh_access", "refuse_if_exists"])
+def test_a_server_that_falls_silent_is_named_with_its_address(question: str) -> None:
+    cluster = cluster_at({"address": "http://sky.example"})
+    cluster.connect()
+    with pytest.raises(ClusterError, match=r"server at http://sky.example did not answer `.*120 s"):
+        getattr(cluster, question)()
+
+
+def test_a_server_that_is_silent_at_the_end_says_that_the_cluster_may_be_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(job_cluster, "AGAIN_S", 0)
+    with pytest.raises(NotTakenDownError, match="sky down brief"):
+        cluster_at({}).ask_for_end()
