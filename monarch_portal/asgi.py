@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP and server-sent events."""
+"""The ASGI application: HTTP and server-sent events. It looks at the database before it starts."""
 
 import os
 
@@ -12,7 +12,8 @@ django.setup(set_prefix=False)
 from jobs.api.body_limit import BodyLimit  # noqa: E402
 from jobs.garbage import look_seldom  # noqa: E402
 from monarch_portal.request_threads import RequestHandler  # noqa: E402
+from monarch_portal.startup import Startup  # noqa: E402
 
 look_seldom()
 
-application = BodyLimit(RequestHandler())
+application = BodyLimit(Startup(RequestHandler()))

@@ -51,3 +51,11 @@ app.conf.beat_schedule = {
 @worker_init.connect
 def _begin_worker(**_: object) -> None:
     look_seldom()
+
+
+@worker_init.connect
+def _refuse_newer_database(**_: object) -> None:
+    from jobs.actions.releases import why_not_to_start  # noqa: PLC0415 - models come later
+
+    if why := why_not_to_start():
+        raise SystemExit(why)

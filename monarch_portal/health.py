@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
+from jobs.actions.releases import about_newer_database
 from jobs.disk_space import shortage
 
 log = logging.getLogger(__name__)
@@ -24,41 +25,39 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 when database and Redis answer, 503 otherwise; the body tells which does not.
+    """200 when database and Redis answer and fit this release, 503 otherwise; the body tells why.
 
     A disk that is nearly full is told, and is no reason to send nobody here: all but new work goes
     on.
     """
-    missing = unavailable_parts()
-    body = {name: "unavailable" if name in missing else "ok" for name in PARTS}
+    found = faults()
+    body = {**dict.fromkeys(PARTS, "ok"), **found}
     body["disk"] = "nearly full" if shortage() else "ok"
-    return JsonResponse(body, status=503 if missing else 200)
+    return JsonResponse(body, status=503 if found else 200)
 
 
-def unavailable_parts() -> list[str]:
-    """What this process needs and does not reach now."""
-    return [name for name, answers in PARTS.items() if not answers()]
+def faults() -> dict[str, str]:
+    """Return what is wrong with each part that this process needs and cannot work with now."""
+    return {name: fault for name, look in PARTS.items() if (fault := look())}
 
 
-def _database_answers() -> bool:
+def _about_database() -> str:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        return about_newer_database()
     except DatabaseError:
         log.warning("database is away", extra={"action": "not_ready"}, exc_info=True)
-        return False
-    return True
+        return "unavailable"
 
 
-def _redis_answers() -> bool:
+def _about_redis() -> str:
     client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
     try:
-        return bool(client.ping())
+        return "" if client.ping() else "unavailable"
     except redis.RedisError:
         log.warning("redis is away", extra={"action": "not_ready"}, exc_info=True)
-        return False
+        return "unavailable"
     finally:
         client.close()
 
 
-PARTS: dict[str, Callable[[], bool]] = {"database": _database_answers, "redis": _redis_answers}
+PARTS: dict[str, Callable[[], str]] = {"database": _about_database, "redis": _about_redis}

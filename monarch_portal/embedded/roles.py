@@ -31,7 +31,7 @@ PRELOADED = (
     "kombu.transport.redis",
     "monarch_portal.asgi",
     "psycopg_pool",
-    "uvicorn.lifespan.off",
+    "uvicorn.lifespan.on",
     "uvicorn.loops.auto",
     "uvicorn.protocols.http.h11_impl",
 )
@@ -59,7 +59,7 @@ def web(listener: socket.socket) -> None:
         http="h11",
         log_config=None,
         access_log=False,
-        lifespan="off",
+        lifespan="on",
         ws="none",
         # Who may say from where a request comes: nobody, unless named. A job could, otherwise.
         proxy_headers=bool(os.environ.get("FORWARDED_ALLOW_IPS")),

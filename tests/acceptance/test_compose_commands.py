@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 import redis
 import yaml
@@ -115,6 +116,30 @@ def test_the_follower_runs_until_it_is_asked_to_end(run: Run) -> None:
 
     assert eventually(has_settled)
     assert follower.poll() is None
+
+
+@pytest.fixture
+def upgraded(production: dict[str, str]) -> Iterator[None]:
+    """Leave, for one test, what a newer release leaves in the database."""
+    name = "9001_from_a_newer_release"
+    with psycopg.connect(production["DATABASE_URL"], autocommit=True) as database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('jobs', %s, now())", [name]
+        )
+        yield
+        database.execute("DELETE FROM django_migrations WHERE name = %s", [name])
+
+
+@pytest.mark.parametrize("service", ["web", "worker", "follower", "migrate"])
+def test_an_older_release_does_not_start_on_the_database_of_a_newer_one(
+    service: str, production: dict[str, str], upgraded: None
+) -> None:
+    argv = [{"8000": "0"}.get(word, word) for word in shlex.split(SERVICES[service]["command"])]
+    ended = subprocess.run(
+        argv, cwd=CHECKOUT, env=production, timeout=60, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode not in {0, -signal.SIGTERM}
+    assert "does not know its migration jobs.9001_from_a_newer_release" in ended.stderr
 
 
 def _handles(status: str, number: signal.Signals) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from jobs.actions.releases import why_not_to_start
 from jobs.follower.loop import FollowerLoop
 
 
@@ -15,5 +16,7 @@ class Command(BaseCommand):
     help = "Follow jobs whose nodes cannot push to the portal."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run the loop in this thread."""
+        """Run the loop in this thread. CommandError: the database is a newer release's."""
+        if why := why_not_to_start():
+            raise CommandError(why)
         FollowerLoop().run()

@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from jobs import clock
 from jobs.actions.bootstrap import bootstrap
+from jobs.actions.releases import about_newer_database, record_release
 from jobs.actions.tokens import create_token
 from jobs.models import ApiToken, User
 from jobs.models.api_token import token_digest
@@ -30,6 +31,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Migrate, make the first user, and keep a token for the embedded portal's CLI."""
         _migrate_alone()
+        record_release()
         admin = bootstrap().user
         if settings.MPORTAL_EMBEDDED:
             _keep_token(admin, settings.MPORTAL_HOME / "admin-token")
@@ -52,8 +54,11 @@ def _migrate_alone() -> None:
 def bring_up_to_date() -> None:
     """Apply the migrations that are missing, and record those that replace applied ones.
 
-    CommandError: the database has some of the replaced migrations, but not all.
+    CommandError: the database is a newer release's, or has some of the replaced migrations, but
+    not all.
     """
+    if why := about_newer_database():
+        raise CommandError(why)
     executor = MigrationExecutor(connection)
     graph = executor.loader.graph
     # Django leaves out what replaces migrations of which only some were applied.

@@ -1,0 +1,70 @@
+"""Which release the database was prepared by, and whether this one can work on it."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from jobs.models import Installation
+from jobs.outages import is_database_away
+from monarch_client.version import __version__
+
+log = logging.getLogger(__name__)
+
+
+def record_release() -> None:
+    """Store the version of this release, which has brought the database up to date."""
+    Installation.current()
+    Installation.objects.exclude(release=__version__).update(release=__version__)
+
+
+def about_newer_database() -> str:
+    """Say why this release can't work on a database that a newer one has changed; else empty."""
+    unknown = sorted(MigrationRecorder(connection).applied_migrations().keys() - _known())
+    # What was installed once, and is no more, has left rows that change nothing here.
+    unknown = [(app, name) for app, name in unknown if app in _apps()]
+    if not unknown:
+        return ""
+    app, name = unknown[-1]
+    return (
+        f"The database was upgraded by a newer release of the portal ({_release_of_database()}); "
+        f"this release ({__version__}) does not know its migration {app}.{name}. Start the newer "
+        "release, or restore a backup of the database from before the upgrade."
+    )
+
+
+def why_not_to_start() -> str:
+    """Say why a process of the portal must not start on this database; empty: it may.
+
+    A database that is away keeps nobody from starting: requests and steps wait for it.
+    """
+    try:
+        return about_newer_database()
+    except DatabaseError as error:
+        if not is_database_away(error):
+            raise
+        log.warning("database away: %s", error, extra={"action": "database_away"})
+        return ""
+    finally:
+        connection.close()
+
+
+def _release_of_database() -> str:
+    return Installation.objects.values_list("release", flat=True).first() or "unknown"
+
+
+@cache
+def _known() -> frozenset[tuple[str, str]]:
+    """The migrations of this release, and those that they replace."""
+    migrations = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    replaced = (pair for each in migrations.values() for pair in each.replaces)
+    return frozenset([*migrations, *replaced])
+
+
+@cache
+def _apps() -> frozenset[str]:
+    return frozenset(app for app, _ in _known())
