@@ -17,6 +17,7 @@ import pytest
 
 from jobs.backends.base import LaunchRequest
 from jobs.backends.local_isolation import jobs_get_own_user
+from tests import lock_holder
 from tests.integration.backends.rigs import NODES, LocalRig
 from tests.waiting import eventually
 
@@ -54,29 +55,6 @@ with patch(step, stopping):
 """
 CHOOSING = "jobs.backends.local.choose_gpus"
 LEASING = "jobs.backends.local_slots._can_bind"
-# A job that locks all that it can open of the portal's, by its path where it cannot list it.
-HOLDER = """
-import fcntl, os, pathlib, signal
-local = pathlib.Path.home().parents[1]
-names = ["admission.lock", "claims", "claims/1", "claims/2", "ended", "runners", "slots"]
-names += ["slots/lock", "../lock", "../skypilot/home/.clouds.lock", "."]
-paths = [local / name for name in names] + [pathlib.Path("/var/lib/mportal/slots/lock")]
-for top in (local, local.parent):
-    try:
-        paths += top.rglob("*")
-    except OSError:
-        pass
-held = []
-for path in paths:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        held.append(descriptor)
-    except OSError:
-        pass
-print("hello from the job", flush=True)
-signal.pause()
-"""
 
 
 def state_of(pid: int) -> str:
@@ -137,9 +115,8 @@ def test_a_launch_that_was_stopped_takes_no_room_that_others_have_taken_since(
 @pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
 def test_a_job_that_locks_all_it_can_open_holds_up_no_other(local: LocalRig) -> None:
     local.backend.launch(quiet(local))  # now there is everything that a job could lock
-    hostile = local.request_program(f"exec python3 - << 'EOF'\n{HOLDER}\nEOF")
-    local.backend.launch(hostile)
-    local.wait_for_line(hostile.cluster_name)
+    local.backend.launch(local.request_program(lock_holder.RUN))
+    assert eventually(lambda: lock_holder.READY in local.ingest.texts())
     other = quiet(local)
     launch_in_time(local, other)
     local.backend.tear_down(other.cluster_name)
