@@ -13,9 +13,9 @@ import hmac
 from django.conf import settings
 
 from jobs.models.api_token import token_digest
+from monarch_client.runner.portal_proof import DRIVER_TOKEN_PREFIX
 
 ATTEMPT_TOKEN_PREFIX = "mpa_"  # noqa: S105 - the public prefix by which scanners know our tokens
-DRIVER_TOKEN_PREFIX = "mpj_"  # noqa: S105
 # More digits than this do not fit the database's 64 bits.
 _ID_DIGITS = 18
 
@@ -39,9 +39,18 @@ def driver_token(attempt_id: int, job_id: int, number: int) -> str:
 
 def attempt_id_in(token: str) -> int | None:
     """Of which attempt a driver's token says that it is; None where it says nothing such."""
-    number, _, code = token.removeprefix(DRIVER_TOKEN_PREFIX).partition("_")
+    name, _, code = token.removeprefix(DRIVER_TOKEN_PREFIX).partition("_")
+    return attempt_id_in_holder(name) if code else None
+
+
+def attempt_id_in_holder(name: str) -> int | None:
+    """Return the attempt that the public name of a driver's token is about; None if there is none.
+
+    The name is the token without its code; see `monarch_client.runner.portal_proof`.
+    """
+    number = name.removeprefix(DRIVER_TOKEN_PREFIX)
     is_one = number.isascii() and number.isdecimal() and len(number) <= _ID_DIGITS
-    return int(number) if is_one and code else None
+    return int(number) if is_one else None
 
 
 def _mac(message: str) -> bytes:

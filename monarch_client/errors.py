@@ -6,6 +6,7 @@ ClientError
 │   └── ArchiveTooLargeError   upload_too_large
 ├── NotSignedInError           not_signed_in
 ├── UnreachableError           unreachable
+│   └── UnprovedPortalError    unproved_portal     somebody else may answer at its address
 ├── UnexpectedAnswerError      unexpected_answer   not a portal, or one of another version
 └── RefusedError               the portal's own code
     ├── MissingError           not_found
@@ -97,6 +98,12 @@ class UnreachableError(ClientError):
     """The portal did not answer."""
 
     code = "unreachable"
+
+
+class UnprovedPortalError(UnreachableError):
+    """What answers has not proved that it is the portal; no token was sent."""
+
+    code = "unproved_portal"
 
 
 class UnexpectedAnswerError(ClientError):

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from monarch_client.runner.portal_proof import Origin, digest_of
 
 Frame = dict[str, Any]
 
@@ -124,6 +128,12 @@ class FakeIngest:
                 answer["stacks"] = self.stacks
             return 200, answer if self.wish is None else {**answer, "stop": self.wish}
 
+    def proof(self, path: str) -> dict[str, Any]:
+        """What a portal that knows the token says to a runner that asks for proof."""
+        nonce = parse_qs(urlsplit(path).query)["nonce"][0]
+        origin = Origin(machine="", port=self._port, uid=os.geteuid())
+        return {**origin._asdict(), "mac": origin.mac(digest_of(self.token), nonce)}
+
     def _store(self, frame: Frame) -> None:
         if frame["kind"] == "metrics":
             self.samples.append(frame)
@@ -148,6 +158,9 @@ class FakeIngest:
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
+            def do_GET(self) -> None:
+                self.answer(200, ingest.proof(self.path))
+
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.headers.get("Content-Encoding") == "gzip":
@@ -162,6 +175,9 @@ class FakeIngest:
                     ingest.lost_answers -= 1
                     self.close_connection = True
                     return
+                self.answer(status, answer)
+
+            def answer(self, status: int, answer: dict[str, Any]) -> None:
                 data = json.dumps(answer).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(data)))

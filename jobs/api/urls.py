@@ -20,6 +20,7 @@ from jobs.api import (
     plan_views,
     priority_view,
     project_views,
+    proof_view,
     queue_views,
     schedule_views,
     schema_views,
@@ -45,6 +46,7 @@ _SCHEDULE = f"{_PROJECT}/schedules/<slug:schedule_name>"
 _ARRAY = f"{_PROJECT}/arrays/<int:array_id>"
 
 urlpatterns = [
+    path("proof", proof_view.ProofView.as_view(), name="proof"),
     path("me", project_views.MeView.as_view(), name="me"),
     path("projects", project_views.ProjectListView.as_view(), name="projects"),
     path(_PROJECT, project_views.ProjectDetailView.as_view(), name="project"),

@@ -45,13 +45,13 @@ def load(environ: Mapping[str, str]) -> Config:
     A URL from the environment takes the file's token only when the file is about that portal.
     """
     config = _from_file(config_path())
-    url = environ.get("MPORTAL_URL", "").rstrip("/")
+    url = environ.get("MPORTAL_URL", "").strip().rstrip("/")
     if url and url != config.url:
         config = Config(url=url)
     return replace(
         config,
-        token=environ.get("MPORTAL_TOKEN") or config.token,
-        project=environ.get("MPORTAL_PROJECT") or config.project,
+        token=environ.get("MPORTAL_TOKEN", "").strip() or config.token,
+        project=environ.get("MPORTAL_PROJECT", "").strip() or config.project,
     )
 
 

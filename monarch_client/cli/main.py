@@ -30,7 +30,7 @@ from monarch_client.cli import (
 from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
-from monarch_client.cli.terminal import complain
+from monarch_client.cli.terminal import complain, without_tokens
 from monarch_client.errors import ClientError, InvalidSpecErrors
 from monarch_client.version import __version__
 
@@ -46,6 +46,10 @@ class PortalGroup(click.Group):
         """Run the command that was named."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            # click repeats what was typed, and a token is easily pasted in the wrong place.
+            error.message = without_tokens(error.message)
+            raise
         except InvalidSpecErrors as error:
             complain(error.message)
             ctx.exit(BAD_REQUEST)

@@ -21,6 +21,8 @@ _SPECIAL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+_TOKENS = re.compile(r"\b(mp[taj]_)[A-Za-z0-9_-]{16,}")
+
 
 def safe(text: str, *, colours: bool = True) -> str:
     """`text` with nothing in it that acts on a terminal but line ends, tabs and its own colours.
@@ -59,8 +61,13 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str = "") -> None:
-    """A remark, on standard error."""
-    click.echo(_writable(safe(text), sys.stderr.encoding), err=True)
+    """A remark, on standard error. It never holds a token: remarks end in logs of CI."""
+    click.echo(_writable(safe(without_tokens(text)), sys.stderr.encoding), err=True)
+
+
+def without_tokens(text: str) -> str:
+    """Return `text` with the public prefix of each token in the place of the token."""
+    return _TOKENS.sub(r"\1...", text)
 
 
 def complain(message: str) -> None:

@@ -54,7 +54,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
 
         The program of a job finds its own portal there, to submit child jobs to.
         """
-        url, token = (os.environ.get(name, "") for name in ("MPORTAL_URL", "MPORTAL_TOKEN"))
+        url, token = (os.environ.get(name, "").strip() for name in ("MPORTAL_URL", "MPORTAL_TOKEN"))
         if not url or not token:
             raise NotSignedInError("Set MPORTAL_URL and MPORTAL_TOKEN; jobs find them set.")
         return cls(url, token, **options)

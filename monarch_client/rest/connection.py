@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from monarch_client.errors import UnexpectedAnswerError, UnreachableError
+from monarch_client.errors import NotSignedInError, UnexpectedAnswerError, UnreachableError
+from monarch_client.rest.proving import PortalProof
 from monarch_client.rest.refusals import is_problem, refusal
 from monarch_client.version import __version__
 
@@ -28,8 +30,11 @@ _IN_A_JOB = (
     "A job submits child jobs only where its nodes reach the portal; where the portal fetches from "
     "them alone, they do not."
 )
-# An address without http://, a token with a line break: these never become good.
+# An address without http://: it never becomes good.
 _NEVER_GOOD = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+# How OpenSSL says that an answer is no TLS, in its several versions.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+_TOKEN = re.compile(r"[!-~]+")
 
 
 class Connection:
@@ -48,16 +53,24 @@ class Connection:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = url.strip().rstrip("/")
         self.sleep = sleep
         self.on_away: Callable[[str], None] | None = None
         self._patience_s = patience_s
         headers = {"User-Agent": f"mportal/{__version__}"}
-        if token:
+        if token := usable_token(token):
             headers["Authorization"] = f"Bearer {token}"
-        self._http = httpx.Client(
-            base_url=self.url + API, headers=headers, timeout=timeout_s, transport=transport
-        )
+        try:
+            proof = PortalProof(self.url, token, timeout_s)
+            self._http = httpx.Client(
+                base_url=self.url + API,
+                headers=headers,
+                timeout=timeout_s,
+                transport=transport,
+                event_hooks={"request": [proof.require]},
+            )
+        except (ValueError, httpx.InvalidURL) as error:
+            raise UnreachableError(f"{self.url} is not an address of a portal: {error}.") from error
 
     def close(self) -> None:
         """Give the sockets back."""
@@ -101,7 +114,11 @@ class Connection:
             except _NEVER_GOOD as error:
                 raise unreachable(self.url, error) from error
             except httpx.TransportError as error:
-                if last_chance or not (repeatable or isinstance(error, _NEVER_SENT)):
+                if (
+                    last_chance
+                    or _has_no_tls(error)
+                    or not (repeatable or isinstance(error, _NEVER_SENT))
+                ):
                     raise unreachable(self.url, error) from error
             else:
                 if last_chance or not (repeatable and is_away(response)):
@@ -133,8 +150,30 @@ def is_away(response: httpx.Response) -> bool:
     return not is_problem(response) or "Retry-After" in response.headers
 
 
+def usable_token(token: str) -> str:
+    """Return the token without the white space around it. NotSignedInError if it can be none.
+
+    The message never holds the token: it may end in a log.
+    """
+    stripped = token.strip()
+    if stripped and not _TOKEN.fullmatch(stripped):
+        raise NotSignedInError(
+            "The token holds a space, a line break or another character that no token has. Copy it "
+            "again: one line, without quotes or spaces."
+        )
+    return stripped
+
+
+def _has_no_tls(error: Exception) -> bool:
+    """Whether https was tried where http is spoken, which no second try changes."""
+    return any(word in str(error) for word in _NO_TLS)
+
+
 def unreachable(url: str, error: Exception) -> UnreachableError:
     """The error for a portal that cannot be spoken to."""
+    if url.startswith("https://") and _has_no_tls(error):
+        plain = url.replace("https://", "http://", 1)
+        return UnreachableError(f"{url} does not speak https. If it is the portal, use {plain}.")
     reason = str(error).rstrip(".") or type(error).__name__
     told = f"Cannot reach the portal at {url}: {reason}."
     return UnreachableError(f"{told} {_IN_A_JOB}" if os.environ.get("MPORTAL_JOB_ID") else told)

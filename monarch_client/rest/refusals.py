@@ -46,11 +46,14 @@ def refusal(response: httpx.Response) -> ClientError:
         return InvalidSpecErrors([spec_error(row) for row in body["errors"]])
     detail = str(body.get("detail", ""))
     if response.status_code == _UNAUTHORIZED:
-        # The token of a job's program is told what it opens: signing in is for people.
-        advice = "" if os.environ.get("MPORTAL_JOB_ID") else " Run `mportal login`."
-        return NotSignedInError(f"{detail}{advice}")
+        return NotSignedInError(detail + sign_in_advice())
     kind = _BY_STATUS.get(response.status_code, RefusedError)
     return kind(detail, status=response.status_code, portal_code=str(body.get("code")), data=body)
+
+
+def sign_in_advice() -> str:
+    """Return what to do about a token that is refused. Signing in is for people, not for jobs."""
+    return "" if os.environ.get("MPORTAL_JOB_ID") else " Run `mportal login`."
 
 
 def spec_error(row: dict[str, Any]) -> SpecError:

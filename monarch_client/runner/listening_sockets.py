@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Iterator
+    from typing import Iterator, Union
+
+    _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTEN = "0A"
@@ -27,7 +29,7 @@ def sockets_listening_at(address: str, port: int) -> list[ListeningSocket]:
 
     Empty where the kernel does not say.
     """
-    wanted = ipaddress.ip_address(address)
+    wanted = _unwrapped(ipaddress.ip_address(address.partition("%")[0]))
     found = []
     for fields in _rows():
         local, local_port = fields[1].split(":")
@@ -49,11 +51,14 @@ def _rows() -> Iterator[list[str]]:
             yield line.split()
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+def _address(text: str) -> _Address:
     """Read an address: 32 bits at a time, each as a number of this machine's byte order."""
     groups = [text[at : at + _GROUP] for at in range(0, len(text), _GROUP)]
     packed = b"".join(int(group, 16).to_bytes(4, sys.byteorder) for group in groups)
-    address = ipaddress.ip_address(packed)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    return address
+    return _unwrapped(ipaddress.ip_address(packed))
+
+
+def _unwrapped(address: _Address) -> _Address:
+    """Return the IPv4 address that an IPv6 one wraps, else the same."""
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address

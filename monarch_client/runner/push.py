@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -13,6 +15,7 @@ from urllib.parse import urlsplit
 
 from monarch_client.runner.frames import replacement_for, stored_prefix
 from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.portal_proof import require_proof
 from monarch_client.runner.samples import MOST_PUSHED_BYTES, Samples
 from monarch_client.runner.stack_asks import StackAsk, asks_in
 
@@ -33,6 +36,7 @@ _OK, _TOO_LARGE = 200, 413
 # answers in the portal's place: a proxy, or another portal that has taken its port meanwhile.
 _CLOSED_CODE = "attempt_closed"
 _BAD_FRAME_CODE = "invalid_frame"
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _PROBLEM = "urn:mportal:problem:"
 
 
@@ -126,11 +130,24 @@ class PortalConnection:
         return Answer(response.status, response.read())
 
     def _connect(self) -> http.client.HTTPConnection:
+        """Open a connection to the portal: over https a certificate proves that it is, else a MAC.
+
+        What answers unproved gets no token, and can acknowledge nothing.
+        """
         url = urlsplit(self._url)
         host = url.hostname or "localhost"
         if url.scheme == "https":
             return http.client.HTTPSConnection(host, url.port, timeout=self._timeout_s)
-        return http.client.HTTPConnection(host, url.port, timeout=self._timeout_s)
+        connection = http.client.HTTPConnection(host, url.port, timeout=self._timeout_s)
+        connection.connect()
+        # It must never open another one by itself, which nobody has proved.
+        connection.auto_open = 0
+        try:
+            require_proof(connection, url.path, self._config.token)
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            raise
+        return connection
 
     def close(self) -> None:
         """Close the connection; a later post opens another."""
@@ -145,10 +162,18 @@ class PortalConnection:
 
 
 def _url_in_file(path: str | None) -> str | None:
+    """Return where the portal's file says that it is, if nobody but root or we can have written it.
+
+    As root the portal writes it; else portal and runners are one user.
+    """
     if path is None:
         return None
     try:
-        return str(json.loads(Path(path).read_text(encoding="utf-8"))["url"]).rstrip("/")
+        with Path(path).open(encoding="utf-8") as file:
+            found = os.fstat(file.fileno())
+            if found.st_uid not in {0, os.geteuid()} or found.st_mode & _WRITABLE_BY_OTHERS:
+                return None
+            return str(json.load(file)["url"]).rstrip("/")
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -29,6 +29,7 @@ ROLES = ("viewer", "member", "maintainer", "admin")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 PUBLIC = "public"  # without signing in
+NAMED = "whoever names a token of the portal's"  # test_proof
 SIGNED_IN = "signed in"  # about oneself
 ATTEMPT = "attempt token"  # the runner's own door: shown where it is tested
 
@@ -114,6 +115,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "project_quotas"): "viewer",
     ("put", "weight"): SIGNED_IN,
     ("post", "projects"): SIGNED_IN,
+    ("get", "proof"): NAMED,
     ("get", "job_schema"): PUBLIC,
     ("get", "openapi"): PUBLIC,
     ("get", "docs"): PUBLIC,

@@ -147,6 +147,7 @@ OF_THE_CLIENT_ALONE = {
     client_errors.ClientError,
     client_errors.NotSignedInError,
     client_errors.UnreachableError,
+    client_errors.UnprovedPortalError,
     client_errors.UnexpectedAnswerError,
     client_errors.RefusedError,
 }

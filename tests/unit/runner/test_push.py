@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,6 +22,7 @@ from monarch_client.runner.samples import Samples
 from monarch_client.runner.stack_asks import StackAsk
 from tests.fake_ingest import FakeIngest
 from tests.runner_harness import wait_until
+from tests.thief import A_STRANGER, Thief
 from tests.unit.runner.test_config import MINIMAL
 
 
@@ -227,3 +231,40 @@ def test_stack_dumps_are_asked_for_once_however_often_the_portal_repeats_it(
     wait_until(lambda: pushing.asks[1:])
     assert pushing.asks == [[StackAsk(5, 1)], []]
     pushing.finish()
+
+
+def test_a_thief_of_the_portals_port_gets_no_token_and_acknowledges_no_line(tmp_path, ingest):
+    pushing = Pushing(tmp_path, ingest)
+    pushing.lines(1)
+    ingest.wait_for(ingest.texts)
+    port = urlsplit(ingest.url).port
+    ingest.stop()
+    with Thief(port, tmp_path) as thief:
+        pushing.lines(2)
+        pushing.recorder.write("end", reason="COMPLETED")
+        pushing.carrier.finish()
+        wait_until(lambda: thief.loot.count(b"GET /api/v1/proof") > 1)
+        assert not pushing.drained.is_set()
+        assert not pushing.journal.is_read
+    assert b"Bearer" not in thief.loot
+    assert b"POST" not in thief.loot
+    ingest.start()
+    assert pushing.drained.wait(20)
+    assert len(ingest.texts()) == 3
+    assert ingest.holes == []
+
+
+@pytest.mark.parametrize("is_safe", [True, False])
+def test_where_the_portal_is_now_is_believed_only_if_no_job_can_have_written_it(tmp_path, is_safe):
+    file = tmp_path / "portal.json"
+    file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
+    file.chmod(0o644 if is_safe else 0o666)
+    assert push._url_in_file(str(file)) == ("http://127.0.0.1:9" if is_safe else None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_file_of_a_stranger_does_not_say_where_the_portal_is(tmp_path):
+    file = tmp_path / "portal.json"
+    file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
+    os.chown(file, A_STRANGER, A_STRANGER)
+    assert push._url_in_file(str(file)) is None

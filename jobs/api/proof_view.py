@@ -1,0 +1,59 @@
+"""`/proof`: a client finds out whether this is its portal, before it sends its token."""
+
+from __future__ import annotations
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.authentication import CHALLENGE
+from jobs.api.schema_views import PublicView
+from jobs.live.tries import begin_try, of_tokens_from
+from jobs.readers.portal_proof import proof_for
+
+
+class ProofSerializer(serializers.Serializer[None]):
+    """The proof, and where the portal got the question."""
+
+    machine = serializers.CharField(help_text="A name of the portal's machine and network.")
+    port = serializers.IntegerField(help_text="The port on which the question arrived.")
+    uid = serializers.IntegerField(help_text="The user id of the portal.")
+    mac = serializers.CharField(help_text="HMAC-SHA-256 of nonce, machine, port and uid.")
+
+
+class ProofView(PublicView):
+    """`/proof`."""
+
+    def get_authenticate_header(self, request: Request) -> str:
+        """Return the challenge that makes DRF answer 401 rather than 403."""
+        return CHALLENGE
+
+    @extend_schema(
+        operation_id="proof",
+        parameters=[
+            OpenApiParameter("holder", OpenApiTypes.STR, description="The token's public name."),
+            OpenApiParameter("nonce", OpenApiTypes.STR, description="32 random hex digits."),
+        ],
+        responses={200: ProofSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Prove that this is the portal that a token is for.
+
+        Clients ask over plain http, once a connection, before they send the token. The key of the
+        MAC is the token's SHA-256 in hex, of which the first 16 digits are its public name.
+        """
+        holder, nonce = (request.query_params.get(name, "") for name in ("holder", "nonce"))
+        proof = proof_for(holder, nonce, port=_port_of(request))
+        if proof is None:
+            begin_try(of_tokens_from(request.META.get("REMOTE_ADDR") or ""))
+            raise AuthenticationFailed("This portal knows no token of that name.")
+        return Response(proof, headers={"Cache-Control": "no-store"})
+
+
+def _port_of(request: Request) -> int:
+    """Return the port of the socket itself, whatever a proxy says; 0 for a socket without one."""
+    port = str(request.META.get("SERVER_PORT", ""))
+    return int(port) if port.isdecimal() else 0

@@ -1,0 +1,55 @@
+"""Proves to a client that this is the portal, by what only the portal and the client know."""
+
+from __future__ import annotations
+
+import os
+import string
+from typing import Any
+
+from jobs import clock
+from jobs.attempt_tokens import DRIVER_TOKEN_PREFIX, attempt_id_in_holder, driver_token
+from jobs.models import ApiToken, Attempt
+from jobs.models.api_token import token_digest
+from monarch_client.runner.portal_proof import (
+    HOLDER_DIGITS,
+    NONCE_DIGITS,
+    Origin,
+    this_machine,
+)
+
+_HEX = frozenset(string.hexdigits.lower())
+
+
+def proof_for(holder: str, nonce: str, *, port: int) -> dict[str, Any] | None:
+    """Return the proof that answers `nonce`; None if no token of the portal's has this name.
+
+    `port` is the one on which the question arrived. Attempts that have ended are proved to as
+    well: their runners must learn that nobody takes their frames any more.
+    """
+    if not _is_hex(nonce, NONCE_DIGITS):
+        return None
+    digest = _digest_of(holder)
+    if digest is None:
+        return None
+    origin = Origin(this_machine(), port, os.geteuid())
+    return {**origin._asdict(), "mac": origin.mac(digest, nonce)}
+
+
+def _digest_of(holder: str) -> str | None:
+    if holder.startswith(DRIVER_TOKEN_PREFIX):
+        attempt = Attempt.objects.filter(pk=attempt_id_in_holder(holder) or 0).first()
+        if attempt is None:
+            return None
+        return token_digest(driver_token(attempt.pk, attempt.job_id, attempt.number))
+    if not _is_hex(holder, HOLDER_DIGITS):
+        return None
+    tokens = ApiToken.objects.usable(clock.now()).filter(digest__startswith=holder)
+    attempts = Attempt.objects.filter(token_digest__startswith=holder)
+    return (
+        tokens.values_list("digest", flat=True).first()
+        or attempts.values_list("token_digest", flat=True).first()
+    )
+
+
+def _is_hex(text: str, digits: int) -> bool:
+    return len(text) == digits and _HEX.issuperset(text)

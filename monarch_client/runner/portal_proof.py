@@ -1,0 +1,143 @@
+"""Has whoever answers at the portal's address prove that it is the portal, before a token is sent.
+
+Over plain http anybody who gets hold of the port would receive the token. The proof is a MAC of a
+fresh nonce, keyed with the digest of the token, which the portal stores: the token itself does not
+travel. It holds for one connection. Runner, command line, Python client and portal share this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
+
+from monarch_client.runner.listening_sockets import sockets_listening_at
+
+if TYPE_CHECKING:
+    import socket
+
+PATH = "/api/v1/proof"
+NONCE_DIGITS = 32
+HOLDER_DIGITS = 16
+DRIVER_TOKEN_PREFIX = "mpj_"  # noqa: S105 - a public prefix
+_VERSION = "mportal-proof-1"
+_LONGEST_ANSWER = 16 * 1024
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NETWORK = Path("/proc/self/ns/net")
+_OK, _UNAUTHORIZED, _TOO_MANY = 200, 401, 429
+_REDIRECTS = frozenset({301, 302, 307, 308})
+_AWAY = frozenset({502, 503, 504})
+
+
+class UnprovedError(OSError):
+    """What answers has not proved that it is the portal: it gets no token and is not believed."""
+
+
+class UnknownTokenError(UnprovedError):
+    """It says that it knows no such token, so it has nothing to prove itself with."""
+
+
+class PortalAwayError(UnprovedError):
+    """A proxy, or the portal itself, says that it can not answer just now."""
+
+
+class Origin(NamedTuple):
+    """Where the portal got the question: its machine, its port and its user. Part of the proof.
+
+    With it a client on the same machine notices somebody who passes the question on.
+    """
+
+    machine: str
+    port: int
+    uid: int
+
+    def mac(self, digest: str, nonce: str) -> str:
+        """Return the proof, by the digest of the token that both sides know."""
+        content = "\n".join([_VERSION, nonce, self.machine, str(self.port), str(self.uid)])
+        return hmac.new(digest.encode(), content.encode(), hashlib.sha256).hexdigest()
+
+
+def digest_of(token: str) -> str:
+    """Return SHA-256 in hex: what the portal stores of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def holder_of(token: str) -> str:
+    """Return the public name of a token: the portal finds it by that, and nobody can use it.
+
+    The token of a job's program is not stored but derived: it is found by its attempt's number.
+    """
+    if token.startswith(DRIVER_TOKEN_PREFIX):
+        return DRIVER_TOKEN_PREFIX + token[len(DRIVER_TOKEN_PREFIX) :].partition("_")[0]
+    return digest_of(token)[:HOLDER_DIGITS]
+
+
+def this_machine() -> str:
+    """Return a name of this boot of this machine's network; "" where the kernel has none."""
+    try:
+        network = os.readlink(str(_NETWORK))
+        text = _BOOT_ID.read_text(encoding="ascii") + network
+    except OSError:
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest()[:HOLDER_DIGITS]
+
+
+def require_proof(connection: http.client.HTTPConnection, base: str, token: str) -> None:
+    """Have the other side of an open connection prove itself; `base` is the path of the portal.
+
+    UnprovedError, or OSError and HTTPException for a connection that breaks.
+    """
+    nonce = secrets.token_hex(NONCE_DIGITS // 2)
+    query = urlencode({"holder": holder_of(token), "nonce": nonce})
+    connection.request("GET", f"{base}{PATH}?{query}")
+    response = connection.getresponse()
+    body = response.read(_LONGEST_ANSWER)
+    location = response.headers.get("Location") or ""
+    if response.status in _REDIRECTS and location.startswith("https://"):
+        raise UnprovedError("the portal is reached over https:// only")
+    if response.status in _AWAY:
+        raise PortalAwayError(f"it answers with status {response.status}")
+    if response.status in {_UNAUTHORIZED, _TOO_MANY}:
+        raise UnknownTokenError("it does not know this token")
+    if response.status != _OK:
+        raise UnprovedError(f"it gives no proof (status {response.status})")
+    if response.will_close:
+        raise UnprovedError("it closes each connection after one answer")
+    origin = _proved_origin(body, digest_of(token), nonce)
+    if _is_passed_on(connection.sock, origin):
+        raise UnprovedError(
+            f"another program passes requests on to the portal, which listens on port {origin.port}"
+        )
+
+
+def _proved_origin(body: bytes, digest: str, nonce: str) -> Origin:
+    try:
+        answer = json.loads(body)
+        origin = Origin(str(answer["machine"]), int(answer["port"]), int(answer["uid"]))
+        mac = str(answer["mac"])
+    except (ValueError, KeyError, TypeError):
+        raise UnprovedError("it gives no proof") from None
+    if not hmac.compare_digest(mac.encode(), origin.mac(digest, nonce).encode()):
+        raise UnprovedError("its proof is wrong")
+    return origin
+
+
+def _is_passed_on(sock: socket.socket, origin: Origin) -> bool:
+    """Whether a stranger on this machine stands between: neither root, the portal's user, nor us.
+
+    Tunnels and proxies from other machines, containers and hosts can not be told apart, nor need
+    they: there nobody can take the portal's own port.
+    """
+    if not origin.machine or origin.machine != this_machine():
+        return False
+    address, port = sock.getpeername()[:2]
+    if port == origin.port:
+        return False
+    owners = {each.uid for each in sockets_listening_at(address, port)}
+    return not owners or not owners <= {0, origin.uid, os.geteuid()}
