@@ -12,6 +12,7 @@ import pytest
 
 from monarch_portal.embedded.process_table import start_time
 from tests.portal_process import PortalProcess
+from tests.sky_stub.process import free_port
 from tests.waiting import eventually
 
 PARTS = {"supervisor", "postgres", "redis", "web", "worker", "beat", "follower"}
@@ -101,14 +102,23 @@ def test_stopping_ends_every_process_and_again_is_nothing(own_portal):
     assert own_portal.stop() == "No portal runs here.\n"
 
 
-def test_a_port_taken_meanwhile_is_replaced_and_told(own_portal):
+def test_a_portal_that_is_moved_on_purpose_takes_its_running_jobs_along(own_portal):
     own_portal.start()
     url = own_portal.url
+    job = own_portal.mportal("run", "-d", "-q", "echo one; sleep 1; echo two").stdout.strip()
+    assert eventually(lambda: "one" in own_portal.mportal("logs", job).stdout)
     own_portal.stop()
     with socket.create_server(("127.0.0.1", int(url.rpartition(":")[2]))):
+        refused = own_portal.run("start")
+        assert refused.returncode == 1
+        assert f"is in use by process {os.getpid()} " in refused.stdout
+        assert own_portal.url == url
+        own_portal.environment["MPORTAL_PORT"] = str(free_port())
         own_portal.start()
     assert own_portal.url != url
     own_portal.wait_until_ready()
+    assert own_portal.mportal("wait", job, "--timeout", "60").returncode == 0
+    assert own_portal.mportal("logs", job, "-s", "stdout").stdout.splitlines() == ["one", "two"]
 
 
 def test_two_installations_share_no_port_no_cookie_and_no_user_id(portal, second_portal):
