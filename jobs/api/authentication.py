@@ -15,13 +15,14 @@ from rest_framework.exceptions import APIException, AuthenticationFailed, NotAut
 from rest_framework.request import Request
 
 from jobs import clock
-from jobs.attempt_tokens import DRIVER_TOKEN_PREFIX, attempt_id_in, driver_token
+from jobs.attempt_tokens import attempt_id_in, driver_token
 from jobs.errors import PermissionDeniedError
 from jobs.live.access import read_session_again
 from jobs.live.tries import begin_try, of_tokens_from
 from jobs.models import ApiToken, Attempt, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
+from monarch_client.runner.portal_proof import DRIVER_TOKEN_PREFIX
 
 # How stale `last_used_at` may be: a write for every request would cost more than it tells.
 LAST_USED_PRECISION = timedelta(minutes=1)

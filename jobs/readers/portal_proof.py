@@ -7,10 +7,11 @@ import string
 from typing import Any
 
 from jobs import clock
-from jobs.attempt_tokens import DRIVER_TOKEN_PREFIX, attempt_id_in_holder, driver_token
+from jobs.attempt_tokens import attempt_id_in_holder, driver_token
 from jobs.models import ApiToken, Attempt
 from jobs.models.api_token import token_digest
 from monarch_client.runner.portal_proof import (
+    DRIVER_TOKEN_PREFIX,
     HOLDER_DIGITS,
     NONCE_DIGITS,
     Origin,
