@@ -14,6 +14,7 @@ from monarch_client.runner.boot import boot_script
 from monarch_client.runner.bundle import build
 from monarch_client.skypilot.job_spec import JobSpec
 from monarch_client.skypilot.trust import Authority, new_authority
+from monarch_client.sync.copying import copy_for_skypilot
 from monarch_client.sync.packing import pack
 
 # The head ends the workers when no program has been connected to them for so long, unless they are
@@ -47,9 +48,10 @@ class Attempt:
 def stage(spec: JobSpec, attempt: Attempt, folder: Path) -> dict[str, Any]:
     """Fill `folder` with what travels; the SkyPilot task that brings it to every node.
 
-    ArchiveError: `workdir` has something that cannot travel.
+    ArchiveError: `workdir` or a folder of `file_mounts` has something that cannot travel.
     """
-    brought = folder / attempt.job_name
+    brought = folder / "workdir" / attempt.job_name
+    brought.parent.mkdir()
     brought.mkdir(mode=0o700)
     content = _attempt_file(spec, attempt)
     if spec.workdir:
@@ -64,13 +66,25 @@ def stage(spec: JobSpec, attempt: Attempt, folder: Path) -> dict[str, Any]:
         "name": attempt.job_name,
         "num_nodes": spec.num_nodes,
         "resources": spec.resources,
-        "workdir": str(folder),
+        "workdir": str(brought.parent),
         "run": boot_script(attempt.id),
     }
-    for key, value in (("file_mounts", spec.file_mounts), ("secrets", spec.secrets)):
-        if value:
-            task[key] = dict(value)
+    if spec.file_mounts:
+        task["file_mounts"] = _stage_mounts(spec.file_mounts, folder / "mounts")
+    if spec.secrets:
+        task["secrets"] = dict(spec.secrets)
     return task
+
+
+def _stage_mounts(mounts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Put copies in place of local folders: SkyPilot's own rules would let more files travel."""
+    folder.mkdir()
+    staged = dict(mounts)
+    for number, (target, source) in enumerate(mounts.items()):
+        if isinstance(source, str) and Path(source).is_dir():
+            copy_for_skypilot(Path(source), folder / str(number))
+            staged[target] = str(folder / str(number))
+    return staged
 
 
 def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from monarch_client.skypilot.job_errors import (
 )
 from monarch_client.skypilot.job_log import JobLog, Worker, refuse_other_pythons
 from monarch_client.skypilot.job_spec import JobSpec
+from tests.unit.sync.archives import tree
 
 HEAD = "\x1b[36m(head, rank=0, pid=12)\x1b[0m "
 
@@ -79,12 +80,37 @@ def test_what_travels_names_no_portal_and_no_secret(tmp_path: Path) -> None:
     attempt = task.Attempt.new("cluster")
     asked = task.stage(spec, attempt, tmp_path)
     assert (asked["num_nodes"], asked["resources"]) == (2, {"infra": "aws"})
-    file = tmp_path / attempt.job_name / "attempt.json"
+    file = tmp_path / "workdir" / attempt.job_name / "attempt.json"
     content = json.loads(file.read_text())
     assert "portal_url" not in content
     assert content["carrier"] == "none"
     assert "hush" not in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_secrets_in_mounted_folders_stay_behind_and_skypilot_takes_the_rest(tmp_path: Path) -> None:
+    data, code = tmp_path / "data", tmp_path / "code"
+    for folder in (data, code):
+        (folder / "sub").mkdir(parents=True)
+        (folder / ".env").write_text("TOKEN=hush")
+        (folder / "sub" / "1.txt").write_text("1")
+        (folder / "link").symlink_to("sub/1.txt")
+    (data / ".gitignore").write_text("**/.env\n")
+    (code / ".skyignore").write_text("sub/1.txt\n.env\n")
+    mounts = {"/data": data, "/code": code, "/b": "s3://bucket", "/f": data / ".env"}
+    spec = JobSpec.of({"a": 1}, None, {"file_mounts": mounts})
+    (tmp_path / "stage").mkdir()
+    asked = task.stage(spec, task.Attempt.new("cluster"), tmp_path / "stage")["file_mounts"]
+    assert (asked["/b"], asked["/f"]) == ("s3://bucket", str(data / ".env"))
+    assert tree(Path(asked["/data"])) == {
+        ".gitignore": "**/.env\n",
+        ".skyignore": "",
+        "link": "-> sub/1.txt",
+        "sub": "/",
+        "sub/1.txt": "1",
+    }
+    assert sorted(tree(Path(asked["/code"]))) == [".skyignore", "link", "sub"]
+    assert (code / ".skyignore").read_text() == "sub/1.txt\n.env\n"
 
 
 def test_a_log_is_read_through_prefixes_colours_and_torn_lines() -> None:
