@@ -37,6 +37,11 @@ portal:
   say [what stays behind](files-that-travel.md); `.git`, virtual environments and caches do. A link
   may not lead out of the folder. An upload holds at most 20,000 files and folders and 1 GiB, packed
   at most 512 MiB.
+- **Git.** `workdir: {url, ref}` is fetched by every node, before `setup`, with the program `git` of
+  the node. `ref` is a branch, tag or commit; of a branch each node gets what it holds at that
+  moment, so name a commit where all must have the same. For a private repository give the job a
+  [secret](../howto/give-secrets-to-jobs.md): `GIT_TOKEN` for https, `GIT_SSH_KEY` (the private key)
+  for ssh. A URL with a password in it is refused.
 - **Numbers and words.** Only plain decimals are numbers: `010`, `0x1F` and `12:30` are text. In
   `envs` everything is text as it was written, so `1.10` stays `1.10`. A key without a value counts
   as not given.

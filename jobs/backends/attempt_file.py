@@ -30,6 +30,7 @@ def attempt_file(
     """What every attempt.json holds. Without `addresses` the node finds them out by itself."""
     spec = request.spec
     port, hub_port = ports_of(spec)
+    workdir = spec.get("workdir")
     nodes = None if addresses is None else _nodes(addresses)
     return {
         "format": FORMAT,
@@ -43,6 +44,7 @@ def attempt_file(
         "token": request.token,
         "driver_token": request.driver_token,
         "nodes": nodes,
+        "git": workdir if isinstance(workdir, dict) else None,
         "setup": spec.get("setup"),
         "run": spec.get("run") or "",
         "envs": dict(spec.get("envs") or {}),

@@ -75,9 +75,6 @@ def _number(amount: Any) -> float:
 
 
 def _folders(spec: Mapping[str, Any]) -> Iterator[Obstacle]:
-    workdir = spec.get("workdir")
-    if workdir and not _is_upload(workdir):
-        yield "workdir", "The local backend takes uploaded folders only, no git repositories yet."
     for target, source in (spec.get("file_mounts") or {}).items():
         path = f"file_mounts.{target}"
         if not _is_upload(source):

@@ -101,6 +101,7 @@ class Folders:
             said = f"{folder} is a file; only folders can be sent. Name the folder it lies in."
         else:
             said = f"There is nothing at {folder}."
+            said += " Variables are not filled in: write the path out." * ("$" in source)
         return SpecError(path, None, "local_path", said)
 
 
@@ -120,8 +121,8 @@ class Sender:
         self._folders.check(spec)
         keys = {source: key for key, source in spec.local_sources().items()}
         references = {source: self._send(key, source) for source, key in sorted(keys.items())}
-        if spec.workdir in references:
-            text = set_key(text, "workdir", references[str(spec.workdir)])
+        if isinstance(spec.workdir, str) and spec.workdir in references:
+            text = set_key(text, "workdir", references[spec.workdir])
         mounts = {
             target: references.get(source, source) if isinstance(source, str) else source
             for target, source in spec.file_mounts.items()

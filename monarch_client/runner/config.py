@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monarch_client.runner.repository import Repository, parse_repository
+
 if TYPE_CHECKING:
     from typing import Sequence
 
@@ -94,6 +96,8 @@ class AttemptConfig:
     driver_token: str = ""
     # What the portal has to say at the start of the job's log.
     remarks: tuple[str, ...] = ()
+    # What the work directory is fetched from, if it does not come as an upload.
+    repository: Repository | None = None
 
     @property
     def is_monarch(self) -> bool:
@@ -270,6 +274,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         metrics_s=max(0.0, float(raw.get("metrics_s", 10))),
         driver_token=str(raw.get("driver_token") or ""),
         remarks=tuple(str(text) for text in raw.get("remarks") or ()),
+        repository=parse_repository(raw.get("git")),
     )
     _check_meshes(config)
     if config.carrier not in CARRIERS:

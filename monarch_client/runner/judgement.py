@@ -40,6 +40,8 @@ def _failed_preparation(config: AttemptConfig, here: Where, state: NodeState) ->
     why = state.obstacle_why
     if state.obstacle == node_state.UPLOADS:
         return verdicts.not_laid_out(here, why)
+    if state.obstacle == node_state.REPOSITORY:
+        return verdicts.not_fetched(here, why, state.evidence)
     if state.obstacle == node_state.MONARCH:
         return verdicts.monarch_not_installed(here, config.torchmonarch, why, state.evidence)
     if state.setup:

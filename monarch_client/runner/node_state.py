@@ -9,7 +9,7 @@ from typing import Any
 GOALS = ("setup", "workers", "run", "end")
 
 # What can keep a node from its first goal, besides `setup` itself.
-UPLOADS, MONARCH = "uploads", "monarch"
+UPLOADS, REPOSITORY, MONARCH = "uploads", "repository", "monarch"
 
 # A worker's way.
 NONE, STARTING, READY, FAILED, LOST, EXITED = "", "starting", "ready", "failed", "lost", "exited"

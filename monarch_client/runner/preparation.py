@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state, setup_stamp
 from monarch_client.runner.processes import exit_code_of
+from monarch_client.runner.repository import SCRIPT
 from monarch_client.runner.shell import start_shell
 from monarch_client.runner.unpacking import UploadError, lay_out
 
@@ -47,7 +48,7 @@ class Preparation:
         if self._place.config.uploads:
             threading.Thread(target=self._unpack, daemon=True, name="unpack").start()
         else:
-            self._set_up()
+            self._fetch()
 
     def cancel(self) -> None:
         """Start nothing any more."""
@@ -55,13 +56,32 @@ class Preparation:
 
     def _unpack(self) -> None:
         """On a thread, so that a gigabyte of files does not make this node look dead."""
-        step: Callable[[], None] = self._set_up
+        step: Callable[[], None] = self._fetch
         try:
             for upload in self._place.config.uploads:
                 lay_out(upload, self._place.folder)
         except UploadError as error:
             step = functools.partial(self._fail, node_state.UPLOADS, str(error))
         self._place.loop.post(step)
+
+    def _fetch(self) -> None:
+        """Fetch the repository that is to be the work directory, if there is one."""
+        place, repository = self._place, self._place.config.repository
+        if self._is_cancelled:
+            return
+        if repository is None:
+            self._set_up()
+            return
+        env = repository.environment(environment.setup_environment(place))
+        self._command = start_shell(place, SCRIPT, env, self._record, self._fetched)
+
+    def _fetched(self, returncode: int) -> None:
+        if returncode:
+            last = self.evidence.splitlines()[-1:] or [f"exit code {exit_code_of(returncode)}"]
+            why = f"{self._place.config.repository}: {last[0].rstrip('.')}"
+            self._fail(node_state.REPOSITORY, why)
+        else:
+            self._set_up()
 
     def _set_up(self) -> None:
         place, setup = self._place, self._place.config.setup
@@ -71,7 +91,8 @@ class Preparation:
             self._look_for_monarch()
             return
         env = environment.setup_environment(place)
-        stamp = setup_stamp.look(place, env)
+        # What a branch holds now is not known before it is fetched: setup always runs after it.
+        stamp = None if place.config.repository else setup_stamp.look(place, env)
         if stamp is not None and stamp.skipped:
             self._skipped = stamp.skipped
             place.recorder.remark(f"setup skipped: {stamp.skipped}")

@@ -86,6 +86,17 @@ def not_laid_out(where: Where, why: str) -> Verdict:
     )
 
 
+def not_fetched(where: Where, why: str, evidence: str) -> Verdict:
+    """Name the repository that a node could not fetch; `why` continues the sentence."""
+    return Verdict(
+        "SETUP",
+        f"{where} could not fetch the work directory: {why}.",
+        "Check url and ref of workdir. A private repository needs a secret GIT_TOKEN (https) or "
+        "GIT_SSH_KEY (ssh).",
+        evidence=evidence,
+    )
+
+
 def monarch_not_installed(where: Where, version: str, why: str, evidence: str) -> Verdict:
     """A node without torchmonarch stayed without; `why` is what it came to."""
     return Verdict(

@@ -193,9 +193,3 @@ def _refuse_local_sources(values: dict[str, Any], findings: Findings) -> None:
                 "folder as an upload (upload:<sha256>). `mportal submit` does it for you."
             )
             findings.add(path, SpecCode.LOCAL_PATH, message)
-    if isinstance(values.get("workdir"), dict):
-        message = (
-            "workdir as a git repository is not enforced by this version yet: nothing fetches "
-            "it. Send a checkout as an upload, or clone it in setup."
-        )
-        findings.add("workdir", SpecCode.NOT_ENFORCED, message)

@@ -31,6 +31,7 @@ _BUCKET = (
     rf"|https://[a-z0-9]+\.blob\.core\.windows\.net/{_IN_BUCKET})"
 )
 _LONGEST_PATH = 4096
+_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 
 
 class SourceKind(Enum):
@@ -73,9 +74,24 @@ class Source(Shape):
         kind = kind_of_source(node.value)
         allowed = {SourceKind.UPLOAD, SourceKind.LOCAL} if self.uploads else set()
         allowed |= {SourceKind.BUCKET} if self.buckets else set()
-        if kind not in allowed or len(node.value) > _LONGEST_PATH:
+        if kind not in allowed and (message := self._true_reason(kind, node.value, path)):
+            code = SpecCode.LOCAL_PATH if kind is SourceKind.LOCAL else SpecCode.BAD_VALUE
+            findings.add(path, code, message, line=node.line)
+        elif kind not in allowed or len(node.value) > _LONGEST_PATH:
             findings.bad_value(node, path, self.wants)
         return node.value
+
+    def _true_reason(self, kind: SourceKind, text: str, path: str) -> str:
+        """Say why what SkyPilot would take is not taken, or nothing."""
+        if _VARIABLE.search(text) and kind is SourceKind.UNKNOWN:
+            return f"{name_of(path)} has a variable, and none is filled in here: write the URL out."
+        if not self.uploads and kind in {SourceKind.LOCAL, SourceKind.UPLOAD}:
+            return (
+                f"{name_of(path)} must be the URL of a bucket: the portal fills no bucket with "
+                "your folder. Copy the folder into a bucket, or name it itself in file_mounts, "
+                "such as /data: ./data."
+            )
+        return ""
 
 
 @dataclass(frozen=True)

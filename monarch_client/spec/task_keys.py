@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from monarch_client.spec.accelerators import accelerators_can_be_counted
 from monarch_client.spec.array_keys import array_leaves_envs_alone
 from monarch_client.spec.config_keys import CONFIG
 from monarch_client.spec.envs import ENVS
-from monarch_client.spec.findings import Findings, SpecCode
+from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.mount_keys import FILE_MOUNTS, VOLUMES, refuse_inline_volumes
 from monarch_client.spec.places import Source
 from monarch_client.spec.portal_keys import MOST_NODES, PORTAL, PORTAL_KEYS
@@ -34,7 +35,21 @@ _GIT_KEYS = (
         "main",
     ),
 )
-GIT = Table(_GIT_KEYS, words="a mapping with url and ref")
+
+
+def _no_password(values: dict[str, Any], path: str, findings: Findings) -> None:
+    """Refuse a URL with a password or token in it, which everybody who sees the job could read."""
+    match = re.match(r"(https|ssh|git)://([^/@]*)@", str(values.get("url") or ""))
+    if match and (match[1] != "ssh" or ":" in match[2]):
+        where = join(path, "url")
+        message = (
+            f"{where} holds a user or password, which everybody who sees the job could read. "
+            "Leave it out, and give the job a secret GIT_TOKEN."
+        )
+        findings.add(where, SpecCode.BAD_VALUE, message)
+
+
+GIT = Table(_GIT_KEYS, rules=(_no_password,), words="a mapping with url and ref")
 _NO_GROUPS = "the portal has no job groups: use meshes, or jobs that depend on one another."
 _BOOKKEEPING = "SkyPilot's own bookkeeping, never part of a specification."
 
@@ -83,7 +98,8 @@ TASK_KEYS = (
     ),
     Key(
         "workdir",
-        "The folder that every node works in. The CLI uploads it; the portal takes uploads alone.",
+        "The folder that every node works in: one here, which the CLI uploads, or a git repository "
+        "that every node fetches.",
         Either((Source(), GIT)),
         ".",
     ),

@@ -90,6 +90,31 @@ def test_a_folder_that_cannot_be_unpacked_ends_the_attempt_and_is_named(
     assert not (job.workdir() / "done").exists()
 
 
+def test_every_node_fetches_the_repository_before_setup(
+    make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-C", str(tmp_path)]
+    (tmp_path / "train.py").write_text("print('trained')")
+    for command in (["init", "-qb", "main"], ["add", "train.py"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    nodes = make_nodes(2)
+    source = {"url": f"file://{tmp_path}", "ref": "main"}
+    for _ in range(2):  # the second finds the first's stamp of setup, which says nothing of main
+        job = nodes.job(git=source, setup="test -f train.py; echo ready", run="python3 train.py")
+        assert job.run()["reason"] == "COMPLETED"
+        for rank in range(2):
+            fetched, ready = job.ingest.texts("setup", rank)
+            assert fetched.startswith(f"workdir: file://{tmp_path} at ")
+            assert ready == "ready"
+            assert job.ingest.texts("stdout", rank) == ["trained"]
+    job = nodes.job(git={**source, "ref": "gone"}, setup="touch ~/done")
+    end = job.run()
+    assert end["reason"] == "SETUP"
+    assert "could not fetch the work directory" in end["message"]
+    assert "gone: there is no branch, tag or commit gone" in end["message"]
+    assert not (nodes.homes[0] / "done").exists()
+
+
 def ran_setup(job: SkyPilotJob) -> bool:
     assert job.run()["reason"] == "COMPLETED"
     return job.ingest.texts("setup") != []

@@ -34,6 +34,7 @@ def paths(spec: dict[str, Any]) -> list[str]:
         {"resources": {"infra": "local", "cpus": "1+", "memory": "1+", "use_spot": False}},
         {"resources": {"labels": {"team": "rl"}, "memory": 0.5, "cpus": 0.5}},
         {"workdir": UPLOAD, "file_mounts": {"data": UPLOAD, "~/more": UPLOAD}},
+        {"workdir": {"url": "https://example.org/x.git"}},
     ],
 )
 def test_a_spec_that_this_machine_can_do_has_no_obstacles(spec: dict[str, Any]) -> None:
@@ -52,7 +53,6 @@ def test_a_spec_that_this_machine_can_do_has_no_obstacles(spec: dict[str, Any]) 
         ({"resources": {"cpus": "4000+"}}, "resources.cpus"),
         ({"resources": {"memory": "100TB+"}}, "resources.memory"),
         ({"resources": {"memory": 10**6}}, "resources.memory"),
-        ({"workdir": {"url": "https://example.org/x.git"}}, "workdir"),
         ({"file_mounts": {"data": "s3://bucket"}}, "file_mounts.data"),
         ({"file_mounts": {"data": {"name": "bucket"}}}, "file_mounts.data"),
         ({"file_mounts": {"/etc/passwd": UPLOAD}}, "file_mounts./etc/passwd"),

@@ -17,6 +17,7 @@ ALL = [
     verdicts.setup_failed(HERE, 3, "pip: no such package"),
     verdicts.setup_too_slow(HERE, 60, "waiting"),
     verdicts.not_laid_out(HERE, "the folder for ~/data could not be unpacked: torn"),
+    verdicts.not_fetched(HERE, "https://h/r at main: not found", "fatal: not found"),
     verdicts.monarch_not_installed(HERE, "0.7.0", "there is no pip", "pip: not found"),
     verdicts.never_joined(HERE, 60),
     verdicts.worker_never_ready(HERE, 22222, "it returned exit code 1 first", "boom"),

@@ -153,9 +153,24 @@ def test_no_spelling_of_a_path_reaches_the_server(path):
         assert only_error(source, for_server=True).code == "local_path"
 
 
-def test_a_git_workdir_is_refused_on_the_server_until_something_fetches_it():
-    parsed = JobSpec.parse(spec(workdir={"url": "https://github.com/org/repo", "ref": "main"}))
-    assert [error.code for error in parsed.server_errors()] == ["not_enforced"]
+def test_a_git_repository_without_a_password_is_a_workdir_of_the_server_too():
+    for url in ("https://github.com/org/repo", "ssh://git@host/repo", "git@github.com:org/repo"):
+        parsed = JobSpec.parse(spec(workdir={"url": url, "ref": "main"}))
+        assert parsed.server_errors() == []
+    for url in ("https://hush@host/repo", "https://me:hush@host/r", "ssh://me:hush@host/r"):
+        error = only_error(spec(workdir={"url": url}))
+        assert (error.path, error.code) == ("workdir.url", "bad_value")
+        assert "GIT_TOKEN" in error.message
+        assert "hush" not in error.message
+
+
+def test_what_skypilot_would_fill_in_or_upload_is_refused_with_the_reason():
+    error = only_error(spec(file_mounts={"/data": "s3://${BUCKET}/x"}))
+    assert "has a variable, and none is filled in" in error.message
+    error = only_error(spec(file_mounts={"/data": {"source": "s3://$BUCKET"}}))
+    assert "has a variable, and none is filled in" in error.message
+    error = only_error(spec(file_mounts={"/data": {"name": "mine", "source": "./data"}}))
+    assert (error.code, "fills no bucket with your folder" in error.message) == ("local_path", True)
 
 
 def test_errors_stop_at_a_hundred():

@@ -1,0 +1,75 @@
+"""The git repository that a job names as its work directory, fetched by every node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any, Mapping
+
+
+class Repository(NamedTuple):
+    """A repository, and the branch, tag or commit of it; "" is the repository's own choice."""
+
+    url: str
+    ref: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.url} at {self.ref}" if self.ref else self.url
+
+    def environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return `env` with what SCRIPT needs to know."""
+        return {
+            **env,
+            "MPORTAL_GIT_URL": self.url,
+            "MPORTAL_GIT_REF": self.ref,
+            # Nobody is there to answer.
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+
+
+def parse_repository(raw: Mapping[str, Any] | None) -> Repository | None:
+    """Read `git` of attempt.json."""
+    return Repository(str(raw["url"]), str(raw.get("ref") or "")) if raw else None
+
+
+# Runs in the work directory, where folders of the job may lie already: `git clone` would refuse it.
+# The token is given by a helper, to the repository's own host alone: as a part of the URL it would
+# be in the list of processes, in error messages and in .git/config.
+SCRIPT = r"""
+url=$MPORTAL_GIT_URL ref=$MPORTAL_GIT_REF
+if ! command -v git >/dev/null; then
+    echo "git is not installed on this node: choose an image that has it" >&2
+    exit 1
+fi
+ssh="ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new"
+if [ -n "$GIT_SSH_KEY" ]; then
+    key=$(umask 077 && mktemp) || exit 1
+    trap 'rm -f "$key"' EXIT
+    printf '%s\n' "$GIT_SSH_KEY" >"$key"
+    ssh="$ssh -o IdentitiesOnly=yes -i $key"
+fi
+export GIT_SSH_COMMAND="${GIT_SSH_COMMAND:-$ssh}"
+options=()
+if [ -n "$GIT_TOKEN" ] && [ "${url#https://}" != "$url" ]; then
+    host=${url#https://} host=${host%%/*}
+    helper='!f() { echo username=x-access-token; echo "password=$GIT_TOKEN"; }; f'
+    options=(-c "credential.https://$host.helper=" -c "credential.https://$host.helper=$helper")
+fi
+git init -q . || exit 1
+git remote add origin "$url" 2>/dev/null || git remote set-url origin "$url" || exit 1
+if git "${options[@]}" fetch -q --depth 1 origin "${ref:-HEAD}"; then
+    commit=FETCH_HEAD
+else
+    # A short commit, or a server that gives out no single commits.
+    [ -n "$ref" ] || exit 1
+    git "${options[@]}" fetch -q --tags origin '+refs/heads/*:refs/remotes/origin/*' || exit 1
+    commit=$ref
+fi
+commit=$(git rev-parse -q --verify "$commit^{commit}") || {
+    echo "there is no branch, tag or commit $ref" >&2
+    exit 1
+}
+git -c advice.detachedHead=false checkout -q --force "$commit" || exit 1
+echo "workdir: $url at $commit"
+"""
