@@ -19,7 +19,7 @@ from monarch_client.runner.repository import SCRIPT, Repository
 from tests.each_case import check_each
 from tests.fake_ca import make_authority
 
-BASH = shutil.which("bash")
+BASH = shutil.which("bash") or "bash"
 TOKEN = "hush-token"
 
 
