@@ -14,7 +14,7 @@ from jobs.actions.store_samples import store_samples
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs import mesh_frames
 from jobs.logs.frames import Frame, parse
-from jobs.logs.handed import LineMask, Teller, redaction_for
+from jobs.logs.handed import AttemptKey, LineMask, redaction_for
 from jobs.logs.lines import encoded
 from jobs.logs.node_clock import put_right
 from jobs.logs.sealing import CHUNK_BYTES
@@ -79,8 +79,8 @@ def _take_in(sender: Sender, frames: list[Frame]) -> dict[str, int]:
     # Whoever changes an attempt and its log locks the log first.
     head = locked_head(sender.attempt_id)
     transaction.on_commit(lambda: reach("ingest.committed"))
-    teller = Teller(sender.attempt_id, sender.job_id, sender.number, sender.has_secrets)
-    mask = LineMask(redaction_for(teller), frames, head.open_ends)
+    key = AttemptKey(sender.attempt_id, sender.job_id, sender.number, sender.has_secrets)
+    mask = LineMask(redaction_for(key), frames, head.open_ends)
     news = _sift(head, frames, mask)
     _store(head, news.lines)
     if news.reports:

@@ -16,8 +16,8 @@ from jobs.seals import unsealed
 _cache = RedactionCache()
 
 
-class Teller(NamedTuple):
-    """The attempt whose text is masked, by what its tokens are made of."""
+class AttemptKey(NamedTuple):
+    """The numbers of an attempt of which its tokens are made; whether its job names secrets."""
 
     attempt_id: int
     job_id: int
@@ -26,44 +26,47 @@ class Teller(NamedTuple):
 
 
 def about_attempt(attempt_id: int) -> str:
-    """What the seal of an attempt's secrets says it is about."""
+    """Return what the seal of an attempt's secrets names."""
     return f"attempt {attempt_id}"
 
 
 def values_handed(row: HandedSecrets) -> dict[str, str]:
-    """Environment variable -> value. SecretsUnavailableError: no key opens them."""
+    """Return environment variable -> value. SecretsUnavailableError: no key opens them."""
     values: dict[str, str] = json.loads(unsealed(row.sealed, about=about_attempt(row.pk)))
     return values
 
 
 def redaction_of(attempt: Attempt) -> Redaction:
-    """What to mask in what `attempt` tells. SecretsUnavailableError: then nothing may be stored."""
+    """Return the masks of what the attempt prints and reports.
+
+    SecretsUnavailableError: no key opens its secrets, so nothing may be stored.
+    """
     has_secrets = bool(attempt.job.spec.get("secrets"))
-    return redaction_for(Teller(attempt.pk, attempt.job_id, attempt.number, has_secrets))
+    return redaction_for(AttemptKey(attempt.pk, attempt.job_id, attempt.number, has_secrets))
 
 
-def redaction_for(teller: Teller) -> Redaction:
-    """Likewise, without reading the attempt."""
-    known = _cache.get(teller.attempt_id)
+def redaction_for(key: AttemptKey) -> Redaction:
+    """Return the same as `redaction_of`, without reading the attempt."""
+    known = _cache.get(key)
     if known is not None:
         return known
     values = [
-        attempt_token(teller.job_id, teller.number),
-        driver_token(teller.attempt_id, teller.job_id, teller.number),
+        attempt_token(key.job_id, key.number),
+        driver_token(key.attempt_id, key.job_id, key.number),
     ]
     row = None
-    if teller.has_secrets:
-        row = HandedSecrets.objects.filter(pk=teller.attempt_id).first()
+    if key.has_secrets:
+        row = HandedSecrets.objects.filter(pk=key.attempt_id).first()
         values += values_handed(row).values() if row else []
     redaction = Redaction(values)
     # Where there is no row it may still be given some.
-    if row is not None or not teller.has_secrets:
-        _cache.put(teller.attempt_id, redaction)
+    if row is not None or not key.has_secrets:
+        _cache.put(key, redaction)
     return redaction
 
 
 class LineMask:
-    """Masks the lines of one attempt that arrive together, also values cut in two.
+    """The masks of the lines of one attempt that arrive together, also of values cut in two.
 
     `open_ends` says where the lines before ended within a value, by rank and stream; it is
     changed, and to be stored with the lines.
@@ -82,7 +85,7 @@ class LineMask:
         self._touched = {id(lines[place]) for place in touched}
 
     def text(self, frame: dict[str, Any]) -> str:
-        """What may be stored of a frame of kind line, one of those given before."""
+        """Return the text to store of a line frame, one of those given to the constructor."""
         text: str = frame["text"]
         more = frame.get("more", False)
         if not more and not self._open_ends:
@@ -99,7 +102,7 @@ class LineMask:
 
 @contextmanager
 def masked_errors(attempt: Attempt) -> Iterator[None]:
-    """What is raised inside tells nothing of the attempt's secrets, nor does what caused it."""
+    """Mask the attempt's values in errors that are raised inside, and in their causes."""
     try:
         yield
     except Exception as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from threading import Lock
 
 import re2
@@ -31,7 +31,7 @@ _MOST_OPEN = 50
 
 
 class Redaction:
-    """Masks tokens of the portal, and these values, in what one attempt tells."""
+    """The masks of one attempt: tokens of the portal, and the values that it was given."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         # Their order is always the same: positions within them are stored.
@@ -42,32 +42,32 @@ class Redaction:
         self._cut = Needles([any_token(), *in_order])
 
     def text(self, text: str) -> str:
-        """`text`, with nothing of it left."""
+        """Return the text with each value and each token masked."""
         text = redacted(text)
         raw = _bytes_of(text)
         spans = list(self._needles.found(raw))
         return _masked(raw, spans) if spans else text
 
     def touched(self, texts: Sequence[str]) -> set[int]:
-        """Return which of the texts may hold anything to mask, by their places."""
+        """Return the indexes of the texts that may hold anything to mask."""
         raw = _bytes_of("\n".join(texts))
         if raw.count(b"\n") >= max(1, len(texts)):
             # Some hold line ends themselves.
             return set(range(len(texts)))
         found: set[int] = set()
-        for next_place in (self._needles.next_head, _next_token):
+        for next_match in (self._needles.next_head, _next_token):
             number = counted = 0
-            at = next_place(raw, 0)
+            at = next_match(raw, 0)
             while at >= 0:
                 number += raw.count(b"\n", counted, at)
                 found.add(number)
                 counted = at
                 end = raw.find(b"\n", at)
-                at = next_place(raw, end) if end >= 0 else -1
+                at = next_match(raw, end) if end >= 0 else -1
         return found
 
     def excerpt(self, text: str) -> str:
-        """Likewise a text that somebody has cut out of a longer one, and put together of pieces.
+        """Mask an excerpt, which was cut out of a longer text and put together of pieces.
 
         So each of its lines may begin or end within a value.
         """
@@ -89,9 +89,9 @@ class Redaction:
     def piece(
         self, text: str, before: Iterable[Position], *, more: bool
     ) -> tuple[str, list[Position]]:
-        """Likewise a piece of a line that was cut; and where it ends within values, if it does.
+        """Mask a piece of a line that was cut, and return where it ends within values.
 
-        `before` is what the piece before it gave; `more`: this one is not the last.
+        `before` is what this returned for the piece before; `more`: this one is not the last.
         """
         raw = _bytes_of(text)
         end, after = self._cut.go_on(raw, before)
@@ -121,32 +121,32 @@ class Redaction:
 
 
 def redacted(text: str) -> str:
-    """`text` with every token of the portal's masked, its prefix kept."""
+    """Return the text with every token of the portal masked, its prefix kept."""
     if not any(prefix in text for prefix in _PREFIXES):
         return text
     return _TOKEN.sub(r"\1***", text)
 
 
 class RedactionCache:
-    """The redactions of the attempts that spoke last. Threads may share it."""
+    """The redactions of the attempts that were last in use. Threads may share it."""
 
     def __init__(self, most: int = 1000) -> None:
         self._most = most
-        self._by_attempt: OrderedDict[int, Redaction] = OrderedDict()
+        self._by_attempt: OrderedDict[Hashable, Redaction] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, attempt_id: int) -> Redaction | None:
-        """The attempt's, if it is still here."""
+    def get(self, attempt: Hashable) -> Redaction | None:
+        """Return the redaction of the attempt, if it is still here."""
         with self._lock:
-            if attempt_id not in self._by_attempt:
+            if attempt not in self._by_attempt:
                 return None
-            self._by_attempt.move_to_end(attempt_id)
-            return self._by_attempt[attempt_id]
+            self._by_attempt.move_to_end(attempt)
+            return self._by_attempt[attempt]
 
-    def put(self, attempt_id: int, redaction: Redaction) -> None:
-        """Keep it, instead of the one that was not asked for longest."""
+    def put(self, attempt: Hashable, redaction: Redaction) -> None:
+        """Keep the redaction, instead of the one that was not in use for longest."""
         with self._lock:
-            self._by_attempt[attempt_id] = redaction
+            self._by_attempt[attempt] = redaction
             while len(self._by_attempt) > self._most:
                 self._by_attempt.popitem(last=False)
 
