@@ -37,18 +37,24 @@ def main(version: str, folder: str, note: str) -> int:
     mark = hashlib.sha256(f"{sys.prefix}\0{sys.version}".encode()).hexdigest()[:8]
     venv = Path(folder) / f"{version}-py{python}-{mark}"
     venv.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone(venv.with_name(venv.name + ".lock")) as is_alone:
-        if not is_alone:
-            # Its own, so that neither disturbs the other; later attempts use the shared one.
-            venv = Path(note).with_name("monarch")
-        if not (venv / "complete").exists():
-            _say(f"No torchmonarch for {sys.executable}: installing {version} into {venv}")
-            shutil.rmtree(str(venv), ignore_errors=True)
-            if not _install(version, venv):
-                return 1
-            (venv / "complete").touch()
+    # What is complete stays so: no lock is needed, and nobody can be kept waiting.
+    if not _is_complete(venv):
+        with _alone(venv.with_name(venv.name + ".lock")) as is_alone:
+            if not is_alone:
+                # Its own, so that neither disturbs the other; later attempts use the shared one.
+                venv = Path(note).with_name("monarch")
+            if not _is_complete(venv):
+                _say(f"No torchmonarch for {sys.executable}: installing {version} into {venv}")
+                shutil.rmtree(str(venv), ignore_errors=True)
+                if not _install(version, venv):
+                    return 1
+                (venv / "complete").touch()
     Path(note).write_text(str(venv))
     return 0
+
+
+def _is_complete(venv: Path) -> bool:
+    return (venv / "complete").exists()
 
 
 def _is_here() -> bool:
