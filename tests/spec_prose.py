@@ -43,8 +43,9 @@ portal:
   [secret](../howto/give-secrets-to-jobs.md): `GIT_TOKEN` for https, `GIT_SSH_KEY` (the private key)
   for ssh. A URL with a password in it is refused.
 - **Numbers and words.** Only plain decimals are numbers: `010`, `0x1F` and `12:30` are text. In
-  `envs` everything is text as it was written, so `1.10` stays `1.10`. A key without a value counts
-  as not given.
+  `envs` everything is text as it was written, so `1.10` stays `1.10`. Elsewhere a text that
+  YAML takes for a number or a flag (`123`, `on`, `no`) is written in quotes: `name: "on"`. A key
+  without a value counts as not given.
 - **Variables without a value** (`envs: {TOKEN: null}`) are for the submitter to give:
   `mportal submit -e TOKEN=...`.
 - **Accelerators** (`gpus` is another name of the key) are counted for quotas, pools and shares as

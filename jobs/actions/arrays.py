@@ -13,7 +13,7 @@ from jobs.actions.cancel import cancel_job, cancel_together
 from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
-from jobs.actions.submit import check_specs
+from jobs.actions.rerun import check_again
 from jobs.disk_space import require_room
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
 from jobs.models import Job, JobArray
@@ -106,12 +106,12 @@ def _checked(actor: Actor, array: JobArray) -> dict[str, Checked]:
     """By what jobs have in common, the first of them: what fits for one fits for all, as it did
     when the array was submitted.
     """
-    alike = {_in_common(job): job for job in reversed(list(_failed(array)))}
+    alike = {
+        _in_common(job): job for job in reversed(list(_failed(array).select_related("project")))
+    }
     if not alike:
         raise _none_failed(array)
-    return {
-        common: check_specs(actor, array.project, [job.spec])[0] for common, job in alike.items()
-    }
+    return {common: check_again(actor, job) for common, job in alike.items()}
 
 
 def _in_common(job: Job) -> str:

@@ -9,6 +9,7 @@ from django.db import transaction
 from jobs.actions.children import refuse_children, tell_parent
 from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.draft_jobs import Draft
+from jobs.actions.follow_reruns import follow_reruns
 from jobs.actions.history import record_actions
 from jobs.actions.keep_project import keep_open
 from jobs.errors import ConflictError
@@ -43,6 +44,8 @@ def create_jobs(actor: Actor, drafts: Sequence[Draft], *, message: str = "Submit
             needs += [(job, after) for job in drafts[sibling].jobs]
         _store(draft, needs)
     jobs = [job for each in drafts for job in each.jobs]
+    if any(job.rerun_of_id for job in jobs):
+        follow_reruns(jobs)
     _record(actor, jobs, message)
     if actor.driver is not None:
         tell_parent(actor.driver, jobs)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from django.db import transaction
 
+from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.history import record_action
 from jobs.actions.present import keep
 from jobs.actions.submit import check_specs
 from jobs.disk_space import require_room
+from jobs.errors import InvalidSpecError
 from jobs.models import Job
 from jobs.permissions import Actor, Verb, require
+from monarch_client.spec import SpecCode
 
 
 def rerun_job(actor: Actor, job: Job) -> Job:
@@ -24,7 +28,7 @@ def rerun_job(actor: Actor, job: Job) -> Job:
     """
     require(actor, Verb.SUBMIT_JOB, job.project)
     require_room()
-    [checked] = check_specs(actor, job.project, [job.spec])
+    checked = check_again(actor, job)
     checked = replace(checked, source=job.spec_source or job.spec)
     draft = Draft([draft_rerun(actor, job, checked)], checked.needs)
     with transaction.atomic():
@@ -32,3 +36,26 @@ def rerun_job(actor: Actor, job: Job) -> Job:
         [again] = create_jobs(actor, [draft])
         record_action(job, actor, "rerun", f"Run again as job {again.pk}")
     return again
+
+
+def check_again(actor: Actor, job: Job) -> Checked:
+    """Check the specification of `job` as it would be submitted now.
+
+    InvalidSpecError as for a submit; where a job that it needs is the reason, it says the way out.
+    """
+    try:
+        [checked] = check_specs(actor, job.project, [job.spec])
+    except InvalidSpecError as error:
+        errors = [_with_way_out(each) for each in error.data["errors"]]
+        raise InvalidSpecError(errors=errors) from error
+    return checked
+
+
+def _with_way_out(error: dict[str, Any]) -> dict[str, Any]:
+    if error["code"] not in {SpecCode.UNKNOWN_JOB, SpecCode.DEPENDENCY_FAILED}:
+        return error
+    way_out = (
+        "To run it without that job, submit its specification as a new job with another "
+        "portal.depends_on."
+    )
+    return {**error, "message": f"{error['message']} {way_out}"}

@@ -28,6 +28,7 @@ class ArraySerializer(serializers.Serializer[Any]):
     counts = serializers.DictField(
         child=serializers.IntegerField(), help_text="How many of its jobs stand in each status."
     )
+    deleted = serializers.IntegerField(help_text="How many of its jobs have been deleted.")
     submitted_by = serializers.CharField()
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)

@@ -57,6 +57,9 @@ class ScheduleSerializer(serializers.Serializer[Any]):
     project = serializers.CharField()
     job_name = serializers.CharField()
     cron = serializers.CharField()
+    remarks = serializers.ListField(
+        child=serializers.CharField(), help_text="What its cron expression says and seldom means."
+    )
     zone = serializers.CharField()
     overlap = serializers.ChoiceField(choices=OverlapPolicy.choices)
     catch_up = serializers.ChoiceField(choices=CatchUpPolicy.choices)

@@ -33,9 +33,12 @@ ALIASES = {
 }
 
 HOURS = 24
+# What each field is called, and how many values it has.
+_VALUES = (("minute", 60), ("hour", 24), ("day of month", 31), ("month", 12), ("day of week", 7))
 
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - of the calendar, in no zone
 _SECOND, _MINUTE, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
+_YEAR = 366 * _DAY
 # Clocks are never set twice within it, nor by more.
 _CALM = _DAY
 # Two of them are further away from a wall time than any clock is ever set.
@@ -149,6 +152,39 @@ def complaints(cron: str, zone: str) -> list[tuple[str, str]]:
         known = "Give a name such as UTC or Europe/Berlin."
         found.append(("zone", f"There is no time zone {zone[:60]!r}. {known}"))
     return found
+
+
+def remarks(cron: str) -> list[str]:
+    """Return what such an expression, which is right, says and is seldom meant to say."""
+    fields = _in_full(cron).split()
+    found = [
+        sentence for each in zip(fields, _VALUES, strict=True) if (sentence := _about_step(*each))
+    ]
+    day, weekday = fields[2], fields[4]
+    if not day.startswith("*") and not weekday.startswith("*"):
+        found.append(
+            f"Day of month ({day}) and day of week ({weekday}) are both given: it comes on every "
+            "day that fits either of them. To have one alone, write * for the other."
+        )
+    times = CronSim(" ".join(fields), _ANY_TIME)
+    first, second = next(times, None), next(times, None)
+    if first and second and second - first > _YEAR:
+        found.append(
+            f"It does not come every year: {first:%Y-%m-%d} is followed by {second:%Y-%m-%d}."
+        )
+    return found
+
+
+def _about_step(text: str, values: tuple[str, int]) -> str:
+    name, count = values
+    for part in text.split(","):
+        base, _, step = part.partition("/")
+        if base == "*" and step.isdigit() and int(step) >= count:
+            return (
+                f"{part} in the {name} field is the same as its first value alone: steps begin "
+                f"anew after {count}. For longer ones, list the times of a day."
+            )
+    return ""
 
 
 @cache

@@ -16,7 +16,10 @@ from jobs.statuses import FINAL_STATUSES, JobStatus
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """An array with its jobs; of those that were run again, the newest. `counts` by status."""
+    """An array with its jobs; of those that were run again, the newest. `counts` by status.
+
+    `deleted`: its places of which no job is left.
+    """
 
     id: int
     project: str
@@ -25,6 +28,7 @@ class ArrayView:
     max_parallel: int | None
     values: dict[str, list[str]]
     counts: dict[str, int]
+    deleted: int
     submitted_by: str
     created_at: datetime
     ended_at: datetime | None
@@ -71,6 +75,7 @@ def job_array(actor: Actor, slug: str, array_id: int) -> ArrayView:
         max_parallel=array.max_parallel,
         values=dict(array.values),
         counts=counts,
+        deleted=array.size - len(rows),
         submitted_by=array.submitted_by.get_username(),
         created_at=array.created_at,
         ended_at=max(ends, default=None) if is_final else None,

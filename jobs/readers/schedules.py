@@ -10,7 +10,7 @@ from jobs.errors import NotFoundError
 from jobs.models import Project, Schedule, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.policies.schedules import upcoming
-from jobs.policies.timetables import Timetable, about_zone, zones
+from jobs.policies.timetables import Timetable, about_zone, remarks, zones
 from jobs.statuses import JobStatus, ScheduleOutcome
 
 MOST_UPCOMING = 5
@@ -33,12 +33,16 @@ class ScheduleRunView:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """A schedule as lists show it. `last`: its newest time; `last_job`: of any earlier one too."""
+    """A schedule as lists show it. `last`: its newest time; `last_job`: of any earlier one too.
+
+    `remarks`: what its times are that is seldom meant.
+    """
 
     name: str
     project: str
     job_name: str
     cron: str
+    remarks: list[str]
     zone: str
     overlap: str
     catch_up: str
@@ -114,6 +118,7 @@ def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[Schedul
             project=project.slug,
             job_name=str(row.spec.get("name", "")),
             cron=row.cron,
+            remarks=remarks(row.cron),
             zone=row.zone,
             overlap=row.overlap,
             catch_up=row.catch_up,

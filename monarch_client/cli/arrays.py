@@ -73,6 +73,7 @@ def rerun_failed(session: Session, array_id: int, project: str | None) -> None:
 
 def told(found: JobArray) -> str:
     """An array in one line."""
-    counts = ", ".join(f"{count} {status}" for status, count in found.counts.items())
+    shares = [f"{count} {status}" for status, count in found.counts.items()]
+    counts = ", ".join([*shares, *([f"{found.deleted} deleted"] if found.deleted else [])])
     limit = f", {found.max_parallel} at once" if found.max_parallel else ""
     return f"Array {found.id} ({found.name}), {found.size} jobs{limit}: {counts or 'none left'}"

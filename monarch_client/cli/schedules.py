@@ -99,7 +99,7 @@ def schedule_add(
         return session.client.create_schedule(slug, name, text, given.pop("cron"), **given)
 
     made = _with_file(session, file, project, make)
-    output.one(made, lambda: say(f"{made.name}: next {_next(made)}"), key="name")
+    output.one(made, lambda: _show_next(made), key="name")
 
 
 @schedule.command("change")
@@ -132,7 +132,7 @@ def schedule_change(
             project,
             lambda slug, text: session.client.change_schedule(slug, name, spec=text, **changes),
         )
-    output.one(made, lambda: say(f"{made.name}: next {_next(made)}"), key="name")
+    output.one(made, lambda: _show_next(made), key="name")
 
 
 @schedule.command("list")
@@ -221,9 +221,20 @@ def _with_file(
         click.get_current_context().exit(BAD_REQUEST)
 
 
+def _show_next(found: Schedule) -> None:
+    say(f"{found.name}: next {_next(found)}")
+    _show_remarks(found)
+
+
+def _show_remarks(found: Schedule) -> None:
+    for remark in found.remarks:
+        say(f"Note: {one_line(remark)}")
+
+
 def _show(found: Schedule) -> None:
     say(f"{found.name}: {found.cron} {found.zone}, job {found.job_name} of {found.owner}")
     say(f"Overlap: {found.overlap}. Catch-up: {found.catch_up}.")
+    _show_remarks(found)
     if found.message:
         say(one_line(found.message))
     say(f"Next: {', '.join(_when(found, at) for at in found.upcoming) or _next(found)}")

@@ -27,3 +27,4 @@ class JobArray:
     can_rerun_failed: bool
     jobs: list[Job]
     url: str
+    deleted: int = 0

@@ -22,7 +22,8 @@ class ScheduleRun:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A job that is submitted again and again. The last three are there when one was asked for.
+    """A job that is submitted again and again. `spec_source`, `upcoming` and `runs` are
+    there when one was asked for; `remarks` say what its cron expression seldom means.
 
     `next_at`: None while it is paused, or when no other time comes.
     """
@@ -46,3 +47,4 @@ class Schedule:
     spec_source: str | None = None
     upcoming: list[datetime] = field(default_factory=list)
     runs: list[ScheduleRun] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)

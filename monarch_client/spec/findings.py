@@ -81,9 +81,14 @@ class Findings:
         self.add(path, code, message, line=line)
         raise InvalidSpecErrors(self.errors)
 
-    def wrong_type(self, node: Node, path: str, wants: str) -> None:
-        """Note that the value is of another kind than `wants` says."""
+    def wrong_type(self, node: Node, path: str, wants: str, *, quoted: bool = False) -> None:
+        """Note that the value is of another kind than `wants` says.
+
+        `quoted`: in quotes it would fit.
+        """
         message = f"{name_of(path)} must be {wants}, not {shown(node)}."
+        if quoted:
+            message += f' Write it in quotes: "{node.text}".'
         self.add(path, SpecCode.WRONG_TYPE, message, line=node.line)
 
     def bad_value(self, node: Node, path: str, wants: str) -> None:

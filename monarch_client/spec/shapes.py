@@ -41,9 +41,18 @@ class Shape(ABC):
     def read(self, node: Node, path: str, findings: Findings) -> Any:
         """The value in normal form. Errors go to `findings`; the value is then meaningless."""
         if not self.fits(node):
-            findings.wrong_type(node, path, self.wants)
+            findings.wrong_type(node, path, self.wants, quoted=self._fits_in_quotes(node))
             return None
         return self._read(node, path, findings)
+
+    def _fits_in_quotes(self, node: Node) -> bool:
+        """Whether YAML took for a number or a flag what would do as text."""
+        quoted = Node(node.text, node.line, node.text)
+        if not isinstance(node.value, bool | int | float) or not self.fits(quoted):
+            return False
+        trial = Findings()
+        self.read(quoted, "", trial)
+        return not trial.errors
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from django.db import connection
 
 from jobs import clock
 from jobs.actions.arrays import cancel_array, rerun_failed
+from jobs.actions.hold import release_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import check_specs, submit_job, submit_jobs
 from jobs.actions.submit_documents import submit_documents
@@ -20,6 +21,7 @@ from jobs.lifecycle import move
 from jobs.models import Job, JobArray
 from jobs.models.startable_jobs import startable_jobs
 from jobs.readers.job_array import job_array
+from jobs.reconcilers import dependencies
 from jobs.statuses import EventKind, JobStatus, Role, StopReason, WaitReason
 from tests.factories import make_actor, make_project
 
@@ -259,6 +261,77 @@ def test_a_thousand_jobs_are_submitted_planned_cancelled_and_run_again_in_a_mome
     with django_assert_max_num_queries(25):
         assert len(rerun_failed(member, array)) == 998
     assert time.process_time() - begin_s < 10
+
+
+REPORT = {"name": "report", "run": "true", "resources": {"infra": "local"}}
+
+
+def needed_by(job: Job) -> list[tuple[int, str]]:
+    return list(job.dependencies.order_by("needs_number").values_list("needs", "ended_as"))
+
+
+def test_who_waits_for_an_array_waits_for_the_jobs_that_replace_those_that_failed(project, member):
+    jobs = members(submit_job(member, project, sweep()))
+    spec = {**REPORT, "portal": {"depends_on": ["ppo"], "if_dependency_fails": "run"}}
+    report = submit_job(member, project, spec)
+    for job in jobs[:3]:
+        end(job, JobStatus.FAILED if job == jobs[1] else JobStatus.SUCCEEDED)
+    [again] = rerun_failed(member, jobs[0].array)
+    end(jobs[3], JobStatus.SUCCEEDED)
+    dependencies.step(report.pk)
+    report.refresh_from_db()
+    assert not startable_jobs(clock.now()).filter(pk=report.pk).exists()
+    assert report.message == f"Waits for job {again.pk} (ppo-1) to end."
+    end(again, JobStatus.FAILED)
+    assert list(startable_jobs(clock.now())) == [report]
+
+
+def test_a_held_dependant_waits_again_once_it_is_released(project, member):
+    jobs = members(submit_job(member, project, sweep(array={"seed": [1]})))
+    spec = {**REPORT, "portal": {"depends_on": ["ppo"], "if_dependency_fails": "hold"}}
+    report = submit_job(member, project, spec)
+    end(jobs[0], JobStatus.FAILED)
+    dependencies.step(report.pk)
+    [again] = rerun_failed(member, jobs[0].array)
+    report.refresh_from_db()
+    assert (report.held, needed_by(report)) == (True, [(again.pk, "")])
+    assert release_job(member, report).wait_reason == WaitReason.DEPENDENCY
+    assert not startable_jobs(clock.now()).filter(pk=report.pk).exists()
+
+
+def test_what_an_array_waits_for_itself_does_not_wait_for_its_new_jobs(project, member):
+    submit_job(member, project, {**REPORT, "name": "prepare"})
+    jobs = members(
+        submit_job(member, project, sweep(depends_on=[{"job": "prepare", "after": "end"}]))
+    )
+    end(jobs[0], JobStatus.FAILED)
+    portal = {"depends_on": ["ppo"], "if_dependency_fails": "run"}
+    later = submit_job(member, project, {**REPORT, "name": "prepare", "portal": portal})
+    [again] = rerun_failed(member, jobs[0].array)
+    assert needed_by(again) == [(later.pk, "")]
+    assert (jobs[0].pk, "FAILED") in needed_by(later)
+
+
+def test_a_rerun_whose_needed_job_was_deleted_says_the_way_out(project, member):
+    first = submit_job(member, project, {**REPORT, "name": "prepare"})
+    last = submit_job(member, project, {**REPORT, "portal": {"depends_on": ["prepare"]}})
+    end(first, JobStatus.SUCCEEDED)
+    Job.objects.filter(pk=first.pk).delete()
+    with pytest.raises(InvalidSpecError) as caught:
+        rerun_job(member, last)
+    [error] = caught.value.data["errors"]
+    assert error["message"] == (
+        "portal.depends_on[0]: Project rl has no job 'prepare'. To run it without that job, submit "
+        "its specification as a new job with another portal.depends_on."
+    )
+
+
+def test_deleted_jobs_of_an_array_are_counted(project, member):
+    jobs = members(submit_job(member, project, sweep()))
+    end(jobs[0], JobStatus.SUCCEEDED)
+    Job.objects.filter(pk=jobs[0].pk).delete()
+    view = job_array(member, "rl", jobs[0].array_id)
+    assert (view.size, view.counts, view.deleted) == (4, {"QUEUED": 3}, 1)
 
 
 @pytest.fixture

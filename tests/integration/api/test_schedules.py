@@ -90,3 +90,9 @@ def test_a_member_manages_no_other_members(member, project):
         answer = member.post(f"{PATH}/nightly/actions/{verb}")
         assert_problem(answer, 403, "permission_denied")
     assert_problem(member.delete(f"{PATH}/nightly"), 403, "permission_denied")
+
+
+def test_times_that_are_seldom_meant_are_remarked_on(member):
+    body = member.post(PATH, {**BODY, "cron": "*/90 * * * *"}).json()
+    assert [remark.split()[0] for remark in body["remarks"]] == ["*/90"]
+    assert member.send("PATCH", f"{PATH}/nightly", {"cron": "@daily"}).json()["remarks"] == []

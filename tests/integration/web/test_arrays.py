@@ -77,3 +77,10 @@ def test_the_pages_ask_as_often_for_a_large_array_as_for_a_small_one(
     with django_assert_max_num_queries(20):
         mia.get(f"/rl/arrays/{job.array_id}")
     assert "and 55 more" in mia.text(f"/rl/jobs/{last.pk}")
+
+
+def test_deleted_jobs_are_shown_beside_the_others(mia):
+    submit(mia, SWEEP)
+    array = JobArray.objects.get()
+    Job.objects.filter(pk=array.jobs.last().pk).delete()
+    assert "Deleted 1" in mia.text(f"/rl/arrays/{array.pk}")

@@ -148,3 +148,8 @@ def test_one_whose_time_zone_is_gone_is_shown_with_the_reason_and_is_given_anoth
     member.post(PAGE, FORM)
     assert "Mars" not in member.text(PAGE)
     assert Schedule.objects.get().zone == "Europe/Berlin"
+
+
+def test_times_that_are_seldom_meant_are_remarked_on(member):
+    member.post("/rl/new-schedule", {**FORM, "cron": "*/90 * * * *"})
+    assert "*/90 in the minute field" in member.text(PAGE)

@@ -35,3 +35,8 @@ def test_a_refusal_is_told(mportal, portal):
     portal.on(f"POST {ARRAY}/actions/rerun-failed", problem(409, "conflict", detail))
     result = mportal("array", "rerun-failed", "7")
     assert (result.exit_code != 0, detail in result.stderr) == (True, True)
+
+
+def test_deleted_jobs_are_counted(mportal, portal):
+    portal.on(f"GET {ARRAY}", ok(array_json(counts={"QUEUED": 1}, deleted=1)))
+    assert "2 jobs, 1 at once: 1 QUEUED, 1 deleted" in mportal("array", "get", "7").stdout

@@ -71,6 +71,12 @@ def test_one_is_added_with_the_text_of_a_file(mportal, portal, job_file):
     }
 
 
+def test_a_remark_about_its_times_is_shown_where_it_is_added(mportal, portal, job_file):
+    portal.on(f"POST {PATH}", ok({**DETAIL, "remarks": ["*/90 is odd."]}, 201))
+    result = mportal("schedule", "add", "nightly", job_file, "--cron", "*/90 * * * *")
+    assert result.stdout == "nightly: next 2026-07-01 03:30 CEST\nNote: */90 is odd.\n"
+
+
 def test_all_that_is_wrong_is_told_at_once(mportal, portal, job_file):
     errors = [
         {"path": "schedule.cron", "line": None, "code": "bad_value", "message": "No cron."},

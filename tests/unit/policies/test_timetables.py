@@ -11,7 +11,7 @@ from cronsim import CronSim
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jobs.policies.timetables import ALIASES, Timetable, complaints
+from jobs.policies.timetables import ALIASES, Timetable, complaints, remarks
 from tests.each_case import check_each
 
 UTC = timezone.utc
@@ -220,6 +220,27 @@ def test_what_is_no_cron_expression_is_told():
         assert sentence.endswith(".")
 
     check_each(NO_CRONS, check)
+
+
+def test_an_expression_that_is_seldom_meant_gets_a_remark():
+    def check(cron: str, words: str) -> None:
+        assert complaints(cron, "UTC") == []
+        assert words in " ".join(remarks(cron))
+
+    check_each(
+        [
+            ("*/90 * * * *", "*/90 in the minute field"),
+            ("0 */24 * * *", "*/24 in the hour field"),
+            ("0 0 29 2 1", "Day of month (29) and day of week (1)"),
+            ("0 0 29 2 *", "It does not come every year: 2000-02-29"),
+        ],
+        check,
+    )
+
+
+def test_usual_expressions_get_no_remark():
+    usual = [*ALIASES, "*/30 * * * *", "30 2 * * 1-5", "0 */12 1,15 * *", "0 0 1 1 *", "0 0 31 * *"]
+    assert [cron for cron in usual if remarks(cron)] == []
 
 
 def test_what_is_no_zone_is_told():

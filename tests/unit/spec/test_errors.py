@@ -175,3 +175,26 @@ def test_what_skypilot_would_fill_in_or_upload_is_refused_with_the_reason():
 
 def test_errors_stop_at_a_hundred():
     assert len(errors_of(spec(**{f"wrong{i}": i for i in range(5000)}))) == 100
+
+
+def test_a_text_that_yaml_takes_for_something_else_is_to_be_written_in_quotes():
+    def check(text: str, path: str, written: str) -> None:
+        (error,) = [each for each in errors_of(text) if each.path == path]
+        assert error.code == "wrong_type"
+        assert error.message.endswith(f'not {written}. Write it in quotes: "{written}".')
+
+    check_each(
+        [
+            ("name: on\nrun: x", "name", "on"),
+            ("name: 123\nrun: x", "name", "123"),
+            ("run: 1.5", "run", "1.5"),
+            ("run: x\nportal: {queue: no}", "portal.queue", "no"),
+            ("run: x\nportal: {depends_on: [yes]}", "portal.depends_on[0]", "yes"),
+        ],
+        check,
+    )
+
+
+def test_no_quotes_are_named_where_they_would_not_help():
+    (error,) = errors_of("run: x\nresources: {cpus: true}")
+    assert "quotes" not in error.message
