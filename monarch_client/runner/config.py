@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,6 +113,16 @@ class AttemptConfig:
     def address_of(self, rank: int) -> str:
         """The private address of a node."""
         return self.nodes[rank].address
+
+    def rank_at(self, text: str) -> int | None:
+        """Return the rank whose worker's address, with or without a scheme, stands in `text`."""
+        for rank in self.ranks:
+            ours = f"{self.address_of(rank)}:{self.port}"
+            # Not inside of a longer one: `gpunode1:22222` is not `node1:22222`.
+            whole = rf"(?<![\w.-]){re.escape(ours)}(?!\d)"
+            if ours in text and re.search(whole, text):
+                return rank
+        return None
 
     def worker_address(self, rank: int) -> str:
         """Where the Monarch worker of `rank` serves, with its service id (one on all sides)."""

@@ -19,10 +19,14 @@ def plan_of(config: AttemptConfig, pythons: Mapping[int, str]) -> dict[str, Any]
         ]
         for mesh, ranks in config.ranks_of_meshes().items()
     }
-    scheme = "tls" if config.tls else "tcp"
     return {
         "meshes": meshes,
-        # The driver's own end of its connections, which the workers dial back.
-        "transport": f"{scheme}://{config.address_of(0)}:0",
+        "transport": transport_of(config),
         "attach_timeout_s": config.timeouts.workers_s,
     }
+
+
+def transport_of(config: AttemptConfig) -> str:
+    """Return where the driver listens for the workers, which dial it back."""
+    scheme = "tls" if config.tls else "tcp"
+    return f"{scheme}://{config.address_of(0)}:0"

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from monarch_client.runner import driver_plan
 from monarch_client.runner.process_tree import NODE_MARK
 
 if TYPE_CHECKING:
+    from monarch_client.runner.config import AttemptConfig
     from monarch_client.runner.place import Place
 
-# How fast Monarch sees a loss, and how patient it is with a busy machine. A user's `envs` win.
+# How soon Monarch reports a death, and how patient it is with a busy machine; `envs` win. The
+# limits on silence are Monarch's own: who is stopped, or imports a large library, is not dead.
 MONARCH_TUNING = {
     "HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "1s",
-    "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": "5s",
-    "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE": "5s",
-    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": "30s",
+    "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": "60s",
+    "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE": "30s",
+    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": "60s",
     "HYPERACTOR_HOST_SPAWN_READY_TIMEOUT": "300s",
     "HYPERACTOR_MESH_PROC_SPAWN_MAX_IDLE": "300s",
     "HYPERACTOR_MESH_ACTOR_SPAWN_MAX_IDLE": "300s",
@@ -60,6 +63,11 @@ def monarch_environment(place: Place) -> dict[str, str]:
     return env
 
 
+def monarch_setting(config: AttemptConfig, name: str) -> str:
+    """Return the value that a setting of Monarch's has in the driver of an attempt."""
+    return {**MONARCH_TUNING, **os.environ, **config.envs}[name]
+
+
 def python_of(place: Place) -> str:
     """The interpreter of workers: the node's own, or that of an environment made for them."""
     venv = _venv_of(place)
@@ -76,6 +84,8 @@ def _venv_of(place: Place) -> str:
 def driver_environment(place: Place) -> dict[str, str]:
     """For the driver, on rank 0: also where `mportal_runtime` reads and reports."""
     env = monarch_environment(place)
+    # Without it `this_host()` before the first mesh would fix Monarch to Unix sockets.
+    env.setdefault("HYPERACTOR_MESH_DEFAULT_TRANSPORT", driver_plan.transport_of(place.config))
     env["MPORTAL_RUNTIME_FILE"] = str(place.folder.meshes)
     env["MPORTAL_REPORT_FILE"] = str(place.folder.report)
     if place.config.metrics_s > 0:

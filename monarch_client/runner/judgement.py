@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import node_state, verdicts
 from monarch_client.runner.driver_report import read_report, verdict_of_driver
+from monarch_client.runner.monarch_faults import verdict_of_fault
 from monarch_client.runner.verdicts import Where
 
 if TYPE_CHECKING:
@@ -69,8 +70,10 @@ def _outcome_of_driver(
         return None
     if head.run == 0:
         return verdicts.completed()
-    here = where(config, 0)
-    said = verdict_of_driver(read_report(report), here, head.run, head.evidence)
+    here, found = where(config, 0), read_report(report)
+    if found is not None and found.kind == "monarch":
+        return verdict_of_fault(config, found, head.run)
+    said = verdict_of_driver(found, here, head.run, head.evidence)
     return said or _failed_command(here, head)
 
 

@@ -6,7 +6,6 @@ It asks a mesh admin in a process of its own. No trouble here is the job's.
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -58,7 +57,7 @@ class MeshWatch:
         self._stopping = threading.Event()
         self._urls: tuple[str, ...] = ()
         self._admins: list[MeshAdmin] = []
-        self._walk = Walk(self._rank_of)
+        self._walk = Walk(place.config.rank_at)
         self._told: Tree | None = None
         self._told_at = 0.0
         self._second_looks = 0
@@ -195,19 +194,6 @@ class MeshWatch:
                     self._place.recorder.remark(
                         f"The {what} {node['id']}{where} is {node['state']}. {node['why']}"
                     )
-
-    def _rank_of(self, address: str) -> int | None:
-        config = self._place.config
-        for rank in config.ranks:
-            if _is_of(f"{config.address_of(rank)}:{config.port}", address):
-                return rank
-        return None
-
-
-def _is_of(ours: str, address: str) -> bool:
-    """Whether `address`, which may bear a scheme, names `ours` and not one that contains it."""
-    whole = rf"(?<![\w.-]){re.escape(ours)}(?!\d)"
-    return ours in address and re.search(whole, address) is not None
 
 
 def _kind_in(report: Path) -> str:

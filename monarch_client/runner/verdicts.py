@@ -158,6 +158,21 @@ def proc_lost(what: str, exit_code: int, evidence: str) -> Verdict:
     )
 
 
+def proc_silent(
+    where: Where | None, limit: str, setting: str, exit_code: int, evidence: str
+) -> Verdict:
+    """Monarch gave up on a process, or a host, that did not answer for `limit`."""
+    of = f" of {where}" if where else ""
+    return Verdict(
+        "WORKER_LOST",
+        f"A process of the meshes{of} was silent for {limit}, so Monarch gave it up ({setting}).",
+        "It was stopped, or too busy to answer, or its network was cut. If it only needs longer, "
+        f'set {setting} in `envs`, such as "300s".',
+        exit_code,
+        evidence,
+    )
+
+
 def runner_lost(where: Where) -> Verdict:
     """The runner itself died; its guardian says so."""
     return Verdict(

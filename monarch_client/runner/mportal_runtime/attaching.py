@@ -43,6 +43,17 @@ class AttachError(MeshesError):
         self.report_fields = {"kind": "monarch"}
 
 
+class TransportError(MeshesError):
+    """Monarch already listens where the workers cannot reach this driver."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(
+            "Monarch uses Unix sockets in this process, which the workers cannot reach: remove "
+            "HYPERACTOR_MESH_DEFAULT_TRANSPORT from `envs` and enable_transport() from this "
+            f"program, or name {wanted!r} there"
+        )
+
+
 class PythonMismatchError(MeshesError):
     """The driver's Python is not the workers'. Monarch would crash, so nothing is tried."""
 
@@ -123,7 +134,7 @@ class Meshes:
         # A hook of the user's own stays.
         if default_hook.__module__.startswith("monarch."):
             actor.unhandled_fault_hook = report_fault
-        actor.enable_transport(transport)
+        _enable(actor, transport)
         # After Monarch's own end: a driver that ends for a loss is watched for as long as it is.
         atexit.register(self._leave, os.getpid())
         # Monarch registers the end of its client when the client is made, which is before any
@@ -148,6 +159,22 @@ class Meshes:
         """The driver is gone in a moment, and is no loss when it answers no more."""
         if pid == os.getpid():
             self._admin.end()
+
+
+def _enable(actor: Any, transport: str) -> None:
+    """Have Monarch listen where workers reach this driver.
+
+    The driver's environment names the same transport, so `this_host()` may come before any mesh.
+    """
+    try:
+        actor.enable_transport(transport)
+    except RuntimeError as error:  # it is in use already
+        from monarch._rust_bindings.monarch_hyperactor import channel  # noqa: PLC0415
+        from monarch.config import get_global_config  # noqa: PLC0415
+
+        in_use = get_global_config()["default_transport"]
+        if in_use == channel.BindSpec(channel.ChannelTransport.Unix):
+            raise TransportError(transport) from error
 
 
 def _shut_down(mesh: Any) -> Callable[[float], None]:

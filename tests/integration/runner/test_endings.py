@@ -184,6 +184,35 @@ def test_a_process_of_a_mesh_that_dies_is_a_lost_worker(make_rig: MakeRig, drive
     assert "non-zero code 3" in end["message"]
 
 
+STOPPED = """
+class Sleeper(Actor):
+    @endpoint
+    def pid(self):
+        return os.getpid()
+pid = procs.spawn("sleeper", Sleeper).pid.call_one().get(timeout=60)
+os.kill(pid, signal.SIGSTOP)
+time.sleep({seconds})
+os.kill(pid, signal.SIGCONT)
+"""
+
+
+@pytest.mark.feature("S0.4")
+def test_a_process_that_is_stopped_for_a_while_ends_nothing(make_rig: MakeRig) -> None:
+    end = monarch_rig(make_rig, STOPPED.format(seconds=10)).run()
+    assert end["reason"] == "COMPLETED"
+
+
+def test_a_process_that_is_silent_for_longer_than_the_users_limit_is_told_with_it(
+    make_rig: MakeRig,
+) -> None:
+    name = "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE"
+    rig = monarch_rig(make_rig, STOPPED.format(seconds=60), envs={name: "2s"})
+    end = rig.run()
+    assert end["reason"] == "WORKER_LOST"
+    assert "of rank 0" in end["message"]
+    assert f"was silent for 2s, so Monarch gave it up ({name})." in end["message"]
+
+
 def test_a_fault_that_is_nobodys_error_is_monarchs(make_rig: MakeRig) -> None:
     driver = """
 from monarch._rust_bindings.monarch_hyperactor.supervision import SupervisionError

@@ -90,6 +90,45 @@ for name in meshes:
     assert_clean(rig)
 
 
+@pytest.mark.feature("S0.3")
+def test_this_host_and_this_proc_come_before_meshes_if_the_driver_likes(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"all": 2}, tls=make_authority())
+    driver = """
+import os
+from monarch.actor import Actor, endpoint, this_host, this_proc
+class Probe(Actor):
+    @endpoint
+    def node(self):
+        return int(os.environ["SKYPILOT_NODE_RANK"])
+    @endpoint
+    def nodes_of(self, others):
+        return sorted(others.node.call().get(timeout=60).values())
+mine = this_host().spawn_procs(per_host={"procs": 2}).spawn("mine", Probe)
+here = this_proc().spawn("here", Probe)
+print(list(mine.node.call().get(timeout=60).values()), here.node.call_one().get(timeout=60))
+from mportal_runtime import meshes
+theirs = meshes.all.spawn_procs().spawn("theirs", Probe)
+print(list(mine.nodes_of.call(theirs).get(timeout=60).values()))
+"""
+    rig.write("train.py", driver)
+    assert rig.run()["reason"] == "COMPLETED"
+    assert rig.ingest.texts("stdout", 0) == ["[0, 0] 0", "[[0, 1], [0, 1]]"]
+    assert_clean(rig)
+
+
+def test_a_driver_that_chose_unix_sockets_is_told_what_to_do(make_rig: MakeRig) -> None:
+    rig = make_rig(run="python train.py", meshes={"all": 1})
+    rig.write(
+        "train.py",
+        "import os\nos.environ['HYPERACTOR_MESH_DEFAULT_TRANSPORT'] = 'unix'\n"
+        "from monarch.actor import this_host\nthis_host()\n"
+        "from mportal_runtime import meshes\nmeshes.all\n",
+    )
+    message = rig.run()["message"]
+    assert "which the workers cannot reach: remove HYPERACTOR_MESH_DEFAULT_TRANSPORT" in message
+    assert f"'tcp://{rig.config['nodes'][0]['address']}:0'" in message
+
+
 @pytest.mark.feature("S0.2")
 def test_the_example_with_two_meshes_gives_the_right_sum(make_rig: MakeRig) -> None:
     rig = make_rig(nodes=3, run="python train.py", meshes={"trainers": 2, "generators": 1})

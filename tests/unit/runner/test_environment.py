@@ -82,11 +82,38 @@ def test_monarchs_time_outs_are_tuned_and_a_users_own_win(tmp_path: Path) -> Non
     envs = {"HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "7s", "PYTHONPATH": "/mine"}
     tuned = environment.monarch_environment(place(tmp_path, envs=envs))
     assert tuned["HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY"] == "7s"
-    assert tuned["HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE"] == "5s"
     assert tuned["MONARCH_LOG_SUFFIX"] == "mportal_17_1"
     assert tuned["PYTHONPATH"] == f"{tmp_path}/state/runtime:/mine"
     assert environment.run_environment(place(tmp_path))["PYTHONPATH"].endswith("state/runtime")
     assert "HYPERACTOR_TLS_CERT" not in tuned
+
+
+# Monarch's own, of `monarch.config.get_global_config()`: with less, who is busy counts as dead.
+SILENCE = {
+    "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": 60,
+    "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE": 30,
+    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": 60,
+}
+
+
+@pytest.mark.parametrize("name", SILENCE)
+def test_silence_may_last_as_long_as_monarch_lets_it_and_a_users_own_limit_wins(
+    tmp_path: Path, name: str
+) -> None:
+    assert environment.monarch_environment(place(tmp_path))[name] == f"{SILENCE[name]}s"
+    own = place(tmp_path, envs={name: "9m"})
+    assert environment.monarch_environment(own)[name] == "9m"
+    assert environment.monarch_setting(own.config, name) == "9m"
+
+
+def test_monarch_in_the_driver_listens_where_workers_reach_it(tmp_path: Path) -> None:
+    name = "HYPERACTOR_MESH_DEFAULT_TRANSPORT"
+    driver = environment.driver_environment(place(tmp_path, rank=0))
+    assert driver[name] == "tcp://10.0.0.1:0"
+    tls = {"ca_cert": "c", "ca_key": "k"}
+    driver = environment.driver_environment(place(tmp_path, rank=0, tls=tls))
+    assert driver[name] == "tls://10.0.0.1:0"
+    assert name not in environment.monarch_environment(place(tmp_path))
 
 
 def test_only_the_driver_may_report(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from monarch_client.runner import mesh_watch
+from monarch_client.runner.config import _parse
 from monarch_client.runner.mesh_admin import MeshAdmin
 from monarch_client.runner.mesh_walk import Walk
 from monarch_client.runner.mesh_watch import MeshWatch
 from tests.stand_in_admin import GONE, LATE, StandInAdmin
+from tests.unit.runner.test_config import MINIMAL
 
 HOSTS = {
     "host<h0>@tls://node1:22222": {"trainers<p0>@x": []},
@@ -51,7 +53,8 @@ def place(stand_in: StandInAdmin, remarks: list[str], tmp_path: Path) -> Any:
     (tmp_path / "admins.json").write_text(json.dumps({"urls": [stand_in.url]}))
     (tmp_path / "watch").touch()
     names = ["gpunode1", "node1"]
-    config = SimpleNamespace(ranks=range(2), address_of=names.__getitem__, port=22222, tls=None)
+    nodes = [{"rank": rank, "address": name} for rank, name in enumerate(names)]
+    config = _parse({**MINIMAL, "nodes": nodes})
     folder = SimpleNamespace(
         admins=tmp_path / "admins.json",
         watch=tmp_path / "watch",
@@ -96,7 +99,7 @@ def test_what_may_be_lost_is_asked_again_soon_however_long_a_look_takes(watch, s
 )
 def test_a_loss_is_told_as_soon_as_is_promised(watch, stand_in, lost, answer, look_s, most_s):
     now = [0.0]
-    watch._walk = Walk(watch._rank_of, lambda: now[0])
+    watch._walk = Walk(watch._place.config.rank_at, lambda: now[0])
     watch._look()
     stand_in.answers[lost] = answer
     pause_s = mesh_watch.PACE_S

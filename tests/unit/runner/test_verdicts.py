@@ -23,6 +23,7 @@ ALL = [
     verdicts.worker_never_ready(HERE, 22222, "it returned exit code 1 first", "boom"),
     verdicts.worker_lost(HERE, "its process was ended by SIGKILL", ""),
     verdicts.proc_lost("exited with non-zero code 3", 1, "trace"),
+    verdicts.proc_silent(HERE, "30s", "HYPERACTOR_X", 1, "trace"),
     verdicts.runner_lost(HERE),
     verdicts.out_of_memory(HERE, "The program", 137, ""),
     verdicts.python_mismatch("3.12", "3.11"),
@@ -86,21 +87,6 @@ def test_an_exception_of_the_driver_is_the_users() -> None:
     assert verdict is not None
     assert (verdict.reason, verdict.exit_code, verdict.evidence) == ("USER_CODE", 1, "Traceback...")
     assert "raised ValueError: no at train.py:9." in verdict.message
-
-
-def test_a_fault_that_speaks_of_a_dead_process_is_a_lost_worker() -> None:
-    trace = "The actor a failed:\n  the process this actor was running on Killed(sig=9)\n"
-    verdict = verdict_of_driver(report(kind="monarch", trace=trace), HERE, 1, "")
-    assert verdict is not None
-    assert verdict.reason == "WORKER_LOST"
-    assert "Killed(sig=9)" in verdict.message
-
-
-def test_any_other_fault_is_monarchs() -> None:
-    verdict = verdict_of_driver(report(kind="monarch", error="no route:"), HERE, 130, "")
-    assert verdict is not None
-    assert verdict.reason == "MONARCH"
-    assert verdict.message == "Monarch reported a fault: no route."
 
 
 def test_a_mismatch_names_both_versions() -> None:
