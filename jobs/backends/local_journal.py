@@ -18,7 +18,12 @@ import os, resource, signal, sys
 from pathlib import Path
 runner, state, uid = sys.argv[1:]
 sys.path.insert(0, runner)
-from monarch_client.runner.journal import read_leftovers
+try:
+    from monarch_client.runner.last_words import read_last_words
+except ImportError:  # a runner of an earlier version
+    from monarch_client.runner.journal import read_leftovers
+    def read_last_words(root):
+        return read_leftovers(root / "state" / "journal")
 os.chdir(state)
 if uid:
     os.setgroups([]); os.setresgid(*[int(uid)] * 3); os.setresuid(*[int(uid)] * 3)
@@ -26,13 +31,13 @@ resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
 signal.alarm(300)
 if any(not path.is_file() or path.is_symlink() for path in Path("journal").iterdir()):
     sys.exit("this is not what a runner writes")
-for line in read_leftovers(Path("journal")):
+for line in read_last_words(Path("..")):
     sys.stdout.buffer.write(line)
 """
 
 
 def unacknowledged_frames(runner: Path, state: Path, uid: int | None) -> Iterator[bytes]:
-    """Lines of the journal in `state`, in order, as far as they can be read.
+    """Lines of the journal in `state`, in order, as far as they can be read; then the verdict.
 
     `runner` is the program that wrote them; `uid` the job's user, None for our own.
     """

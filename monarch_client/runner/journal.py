@@ -262,6 +262,11 @@ def read_leftovers(folder: Path) -> Iterator[bytes]:
                     yield line
 
 
+def last_acknowledged(folder: Path) -> dict[int, int]:
+    """Return the last number of each rank that the journal had when something was acknowledged."""
+    return _read_position(folder)[2]
+
+
 def _segment_numbers(folder: Path) -> list[int]:
     return sorted(int(path.stem) for path in folder.glob("*" + _SUFFIX))
 

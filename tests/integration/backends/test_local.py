@@ -293,3 +293,12 @@ def test_a_process_that_hangs_with_a_cluster_takes_no_other_with_it(
 
 def tear_down(local: LocalRig, request) -> None:
     local.backend.tear_down(request.cluster_name)
+
+
+def test_the_verdict_is_found_even_if_somebody_acknowledged_every_frame(local: LocalRig) -> None:
+    request = local.request_program("echo done; exit 7")
+    local.backend.launch(request)
+    assert local.ingest.end["exit_code"] == 7
+    wait_for_phase(local.backend, request.cluster_name, ClusterPhase.ENDED)
+    frames = [json.loads(frame) for frame in local.backend.leftovers(request.cluster_name).frames]
+    assert [(frame["kind"], frame["exit_code"]) for frame in frames] == [("end", 7)]
