@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # A driver's fault often is a worker's death, of which the word is still on its way.
 _FAULT_WAITS_S = 1.5
-_FAULTS = frozenset({"MONARCH", "WORKER_LOST"})
 # Beyond the grace time: killing what does not end, and the last frames of other ranks.
 _LAST_FRAMES_S = 10.0
 _STAGES = {"setup": "setup", "workers": "workers", "run": "run", "end": "teardown"}
@@ -107,10 +106,16 @@ class Attempt:
         self._begin_stage("end")
 
     def _end_soon(self, verdict: Verdict) -> None:
-        if verdict.reason in _FAULTS:
-            self._place.loop.call_later(_FAULT_WAITS_S, lambda: self.end(verdict))
+        if not verdict.is_success and judgement.may_be_a_loss(self._place.folder.report):
+            self._place.loop.call_later(_FAULT_WAITS_S, lambda: self._end_by_fault(verdict))
         else:
             self.end(verdict)
+
+    def _end_by_fault(self, verdict: Verdict) -> None:
+        # Meanwhile a node may have told which of its procs is gone.
+        place = self._place
+        latest = judgement.outcome_of_job(place.config, self._states, place.folder.report)
+        self.end(latest or verdict)
 
     def _pursue(self, goal: str) -> None:
         if goal != self.goal:

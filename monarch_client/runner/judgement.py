@@ -55,7 +55,7 @@ def outcome_of_job(
 ) -> Verdict | None:
     """How the users' programs ended, once that is known; `report` is the driver's."""
     if config.is_monarch:
-        return _mismatch(states) or _outcome_of_driver(config, states.get(0), report)
+        return _mismatch(states) or _outcome_of_driver(config, states, report)
     for rank, state in sorted(states.items()):
         if state.run:
             return _failed_command(where(config, rank), state)
@@ -63,16 +63,23 @@ def outcome_of_job(
     return verdicts.completed() if is_complete else None
 
 
+def may_be_a_loss(report: Path) -> bool:
+    """Whether the driver ended for a fault of Monarch's, which a lost node may explain."""
+    found = read_report(report)
+    return found is not None and found.kind == "monarch"
+
+
 def _outcome_of_driver(
-    config: AttemptConfig, head: NodeState | None, report: Path
+    config: AttemptConfig, states: Mapping[int, NodeState], report: Path
 ) -> Verdict | None:
+    head = states.get(0)
     if head is None or head.run is None:
         return None
     if head.run == 0:
         return verdicts.completed()
     here, found = where(config, 0), read_report(report)
     if found is not None and found.kind == "monarch":
-        return verdict_of_fault(config, found, head.run)
+        return verdict_of_fault(config, found, head.run, states)
     said = verdict_of_driver(found, here, head.run, head.evidence)
     return said or _failed_command(here, head)
 

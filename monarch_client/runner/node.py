@@ -16,6 +16,7 @@ from monarch_client.runner.preparation import Preparation
 from monarch_client.runner.processes import exit_code_of, signal_of
 from monarch_client.runner.shell import start_shell
 from monarch_client.runner.worker_process import WorkerProcess
+from monarch_client.runner.worker_procs import WorkerProcs
 
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -44,6 +45,8 @@ class Node:
         self._goal = -1
         self._worker = WorkerProcess(place, self._worker_changed)
         self._preparation = Preparation(place, lambda found: self._update(**found))
+        self._procs = WorkerProcs(place.loop, lambda: self._worker.pid)
+        self._procs.on_gone = self._procs_gone
         self._command: Command | None = None
         self._oom_kills = oom_kills()
         self._steps = {
@@ -105,6 +108,10 @@ class Node:
 
     def _worker_changed(self) -> None:
         worker = self._worker
+        if worker.status == node_state.READY:
+            self._procs.start()
+        else:
+            self._procs.stop()
         if self.is_ending and worker.status == node_state.LOST:
             worker.end_with_attempt()
         self._report(_FRAME_STATUS[worker.status], detail=worker.why)
@@ -115,6 +122,10 @@ class Node:
             oom=self._was_oom(worker.exit_code),
             evidence=worker.evidence,
         )
+
+    def _procs_gone(self) -> None:
+        kills = max(0, oom_kills() - self._oom_kills)
+        self._update(procs_gone=self._procs.gone, oom_kills=kills)
 
     def _run(self) -> None:
         config = self._place.config
@@ -143,6 +154,7 @@ class Node:
 
     def _end(self) -> None:
         reach("runner.ending")
+        self._procs.stop()
         self._preparation.cancel()
         self._place.children.end_all(self._grace_s, self._ended)
 

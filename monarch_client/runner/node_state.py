@@ -30,6 +30,10 @@ class NodeState:
     python: str = ""
     run: int | None = None
     oom: bool = False
+    # Of the procs of meshes here, how many have gone while the worker lived; and the kernel's kills
+    # for lack of memory by then.
+    procs_gone: int = 0
+    oom_kills: int = 0
     evidence: str = ""
     stopped_by: str = ""
     ended: bool = False

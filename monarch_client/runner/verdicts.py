@@ -147,15 +147,24 @@ def worker_lost(where: Where, what: str, evidence: str) -> Verdict:
     )
 
 
-def proc_lost(what: str, exit_code: int, evidence: str) -> Verdict:
-    """Monarch told the driver that a process of its meshes is gone."""
-    return Verdict(
-        "WORKER_LOST",
-        "A process of the meshes died: {}.".format(what.rstrip(".:")),
-        "See the last lines of its rank: a crash, an exit in user code, or memory.",
-        exit_code,
-        evidence,
-    )
+def proc_died(where: Where | None, ended_as: int, exit_code: int, evidence: str) -> Verdict:
+    """A process of the meshes ended as `ended_as`, as a shell counts, while its host went on."""
+    of = f" of {where}" if where else ""
+    what = f"A process of the meshes{of} {ended_with(ended_as)}"
+    number = ended_as - 128
+    if number == signal.SIGTERM:
+        hint = "Something outside ended it, as when a machine is taken away."
+        return Verdict("WORKER_LOST", f"{what}.", hint, exit_code, evidence)
+    if number == signal.SIGKILL:
+        hint = "Nothing says who did it; running out of memory is the usual cause."
+    elif _signal_name(ended_as):
+        hint = (
+            "A crash in native code: PYTHONFAULTHANDLER=1 in `envs` shows where, in the log of its "
+            "rank."
+        )
+    else:
+        hint = "The program ended it; see the last lines of its rank's log."
+    return Verdict("USER_CODE", f"{what}.", hint, exit_code, evidence)
 
 
 def proc_silent(
@@ -182,11 +191,12 @@ def runner_lost(where: Where) -> Verdict:
     )
 
 
-def out_of_memory(where: Where, what: str, exit_code: int, evidence: str) -> Verdict:
+def out_of_memory(where: Where | None, what: str, exit_code: int, evidence: str) -> Verdict:
     """The kernel's counter says so."""
+    of = f" of {where}" if where else ""
     return Verdict(
         "OOM",
-        f"{what} of {where} was killed because memory ran out.",
+        f"{what}{of} was killed because memory ran out.",
         "Ask for more memory, or use less: smaller batches, fewer procs on a host.",
         exit_code,
         evidence,

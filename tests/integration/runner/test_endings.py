@@ -29,6 +29,9 @@ class Probe(Actor):
     def vanish(self):
         os._exit(3)
     @endpoint
+    def crash(self):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    @endpoint
     def wait(self):
         print("waiting", flush=True)
         time.sleep(60)
@@ -119,7 +122,7 @@ def test_an_interpreter_that_is_not_there_is_said_so(make_rig: MakeRig) -> None:
     [
         ("raise KeyError('no such key')", "KeyError: 'no such key'", "train.py:"),
         ("probe.fail.call().get(timeout=20)", "ValueError: bad number 7 (in an actor)", "py:8"),
-        ("procs.spawn('b', Broken).wait.call().get(timeout=20)", "ValueError: bad start", "py:18"),
+        ("procs.spawn('b', Broken).wait.call().get(timeout=20)", "ValueError: bad start", "py:21"),
         ("probe.fail.broadcast(); time.sleep(60)", "ValueError: bad number 7", "py:8"),
         ("meshes.trainers", "UnknownMeshError", "has: all"),
     ],
@@ -178,10 +181,22 @@ def test_a_worker_that_is_killed_ends_the_attempt_at_once(make_rig: MakeRig, ran
 
 
 @pytest.mark.parametrize("driver", ["probe.vanish.call().get()", "probe.vanish.broadcast()"])
-def test_a_process_of_a_mesh_that_dies_is_a_lost_worker(make_rig: MakeRig, driver: str) -> None:
+def test_a_process_of_a_mesh_that_exits_is_the_programs(make_rig: MakeRig, driver: str) -> None:
     end = monarch_rig(make_rig, f"{driver}\ntime.sleep(60)").run()
-    assert end["reason"] == "WORKER_LOST"
-    assert "non-zero code 3" in end["message"]
+    assert end["reason"] == "USER_CODE"
+    assert "A process of the meshes of rank 0" in end["message"]
+    assert "returned exit code 3" in end["message"]
+
+
+@pytest.mark.parametrize("call", ["call_one().get()", "broadcast()"])
+def test_a_process_of_a_mesh_that_crashes_is_the_programs_and_has_its_rank(
+    make_rig: MakeRig, call: str
+) -> None:
+    driver = f"probe.slice(hosts=1).crash.{call}\ntime.sleep(60)"
+    end = monarch_rig(make_rig, driver, nodes=2).run()
+    assert end["reason"] == "USER_CODE"
+    assert "A process of the meshes of rank 1" in end["message"]
+    assert "was ended by SIGSEGV" in end["message"]
 
 
 STOPPED = """

@@ -131,8 +131,9 @@ def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_
     os.kill(pids_of(rig)["trainers"][0], signal.SIGKILL)
     rig.ingest.wait_for(lambda: states(latest(rig)) == {0: ["alive", "dead"]}, 120)
     rig.write("seen", "")
-    # Which words Monarch has for it is its own affair.
-    assert reason_of(rig) in {"WORKER_LOST", "MONARCH"}
+    assert reason_of(rig) == "USER_CODE"
+    assert "of rank 0" in rig.ingest.end["message"]
+    assert "was ended by SIGKILL" in rig.ingest.end["message"]
     assert states(latest(rig)) == {0: ["alive", "dead"]}
     assert latest(rig)["answers"]
 

@@ -9,6 +9,7 @@ import pytest
 from monarch_client.runner.config import _parse
 from monarch_client.runner.driver_report import DriverReport
 from monarch_client.runner.monarch_faults import verdict_of_fault
+from monarch_client.runner.node_state import NodeState
 from monarch_client.runner.verdicts import Verdict
 from tests.unit.runner.test_config import MINIMAL
 
@@ -21,12 +22,18 @@ SILENT_HOST = (
     "The actor <root>.<__main__.Probe probe{'hosts': 1/2, 'procs': 0/1}> and all its descendants "
     "have failed:\n  stopped: no status received from process\n"
 )
-KILLED = "The actor a failed:\n  the process this actor was running on failed: Killed(sig=9)\n"
+ENDED = (
+    "The actor <root>.<__main__.Probe probe{{'hosts': {at}, 'procs': 0/1}}> and all its "
+    "descendants have failed:\n  the process this actor was running on failed: {how}\n"
+)
 
 
-def verdict_of(trace: str, error: str = "Error: no", **config: Any) -> Verdict:
+def verdict_of(
+    trace: str, error: str = "Error: no", states: dict[int, NodeState] | None = None, **config: Any
+) -> Verdict:
     report = DriverReport("monarch", error, trace=trace)
-    return verdict_of_fault(_parse({**MINIMAL, "meshes": {"all": 3}, **config}), report, 1)
+    parsed = _parse({**MINIMAL, "meshes": {"all": 3}, **config})
+    return verdict_of_fault(parsed, report, 1, states or {})
 
 
 @pytest.mark.parametrize(
@@ -52,10 +59,52 @@ def test_a_silent_process_has_the_rank_of_its_address() -> None:
     assert "of the meshes was silent" in verdict_of(SILENT_HOST).message
 
 
-def test_a_fault_that_speaks_of_a_dead_process_is_a_lost_worker() -> None:
-    verdict = verdict_of(KILLED)
-    assert verdict.reason == "WORKER_LOST"
-    assert "Killed(sig=9)" in verdict.message
+@pytest.mark.parametrize(
+    ("how", "reason", "words"),
+    [
+        ("Killed(sig=11)", "USER_CODE", "was ended by SIGSEGV"),
+        ("Killed(sig=9)", "USER_CODE", "was ended by SIGKILL"),
+        ("exited with non-zero code 3", "USER_CODE", "returned exit code 3"),
+        # As when the machine is taken away.
+        ("Killed(sig=15)", "WORKER_LOST", "was ended by SIGTERM"),
+    ],
+)
+def test_a_process_that_dies_on_a_living_host_is_the_programs(
+    how: str, reason: str, words: str
+) -> None:
+    verdict = verdict_of(ENDED.format(at="1/3", how=how))
+    assert verdict.reason == reason
+    assert verdict.message == f"A process of the meshes of rank 1 (10.0.0.2) {words}."
+
+
+def test_a_process_that_the_kernel_killed_for_memory_is_out_of_memory() -> None:
+    states = {1: NodeState(procs_gone=1, oom_kills=1), 2: NodeState()}
+    killed = ENDED.format(at="1/3", how="Killed(sig=9)")
+    verdict = verdict_of(killed, states=states)
+    assert verdict.reason == "OOM"
+    assert "of rank 1 (10.0.0.2) was killed because memory ran out" in verdict.message
+    assert verdict_of(killed, states={2: NodeState(oom_kills=1)}).reason == "USER_CODE"
+
+
+@pytest.mark.parametrize(
+    ("at", "gone", "rank"),
+    [
+        ("1/3", {1}, 1),
+        # When a driver ends it ends its meshes, which the nodes cannot tell from a death.
+        ("1/3", {0, 1, 2}, 1),
+        # A slice: positions in it say nothing.
+        ("0/1", {2}, 2),
+        ("0/1", {1, 2}, None),
+        ("1/3", {2}, 2),
+        ("0/1", set(), None),
+    ],
+)
+def test_the_rank_of_a_dead_process_is_named_where_it_is_certain(
+    at: str, gone: set[int], rank: int | None
+) -> None:
+    states = {each: NodeState(procs_gone=1) for each in gone}
+    message = verdict_of(ENDED.format(at=at, how="Killed(sig=11)"), states=states).message
+    assert (f"of rank {rank} " in message) if rank is not None else ("rank" not in message)
 
 
 def test_any_other_fault_is_monarchs() -> None:
