@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
 from playwright.sync_api import Page
 
 from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.models import Membership
+from jobs.statuses import Role
 from tests.browser import team, team_queue
 from tests.browser.conftest import PASSWORD
 from tests.browser.visits import DESKTOP, PHONE
@@ -107,9 +110,9 @@ def submitting(camera: Camera, faults) -> None:
     page.get_by_role("button", name="Line 3").wait_for()
     camera.take("submit-errors")
     page.reload()
-    page.get_by_role("button", name="Take it back").wait_for()
+    page.get_by_role("button", name="Restore draft").wait_for()
     camera.take("submit-draft")
-    page.get_by_role("button", name="Forget it").click()
+    page.get_by_role("button", name="Discard").click()
 
 
 def jobs(camera: Camera) -> None:
@@ -181,6 +184,19 @@ def people(camera: Camera) -> None:
     camera.take("token-new")
 
 
+def projects(camera: Camera, ada) -> None:
+    camera.at("/rl/settings", "project-settings")
+    camera.page.get_by_role("button", name="Archive the project").click()
+    camera.take("project-archive-dialog")
+    old = make_project("old-models", archived_at=timezone.now())
+    Membership.objects.create(project=old, user=ada, role=Role.ADMIN)
+    camera.at("/old-models/settings", "project-archived")
+    camera.page.get_by_role("button", name="Delete the project").click()
+    camera.page.get_by_text("Type the project's name, old-models").wait_for()
+    camera.take("project-delete-refused")
+    camera.at("/settings/projects", "projects")
+
+
 def money(camera: Camera, project, ada) -> None:
     camera.at("/rl/usage", "usage-none")
     team_queue.make_spending(project)
@@ -219,6 +235,7 @@ def test_every_page_and_state_is_fine_for_axe_and_fits_its_width(camera, project
     dialogs(camera)
     arrays(camera, project, ada)
     people(camera)
+    projects(camera, ada)
     money(camera, project, ada)
     refusals(camera, faults)
     assert camera.problems == []

@@ -62,12 +62,12 @@ def test_an_example_that_replaces_what_was_typed_can_be_undone(page, editor):
 def test_what_was_typed_outlives_a_reload_and_a_walk_to_another_page(page, editor):
     editor.fill(WRONG)
     page.reload()
-    page.get_by_role("button", name="Take it back").click()
+    page.get_by_role("button", name="Restore draft").click()
     expect(editor).to_have_value(WRONG)
     page.get_by_role("link", name="Members").click()
     page.wait_for_url("**/members")
     page.goto("/rl/jobs/new")
-    page.get_by_role("button", name="Take it back").click()
+    page.get_by_role("button", name="Restore draft").click()
     expect(editor).to_have_value(WRONG)
 
 
@@ -81,7 +81,7 @@ def test_what_was_typed_outlives_a_session_that_ended_meanwhile(page, editor, li
     faults.expect("403")
     page.context.add_cookies([{**living.cookie("mia"), "url": living.url}])
     page.get_by_role("link", name="Open the page anew").click()
-    page.get_by_role("button", name="Take it back").click()
+    page.get_by_role("button", name="Restore draft").click()
     expect(editor).to_have_value("name: late\nrun: echo late\n")
 
 
@@ -100,7 +100,7 @@ def test_what_became_a_job_is_not_offered_again(page, editor):
     page.locator("#log-state[data-state]").wait_for()
     page.goto("/rl/jobs/new")
     page.get_by_text("Ready to submit").wait_for()
-    expect(page.get_by_role("button", name="Take it back")).to_have_count(0)
+    expect(page.get_by_role("button", name="Restore draft")).to_have_count(0)
 
 
 def test_two_clicks_on_submit_are_one_job(page, editor, living):

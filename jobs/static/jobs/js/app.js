@@ -8,3 +8,6 @@ import "./times.js";
 import "./connection.js";
 import "./live.js";
 import "./forms.js";
+import { settleDrafts } from "./submit/draft.js";
+
+settleDrafts();

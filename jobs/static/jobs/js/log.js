@@ -12,7 +12,6 @@ import { Reader } from "./log/reader.js";
 import { LogSource } from "./log/source.js";
 import { showConnection } from "./log/state.js";
 import { LogWindow } from "./log/window.js";
-import { forgetSent } from "./submit/draft.js";
 
 const panel = document.querySelector("[data-log]");
 const page = document.getElementById("job-page");
@@ -145,5 +144,4 @@ async function begin() {
   if (asked) find.search({ show: !named.named });
 }
 
-forgetSent();
 begin();

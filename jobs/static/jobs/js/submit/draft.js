@@ -1,14 +1,27 @@
-// Keeps what was typed until it has become a job: neither a reload nor a session that ended loses
-// it. It lies in this tab alone, and is offered to the person who typed it only.
-function stored(key, text) {
+// Keeps what was typed until it has become a job: no reload, closed tab or ended session loses it.
+// It lies in this browser alone, for each project and user, and is never sent by itself.
+const PREFIX = "draft:";
+const KEPT_MS = 7 * 24 * 3600 * 1000;
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+
+function stored(key, draft) {
   try {
-    if (text === undefined) return JSON.parse(sessionStorage.getItem(key));
-    if (text === null) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, JSON.stringify(text));
+    if (draft === undefined) return JSON.parse(localStorage.getItem(key));
+    if (draft === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, JSON.stringify(draft));
   } catch {
     // A browser that keeps nothing still submits jobs.
   }
   return null;
+}
+
+function keys() {
+  try {
+    return Object.keys(localStorage).filter((one) => one.startsWith(PREFIX));
+  } catch {
+    return [];
+  }
 }
 
 function button(label, className, pressed) {
@@ -18,37 +31,57 @@ function button(label, className, pressed) {
   return made;
 }
 
-function offer(form, text, { take, drop }) {
+function when(at) {
+  const moment = new Date(at);
+  const isToday = moment.toDateString() === new Date().toDateString();
+  return isToday ? clock.format(moment) : `${day.format(moment)}, ${clock.format(moment)}`;
+}
+
+function offer(form, draft, { restore, discard }) {
   const note = document.createElement("div");
   note.className = "note draft";
   note.setAttribute("role", "status");
   const words = document.createElement("span");
-  const lines = text.trim().split("\n").length;
-  words.textContent = `You typed ${lines} line${lines > 1 ? "s" : ""} here that became no job.`;
+  const lines = draft.text.trim().split("\n").length;
+  words.textContent = `A draft of ${lines} line${lines > 1 ? "s" : ""} from ${when(draft.at)} was not submitted.`;
   const close = (act) => () => {
     note.remove();
     act();
   };
-  note.append(words, button("Take it back", "", close(take)), button("Forget it", "quiet", close(drop)));
+  note.append(
+    words,
+    button("Restore draft", "", close(restore)),
+    button("Discard", "quiet", close(discard)),
+  );
   form.querySelector(".editor").before(note);
 }
 
 export function bindDraft(form, editor) {
-  const key = `draft:${form.dataset.draft}`;
+  const key = `${PREFIX}${form.dataset.draft}`;
   const { area } = editor;
   const examples = [...form.querySelectorAll("[data-yaml]")].map((one) => one.dataset.yaml);
   const isOwn = (text) => text.trim() && text !== area.defaultValue && !examples.includes(text);
-  const before = stored(key)?.text;
-  // What the server has just refused stands in the editor already.
-  if (before && before !== area.value)
-    offer(form, before, { take: () => editor.replace(before), drop: () => stored(key, null) });
-  area.addEventListener("input", () => isOwn(area.value) && stored(key, { text: area.value }));
-  form.addEventListener("submit", () => stored(key, { text: area.value, sent: location.pathname }));
+  const keep = (more = {}) => stored(key, { text: area.value, at: Date.now(), ...more });
+  const before = stored(key);
+  // What the server has just refused is in the editor already.
+  if (before?.text && before.text !== area.value)
+    offer(form, before, {
+      restore: () => editor.replace(before.text),
+      discard: () => stored(key, null),
+    });
+  area.addEventListener("input", () => isOwn(area.value) && keep());
+  form.addEventListener("submit", () => keep({ sent: location.pathname }));
 }
 
-// For the page of a job: what was sent from the page before this one is no draft any more.
-export function forgetSent() {
+// On every page: a draft that was sent is forgotten where the answer led away from the form, as it
+// does once there is a job. A page at the form's own address is a refusal, and so is the sign-in.
+export function settleDrafts() {
+  const isSignedIn = document.querySelector("[data-signed-in]") !== null;
   const from = document.referrer && new URL(document.referrer).pathname;
-  for (const key of Object.keys(sessionStorage).filter((one) => one.startsWith("draft:")))
-    if (stored(key)?.sent === from) stored(key, null);
+  for (const key of keys()) {
+    const { sent, ...draft } = stored(key) ?? {};
+    if (!draft.text || !(Date.now() - draft.at < KEPT_MS)) stored(key, null);
+    else if (sent && sent === location.pathname) stored(key, draft);
+    else if (sent && sent === from && isSignedIn) stored(key, null);
+  }
 }
