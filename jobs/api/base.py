@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
@@ -14,6 +15,7 @@ from jobs.api.authentication import AUTHENTICATION_CLASSES, actor_of
 from jobs.api.errors import exception_handler
 from jobs.api.parsers import BoundedJsonParser
 from jobs.api.schema import PortalSchema
+from jobs.api.strict import read, require_declared
 from jobs.models import Job, Project
 from jobs.permissions import Actor, job_for, project_for
 
@@ -32,6 +34,11 @@ class PortalView(APIView):
     # Under which heading the API's page shows it.
     tag = "jobs"
 
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate the caller, then refuse parameters and fields that are not declared."""
+        super().initial(request, *args, **kwargs)
+        require_declared(self, request)
+
     @property
     def actor(self) -> Actor:
         """Who asks."""
@@ -46,10 +53,8 @@ class PortalView(APIView):
         return job_for(self.actor, self.kwargs["slug"], self.kwargs["job_id"])
 
     def parsed(self, serializer: type[Serializer[Any]], data: Any) -> dict[str, Any]:
-        """`data` in the shape of `serializer`, or a ValidationError naming every field."""
-        checked = serializer(data=data)
-        checked.is_valid(raise_exception=True)
-        return dict(checked.validated_data)
+        """Return `data` in the shape of `serializer`. ValidationError: it does not fit."""
+        return read(serializer, data)
 
     def get_exception_handler(self) -> Callable[..., Any]:
         """Problem+json for everything."""

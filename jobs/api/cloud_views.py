@@ -38,11 +38,6 @@ class CloudBody(serializers.Serializer[Any]):
         child=serializers.CharField(trim_whitespace=False, allow_blank=True), write_only=True
     )
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """The body itself holds the fields."""
-        checked: dict[str, Any] = super().to_internal_value({"fields_of_kind": data})
-        return checked
-
 
 class StoredSerializer(serializers.Serializer[Any]):
     """Under which names they are listed."""
@@ -95,7 +90,7 @@ class CloudKindView(PortalView):
     )
     def put(self, request: Request, kind: str) -> Response:
         """Store credentials of `aws`, `gcp`, `kubernetes` or `slurm`."""
-        content = self.parsed(CloudBody, request.data)["fields_of_kind"]
+        content = self.parsed(CloudBody, {"fields_of_kind": request.data})["fields_of_kind"]
         return Response({"names": add_cloud(self.actor, kind, content)})
 
 

@@ -17,6 +17,7 @@ from jobs.actions.answer_runner import NO_ORDERS, Orders, answer_runner
 from jobs.actions.ingest_frames import take_in
 from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
+from jobs.api.strict import require_known_parameters
 from jobs.disk_space import require_room_for_frames
 from jobs.errors import InvalidFrameError
 from jobs.logs.senders import sender_of
@@ -43,6 +44,7 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
         headers = {"WWW-Authenticate": 'Bearer realm="mportal-attempt"'}
         return problem(401, "not_authenticated", "Send the attempt's token.", headers=headers)
     try:
+        require_known_parameters(request.GET, ())
         frames = _frames_in(request)
         if frames:  # a sign of life needs no room
             require_room_for_frames()

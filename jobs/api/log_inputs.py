@@ -8,6 +8,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from jobs.api.strict import read, require_known_parameters
 from jobs.logs.cursor import parse
 from jobs.logs.levels import PATTERNS
 from jobs.logs.lines import STREAMS
@@ -148,13 +149,12 @@ def _milliseconds(at: datetime | None) -> int | None:
 def checked(
     serializer: type[serializers.Serializer[Any]], query: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """`query` in the shape of `serializer`, or a ValidationError naming every field.
+    """Return `query` in the shape of `serializer`. ValidationError: it does not fit.
 
     Empty values are as if they were not there, as forms and address bars send them.
     """
-    found = serializer(data={key: value for key, value in query.items() if value != ""})
-    found.is_valid(raise_exception=True)
-    return dict(found.validated_data)
+    require_known_parameters(query, serializer().fields)
+    return read(serializer, {key: value for key, value in query.items() if value != ""})
 
 
 def choice_of(query: dict[str, Any]) -> LogChoice:

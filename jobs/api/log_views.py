@@ -170,8 +170,8 @@ async def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResp
 
 def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[Download, bytes]:
     """The download and its begin: what cannot be read at all is answered as a problem."""
-    job = job_for(authenticate(request), slug, job_id)
-    download = Download(job, checked(DownloadQuery, request.GET))
+    query = checked(DownloadQuery, request.GET)
+    download = Download(job_for(authenticate(request), slug, job_id), query)
     return download, download.first_piece()
 
 

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.authentication import CHALLENGE
+from jobs.api.schema import problems
 from jobs.api.schema_views import PublicView
 from jobs.live.tries import begin_try, of_tokens_from
 from jobs.readers.portal_proof import proof_for
@@ -37,7 +38,7 @@ class ProofView(PublicView):
             OpenApiParameter("holder", OpenApiTypes.STR, description="The token's public name."),
             OpenApiParameter("nonce", OpenApiTypes.STR, description="32 random hex digits."),
         ],
-        responses={200: ProofSerializer},
+        responses={200: ProofSerializer, **problems(401)},
     )
     def get(self, request: Request) -> Response:
         """Prove that this is the portal that a token is for.

@@ -27,6 +27,10 @@ class PortalSchema(AutoSchema):
         method = getattr(self.view, self.method.lower())
         return (method.__doc__ or "").strip().split("\n", 1)[0]
 
+    def get_request_serializer(self) -> Any:
+        """Return the body of an operation that declares none: it takes none."""
+        return None
+
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the description names API tokens."""
@@ -68,6 +72,6 @@ def page_of(
 
 
 def problems(*statuses: int) -> dict[Any, OpenApiResponse]:
-    """The errors that an operation may answer with."""
+    """Return the errors that an operation may answer with; 400 is among them for every one."""
     answer = OpenApiResponse(ProblemSerializer)
-    return {(status, "application/problem+json"): answer for status in statuses}
+    return {(status, "application/problem+json"): answer for status in sorted({400, *statuses})}

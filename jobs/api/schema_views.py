@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.base import PortalView
+from jobs.api.schema import problems
 from monarch_client.spec import json_schema
 
 
@@ -28,7 +29,7 @@ class PublicView(PortalView):
 class JobSchemaView(PublicView):
     """`/schema/job`."""
 
-    @extend_schema(operation_id="job_schema", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="job_schema", responses={200: OpenApiTypes.OBJECT, **problems()})
     def get(self, request: Request) -> Response:
         """The JSON Schema of a job specification, for editors."""
         return Response(json_schema())

@@ -123,6 +123,14 @@ LEAST: dict[tuple[str, str], str] = {
 }
 # Views that are plain functions, and take something else than GET.
 FUNCTIONS = {"frames": ["post"]}
+# What operations read before they know whether the caller may; others are sent no field.
+_SPEC = {"spec": {"run": "true"}}
+BODIES = {
+    ("post", "jobs"): _SPEC,
+    ("post", "validate"): _SPEC,
+    ("post", "plan"): _SPEC,
+    ("put", "secret"): {"value": "x"},
+}
 # What they ask for is made up.
 NOT_THERE = {("get", "upload"), ("delete", "secret")}
 # These read in threads of their own, which see only what is committed.
@@ -206,7 +214,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "schedule_name": "nightly",
     }
     path = re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), route_of(name))
-    response = caller.send(method.upper(), f"/{path}", {"spec": {"run": "true"}, "value": "x"})
+    response = caller.send(method.upper(), f"/{path}", BODIES.get(operation, {}))
     if response.streaming:
         response.close()
     return int(response.status_code)

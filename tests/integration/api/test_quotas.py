@@ -94,8 +94,11 @@ def test_an_own_part_is_an_object(root, project, nominal):
 @pytest.mark.parametrize("caps", [["nodes"], "nodes=8", 8, [None, None]])
 def test_amounts_are_an_object(root, project, caps):
     told = 'Give an object such as {"nodes": 8, "gpus:H100": 64}.'
-    for method, path in (("POST", "/quotas"), ("PUT", "/pools/big")):
-        answer = root.send(method, path, {"project": "rl", "backend": "fake", "caps": caps})
+    for method, path, field in (
+        ("POST", "/quotas", {"project": "rl"}),
+        ("PUT", "/pools/big", {"backend": "fake"}),
+    ):
+        answer = root.send(method, path, {**field, "caps": caps})
         assert answer.status_code == 400, answer.content
         assert told in json.dumps(answer.json(), ensure_ascii=False).replace('\\"', '"')
     assert not Quota.objects.exists() and not Pool.objects.exists()
