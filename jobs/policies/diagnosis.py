@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain
 
 from jobs.escapes import SEQUENCE
-from jobs.policies.known_failures import FAILURES, Failure
+from jobs.policies.known_failures import FAILURES, USUAL, Failure
 from jobs.statuses import PURPOSES, StopReason
 
 # Of a long line its two ends are looked at.
@@ -57,7 +57,7 @@ def diagnose(
     if reason in PLAIN:
         return None
     told = chain(lines, evidence.splitlines(), message.splitlines())
-    said = [readable(line) for line in told]
+    said = [line for line in map(readable, told) if not USUAL.search(line)]
     for failure in FAILURES:
         if failure.reasons and reason not in failure.reasons:
             continue

@@ -18,6 +18,8 @@ class Failure(NamedTuple):
     reasons: frozenset[StopReason] = frozenset()  # it is looked for in these alone; empty: all
 
 
+# Lines that jobs print which succeed: Monarch prints these wherever there is no GPU.
+USUAL = re.compile(r"^\[RdmaXcel\]|\bRDMATcpFallbackWarning\b")
 _OF_PLACES = frozenset({StopReason.BACKEND, StopReason.NO_CAPACITY})
 
 
@@ -49,6 +51,14 @@ FAILURES: tuple[Failure, ...] = (
         "This PyTorch was built without CUDA",
         r"Torch not compiled with CUDA enabled",
         "In `setup` install a build of torch for the CUDA of the nodes.",
+    ),
+    _failure(
+        "nccl_missing",
+        "NCCL is not there",
+        r"libnccl\.so[.\d]*\b.{0,40}(?:cannot open|no such file|not found)"
+        r"|(?:doesn't|does not) have NCCL built in|ProcessGroupNCCL is only supported with GPUs",
+        "NCCL needs GPUs, and a build of torch for them. On nodes without GPUs use the backend "
+        '`gloo`: `torch.distributed.init_process_group("gloo")`.',
     ),
     _failure(
         "gpu_driver_missing",
@@ -105,6 +115,7 @@ FAILURES: tuple[Failure, ...] = (
         r"|LimitExceeded|QOSMax\w+|AssocGrp\w+Limit",
         "Ask the cloud for a higher quota, stop what runs there, or name another region or cloud "
         "in `resources`.",
+        *_OF_PLACES,
     ),
     _failure(
         "cloud_credentials",
@@ -126,6 +137,7 @@ FAILURES: tuple[Failure, ...] = (
         r"|Insufficient nvidia\.com/gpu|ReqNodeNotAvail",
         "It is tried again by itself. Name more places in `resources.any_of`, other GPUs, or leave "
         "region and zone out.",
+        *_OF_PLACES,
     ),
     _failure(
         "no_capacity",
@@ -138,11 +150,18 @@ FAILURES: tuple[Failure, ...] = (
     _failure(
         "host_oom",
         "The node ran out of memory",
-        r"because memory ran out|Out of memory: Killed process|oom-kill|oom_reaper|\bMemoryError\b"
-        r"|Cannot allocate memory|std::bad_alloc|DefaultCPUAllocator: (?:not enough"
-        r"|can't allocate)",
+        r"because memory ran out|Out of memory: Killed process|oom-kill:|\boom_reaper:",
         "Ask for more in `resources.memory`, or use less: smaller batches, fewer procs on a host, "
         "fewer workers of the data loader.",
+    ),
+    _failure(
+        "memory_refused",
+        "The system refused a process more memory",
+        r"\bMemoryError\b|Cannot allocate memory|std::bad_alloc"
+        r"|DefaultCPUAllocator: (?:not enough|can't allocate)",
+        "It has a limit (`ulimit -v`, `ulimit -d`), or wanted more at once than the node has: the "
+        "job's tab Hosts shows how much was in use. Raise the limit, ask for more in "
+        "`resources.memory`, or use less.",
     ),
     _failure(
         "pip_failed",
@@ -212,14 +231,29 @@ FAILURES: tuple[Failure, ...] = (
         '"300s".',
     ),
     _failure(
+        "proc_silent",
+        "A process of the meshes no longer answered",
+        r"was silent for \S+, so Monarch gave it up"
+        r"|timeout waiting for message from proc mesh agent|no status received from process",
+        "It was stopped, too busy, or cut off from the network: see its rank's log and the tab "
+        "Hosts. If it only needs longer, raise the setting that the message names in `envs`.",
+    ),
+    _failure(
         "worker_crash",
         "A process crashed in native code, or was killed",
         r"Segmentation fault|\bSIG(?:SEGV|ABRT|BUS|ILL|FPE|KILL)\b|core dumped|Fatal Python error"
         r"|Killed\(sig=\d+\)|exited with non-zero code \d+|Cannot spawn new actors on mesh with "
-        r"supervision events|no status received from process|CUDA error: (?:an illegal memory"
+        r"supervision events|CUDA error: (?:an illegal memory"
         r"|device-side assert)|terminate called after throwing",
         "See the last lines of its rank. PYTHONFAULTHANDLER=1 in `envs` shows where it was, "
         "CUDA_LAUNCH_BLOCKING=1 which kernel; a kill from outside is mostly memory.",
+    ),
+    _failure(
+        "command_not_found",
+        "A command was not found",
+        r"returned exit code 127\b",
+        "The log's last lines name it: install it in `setup`, or name its whole path. What `setup` "
+        "exports or activates does not last until `run`.",
     ),
     _failure(
         "setup_failed",

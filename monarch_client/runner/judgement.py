@@ -93,6 +93,8 @@ def _failed_command(here: Where, state: NodeState) -> Verdict:
     code = state.run or 0
     if state.oom:
         return verdicts.out_of_memory(here, "The program", code, state.evidence)
+    if state.run_signalled:
+        return verdicts.command_killed(here, code, state.evidence)
     return verdicts.command_failed(here, code, state.evidence)
 
 

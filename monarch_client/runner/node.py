@@ -150,7 +150,12 @@ class Node:
         self._place.recorder.write("exit", **fields)
         if not self._place.config.is_monarch:
             self._report("EXITED", exit_code=exit_code)
-        self._update(run=exit_code, oom=self._was_oom(exit_code), evidence=self._evidence())
+        self._update(
+            run=exit_code,
+            run_signalled=returncode < 0,
+            oom=self._was_oom(exit_code),
+            evidence=self._evidence(),
+        )
 
     def _end(self) -> None:
         reach("runner.ending")

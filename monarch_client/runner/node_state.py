@@ -29,6 +29,8 @@ class NodeState:
     worker_why: str = ""
     python: str = ""
     run: int | None = None
+    # A signal has ended the command itself, as against a program that a shell reports so.
+    run_signalled: bool = False
     oom: bool = False
     # Of the procs of meshes here, how many have gone while the worker lived; and the kernel's kills
     # for lack of memory by then.

@@ -226,20 +226,28 @@ def workers_differ(versions: dict[int, str]) -> Verdict:
 
 def command_failed(where: Where, exit_code: int, evidence: str, error: str = "") -> Verdict:
     """A user's program ended badly; `error` is its own exception, if known."""
-    number = exit_code - 128
     if error:
         message = "The program on {} raised {}.".format(where, error.rstrip(".:"))
         hint = "See the traceback in the log."
-    elif number == signal.SIGKILL:
-        message = f"The program on {where} was killed by SIGKILL."
-        hint = "Nothing says who did it; running out of memory is the usual cause."
-    elif _signal_name(exit_code):
-        message = f"The program on {where} {ended_with(exit_code)}."
-        hint = "It did not raise: a crash in native code, or a signal from outside."
+    elif name := _signal_name(exit_code):
+        message = f"The program on {where} returned exit code {exit_code}, as after {name}."
+        hint = _hint_on_signal(exit_code)
     else:
         message = f"The program on {where} {ended_with(exit_code)}."
         hint = "See the last lines of this rank's log."
     return Verdict("USER_CODE", message, hint, exit_code, evidence)
+
+
+def command_killed(where: Where, exit_code: int, evidence: str) -> Verdict:
+    """A signal ended a user's program; `exit_code` is 128 and its number."""
+    message = f"The program on {where} {ended_with(exit_code)}."
+    return Verdict("USER_CODE", message, _hint_on_signal(exit_code), exit_code, evidence)
+
+
+def _hint_on_signal(exit_code: int) -> str:
+    if exit_code - 128 == signal.SIGKILL:
+        return "Nothing says who did it; running out of memory is the usual cause."
+    return "It did not raise: a crash in native code, or a signal from outside."
 
 
 def monarch_fault(error: str, exit_code: int, evidence: str) -> Verdict:

@@ -25,6 +25,7 @@ REPORT_VARIABLE = "MPORTAL_REPORT_FILE"
 _FAULT_WAITS_S = 1.0
 _MAX_TEXT = 3000
 _MAX_CHAIN = 20
+_MOST_PRINTED = 5
 _TRACEBACK = "(most recent call last):"
 # A bare RuntimeError of Monarch's: the actor is known to be dead before its first call.
 _SPAWN_FAILED = "error spawning actor mesh"
@@ -62,7 +63,13 @@ def note_fault(text: str) -> None:
     with _Ending.lock:
         is_first = not _Ending.faults
         _Ending.faults.append(text)
-        if _Ending.is_reported or not is_first:
+        if _Ending.is_reported:
+            return
+        if len(_Ending.faults) <= _MOST_PRINTED:
+            # An error that nobody awaits has its traceback nowhere else.
+            with contextlib.suppress(Exception):  # a program may have closed its stderr
+                sys.stderr.write(f"Monarch reported a fault:\n{_without_stack(text)}\n")
+        if not is_first:
             return
         _write({"kind": _kind_of_fault(text), "error": _fault_in_short(text), "trace": text})
     timer = threading.Timer(_FAULT_WAITS_S, _interrupt)
@@ -183,15 +190,17 @@ def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
+def _without_stack(text: str) -> str:
+    """Return a text without Monarch's own stack, which may follow it."""
+    return text.partition("\n\nStack backtrace:")[0]
+
+
 def _write(fields: dict[str, Any]) -> None:
     path = os.environ.get(REPORT_VARIABLE)
     if not path:
         return
     # Of a trace the end tells most; Monarch's own stack, which may follow it, tells nobody.
-    bounded = {
-        name: str(value).partition("\n\nStack backtrace:")[0][-_MAX_TEXT:]
-        for name, value in fields.items()
-    }
+    bounded = {name: _without_stack(str(value))[-_MAX_TEXT:] for name, value in fields.items()}
     new = Path(path + ".new")
     # Without a report the runner still has the exit code: no reason to hide the error itself.
     with contextlib.suppress(OSError):

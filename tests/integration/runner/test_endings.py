@@ -148,7 +148,7 @@ def test_the_drivers_own_exit_code_is_kept(make_rig: MakeRig, code: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(signal.SIGKILL, "killed by SIGKILL"), (signal.SIGSEGV, "SIGSEGV")]
+    ("number", "words"), [(signal.SIGKILL, "was ended by SIGKILL"), (signal.SIGSEGV, "SIGSEGV")]
 )
 def test_a_driver_that_is_killed_is_told_from_one_that_raises(
     make_rig: MakeRig, number: int, words: str
@@ -226,6 +226,16 @@ def test_a_process_that_is_silent_for_longer_than_the_users_limit_is_told_with_i
     assert end["reason"] == "WORKER_LOST"
     assert "of rank 0" in end["message"]
     assert f"was silent for 2s, so Monarch gave it up ({name})." in end["message"]
+
+
+def test_an_error_in_an_actor_that_nobody_awaits_has_its_traceback_in_the_log(
+    make_rig: MakeRig,
+) -> None:
+    rig = monarch_rig(make_rig, "probe.fail.broadcast(); time.sleep(60)")
+    rig.run()
+    said = "\n".join(rig.ingest.texts("stderr", 0))
+    assert "Monarch reported a fault:" in said
+    assert 'raise ValueError("bad number 7")' in said
 
 
 def test_a_fault_that_is_nobodys_error_is_monarchs(make_rig: MakeRig) -> None:

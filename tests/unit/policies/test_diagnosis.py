@@ -75,6 +75,20 @@ REAL = [
         "spawn_timeout",
         "config push failed: HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT of 60s elapsed for host 1",
     ),
+    ("memory_refused", "OSError: [Errno 12] Cannot allocate memory"),
+    (
+        "nccl_missing",
+        "ImportError: libnccl.so.2: cannot open shared object file: No such file or directory",
+    ),
+    ("nccl_missing", "RuntimeError: Distributed package doesn't have NCCL built in"),
+    (
+        "nccl_missing",
+        "ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",
+    ),
+    (
+        "proc_silent",
+        'timeout waiting for message from proc mesh agent while querying for "probe-1". The',
+    ),
     ("worker_crash", "Segmentation fault (core dumped)"),
     ("worker_crash", "SupervisionError: actor stopped: proc exited with non-zero code 3"),
     ("worker_crash", "SupervisionError: Killed(sig=9)"),
@@ -83,8 +97,11 @@ REAL = [
         "RuntimeError: Cannot spawn new actors on mesh with supervision events",
     ),
     ("worker_crash", "Fatal Python error: Aborted"),
-    ("host_oom", "MemoryError"),
-    ("host_oom", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: 8 GB"),
+    ("memory_refused", "MemoryError"),
+    (
+        "memory_refused",
+        "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: 8 GB",
+    ),
 ]
 
 
@@ -197,6 +214,24 @@ TOLD = [
         "make: *** No targets specified and no makefile found.  Stop.",
     ),
     (
+        "command_not_found",
+        StopReason.USER_CODE,
+        "The program on rank 0 (10.0.0.1) returned exit code 127.",
+        "bash: line 1: trian: command not found",
+    ),
+    (
+        "command_not_found",
+        StopReason.SETUP,
+        "setup failed on rank 0 (10.0.0.1): it returned exit code 127.",
+        "",
+    ),
+    (
+        "proc_silent",
+        StopReason.WORKER_LOST,
+        "A process of the meshes of rank 1 was silent for 30s, so Monarch gave it up (X).",
+        "",
+    ),
+    (
         "python_mismatch",
         StopReason.PYTHON_MISMATCH,
         "The workers run different versions of Python (rank 0: 3.10, rank 1: 3.11).",
@@ -211,6 +246,55 @@ def test_what_a_runner_or_a_place_tells_is_recognised(code, reason, message, evi
     assert found is not None
     assert found.code == code
     assert found.evidence in f"{message}\n{evidence}"
+
+
+# Lines of jobs that succeeded, by the entry that they resemble.
+HARMLESS = [
+    ("gpu_hardware", "NVRM: Xid (PCI:0000:3b:00): 43, pid=912, Ch 00000008"),
+    ("cuda_oom", "num_ooms: 0, CUDA memory reserved 61.2 GiB of 79.1 GiB"),
+    ("torch_without_cuda", "torch 2.9.0+cpu, CUDA available: False"),
+    ("nccl_missing", "node1:71:71 [0] NCCL INFO NCCL version 2.27.5+cuda12.9"),
+    (
+        "gpu_driver_missing",
+        (
+            "[RdmaXcel] Can't open libcuda.so.1: libcuda.so.1: cannot open shared object file: No "
+            "such file or directory"
+        ),
+    ),
+    ("shared_memory", "shm 64M 12M 52M 19% /dev/shm"),
+    ("disk_full", "12G of 98G free on device /dev/sda1"),
+    ("too_many_files", "open files (-n) 1024"),
+    ("python_mismatch", "The driver runs Python 3.11, and so do the workers."),
+    ("image_pull", 'Successfully pulled image "pytorch/pytorch:2.9.0" in 4.1s'),
+    ("quota_exceeded", "429: You exceeded your quota of requests (quota exceeded), waiting 2 s"),
+    ("cloud_credentials", "HTTP 403 Forbidden for a private shard, left out"),
+    ("no_capacity", "shard 7: No launchable resource found in cache, built it"),
+    ("host_oom", "oom_reaper is on, oom-killer is set to 0"),
+    ("memory_refused", "MemoryErrors: 0"),
+    ("pip_failed", "Could not find a version that satisfies the hint, using the latest"),
+    ("monarch_missing", "monarch 0.7.0 is there"),
+    ("module_not_found", "module flash_attn is not there, using torch's attention"),
+    ("name_resolution", "resolved node2 to 10.0.0.2"),
+    ("no_route", "route to host node2: 0.3 ms"),
+    ("nccl_timeout", "NCCL INFO comm 0x55 rank 0 nranks 8 Init COMPLETE"),
+    ("connection_refused", "connections refused by the filter: 0"),
+    ("spawn_timeout", "spawned 8 procs in 1.2 s"),
+    ("proc_silent", "the microphone was silent for 30 s"),
+    ("worker_crash", "SIGTERM handler installed, dumps go to /tmp"),
+    ("command_not_found", "which: numactl: command not found"),
+    ("setup_failed", "setup failed once, second mirror works"),
+    ("worker_lost", "worker 3 is gone, 4 take over"),
+]
+
+
+@pytest.mark.parametrize(("code", "line"), HARMLESS)
+def test_what_jobs_print_that_succeed_is_no_cause(code, line):
+    found = diagnose(StopReason.USER_CODE, FAILED, [*NOISE, line])
+    assert found is None or found.code != code
+
+
+def test_every_entry_of_the_table_has_a_harmless_line_that_resembles_it():
+    assert {failure.code for failure in FAILURES} == {code for code, _ in HARMLESS}
 
 
 def test_every_entry_of_the_table_is_shown_by_an_example():

@@ -32,6 +32,7 @@ ALL = [
     verdicts.command_failed(HERE, 7, "last line"),
     verdicts.command_failed(HERE, 137, ""),
     verdicts.command_failed(HERE, 139, ""),
+    verdicts.command_killed(HERE, 137, ""),
     verdicts.command_failed(HERE, 1, "trace", "ValueError: no at train.py:9"),
     verdicts.monarch_fault("an actor failed", 1, "text"),
 ]
@@ -60,10 +61,15 @@ def test_evidence_is_bounded_and_keeps_the_end() -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(7, "returned exit code 7"), (137, "killed by SIGKILL"), (139, "ended by SIGSEGV")],
+    [(7, "returned exit code 7."), (137, "returned exit code 137, as after SIGKILL.")],
 )
-def test_a_death_by_signal_is_told_from_an_exit(code: int, words: str) -> None:
+def test_a_shells_exit_code_is_told_from_a_death_by_signal(code: int, words: str) -> None:
     assert words in verdicts.command_failed(HERE, code, "").message
+
+
+@pytest.mark.parametrize(("code", "name"), [(137, "SIGKILL"), (139, "SIGSEGV")])
+def test_a_death_by_signal_names_the_signal(code: int, name: str) -> None:
+    assert f"was ended by {name}." in verdicts.command_killed(HERE, code, "").message
 
 
 @pytest.mark.parametrize(
