@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import ssl
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -135,6 +138,30 @@ def test_the_example_with_two_meshes_gives_the_right_sum(make_rig: MakeRig) -> N
     copy_example(rig, "two_meshes")
     assert rig.run()["exit_code"] == 0
     assert "trainers are on nodes 0, 1" in rig.ingest.texts("stdout", 0)
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Each processor has twice as much to do as it can."""
+    count = 2 * len(os.sched_getaffinity(0))
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    yield
+    for each in busy:
+        each.kill()
+        each.wait()
+
+
+@pytest.mark.usefixtures("busy_machine")
+@pytest.mark.feature("S0.3")
+def test_monarchs_basics_work_on_two_hosts_of_a_busy_machine(make_rig: MakeRig) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 2}, tls=make_authority())
+    copy_example(rig, "getting_started")
+    rig.config["timeouts"].update(workers_s=120)
+    assert rig.run(300)["reason"] == "COMPLETED"
+    said = rig.ingest.texts("stdout", 0)
+    assert len([text for text in said if text.endswith(": right")]) == 6
+    assert not any("did not stop in time" in text for text in rig.ingest.texts("stderr", 0))
+    assert_clean(rig)
 
 
 @pytest.mark.feature("S3.3")
