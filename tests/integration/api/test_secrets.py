@@ -46,7 +46,7 @@ def test_a_number_is_no_value(maintainer, number):
     assert not ProjectSecret.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["1A", "A.B", "MPORTAL_X", "A" * 101, "%00"])
+@pytest.mark.parametrize("name", ["1A", "A.B", "MPORTAL_X", "A" * 101])
 def test_a_name_that_no_variable_can_have_is_refused(maintainer, name):
     assert_problem(put(maintainer, name), 422, "invalid_secret")
 
