@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import sys
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import defaults
 
-from jobs.api.errors import problem_of
+from jobs.api.errors import problem, problem_of
 from jobs.errors import DatabaseUnavailableError
 from jobs.outages import is_database_away
 
 _API = "/api/"
+
+# DNS allows no longer name; what is longer is somebody's attempt.
+LONGEST_HOST = 253
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that Django refuses: Django's handler400.
+
+    Whoever opens the portal under a name that is not in ALLOWED_HOSTS reads which setting that is.
+    """
+    is_of_api = request.path_info.startswith(_API)
+    if not isinstance(exception, DisallowedHost):
+        return problem_of(exception) if is_of_api else defaults.bad_request(request, exception)
+    host = request.META.get("HTTP_HOST") or request.META["SERVER_NAME"]
+    host = host if len(host) <= LONGEST_HOST else f"{host[:LONGEST_HOST]}…"
+    if is_of_api:
+        detail = f"The portal does not answer under {host!r}; its ALLOWED_HOSTS lacks this name."
+        return problem(400, "host_not_allowed", detail)
+    return render(request, "400_host.html", {"host": host}, status=400)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -23,7 +43,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if not isinstance(error, Exception):
         return defaults.server_error(request)
-    if request.path.startswith(_API):
+    if request.path_info.startswith(_API):
         return problem_of(error)
     if not is_database_away(error):
         return defaults.server_error(request)

@@ -11,4 +11,5 @@ urlpatterns = [
     path("", include("jobs.web.urls")),
 ]
 
+handler400 = "monarch_portal.failures.bad_request"
 handler500 = "monarch_portal.failures.server_error"
