@@ -48,11 +48,15 @@ def should_warn(ran_s: float, walltime: int) -> bool:
 
 
 def shown_s(seconds: float) -> str:
-    """A length of time for people: "2 h 30 min", "10 min", "45 s"."""
+    """Return a length of time for people, to the second: "2 h 30 min", "1 min 30 s", "0 s"."""
     whole = max(0, round(seconds))
-    if whole < 60:  # noqa: PLR2004 - a minute
-        return f"{whole} s"
-    days, rest = divmod(round(seconds / 60) * 60, 86_400)
-    hours, minutes = rest // 3600, rest % 3600 // 60
-    parts = ((days, "d"), (hours, "h"), (minutes, "min"))
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
+    days, rest = divmod(whole, 86_400)
+    hours, rest = divmod(rest, 3600)
+    minutes, seconds_left = divmod(rest, 60)
+    parts = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds_left, "s"))
+    return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
+
+
+def shown_left_s(seconds: float) -> str:
+    """Return how much time is left, for people: to the minute, and to the second below one."""
+    return shown_s(round(seconds / 60) * 60 if seconds >= 60 else seconds)  # noqa: PLR2004

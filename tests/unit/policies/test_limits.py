@@ -10,6 +10,7 @@ from jobs.policies.limits import (
     Limit,
     most_extension_s,
     should_warn,
+    shown_left_s,
     shown_s,
     smaller,
     walltime_s,
@@ -59,7 +60,19 @@ def test_the_end_is_told_ten_minutes_ahead_or_in_the_last_quarter_of_a_short_job
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (9000, "2 h 30 min"), (90_000, "1 d 1 h")],
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (90, "1 min 30 s"),
+        (9000, "2 h 30 min"),
+        (90_000, "1 d 1 h"),
+    ],
 )
 def test_lengths_of_time_are_told_in_words(seconds, text):
     assert shown_s(seconds) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(598.2, "10 min"), (60, "1 min"), (42, "42 s")])
+def test_what_is_left_is_told_to_the_minute(seconds, text):
+    assert shown_left_s(seconds) == text
