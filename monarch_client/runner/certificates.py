@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import runtime_files
+from monarch_client.runner.small_files import write_private
 
 if TYPE_CHECKING:
     from monarch_client.runner.config import Authority
@@ -73,8 +74,8 @@ def _mint(authority: Authority, names: list[str], folder: Path, python: str) -> 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
         work = Path(scratch)
-        _write(work / "ca.crt", authority.ca_cert)
-        _write(work / "ca.key", authority.ca_key)
+        write_private(work / "ca.crt", authority.ca_cert)
+        write_private(work / "ca.key", authority.ca_key)
         if shutil.which("openssl"):
             _mint_with_openssl(work, names)
         else:
@@ -90,8 +91,8 @@ def has_leaf(folder: Path) -> bool:
 
 def _mint_with_openssl(work: Path, names: list[str]) -> None:
     alternatives = ", ".join(("IP:" if _is_ip(name) else "DNS:") + name for name in names)
-    _write(work / "config", _OPENSSL_CONFIG.format(names=alternatives))
-    _write(work / "index", "")
+    write_private(work / "config", _OPENSSL_CONFIG.format(names=alternatives))
+    write_private(work / "index", "")
     request = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config config"
     _call([*request.split(), "-keyout", "leaf.key", "-out", "request"], work)
     sign = "openssl ca -batch -notext -config config -cert ca.crt -keyfile ca.key -in request"
@@ -153,9 +154,3 @@ def _is_ip(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _write(path: Path, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "w") as file:
-        file.write(text)

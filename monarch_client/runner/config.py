@@ -218,6 +218,10 @@ class NodeFolder(NamedTuple):
         """How frames leave this node, once that is decided (rank 0)."""
         return self.state / "carrier"
 
+    def script(self, name: str) -> Path:
+        """Return the file from which bash reads a script of the job."""
+        return self.state / f"{name}.sh"
+
     @property
     def certificates(self) -> Path:
         """This node's leaf, its key, and the authority's certificate."""

@@ -14,7 +14,7 @@ from monarch_client.runner.memory_pressure import oom_kills
 from monarch_client.runner.node_state import GOALS, NodeState
 from monarch_client.runner.preparation import Preparation
 from monarch_client.runner.processes import exit_code_of, signal_of
-from monarch_client.runner.shell import start_shell
+from monarch_client.runner.shell import RUN, start_shell
 from monarch_client.runner.worker_process import WorkerProcess
 from monarch_client.runner.worker_procs import WorkerProcs
 
@@ -138,7 +138,7 @@ class Node:
             env = environment.run_environment(self._place)
         reach("runner.run")
         write_lines = self._place.recorder.write_lines
-        self._command = start_shell(self._place, config.run, env, write_lines, self._run_ended)
+        self._command = start_shell(self._place, RUN, env, write_lines, self._run_ended)
         self._report("RUNNING")
 
     def _run_ended(self, returncode: int) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner import environment, node_state, setup_stamp
 from monarch_client.runner.processes import exit_code_of
-from monarch_client.runner.repository import SCRIPT
-from monarch_client.runner.shell import start_shell
+from monarch_client.runner.shell import SETUP, WORKDIR, start_shell
 from monarch_client.runner.unpacking import UploadError, lay_out
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Preparation:
             self._set_up()
             return
         env = repository.environment(environment.setup_environment(place))
-        self._command = start_shell(place, SCRIPT, env, self._record, self._fetched)
+        self._command = start_shell(place, WORKDIR, env, self._record, self._fetched)
 
     def _fetched(self, returncode: int) -> None:
         if returncode:
@@ -84,10 +83,10 @@ class Preparation:
             self._set_up()
 
     def _set_up(self) -> None:
-        place, setup = self._place, self._place.config.setup
+        place = self._place
         if self._is_cancelled:
             return
-        if not setup:
+        if not place.config.setup:
             self._look_for_monarch()
             return
         env = environment.setup_environment(place)
@@ -103,7 +102,7 @@ class Preparation:
         setup_stamp.forget_all(place)
         before = setup_stamp.listing(place.folder.workdir) if stamp else {}
         on_exit = functools.partial(self._setup_ended, stamp, before)
-        self._command = start_shell(place, setup, env, self._record, on_exit)
+        self._command = start_shell(place, SETUP, env, self._record, on_exit)
 
     def _setup_ended(self, stamp: Stamp | None, before: dict[str, Any], returncode: int) -> None:
         if returncode:

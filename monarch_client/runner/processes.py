@@ -6,9 +6,11 @@ Nothing here knows what the processes are for.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections import deque
 from pathlib import Path
@@ -120,6 +122,9 @@ class Children:
     def __init__(self, loop: MainLoop) -> None:
         self._loop = loop
         self._watched: dict[int, tuple[Command, OnExit]] = {}
+        self._ended: list[Command] = []
+        # Commands that have ended, and whose output is still being read.
+        self._draining = 0
         # Exits that are not reported yet.
         self._unreported: list[Callable[[], None]] = []
         self._on_gone: Callable[[], None] | None = None
@@ -177,7 +182,23 @@ class Children:
             return
         command, on_exit = watched
         returncode = command.process.wait()
+        self._ended.append(command)
+        self._draining += 1
+        # Not on the loop's thread: what the program left behind may go on printing.
+        drain = functools.partial(self._drain, command, lambda: self._report(returncode, on_exit))
+        threading.Thread(target=drain, daemon=True, name="drain").start()
+
+    def _drain(self, command: Command, report: Callable[[], None]) -> None:
+        """Have `report` called once a command's output is read; on a thread of its own."""
+
+        def drained() -> None:
+            self._draining -= 1
+            report()
+
         command.drain()
+        self._loop.post(drained)
+
+    def _report(self, returncode: int, on_exit: OnExit) -> None:
         if self.is_ending or signal_of(exit_code_of(returncode)) != signal.SIGTERM:
             on_exit(returncode)
         else:
@@ -198,7 +219,8 @@ class Children:
         if self._on_gone is None:
             return
         # A process whose first thread has ended looks gone before it can be collected.
-        if not descendants(os.getpid()) and not self._watched and not self._unreported:
+        is_over = not self._watched and not self._draining and not self._unreported
+        if is_over and not descendants(os.getpid()):
             self._gone()
             return
         self._loop.call_later(pause_s, lambda: self._look(min(pause_s * 1.5, _LAST_LOOK_S)))
@@ -216,5 +238,8 @@ class Children:
         if self._kill is not None:
             self._kill.cancel()
         self.reap()
+        # What outlived its command may have written after that.
+        for command in self._ended:
+            command.drain()
         if on_gone is not None:
             on_gone()

@@ -23,6 +23,7 @@ from monarch_client.runner.push import Callbacks
 from monarch_client.runner.recorder import Recorder
 from monarch_client.runner.sampler import Sampler
 from monarch_client.runner.samples import Samples
+from monarch_client.runner.shell import write_scripts
 from monarch_client.runner.stack_dumps import StackDumps
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Runner:
             signal_all(marked_processes(self._folder.root), signal.SIGKILL)
         else:
             runtime_files.extract(self._folder)
+            write_scripts(self._config, self._folder)
             self._sampler.start()
         self._mint()
         if self._rank == 0:

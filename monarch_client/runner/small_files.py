@@ -1,8 +1,9 @@
-"""Small files that a later runner reads: there whole, or as they were before."""
+"""Small files of a node: notes to a later runner, and files that its user alone can read."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,3 +21,10 @@ def write_note(path: Path, text: str) -> bool:
             new.unlink()
         return False
     return True
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -89,6 +90,28 @@ def test_a_failing_setup_names_its_rank_and_code(make_rig: MakeRig) -> None:
     assert_clean(rig)
 
 
+def test_no_user_of_the_machine_reads_scripts_in_command_lines(make_rig: MakeRig) -> None:
+    setup = "word=word-of-setup; echo up; until [ -e ../go ]; do sleep 0.01; done"
+    rig = make_rig(setup=setup, run="word=word-of-run; echo up; sleep 300 & wait")
+    rig.start()
+    rig.ingest.wait_for(lambda: rig.ingest.texts("setup") == ["up"])
+    assert b"word-of-" not in command_lines()
+    (rig.root() / "go").touch()
+    rig.ingest.wait_for(lambda: rig.ingest.texts() == ["up"])
+    assert b"word-of-" not in command_lines()
+    rig.stop_rank(0)
+    rig.wait()
+
+
+def command_lines() -> bytes:
+    """The arguments of every process on the machine."""
+    found = b""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += path.read_bytes()
+    return found
+
+
 def test_a_setup_that_hangs_is_ended(make_rig: MakeRig) -> None:
     rig = make_rig(setup="echo waiting for the moon; sleep 60", timeouts={"setup_s": 0.5})
     end = rig.run()
@@ -160,6 +183,20 @@ def test_who_ignores_sigterm_is_killed_after_the_grace(make_rig: MakeRig) -> Non
     rig.stop_rank(0)
     rig.wait(15)
     assert exit_codes(rig) == {0: 137}
+    assert_clean(rig)
+
+
+def test_a_program_that_outlives_its_shell_has_the_same_grace(make_rig: MakeRig) -> None:
+    # The shell ends by SIGTERM at once; its program goes on printing.
+    program = "trap 'echo told' TERM; echo up; while :; do echo line; sleep 0.05; done"
+    rig = make_rig(run=f'bash -c "{program}"; true', timeouts={"grace_s": 0.5})
+    rig.start()
+    rig.ingest.wait_for(lambda: "line" in rig.ingest.texts())
+    rig.stop_rank(0)
+    told = time.monotonic()
+    rig.wait(30)
+    assert time.monotonic() - told < 5
+    assert "told" in rig.ingest.texts()
     assert_clean(rig)
 
 
