@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from jobs.backends.local import LocalBackend, LocalOptions
+from jobs.backends.registry import LEASES_OF_ROOT, open_upload
 from monarch_portal.embedded.home import Home
 from monarch_portal.embedded.process_table import living
 from tests.waiting import eventually
@@ -102,22 +103,24 @@ class PortalProcess:
         return "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in files)
 
     def close(self) -> None:
-        """End it and its jobs, and remove its home."""
+        """End it and the jobs of its local backend, and remove its home."""
         self.run("stop")
-        for pid in self._pids_of_jobs():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self.root, ignore_errors=True)
+        try:
+            self._tear_down_clusters()
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
 
-    def _pids_of_jobs(self) -> list[int]:
-        """Processes started with a path below this home, which is this test's own."""
-        mark = os.fsencode(self.home.path / "local")
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if mark in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-        return found
+    def _tear_down_clusters(self) -> None:
+        """Tear down what a failed test, or one that ends with a running job, leaves on here.
+
+        Their programs know no path of this home: killing the runners alone would leave them.
+        """
+        local = self.home.path / "local"
+        leases = LEASES_OF_ROOT if os.geteuid() == 0 else local / "slots"
+        options = LocalOptions(local, leases, nodes=0, portal_file=None)
+        backend = LocalBackend(options, open_upload)
+        for record in local.glob("*/cluster.json"):
+            backend.tear_down(record.parent.name)
 
     def _run(self, argv: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -141,3 +141,18 @@ def test_a_start_that_fails_says_why_and_leaves_nothing_running(own_portal):
     assert done.returncode == 1
     assert "written by PostgreSQL 17" in done.stdout
     assert own_portal.pids() == {}
+
+
+def test_no_program_of_a_job_outlives_the_portal_of_a_test(own_portal):
+    own_portal.start()
+    run = "sh -c 'echo $$; until [ -e go ]; do sleep 0.1; done'; true"
+    job = own_portal.mportal("run", "-d", "-q", run).stdout.strip()
+
+    def lines() -> list[str]:
+        return own_portal.mportal("logs", job, "-s", "stdout").stdout.splitlines()
+
+    assert eventually(lambda: len(lines()) == 1), own_portal.logs()
+    [pid] = map(int, lines())
+    assert start_time(pid) is not None
+    own_portal.close()
+    assert start_time(pid) is None
