@@ -15,6 +15,9 @@ LEAST_CHARS = 6
 _MOST_LINES = 2000
 # How `openssl`, and `base64` and `email`, fold what they write.
 _FOLDED_AT = (64, 76)
+# A text around a value may be folded at any character of the value. Of a short one every part of
+# so many characters is looked for; of a longer one larger parts, one after another.
+_PART_CHARS, _SHORT_CHARS, _LONG_PART_CHARS = LEAST_CHARS, 340, 12
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # As they stand within a JSON string: whoever decodes it prints real ones.
 _WRITTEN_LINE_END = re.compile(r"\\r\\n|\\n")
@@ -30,6 +33,11 @@ def needles_of(value: str) -> set[Needle]:
     if found:
         found |= set(_encoded(value.strip()))
     return {needle for needle in found if _is_long(needle)}
+
+
+def parts_of(value: str) -> set[Needle]:
+    """Return parts of the value in base64, which stand alone where a text around it was folded."""
+    return {part for whole in _in_base64(value.strip()) for part in _parts(whole)}
 
 
 def is_masked(value: str) -> bool:
@@ -54,19 +62,32 @@ def _is_long(text: str | Needle) -> bool:
 
 
 def _encoded(value: str) -> Iterator[Needle]:
-    """Return a whole value in hexadecimal and base64, wherever it begins in what was encoded."""
+    """Yield a whole value in hexadecimal and base64, wherever it begins in what was encoded."""
     raw = value.encode(errors="surrogatepass")
     yield tuple(one_of(digit, digit.upper()) for digit in raw.hex())
+    wholes = _in_base64(value)
+    yield from wholes
+    for width in _FOLDED_AT:
+        yield from (wholes[0][at : at + width] for at in range(0, len(wholes[0]), width))
+
+
+def _in_base64(value: str) -> list[Needle]:
+    """Return the characters that are the same whatever stands before and after the value."""
+    raw = value.encode(errors="surrogatepass")
+    found = []
     for before in range(3):
-        # The first characters depend on what stands before it, the last on what comes after.
         text = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
         begin = (before * 8 + 5) // 6
         whole = (before + len(raw)) * 8 // 6
-        middle = tuple(map(_base64_digit, text[begin:whole]))
-        yield middle
-        if before == 0:
-            for width in _FOLDED_AT:
-                yield from (middle[at : at + width] for at in range(0, len(middle), width))
+        found.append(tuple(map(_base64_digit, text[begin:whole])))
+    return found
+
+
+def _parts(whole: Needle) -> Iterator[Needle]:
+    """Yield what is looked for of a value in base64 that may be cut anywhere."""
+    is_short = len(whole) <= _SHORT_CHARS
+    size, step = (_PART_CHARS, 1) if is_short else (_LONG_PART_CHARS, _LONG_PART_CHARS)
+    yield from (whole[at : at + size] for at in range(0, len(whole) - size + 1, step))
 
 
 def _base64_digit(digit: str) -> Character:

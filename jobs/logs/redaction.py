@@ -14,7 +14,7 @@ from threading import Lock
 
 import re2
 
-from jobs.logs.needles import LEAST_CHARS, Needle, any_token, needles_of
+from jobs.logs.needles import LEAST_CHARS, Needle, any_token, is_masked, needles_of, parts_of
 from jobs.logs.walking import Needles, Position, Span
 
 MASK = "***"
@@ -34,12 +34,12 @@ class Redaction:
     """The masks of one attempt: tokens of the portal, and the values that it was given."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        # Their order is always the same: positions within them are stored.
-        found = {_key(needle): needle for value in values for needle in needles_of(value)}
-        in_order = [found[key] for key in sorted(found)]
-        self._needles = Needles(in_order)
+        values = list(values)
+        whole = _in_order(needle for value in values for needle in needles_of(value))
+        parts = _in_order(part for value in values if is_masked(value) for part in parts_of(value))
+        self._needles = Needles([*whole, *parts])
         # Where a line was cut, the code of a token may be of any length so far.
-        self._cut = Needles([any_token(), *in_order])
+        self._cut = Needles([any_token(), *whole])
 
     def text(self, text: str) -> str:
         """Return the text with each value and each token masked."""
@@ -151,8 +151,10 @@ class RedactionCache:
                 self._by_attempt.popitem(last=False)
 
 
-def _key(needle: Needle) -> tuple[int, bytes]:
-    return len(needle), b"".join(each.pattern for each in needle)
+def _in_order(needles: Iterable[Needle]) -> list[Needle]:
+    """Return each needle once, always in the same order: positions within them are stored."""
+    found = {(len(each), b"".join(one.pattern for one in each)): each for each in needles}
+    return [found[key] for key in sorted(found)]
 
 
 def _bytes_of(text: str) -> bytes:

@@ -1,13 +1,16 @@
 """Finding needles in a text, also where the text begins or ends within one.
 
 A needle is followed byte by byte, through any mixture of the writings of its characters. That is
-slow, so RE2 first finds where a needle may begin; in nearly every text there is no such place.
+slow, so RE2 first finds where a needle may begin; in nearly every text there is no such place. If a
+text has so many that following them takes too long, its rest counts as found: to mask too much is
+safe, and a log must not wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import re2
@@ -15,10 +18,14 @@ import re2
 from jobs.logs.needles import LEAST_CHARS, Needle
 
 Span = tuple[int, int]
-# So many characters of each needle RE2 looks for.
-_HEAD_CHARS = 12
-# A pattern that needs more is refused: then every byte is followed.
-_MEMORY_BYTES = 64 * 1024 * 1024
+# So many characters of each needle RE2 looks for; fewer where that would be too large a pattern.
+_HEAD_CHARS = (64, 12, 6, 3, 2)
+# A longer pattern, or one that needs more memory, is refused: RE2 would get slow.
+_PATTERN_BYTES, _MEMORY_BYTES = 600_000, 64 * 1024 * 1024
+# Steps that following may take for a text, and for each of its bytes. Those in vain count more.
+_STEPS, _STEPS_A_BYTE, _IN_VAIN = 4000, 16, 8
+# How many needles are followed at the same time once those are used up: the ones that began first.
+_FEW = 10
 
 
 class Position(NamedTuple):
@@ -39,8 +46,7 @@ class Needles:
 
     def __init__(self, needles: Iterable[Needle]) -> None:
         self._needles = list(needles)
-        sizes = (sum(len(each.writings[0]) for each in needle) for needle in self._needles)
-        self._most_bytes = max(sizes, default=0)
+        self._most_bytes = _most_bytes(self._needles)
         begins = (Position(number, 0) for number in range(len(self._needles)))
         self._starts = self._by_first_byte(begins)
 
@@ -56,36 +62,53 @@ class Needles:
         return self._edges is None or self._edges.search(raw) is not None
 
     def found(self, raw: bytes) -> Iterator[Span]:
-        """Return where whole needles are; of those that overlap, the first."""
+        """Yield where whole needles are, also those that overlap.
+
+        The last span goes to the end of the text if looking for more would take too long.
+        """
+        steps = _STEPS + _STEPS_A_BYTE * len(raw)
         at = self.next_head(raw)
         while at >= 0:
             begins = dict.fromkeys(self._starts.get(raw[at], ()), at)
-            end, _ = self._follow(raw, at, begins)
+            end, _, taken = self._follow(raw, at, begins, steps)
+            steps -= taken if end else taken * _IN_VAIN
+            if steps <= 0:
+                yield at, len(raw)
+                return
             if end:
                 yield at, end
-            at = self.next_head(raw, end or at + 1)
+            at = self.next_head(raw, at + 1)
 
     def open_ends(self, raw: bytes) -> Active:
         """Return the needles that begin in `raw` and may go on beyond it; the longest first."""
         active: Active = {}
-        for at in range(max(0, len(raw) - self._most_bytes), len(raw)):
-            begins = self._starts.get(raw[at])
-            if begins:
-                active |= dict.fromkeys(begins, at)
-            if active:
-                active, _ = self._step(active, raw[at])
+        steps = _STEPS + _STEPS_A_BYTE * len(raw)
+        # Before the last bytes, which may hold less than a head, needles begin at heads alone.
+        last = max(0, len(raw) - self._head_bytes)
+        at = head = self.next_head(raw, max(0, len(raw) - self._most_bytes))
+        at = min(at, last) if at >= 0 else last
+        while at < len(raw):
+            if at >= last or at == head:
+                active |= dict.fromkeys(self._starts.get(raw[at], ()), at)
+            if 0 <= head <= at:
+                head = self.next_head(raw, at + 1)
+            steps -= len(active)
+            if steps < 0 and len(active) > _FEW:
+                active = dict(islice(active.items(), _FEW))
+            active, _ = self._step(active, raw[at])
+            at = at + 1 if active or at >= last else min(head if head >= 0 else last, last)
         return active
 
     def go_on(self, raw: bytes, before: Iterable[Position]) -> tuple[int, list[Position]]:
         """Return where needles end that were followed so far before, and those that still go on."""
         known = dict.fromkeys(filter(self._is_known, before), 0)
-        end, active = self._follow(raw, 0, known)
+        end, active, _ = self._follow(raw, 0, known, _STEPS + _STEPS_A_BYTE * len(raw))
         return end, list(active)
 
     def end_of_rest(self, raw: bytes) -> int:
         """Return where the end of a needle ends, LEAST_CHARS or more, with which `raw` begins."""
         inner = dict.fromkeys(self._inner.get(raw[0], ()), 0) if raw else {}
-        return self._follow(raw, 0, inner)[0]
+        return self._follow(raw, 0, inner, len(inner) + _STEPS + _STEPS_A_BYTE * len(raw))[0]
 
     def length(self, needle: int) -> int:
         """Return of how many characters the needle is."""
@@ -93,7 +116,21 @@ class Needles:
 
     @cached_property
     def _heads(self) -> Any:
-        return _compiled(needle[:_HEAD_CHARS] for needle in self._needles)
+        return self._head_patterns[0]
+
+    @cached_property
+    def _head_bytes(self) -> int:
+        """Return of how many bytes a head is at most."""
+        return self._head_patterns[1]
+
+    @cached_property
+    def _head_patterns(self) -> tuple[Any, int]:
+        for count in _HEAD_CHARS:
+            heads = [needle[:count] for needle in self._needles]
+            pattern = _compiled(heads)
+            if pattern is not None:
+                return pattern, _most_bytes(heads)
+        return None, self._most_bytes
 
     @cached_property
     def _edges(self) -> Any:
@@ -124,14 +161,20 @@ class Needles:
         writings = self._needles[number][char].writings
         return writing < len(writings) and offset < len(writings[writing])
 
-    def _follow(self, raw: bytes, at: int, active: Active) -> tuple[int, Active]:
-        """Return where the longest of them ends (0: none does), and those left at the end."""
-        end = 0
+    def _follow(self, raw: bytes, at: int, active: Active, steps: int) -> tuple[int, Active, int]:
+        """Return where the longest of them ends (0: none does), those left, and the steps taken.
+
+        After more than `steps` the end is that of the text.
+        """
+        end = taken = 0
         while active and at < len(raw):
+            taken += len(active)
+            if taken > steps:
+                return len(raw), {}, taken
             active, ended = self._step(active, raw[at])
             at += 1
             end = at if ended else end
-        return end, active
+        return end, active, taken
 
     def _step(self, active: Active, byte: int) -> tuple[Active, bool]:
         """Return where the needles are after one byte more, and whether one of them ended."""
@@ -154,6 +197,12 @@ class Needles:
         return after, ended
 
 
+def _most_bytes(needles: Iterable[Needle]) -> int:
+    """Return of how many bytes the longest writing of a needle is."""
+    sizes = (sum(len(each.writings[0]) for each in needle) for needle in needles)
+    return max(sizes, default=0)
+
+
 def _compiled(needles: Iterable[Needle]) -> Any:
     """Return one pattern for all of them; None where it would be too large."""
     parts = {b"".join(each.pattern for each in needle) for needle in needles}
@@ -164,6 +213,8 @@ def _compiled(needles: Iterable[Needle]) -> Any:
     options.max_mem = _MEMORY_BYTES
     # Without needles: what nothing matches.
     pattern = b"|".join(sorted(parts)) or rb"[^\x00-\xff]"
+    if len(pattern) > _PATTERN_BYTES:
+        return None
     try:
         return re2.compile(pattern, options)
     except re2.error:

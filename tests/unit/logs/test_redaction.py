@@ -74,6 +74,25 @@ def test_what_base64_folds_is_masked_line_by_line():
     assert [Redaction([value]).text(line) for line in lines[:-1]] == ["***"] * (len(lines) - 1)
 
 
+@pytest.mark.parametrize("value", ["hf_QwErTyUiOpAsDfGhJkLzXcVbNm0123456789", "s3cr3t-" * 45])
+@pytest.mark.parametrize("width", [64, 76])
+def test_what_base64_folds_within_a_value_is_masked_on_both_lines(value, width):
+    redaction = Redaction([value])
+    for before in range(0, width, 3 if len(value) > 50 else 1):
+        text = base64.b64encode(f"{'#' * before}{value}\n#########".encode()).decode()
+        lines = [text[at : at + width] for at in range(0, len(text), width)]
+        begin, end = before * 8 // 6, (before + len(value)) * 8 // 6
+        for number, line in enumerate(lines):
+            of_value = min(end, (number + 1) * width) - max(begin, number * width)
+            shown = redaction.text(line)
+            left = len(shown.replace("***", "")) - (len(line) - max(0, of_value))
+            assert left <= (6 if len(value) < 50 else 24), (before, line, shown)
+
+
+def test_values_that_overlap_are_masked_whole():
+    assert Redaction(["abcdef", "defghijklm"]).text("<abcdefghijklm>") == "<***>"
+
+
 def test_each_line_of_a_value_is_masked_alone():
     redaction = Redaction([KEY])
     for line in KEY.splitlines():
@@ -172,3 +191,24 @@ def test_looking_for_secrets_does_not_hold_a_log_up():
     for line in lines:
         many.text(line)
     assert time.process_time() - begun < 1.0
+
+
+def test_neither_do_lines_that_are_nearly_a_value_all_along():
+    redaction = Redaction(["a" * 2000 + "b", "\\" * 300 + "!"])
+    begun = time.process_time()
+    for text in ("a" * 4096, "\\" * 4096):
+        assert redaction.text(text).endswith("***")
+        redaction.piece(text, [], more=True)
+        redaction.excerpt(text)
+    assert redaction.text("a" * 60 + " and so on") == "a" * 60 + " and so on"
+    assert time.process_time() - begun < 5.0
+
+
+def test_neither_does_a_value_of_many_lines_that_begin_alike():
+    value = json.dumps({f"key {i}": {"name": f"v {i} é", "x": [i]} for i in range(400)}, indent=2)
+    redaction = Redaction([value])
+    begun = time.process_time()
+    text = "step 1 loss 0.25 /usr/lib/python3/x.py\n" * 800
+    assert redaction.text(text) == text
+    redaction.piece(value, [], more=True)
+    assert time.process_time() - begun < 5.0
