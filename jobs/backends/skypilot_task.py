@@ -14,6 +14,7 @@ from jobs.backends.base import LaunchRequest
 from jobs.backends.skypilot_avoiding import config_avoiding
 from jobs.errors import BackendError
 from monarch_client.runner.boot import boot_script
+from monarch_client.runner.hidden_values import hidden
 from monarch_client.spec.places import SourceKind, kind_of_source
 
 # Keys of the specification that SkyPilot gets as they are written.
@@ -37,7 +38,7 @@ def task_for(request: LaunchRequest, workdir: str) -> dict[str, Any]:
         run=boot_script(request.attempt_id),
     )
     if request.secrets:
-        task["secrets"] = dict(request.secrets)
+        task["secrets"] = hidden(request.secrets, request.token)
     return task
 
 

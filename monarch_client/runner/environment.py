@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from monarch_client.runner import driver_plan
+from monarch_client.runner.hidden_values import revealed
 from monarch_client.runner.process_tree import NODE_MARK
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def driver_environment(place: Place) -> dict[str, str]:
 def _base(place: Place) -> dict[str, str]:
     config = place.config
     env = dict(os.environ)
+    given = {name: env[name] for name in config.secrets if name in env}
+    env.update(revealed(given, config.token))
     env.update(config.envs)
     env.update(
         SKYPILOT_NODE_RANK=str(place.rank),

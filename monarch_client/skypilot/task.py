@@ -12,6 +12,7 @@ from typing import Any
 
 from monarch_client.runner.boot import boot_script
 from monarch_client.runner.bundle import build
+from monarch_client.runner.hidden_values import hidden
 from monarch_client.skypilot.job_spec import JobSpec
 from monarch_client.skypilot.trust import Authority, new_authority
 from monarch_client.sync.copying import copy_for_skypilot
@@ -72,7 +73,7 @@ def stage(spec: JobSpec, attempt: Attempt, folder: Path) -> dict[str, Any]:
     if spec.file_mounts:
         task["file_mounts"] = _stage_mounts(spec.file_mounts, folder / "mounts")
     if spec.secrets:
-        task["secrets"] = dict(spec.secrets)
+        task["secrets"] = hidden(spec.secrets, attempt.token)
     return task
 
 

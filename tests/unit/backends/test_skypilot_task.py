@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.backends.skypilot_task import described
+from jobs.backends.base import LaunchRequest
+from jobs.backends.skypilot_task import described, task_for
 from jobs.errors import BackendError
+from monarch_client.runner.hidden_values import revealed
 
 UPLOAD = "upload:" + "0123456789abcdef" * 4
 
@@ -47,3 +49,13 @@ def test_buckets_and_volumes_are_skypilots_business_and_uploads_the_runners():
     task = described(spec)
     assert set(task["file_mounts"]) == {"/a", "/b", "/c"}
     assert task["volumes"] == {"/v": "scratch"}
+
+
+def test_no_value_of_a_secret_is_in_what_skypilot_makes_arguments_of():
+    given = {"KEY": "a long secret", "SKYPILOT_DOCKER_PASSWORD": "of the registry"}
+    request = LaunchRequest("mp-1-1", "rl", 1, "job", 1, 1, {}, 1, "", "token", secrets=given)
+    task = task_for(request, "/staged")
+    assert "a long secret" not in str(task)
+    # SkyPilot signs in at the registry itself.
+    assert task["secrets"]["SKYPILOT_DOCKER_PASSWORD"] == "of the registry"
+    assert revealed(task["secrets"], request.token) == given

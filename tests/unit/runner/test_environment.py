@@ -7,6 +7,7 @@ import pytest
 
 from monarch_client.runner import environment
 from monarch_client.runner.config import NodeFolder, _parse
+from monarch_client.runner.hidden_values import hidden, revealed
 from monarch_client.runner.place import Place
 from monarch_client.runner.samples import Samples
 from tests.unit.runner.test_config import MINIMAL
@@ -47,6 +48,31 @@ def test_what_the_cluster_says_of_its_nodes_stays_but_ranks_are_ours(
     run = environment.run_environment(place(tmp_path))
     assert (run["SKYPILOT_NUM_GPUS_PER_NODE"], run["SKYPILOT_TASK_ID"]) == ("8", "sky-2026")
     assert run["SKYPILOT_NODE_RANK"] == "1"
+
+
+def test_a_program_finds_secrets_that_were_hidden_on_their_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = {"KEY": "hush caf\u00e9\n", "SKYPILOT_DOCKER_PASSWORD": "its password", "NONE": ""}
+    for name, value in hidden(secrets, MINIMAL["token"]).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PLAIN", "as it is")
+    run = environment.run_environment(place(tmp_path, secrets=[*secrets, "PLAIN", "GONE"]))
+    assert {name: run[name] for name in secrets} == secrets
+    assert (run["PLAIN"], "GONE" in run) == ("as it is", False)
+
+
+def test_a_hidden_secret_opens_with_the_token_of_its_attempt_and_under_its_name_alone() -> None:
+    value = "a long enough secret"
+    [seen] = hidden({"KEY": value}, "token").values()
+    assert value not in seen
+    assert revealed({"KEY": seen}, "token") == {"KEY": value}
+    for name, token in (("KEY", "other"), ("OTHER", "token")):
+        assert revealed({name: seen}, token) != {name: value}
+    assert hidden({"OTHER": value}, "token")["OTHER"] != seen
+    odd = {"KEY": "mportal-hidden:?"}
+    assert revealed(odd, "token") == odd
+    assert revealed(hidden(odd, "token"), "token") == odd
 
 
 def test_a_program_can_call_the_portal(tmp_path: Path) -> None:

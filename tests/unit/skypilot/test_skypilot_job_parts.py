@@ -85,6 +85,9 @@ def test_what_travels_names_no_portal_and_no_secret(tmp_path: Path) -> None:
     assert "portal_url" not in content
     assert content["carrier"] == "none"
     assert "hush" not in file.read_text()
+    # On Slurm SkyPilot makes this an argument of srun.
+    assert list(asked["secrets"]) == ["KEY"]
+    assert "hush" not in str(asked)
     assert file.stat().st_mode & 0o777 == 0o600
 
 
