@@ -276,8 +276,9 @@ def remove_strays(uid: int) -> None:
     The user id is leased again. Jobs with private mounts leave nothing there.
     """
     for directory in SHARED_DIRECTORIES:
-        with suppress(FileNotFoundError):
-            for path in directory.iterdir():
+        for path in directory.iterdir() if directory.is_dir() else ():
+            # Others come and go meanwhile.
+            with suppress(FileNotFoundError):
                 if path.lstat().st_uid == uid:
                     remove_tree(path)
 

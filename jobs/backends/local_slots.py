@@ -25,7 +25,7 @@ from jobs.errors import BackendError
 SLOTS = 4000
 FIRST_UID = 61184
 FIRST_HOST = 10
-# More taken slots in a row than any machine has jobs: somebody listens on every address.
+# In so many free slots the ports are taken: somebody listens on every address.
 MAX_TRIES = 200
 _RELEASE_PATIENCE_S = 1.0
 
@@ -65,15 +65,23 @@ class SlotLeases:
             return slot
         # A directory deleted by hand may leave its processes behind: their user id stays taken.
         busy = living_uids() if own_uid else frozenset[int]()
-        for tried in range(MAX_TRIES):
-            slot = Slot((self._first + tried) % SLOTS)
-            is_free = slot.uid not in busy and self._is_free(slot) and _can_bind(slot, wanted)
-            if is_free and self._claim(slot, holder):
-                return slot
+        tries = 0
+        for number in range(SLOTS):
+            slot = Slot((self._first + number) % SLOTS)
+            if slot.uid in busy or not self._is_free(slot):
+                continue
+            if _can_bind(slot, wanted):
+                if self._claim(slot, holder):
+                    return slot
+            elif (tries := tries + 1) == MAX_TRIES:
+                raise BackendError(
+                    f"No loopback network has the ports {sorted({port for _, port in wanted})} "
+                    "free: a program on this machine listens on them on every address. "
+                    "Stop it, or choose another portal.port."
+                )
         raise BackendError(
-            f"No loopback network has the ports {sorted({port for _, port in wanted})} free: "
-            "a program on this machine listens on them on every address. "
-            "Stop it, or choose another portal.port."
+            f"All {SLOTS:,} loopback networks of this machine are in use.",
+            hint="Wait until other jobs on it have ended.",
         )
 
     def find(self, holder: Path) -> Slot | None:
@@ -88,6 +96,7 @@ class SlotLeases:
 
         Where that can't be done now the lease is left: it is stale as soon as `holder` is gone.
         """
+        self._draft(holder).unlink(missing_ok=True)  # of a launch that was cut off
         if (slot := self.find(holder)) is not None:
             self._remove(slot, holder, _RELEASE_PATIENCE_S)
 
@@ -109,15 +118,19 @@ class SlotLeases:
         """
         path = self._path(slot)
         with locked_file(self._directory / "lock", patience_s) as is_alone:
-            is_stale = is_alone and _holder(path) == holder
-            if is_stale:
-                path.unlink(missing_ok=True)
-        return is_stale
+            if not is_alone:
+                return False
+            if not path.exists():
+                return True  # and is left alone: a lease made from now on is somebody else's
+            if _holder(path) != holder:
+                return False
+            path.unlink()
+        return True
 
     def _claim(self, slot: Slot, holder: Path) -> bool:
         """Write the lease, whole; False if another process has just leased the slot."""
         # One process at a time launches a cluster, so nobody else writes this draft.
-        draft = self._directory / f"{hashlib.sha256(str(holder).encode()).hexdigest()}.new"
+        draft = self._draft(holder)
         draft.write_text(json.dumps({"cluster": str(holder)}))
         try:
             os.link(draft, self._path(slot))
@@ -126,6 +139,9 @@ class SlotLeases:
         finally:
             draft.unlink()
         return True
+
+    def _draft(self, holder: Path) -> Path:
+        return self._directory / f"{hashlib.sha256(str(holder).encode()).hexdigest()}.new"
 
     def _path(self, slot: Slot) -> Path:
         return self._directory / str(slot.number)

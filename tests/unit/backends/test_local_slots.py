@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jobs.backends import local_slots
+from jobs.backends.file_locks import locked_file
 from jobs.backends.local_slots import SLOTS, Slot, SlotLeases
 from jobs.errors import BackendError
 
@@ -58,6 +60,62 @@ def test_a_lease_cut_off_while_it_was_written_is_free(leases: SlotLeases, tmp_pa
     slot = take(leases, cluster)
     (tmp_path / "slots" / str(slot.number)).write_text('{"clus')
     assert take(leases, holder(tmp_path, "b")) == slot
+
+
+def test_a_lease_made_while_an_earlier_one_is_removed_stays(
+    leases: SlotLeases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = holder(tmp_path, "a"), holder(tmp_path, "b")
+    slot, read, taken = take(leases, first), local_slots._holder, []
+
+    def once(step: Callable[[Path], Path | None]) -> None:
+        """Let the next look at a lease be `step`."""
+
+        def look(path: Path) -> Path | None:
+            monkeypatch.setattr(local_slots, "_holder", read)
+            return step(path)
+
+        monkeypatch.setattr(local_slots, "_holder", look)
+
+    def gone_before(path: Path) -> Path | None:
+        leases.release(first)
+        once(another_after)
+        return read(path)
+
+    def another_after(path: Path) -> Path | None:
+        found = read(path)
+        taken.append(take(leases, second))
+        return found
+
+    once(gone_before)
+    assert leases._is_free(slot)
+    monkeypatch.setattr(local_slots, "_holder", read)
+    assert leases.find(second) == (taken[0] if taken else None)
+
+
+def test_a_launch_that_was_cut_off_leaves_no_draft_of_its_lease(
+    leases: SlotLeases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = holder(tmp_path, "a")
+    monkeypatch.setattr(Path, "unlink", lambda *_, **__: None)
+    take(leases, cluster)
+    monkeypatch.undo()
+    leases.release(cluster)
+    assert [path.name for path in (tmp_path / "slots").iterdir()] == ["lock"]
+
+
+def test_leases_that_cannot_be_removed_now_are_passed_over(
+    leases: SlotLeases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process was stopped while it removed one."""
+    monkeypatch.setattr(local_slots, "MAX_TRIES", 2)
+    for name in "abc":
+        take(leases, holder(tmp_path, name))
+    for name in "abc":
+        (tmp_path / name).rmdir()
+    with locked_file(tmp_path / "slots" / "lock", 0):
+        cluster = holder(tmp_path, "d")
+        assert take(leases, cluster) == leases.find(cluster)
 
 
 def test_a_network_on_which_somebody_listens_is_passed_over(
