@@ -33,8 +33,17 @@ ALIASES = {
 }
 
 HOURS = 24
-# What each field is called, and how many values it has.
-_VALUES = (("minute", 60), ("hour", 24), ("day of month", 31), ("month", 12), ("day of week", 7))
+WEEKDAYS = 7
+# What each field is called, where its values are found, and with what they begin anew.
+_FIELDS = (
+    ("minute", "minutes", "hour"),
+    ("hour", "hours", "day"),
+    ("day of month", "days", "month"),
+    ("month", "months", "year"),
+    ("day of week", "weekdays", "week"),
+)
+# How many values there are where a shorter last step is not meant; months and weeks differ anyway.
+_EVEN = {"minute": 60, "hour": HOURS}
 
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - of the calendar, in no zone
 _SECOND, _MINUTE, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
@@ -158,7 +167,10 @@ def remarks(cron: str) -> list[str]:
     """Return what such an expression, which is right, says and is seldom meant to say."""
     fields = _in_full(cron).split()
     found = [
-        sentence for each in zip(fields, _VALUES, strict=True) if (sentence := _about_step(*each))
+        sentence
+        for place, text in enumerate(fields)
+        for part in text.split(",")
+        if (sentence := _about_step(place, part))
     ]
     day, weekday = fields[2], fields[4]
     if not day.startswith("*") and not weekday.startswith("*"):
@@ -175,15 +187,23 @@ def remarks(cron: str) -> list[str]:
     return found
 
 
-def _about_step(text: str, values: tuple[str, int]) -> str:
-    name, count = values
-    for part in text.split(","):
-        base, _, step = part.partition("/")
-        if base == "*" and step.isdigit() and int(step) >= count:
-            return (
-                f"{part} in the {name} field is the same as its first value alone: steps begin "
-                f"anew after {count}. For longer ones, list the times of a day."
-            )
+def _about_step(place: int, part: str) -> str:
+    """Say what the step in `part` of field `place` comes to, where that is not the step itself."""
+    base, _, step = part.partition("/")
+    if not step:
+        return ""
+    name, values, period = _FIELDS[place]
+    alone = CronSim(" ".join("*" if i != place else part for i in range(FIELDS)), _ANY_TIME)
+    found = getattr(alone, values)
+    count = len({each % WEEKDAYS for each in found} if values == "weekdays" else found)
+    anew = f"steps begin anew with each {period}"
+    if count == 1:
+        return (
+            f"{part} in the {name} field fits one {name} only: {anew}. For longer intervals, list "
+            "the times one by one."
+        )
+    if base == "*" and _EVEN.get(name, 0) % int(step):
+        return f"{part} in the {name} field is not every {step} {name}s: {anew}, the last is short."
     return ""
 
 

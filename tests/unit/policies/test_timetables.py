@@ -230,7 +230,12 @@ def test_an_expression_that_is_seldom_meant_gets_a_remark():
     check_each(
         [
             ("*/90 * * * *", "*/90 in the minute field"),
-            ("0 */24 * * *", "*/24 in the hour field"),
+            ("0-59/90 * * * *", "0-59/90 in the minute field fits one minute only"),
+            ("15,5/90 * * * *", "5/90 in the minute field fits one minute only"),
+            ("*/45 * * * *", "*/45 in the minute field is not every 45 minutes"),
+            ("0 */24 * * *", "*/24 in the hour field fits one hour only"),
+            ("0 0 * * */7", "*/7 in the day of week field fits one day of week only"),
+            ("0 0 1 JAN/12 *", "JAN/12 in the month field fits one month only"),
             ("0 0 29 2 1", "Day of month (29) and day of week (1)"),
             ("0 0 29 2 *", "It does not come every year: 2000-02-29"),
         ],
@@ -240,6 +245,7 @@ def test_an_expression_that_is_seldom_meant_gets_a_remark():
 
 def test_usual_expressions_get_no_remark():
     usual = [*ALIASES, "*/30 * * * *", "30 2 * * 1-5", "0 */12 1,15 * *", "0 0 1 1 *", "0 0 31 * *"]
+    usual += ["5/20 8-18/2 * * *", "0 0 */2 * *", "0 0 * * 1-5/2"]
     assert [cron for cron in usual if remarks(cron)] == []
 
 
@@ -260,6 +266,7 @@ def test_what_is_no_zone_is_told():
 def test_no_text_breaks_the_reading(text):
     if complaints(text, "UTC") == []:
         assert Timetable.of(text, "UTC").next_after(local("UTC", 2026, 1, 1)) is not None
+        assert all(sentence.endswith(".") for sentence in remarks(text))
 
 
 def is_shown(wall: datetime, zone: str) -> bool:
