@@ -16,4 +16,4 @@ from monarch_portal.startup import Startup  # noqa: E402
 
 look_seldom()
 
-application = BodyLimit(Startup(RequestHandler()))
+application = Startup(BodyLimit(RequestHandler()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cache
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -54,7 +54,10 @@ def why_not_to_start() -> str:
 
 
 def _release_of_database() -> str:
-    return Installation.objects.values_list("release", flat=True).first() or "unknown"
+    try:
+        return Installation.objects.values_list("release", flat=True).first() or "unknown"
+    except ProgrammingError:
+        return "unknown"  # the newer release keeps it elsewhere
 
 
 @cache

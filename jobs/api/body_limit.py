@@ -85,7 +85,7 @@ class BodyLimit:
                 request.end()
         if request.refusal is not None and not request.is_answered:
             await request.drain()
-            await _refuse(send, request.refusal)
+            await refuse(send, request.refusal)
 
 
 class _Request:
@@ -225,7 +225,8 @@ def _waits_to_be_asked(scope: Scope) -> bool:
     return _header(scope, b"expect").lower() == b"100-continue"
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def refuse(send: Send, refusal: Refusal) -> None:
+    """Send `refusal` as the whole answer."""
     body = {
         "type": f"urn:mportal:problem:{refusal.code}",
         "title": HTTPStatus(refusal.status).phrase,

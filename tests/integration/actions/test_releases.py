@@ -68,6 +68,12 @@ def test_nothing_is_ready_on_an_upgraded_database(upgraded, client, redis_client
         call_command("ready")
 
 
+def test_a_database_without_the_release_s_column_is_left_alone(upgraded):
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE jobs_installation RENAME COLUMN release TO version")
+    assert "(unknown)" in why_not_to_start()
+
+
 def test_a_database_that_is_away_keeps_nobody_from_starting(monkeypatch):
     def fail() -> str:
         raise OperationalError("connection refused")
