@@ -18,11 +18,13 @@ def eventually(condition: Callable[[], object], *, timeout_s: float = 20) -> boo
     return True
 
 
-def somebody_waits_for_a_lock() -> bool:
-    """Whether anybody in the test's database waits for what another transaction has locked."""
+def somebody_waits_for_a_lock(count: int = 1) -> bool:
+    """Whether so many in the test's database wait for what another transaction has locked."""
     with connection.cursor() as cursor:
+        # Within a transaction sessions that began after the last look are not seen.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) "
             "WHERE NOT granted AND datname = current_database()"
         )
-        return bool(cursor.fetchone()[0])
+        return bool(cursor.fetchone()[0] >= count)

@@ -53,7 +53,8 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
 def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
     """Run those jobs of `array` again that failed or were cancelled, in their places.
 
-    ConflictError when there is none. InvalidSpecError as for a rerun; then none runs again.
+    ConflictError when there is none. NotFoundError when one was deleted meanwhile, InvalidSpecError
+    as for a rerun; then none runs again.
     """
     require(actor, Verb.SUBMIT_JOB, array.project)
     require_room()
@@ -64,8 +65,7 @@ def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
     with transaction.atomic():
         # Of two at once one finds the other's jobs in the places already.
         JobArray.objects.select_for_update(no_key=True).get(pk=array.pk)
-        failed = _failed(array).select_for_update(of=("self",), no_key=True)
-        drafts = reruns.drafts_of(failed)
+        drafts = reruns.drafts_of(_failed(array))
         again = create_jobs(actor, drafts) if drafts else []
     if not again:
         raise _none_failed(array)

@@ -12,7 +12,7 @@ from jobs.actions.draft_jobs import Draft
 from jobs.actions.follow_reruns import follow_reruns
 from jobs.actions.history import record_actions
 from jobs.actions.keep_project import keep_open
-from jobs.errors import ConflictError
+from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, JobArray, JobDependency
 from jobs.permissions import Actor, Verb
 from jobs.policies.dependency_order import order_of
@@ -28,11 +28,11 @@ def create_jobs(actor: Actor, drafts: Sequence[Draft], *, message: str = "Submit
     """Store queued jobs with their first events, `message`; call it inside a transaction.
 
     Those that others need come first. ConflictError when a job that is needed has been deleted,
-    and when the job whose program asks may submit no more. PermissionDeniedError when the project
-    has been archived meanwhile.
+    and when the job whose program asks may submit no more; NotFoundError when one that is repeated
+    has been deleted. PermissionDeniedError when the project has been archived meanwhile.
     """
     keep_open(drafts[0].jobs[0].project, Verb.SUBMIT_JOB)
-    needed = _locked(_to_lock(actor, drafts))
+    needed = _locked(_to_lock(actor, drafts), _repeated(drafts))
     if actor.driver is not None:
         parent = needed[actor.driver.job_id]
         refuse_children(actor.driver, parent, sum(len(each.jobs) for each in drafts))
@@ -61,11 +61,22 @@ def _to_lock(actor: Actor, drafts: Sequence[Draft]) -> set[int]:
     return needed if actor.driver is None else {*needed, actor.driver.job_id}
 
 
-def _locked(numbers: set[int]) -> dict[int, Job]:
-    """The needed jobs: none of them ends, or is deleted, before this transaction does."""
+def _repeated(drafts: Sequence[Draft]) -> set[int]:
+    jobs = (job for each in drafts for job in each.jobs)
+    return {job.rerun_of_id for job in jobs if job.rerun_of_id is not None}
+
+
+def _locked(needed: set[int], repeated: set[int]) -> dict[int, Job]:
+    """Lock jobs that must not end, or be deleted, before this transaction does; return them.
+
+    All in one statement, by their numbers: two that lock some of the same never wait in a circle.
+    """
+    numbers = needed | repeated
     jobs = Job.objects.filter(pk__in=numbers).order_by("pk").select_for_update(no_key=True)
-    found = {job.pk: job for job in jobs} if numbers else {}
-    if missing := numbers - found.keys():
+    found = {job.pk: job for job in jobs.defer("spec_source")} if numbers else {}
+    if gone := repeated - found.keys():
+        raise NotFoundError(f"Job {min(gone)}, which was to run again, has been deleted just now.")
+    if missing := needed - found.keys():
         raise ConflictError(f"Job {min(missing)}, which is needed, has been deleted just now.")
     return found
 

@@ -11,7 +11,6 @@ from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.history import record_action
-from jobs.actions.present import keep
 from jobs.actions.submit import check_specs
 from jobs.disk_space import require_room
 from jobs.errors import InvalidSpecError
@@ -32,7 +31,6 @@ def rerun_job(actor: Actor, job: Job) -> Job:
     checked = replace(checked, source=job.spec_source or job.spec)
     draft = Draft([draft_rerun(actor, job, checked)], checked.needs)
     with transaction.atomic():
-        keep(job)
         [again] = create_jobs(actor, [draft])
         record_action(job, actor, "rerun", f"Run again as job {again.pk}")
     return again
