@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import json
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from .admin import Admin
 from .reporting import end, has_fault, note_fault
 
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator
+    from typing import Any, Iterator
 
 PLAN_VARIABLE = "MPORTAL_RUNTIME_FILE"
 # How long a driver's exit may wait for actors to clean up.
@@ -149,11 +149,10 @@ class Meshes:
         end()
         if has_fault():
             return  # where a worker is dead, this would hang
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
         # The meshes are about to be ended.
         self._admin.end()
-        for stop in [_shut_down(mesh) for mesh in list(self._attached.values())]:
-            stop(max(0.1, deadline - time.monotonic()))
+        if self._attached:
+            asyncio.run(_shut_down(dict(self._attached)))
 
     def _leave(self, pid: int) -> None:
         """The driver is gone in a moment, and is no loss when it answers no more."""
@@ -177,20 +176,25 @@ def _enable(actor: Any, transport: str) -> None:
             raise TransportError(transport) from error
 
 
-def _shut_down(mesh: Any) -> Callable[[float], None]:
-    """Begin to end a mesh and its workers; what is returned waits for it."""
-    stopping = mesh.shutdown()
+async def _shut_down(meshes: dict[str, Any]) -> None:
+    """Shut all meshes down at once, and report those that do not stop in time.
 
-    def wait(seconds: float) -> None:
-        try:
-            stopping.get(timeout=seconds)
-        except RuntimeError:
-            return  # the driver has shut it down itself
-        except Exception as error:  # noqa: BLE001 - whatever it is, the exit goes on
-            with contextlib.suppress(Exception):  # a program may have closed its stderr
-                sys.stderr.write(f"mportal: a mesh did not stop in time: {error!r}\n")
+    In an event loop, as Monarch starts the work of `shutdown()` when somebody waits for it.
+    """
+    stops = {name: mesh.shutdown().as_asyncio() for name, mesh in meshes.items()}
+    await asyncio.wait(stops.values(), timeout=_STOP_TIMEOUT_S)
+    for name, stop in stops.items():
+        if not stop.done():
+            # Actors that clean up, or a busy machine: no fault of the program, which has ended.
+            _report(f"mesh {name!r} is still stopping after {_STOP_TIMEOUT_S:g} s")
+        elif not isinstance(stop.exception(), (RuntimeError, type(None))):
+            # A RuntimeError: the driver has shut it down itself.
+            _report(f"mesh {name!r} could not be stopped ({stop.exception()!r})")
 
-    return wait
+
+def _report(problem: str) -> None:
+    with contextlib.suppress(Exception):  # a program may have closed its stderr
+        sys.stderr.write(f"mportal: {problem}; its workers are ended now\n")
 
 
 def _plan() -> dict[str, Any]:
