@@ -13,7 +13,8 @@ from jobs.api.body_limit import BodyLimit  # noqa: E402
 from jobs.garbage import look_seldom  # noqa: E402
 from monarch_portal.request_threads import RequestHandler  # noqa: E402
 from monarch_portal.startup import Startup  # noqa: E402
+from monarch_portal.sub_path import SubPath  # noqa: E402
 
 look_seldom()
 
-application = Startup(BodyLimit(RequestHandler()))
+application = SubPath(Startup(BodyLimit(RequestHandler())))

@@ -1,5 +1,6 @@
 """Every setting, read once from the environment. Without any: the embedded set-up of a checkout."""
 
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -37,6 +38,9 @@ MPORTAL_EMBEDDED_REDIS = not env_secret("REDIS_URL")
 # The embedded portal knows where it listens, and MPORTAL_URL may be the CLI's, naming another one.
 MPORTAL_URL = env_str("MPORTAL_URL") if not MPORTAL_EMBEDDED else _home.url
 MPORTAL_URL = MPORTAL_URL.rstrip("/") or "http://127.0.0.1:8000"
+# The path below which a proxy publishes the portal; links, cookies and static files follow it.
+_sub_path = urlsplit(MPORTAL_URL).path
+FORCE_SCRIPT_NAME = _sub_path or None
 # It runs users' code on this very machine, so only the embedded set-up has it by default.
 MPORTAL_LOCAL_BACKEND = env_bool("MPORTAL_LOCAL_BACKEND", default=MPORTAL_EMBEDDED)
 MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
@@ -124,14 +128,14 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-LOGIN_URL = "/sign-in"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "web:sign_in"
+LOGIN_REDIRECT_URL = "web:landing"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 APPEND_SLASH = False
-STATIC_URL = "static/"
+STATIC_URL = f"{_sub_path}/static/"
 STATIC_ROOT = str(BASE_DIR / "staticfiles")
 # Collected files (an image, a package) carry a hash in their names and may be kept for ever. From
 # a checkout nothing is collected: files are served from where they lie.
@@ -191,13 +195,15 @@ MPORTAL_SECRET_KEYS = [k.strip() for k in env_secret("MPORTAL_SECRET_KEYS").spli
 if not MPORTAL_SECRET_KEYS and MPORTAL_EMBEDDED:
     MPORTAL_SECRET_KEYS = _home.sealing_keys
 _own_host = urlsplit(MPORTAL_URL).hostname or ""
+_origin = MPORTAL_URL.removesuffix(_sub_path)
 _https = MPORTAL_URL.startswith("https://")
 _node_host = urlsplit(MPORTAL_NODE_URL).hostname or ""
 _hosts = [*LOOPBACK_HOSTS, *env_list("ALLOWED_HOSTS", [_own_host]), _node_host]
 ALLOWED_HOSTS = list(dict.fromkeys(_hosts))
-CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [MPORTAL_URL] if _https else [])
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS", [_origin] if _https else [])
 SECURE_SSL_REDIRECT = env_bool("SECURE_SSL_REDIRECT", default=_https)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+_health = re.escape(f"{_sub_path}/".lstrip("/"))
+SECURE_REDIRECT_EXEMPT = [rf"^{_health}healthz$", rf"^{_health}readyz$"]
 SECURE_HSTS_SECONDS = env_int("SECURE_HSTS_SECONDS", 30 * 24 * 3600 if _https else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _https
 SECURE_REFERRER_POLICY = "same-origin"
@@ -217,6 +223,8 @@ _cookie_suffix = f"_{_home.digest}" if MPORTAL_EMBEDDED else ""
 SESSION_COOKIE_NAME = f"mportal_session{_cookie_suffix}"
 CSRF_COOKIE_NAME = f"mportal_csrf{_cookie_suffix}"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
+# Other programs of the same host do not get them.
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = _sub_path or "/"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
@@ -242,6 +250,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Submit, watch and stop distributed PyTorch Monarch jobs.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVERS": [{"url": _sub_path}] if _sub_path else [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

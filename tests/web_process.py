@@ -45,10 +45,14 @@ def environment(home: Path) -> dict[str, str]:
 
 
 class WebProcess:
-    """Serves on one port for its whole life, however often it is killed and started."""
+    """Serves on one port for its whole life, however often it is killed and started.
 
-    def __init__(self, home: Path) -> None:
+    `extra`: further environment variables.
+    """
+
+    def __init__(self, home: Path, **extra: str) -> None:
         self._home = home
+        self._extra = extra
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -59,7 +63,7 @@ class WebProcess:
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVE, str(descriptor)],
             cwd=CHECKOUT,
-            env=environment(self._home),
+            env={**environment(self._home), **self._extra},
             pass_fds=[descriptor],
         )
         assert eventually(self._answers, timeout_s=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -41,4 +42,4 @@ class ArraySerializer(serializers.Serializer[Any]):
     def get_url(self, row: Any) -> str:
         """The page's address, on the host that the caller used."""
         request: Request = self.context["request"]
-        return str(request.build_absolute_uri(f"/{row.project}/arrays/{row.id}"))
+        return str(request.build_absolute_uri(reverse("web:array", args=[row.project, row.id])))

@@ -99,7 +99,8 @@ class _Request:
         self._send = send
         self._knows = knows
         self._began = time.monotonic()
-        self._most = _most_bytes(scope["path"])
+        self._path = scope["path"].removeprefix(scope.get("root_path", ""))
+        self._most = _most_bytes(self._path)
         self._free = STRANGERS_BYTES
         self._size = 0
         self._more = True
@@ -117,7 +118,7 @@ class _Request:
         if self.refusal is not None:
             return
         if size > self._most:
-            self.refusal = _too_large(self._scope["path"])
+            self.refusal = _too_large(self._path)
         elif size > self._free:
             self.refusal = await self._refusal_of_a_stranger()
             self._free = self._most

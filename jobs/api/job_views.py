@@ -6,6 +6,7 @@ from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
@@ -48,7 +49,7 @@ class JobView(PortalView):
         """The job as it stands now; with CREATED also where it is."""
         job = job_now(self.actor, self.kwargs["slug"], job_id)
         body = JobSerializer(job, context={"request": self.request}).data
-        place = f"/api/v1/projects/{job.project}/jobs/{job.id}"
+        place = reverse("api:job", args=[job.project, job.id])
         created = status == HTTPStatus.CREATED
         return Response(body, status, headers={"Location": place} if created else None)
 

@@ -42,7 +42,7 @@ async def is_known(scope: dict[str, Any]) -> bool:
 def _is_known(request: ASGIRequest) -> bool:
     _, _, secret = request.headers.get("Authorization", "").strip().partition(" ")
     if secret.strip().startswith(ATTEMPT_TOKEN_PREFIX):
-        return request.path.startswith(_ATTEMPTS) and _is_of_an_attempt(secret.strip())
+        return request.path_info.startswith(_ATTEMPTS) and _is_of_an_attempt(secret.strip())
     sessions = import_module(settings.SESSION_ENGINE)
     request.session = sessions.SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     request.user = get_user(request)
@@ -50,7 +50,7 @@ def _is_known(request: ASGIRequest) -> bool:
         token = authenticate(request, drivers_too=True).token
     except (APIException, PortalError):
         return False
-    if is_upload(request.path) and token is not None and token.read_only:
+    if is_upload(request.path_info) and token is not None and token.read_only:
         raise PermissionDeniedError("This token may only read. Use one that may write.")
     return True
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -127,7 +128,7 @@ class JobSerializer(serializers.Serializer[Any]):
         project, job_id = (
             (row["project"], row["id"]) if isinstance(row, dict) else (row.project, row.id)
         )
-        return str(request.build_absolute_uri(f"/{project}/jobs/{job_id}"))
+        return str(request.build_absolute_uri(reverse("web:job", args=[project, job_id])))
 
 
 class DependencySerializer(serializers.Serializer[Any]):

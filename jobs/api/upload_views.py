@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import UnsupportedMediaType
@@ -47,7 +48,7 @@ class UploadListView(PortalView):
         if media_type not in MEDIA_TYPES:
             raise UnsupportedMediaType(media_type, f"Send a tar.gz as {MEDIA_TYPES[0]}.")
         upload = store_upload(self.actor, project, _chunks(request))
-        place = f"/api/v1/projects/{slug}/uploads/{upload.digest}"
+        place = reverse("api:upload", args=[slug, upload.digest])
         return Response(UploadSerializer(upload).data, 201, headers={"Location": place})
 
 

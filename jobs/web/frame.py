@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 
 from jobs.disk_space import shortage
 from jobs.models import Project
@@ -61,9 +62,11 @@ def render_page(
 ) -> HttpResponse:
     """A whole page within its frame; at its new address where the project was renamed."""
     match = request.resolver_match
-    old = match.kwargs.get("slug") if match else None
-    if project is not None and old not in (None, project.slug) and request.method == "GET":
+    old = match.kwargs.get("slug", project.slug) if match and project else None
+    if match and project and old != project.slug and request.method == "GET":
         # Not a permanent redirect: another project may take the old name.
-        return redirect(request.get_full_path().replace(f"/{old}", f"/{project.slug}", 1))
+        place = reverse(match.view_name, kwargs={**match.kwargs, "slug": project.slug})
+        query = request.META["QUERY_STRING"]
+        return redirect(f"{place}?{query}" if query else place)
     frame = frame_of(request, actor, project)
     return render(request, template, {**context, "frame": frame}, status=status)

@@ -67,7 +67,11 @@ def remove(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         request,
         lambda: remove_member(actor, project, name),
         done=f"{name} is no longer a member.",
-        back="/" if name == actor.user.get_username() else reverse("web:members", args=[slug]),
+        back=(
+            reverse("web:landing")
+            if name == actor.user.get_username()
+            else reverse("web:members", args=[slug])
+        ),
     )
 
 

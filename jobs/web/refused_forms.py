@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-_LANDING = "/"
 _KEEPS_DRAFTS = "web:submit"
 
 
@@ -26,9 +26,9 @@ def _page_before(request: HttpRequest) -> str:
     """The path of the page with the form, when it is one of this portal's."""
     before = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(before, allowed_hosts={request.get_host()}):
-        return _LANDING
+        return reverse("web:landing")
     parts = urlsplit(before)
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     # Alone it might be the address of another host.
     inside = path.startswith("/") and url_has_allowed_host_and_scheme(path, allowed_hosts=None)
-    return path if inside else _LANDING
+    return path if inside else reverse("web:landing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
@@ -83,7 +84,8 @@ def theme(request: HttpRequest) -> HttpResponse:
     response = redirect(safe_next(request))
     chosen = request.POST.get("theme", "")
     if chosen in THEMES:
-        response.set_cookie("theme", chosen, THEME_COOKIE_AGE, samesite="Lax")
+        path = settings.SESSION_COOKIE_PATH
+        response.set_cookie("theme", chosen, THEME_COOKIE_AGE, path=path, samesite="Lax")
     return response
 
 

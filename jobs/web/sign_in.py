@@ -81,14 +81,17 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     return redirect("web:sign_in")
 
 
-def safe_next(request: HttpRequest, default: str = "/") -> str:
-    """Where the request wants to go next, if that lies within this portal; else `default`."""
+def safe_next(request: HttpRequest, default: str | None = None) -> str:
+    """Return where to go next within this portal; else `default`, or the landing page."""
+    landing = reverse("web:landing")
     wanted: Any = request.POST.get("next") or request.GET.get("next") or ""
     inside = url_has_allowed_host_and_scheme(
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
     # Anything but a path could be taken for the name of a view.
-    return wanted if inside and wanted.startswith("/") else default
+    if inside and wanted.startswith(landing):
+        return str(wanted)
+    return landing if default is None else default
 
 
 def _address(request: HttpRequest) -> Subject:

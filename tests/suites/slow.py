@@ -24,6 +24,7 @@ SLOW = (
     "tests/integration/reconcilers/test_quotas_hold.py",
     "tests/integration/runner",
     "tests/integration/sky_stub",
+    "tests/integration/web/test_sub_path.py",
     "tests/integration/skypilot_job",
     "tests/unit/scheduling/test_properties.py",
     "tests/unit/scheduling/test_two_plans.py",
