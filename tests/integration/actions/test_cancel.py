@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from jobs.actions.cancel import cancel_job
+import pytest
+from django.utils import timezone
+
+from jobs.actions.cancel import cancel_job, cancel_together
 from jobs.errors import JobAlreadyFinalError, PermissionDeniedError
 from jobs.lifecycle import move
-from jobs.models import Cluster, Job, JobEvent
+from jobs.live.channel import job_topic
+from jobs.models import Cluster, Job, JobDependency, JobEvent
 from jobs.permissions import Actor
 from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, EventKind, JobStatus, Role, StopReason
 from tests.factories import make_actor, make_job, make_project
@@ -73,3 +78,69 @@ def test_a_member_may_not_cancel_somebody_elses_job_but_a_maintainer_may(owner):
     with pytest.raises(PermissionDeniedError):
         cancel_job(make_actor(project, Role.MEMBER), job)
     assert cancel_job(make_actor(project, Role.MAINTAINER), job).status == JobStatus.CANCELLED
+
+
+# Of a row and of an event, what differs between two jobs whatever is done to them.
+_OWN = {"id", "_state", "job_id", "at", "created_at", "ended_at", "stopping_at", "parent_id"}
+
+
+def traces_of(
+    actor: Actor, end: Callable[[Sequence[Job]], object], heard: list[Any]
+) -> tuple[list[Any], list[Any]]:
+    """What is written of jobs in all statuses that `end` ends, and who is told, by their places."""
+    states: list[dict[str, Any]] = [
+        {"status": status} for status in sorted(ACTIVE_STATUSES - {JobStatus.STOPPING})
+    ]
+    states += [
+        {"held": True, "wait_reason": "HELD", "message": "Held.", "hint": "Release it."},
+        {"wait_reason": "CAPACITY", "message": "Waits.", "next_try_at": timezone.now()},
+        {"is_owed": True},
+        {"parent": job_of(actor, status=JobStatus.RUNNING)},
+    ]
+    jobs = [job_of(actor, **{"started_at": None, **state}) for state in states]
+    for job in jobs:
+        child = {"parent_number": job.pk, "status": JobStatus.RUNNING}
+        job_of(actor, parent=job, **child)
+        needed = {"needs": job, "needs_number": job.pk, "needs_name": job.name}
+        JobDependency.objects.create(job=job_of(actor), **needed)
+    places = {job.pk: place for place, job in enumerate(jobs)}
+    parent = jobs[-1].parent_id
+    heard.clear()
+    end(jobs)
+    rows: list[Any] = []
+    for job in Job.objects.filter(pk__in=places).order_by("pk"):
+        events = JobEvent.objects.filter(job=job).order_by("pk")
+        told = [{k: v for k, v in vars(each).items() if k not in _OWN} for each in events]
+        ends = list(job.dependants.values_list("ended_as", flat=True))
+        moments = [job.ended_at is None, job.stopping_at is None]
+        columns = {k: v for k, v in vars(job).items() if k not in _OWN | {"next_try_at"}}
+        rows.append((columns, told, ends, moments, job.next_try_at is None))
+    names = {job_topic(pk): f"job {place}" for pk, place in places.items()}
+    names[job_topic(parent)] = "parent"
+    woken = {(name, places.get(row, row)) for kind, name, row in heard if kind == "wake"}
+    topics = {names.get(topic, topic) for kind, topic, _ in heard if kind == "publish"}
+    return rows, [woken, topics]
+
+
+def test_jobs_cancelled_together_get_what_each_would_get_alone(
+    owner, monkeypatch, django_capture_on_commit_callbacks
+):
+    heard: list[Any] = []
+    wake = "jobs.wakeups.wake"
+    monkeypatch.setattr(wake, lambda name, row=None, **_: heard.append(("wake", name, row)))
+
+    def publish(hints: dict[str, Any]) -> None:
+        heard.extend(("publish", topic, None) for topic in hints)
+
+    monkeypatch.setattr("jobs.live.channel._publish_all", publish)
+
+    def one_by_one(jobs: Sequence[Job]) -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            for job in jobs:
+                cancel_job(owner, job)
+
+    def together(jobs: Sequence[Job]) -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            cancel_together(owner, [job.pk for job in jobs])
+
+    assert traces_of(owner, together, heard) == traces_of(owner, one_by_one, heard)

@@ -17,6 +17,7 @@ import pytest
 
 from jobs.backends.base import LaunchRequest
 from jobs.backends.local_isolation import jobs_get_own_user
+from jobs.errors import NoCapacityError
 from tests import lock_holder
 from tests.integration.backends.rigs import NODES, LocalRig
 from tests.waiting import eventually
@@ -54,6 +55,7 @@ with patch(step, stopping):
         print("launched", flush=True)
 """
 CHOOSING = "jobs.backends.local.choose_gpus"
+RECORDING = "jobs.backends.local.new_authority"
 LEASING = "jobs.backends.local_slots._can_bind"
 
 
@@ -91,7 +93,7 @@ def quiet(local: LocalRig, nodes: int = 1) -> LaunchRequest:
     return replace(local.request("long", nodes), portal_url=UNREACHABLE)
 
 
-@pytest.mark.parametrize("step", [CHOOSING, LEASING])
+@pytest.mark.parametrize("step", [CHOOSING, RECORDING, LEASING])
 def test_a_launch_that_is_stopped_halfway_holds_up_no_other(local: LocalRig, step: str) -> None:
     with stopped_launch(local, quiet(local), step) as process:
         other = local.request("short")
@@ -110,6 +112,18 @@ def test_a_launch_that_was_stopped_takes_no_room_that_others_have_taken_since(
         launch_in_time(local, quiet(local, 2))
         os.kill(process.pid, signal.SIGCONT)
         assert process.communicate(timeout=20)[0] == b"no room\n"
+
+
+def test_a_launch_that_dies_between_claim_and_record_gives_its_room_back_when_it_is_taken_down(
+    local: LocalRig,
+) -> None:
+    dead, whole = quiet(local, NODES), quiet(local, NODES)
+    with stopped_launch(local, dead, RECORDING):
+        pass
+    with pytest.raises(NoCapacityError):
+        local.backend.launch(whole)
+    local.backend.tear_down(dead.cluster_name)
+    local.backend.launch(whole)
 
 
 @pytest.mark.skipif(not jobs_get_own_user(), reason="jobs get no user of their own")
