@@ -38,18 +38,9 @@ def driver_token(attempt_id: int, job_id: int, number: int) -> str:
 
 
 def attempt_id_in(token: str) -> int | None:
-    """Of which attempt a driver's token says that it is; None where it says nothing such."""
-    name, _, code = token.removeprefix(DRIVER_TOKEN_PREFIX).partition("_")
-    return attempt_id_in_holder(name) if code else None
-
-
-def attempt_id_in_holder(name: str) -> int | None:
-    """Return the attempt that the public name of a driver's token is about; None if there is none.
-
-    The name is the token without its code; see `monarch_client.runner.portal_proof`.
-    """
-    number = name.removeprefix(DRIVER_TOKEN_PREFIX)
-    is_one = number.isascii() and number.isdecimal() and len(number) <= _ID_DIGITS
+    """Return the attempt that a driver's token, or its public name, says it is of; else None."""
+    number, _, code = token.removeprefix(DRIVER_TOKEN_PREFIX).partition("_")
+    is_one = code and number.isascii() and number.isdecimal() and len(number) <= _ID_DIGITS
     return int(number) if is_one else None
 
 

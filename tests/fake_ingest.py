@@ -131,7 +131,7 @@ class FakeIngest:
     def proof(self, path: str) -> dict[str, Any]:
         """What a portal that knows the token says to a runner that asks for proof."""
         nonce = parse_qs(urlsplit(path).query)["nonce"][0]
-        origin = Origin(machine="", port=self._port, uid=os.geteuid())
+        origin = Origin(machine="", address="127.0.0.1", port=self._port, uid=os.geteuid())
         return {**origin._asdict(), "mac": origin.mac(digest_of(self.token), nonce)}
 
     def _store(self, frame: Frame) -> None:

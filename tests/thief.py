@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
-from socket import SO_REUSEADDR, SOL_SOCKET, socket
+from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
 
 from monarch_client.runner.listening_sockets import sockets_listening_at
 from tests.waiting import eventually
@@ -30,12 +30,21 @@ class Thief:
     `relay_to`: a port to pass everything on to. `uid`: whose process it is; root alone may choose.
     """
 
-    def __init__(self, port: int, folder: Path, *, relay_to: int = 0, uid: int = 0) -> None:
+    def __init__(
+        self,
+        port: int,
+        folder: Path,
+        *,
+        relay_to: int = 0,
+        uid: int = 0,
+        address: str = "127.0.0.1",
+    ) -> None:
         self.port = port
+        self._address = address
         self._loot = folder / f"loot-{port}"
         self._loot.touch()
         self._loot.chmod(0o666)
-        self._arguments = [str(port), str(self._loot), str(relay_to)]
+        self._arguments = [address, str(port), str(self._loot), str(relay_to)]
         self._uid = uid or os.geteuid()
 
     def __enter__(self) -> Thief:
@@ -43,7 +52,7 @@ class Thief:
         self._process = subprocess.Popen(
             [sys.executable, "-c", code, *self._arguments, str(self._uid)], cwd=CHECKOUT
         )
-        assert eventually(lambda: sockets_listening_at("127.0.0.1", self.port))
+        assert eventually(lambda: sockets_listening_at(self._address, self.port))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,13 +73,13 @@ class Thief:
 
 
 def main() -> None:
-    port, loot, relay_to, uid = sys.argv[1:]
+    address, port, loot, relay_to, uid = sys.argv[1:]
     record = FileIO(loot, "ab")
     if int(uid) != os.geteuid():
         os.setresuid(int(uid), int(uid), int(uid))
-    listener = socket()
+    listener = socket(AF_INET6 if ":" in address else AF_INET)
     listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", int(port)))
+    listener.bind((address, int(port)))
     listener.listen(64)
     while True:
         client, _ = listener.accept()

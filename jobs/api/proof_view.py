@@ -20,9 +20,10 @@ class ProofSerializer(serializers.Serializer[None]):
     """The proof, and where the portal got the question."""
 
     machine = serializers.CharField(help_text="A name of the portal's machine and network.")
+    address = serializers.CharField(help_text="The address on which the question arrived.")
     port = serializers.IntegerField(help_text="The port on which the question arrived.")
     uid = serializers.IntegerField(help_text="The user id of the portal.")
-    mac = serializers.CharField(help_text="HMAC-SHA-256 of nonce, machine, port and uid.")
+    mac = serializers.CharField(help_text="HMAC-SHA-256 of nonce, machine, address, port and uid.")
 
 
 class ProofView(PublicView):
@@ -44,10 +45,12 @@ class ProofView(PublicView):
         """Prove that this is the portal that a token is for.
 
         Clients ask over plain http, once a connection, before they send the token. The key of the
-        MAC is the token's SHA-256 in hex, of which the first 16 digits are its public name.
+        MAC is the token's SHA-256 in hex, of which the first 16 digits are its public name. Before
+        those of a job's program comes `mpj_NUMBER_`, with the number of its attempt.
         """
         holder, nonce = (request.query_params.get(name, "") for name in ("holder", "nonce"))
-        proof = proof_for(holder, nonce, port=_port_of(request))
+        address = str(request.META.get("SERVER_NAME", ""))
+        proof = proof_for(holder, nonce, address=address, port=_port_of(request))
         if proof is None:
             begin_try(of_tokens_from(request.META.get("REMOTE_ADDR") or ""))
             raise AuthenticationFailed("This portal knows no token of that name.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import string
 from typing import Any
 
 from jobs import clock
-from jobs.attempt_tokens import attempt_id_in_holder, driver_token
+from jobs.attempt_tokens import attempt_id_in, driver_token
 from jobs.models import ApiToken, Attempt
 from jobs.models.api_token import token_digest
 from monarch_client.runner.portal_proof import (
@@ -15,16 +16,17 @@ from monarch_client.runner.portal_proof import (
     HOLDER_DIGITS,
     NONCE_DIGITS,
     Origin,
+    holder_of,
     this_machine,
 )
 
 _HEX = frozenset(string.hexdigits.lower())
 
 
-def proof_for(holder: str, nonce: str, *, port: int) -> dict[str, Any] | None:
+def proof_for(holder: str, nonce: str, *, address: str, port: int) -> dict[str, Any] | None:
     """Return the proof that answers `nonce`; None if no token of the portal's has this name.
 
-    `port` is the one on which the question arrived. Attempts that have ended are proved to as
+    `address` and `port` are where the question arrived. Attempts that have ended are proved to as
     well: their runners must learn that nobody takes their frames any more.
     """
     if not _is_hex(nonce, NONCE_DIGITS):
@@ -32,16 +34,13 @@ def proof_for(holder: str, nonce: str, *, port: int) -> dict[str, Any] | None:
     digest = _digest_of(holder)
     if digest is None:
         return None
-    origin = Origin(this_machine(), port, os.geteuid())
+    origin = Origin(this_machine(), address, port, os.geteuid())
     return {**origin._asdict(), "mac": origin.mac(digest, nonce)}
 
 
 def _digest_of(holder: str) -> str | None:
     if holder.startswith(DRIVER_TOKEN_PREFIX):
-        attempt = Attempt.objects.filter(pk=attempt_id_in_holder(holder) or 0).first()
-        if attempt is None:
-            return None
-        return token_digest(driver_token(attempt.pk, attempt.job_id, attempt.number))
+        return _digest_of_driver(holder)
     if not _is_hex(holder, HOLDER_DIGITS):
         return None
     tokens = ApiToken.objects.usable(clock.now()).filter(digest__startswith=holder)
@@ -50,6 +49,15 @@ def _digest_of(holder: str) -> str | None:
         tokens.values_list("digest", flat=True).first()
         or attempts.values_list("token_digest", flat=True).first()
     )
+
+
+def _digest_of_driver(holder: str) -> str | None:
+    attempt = Attempt.objects.filter(pk=attempt_id_in(holder) or 0).first()
+    if attempt is None:
+        return None
+    token = driver_token(attempt.pk, attempt.job_id, attempt.number)
+    is_its_name = hmac.compare_digest(holder_of(token).encode(), holder.encode())
+    return token_digest(token) if is_its_name else None
 
 
 def _is_hex(text: str, digits: int) -> bool:

@@ -6,6 +6,7 @@ httpx tells of each connection it has opened, before it sends a request there.
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import ssl
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ from monarch_client.runner.portal_proof import (
 
 _OPENED = "connection.connect_tcp.complete"
 _OPENING = "connection.connect_tcp.started"
+_ANY_OPENING = re.compile(r"\w+\.connect_\w+\.started")
 _TLS_LOOK_S = 3.0
 
 
@@ -58,6 +60,12 @@ class PortalProof:
             except BaseException:
                 stream.close()
                 raise
+        elif _ANY_OPENING.fullmatch(event):
+            # Not known to be a connection that can prove itself: through a SOCKS proxy none can.
+            raise UnprovedPortalError(
+                f"{self._url} is reached through a SOCKS proxy, so that it can not be proved to be "
+                "your portal. Your token was not sent. Use https://, or add the host to NO_PROXY."
+            )
 
     def _prove(self, sock: socket.socket) -> None:
         sock.settimeout(self._timeout_s)

@@ -29,7 +29,7 @@ def sockets_listening_at(address: str, port: int) -> list[ListeningSocket]:
 
     Empty where the kernel does not say.
     """
-    wanted = _unwrapped(ipaddress.ip_address(address.partition("%")[0]))
+    wanted = _read(address)
     found = []
     for fields in _rows():
         local, local_port = fields[1].split(":")
@@ -39,6 +39,19 @@ def sockets_listening_at(address: str, port: int) -> list[ListeningSocket]:
         if bound == wanted or bound.is_unspecified:
             found.append(ListeningSocket(int(fields[7]), fields[9]))
     return found
+
+
+def is_same_address(one: str, other: str) -> bool:
+    """Whether both texts are the same IP address, in whatever way it is written."""
+    try:
+        return _read(one) == _read(other)
+    except ValueError:
+        return False
+
+
+def _read(text: str) -> _Address:
+    """Read an IP address as Python's sockets give it, with or without a zone."""
+    return _unwrapped(ipaddress.ip_address(text.partition("%")[0]))
 
 
 def _rows() -> Iterator[list[str]]:

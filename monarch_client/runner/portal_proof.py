@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
-from monarch_client.runner.listening_sockets import sockets_listening_at
+from monarch_client.runner.listening_sockets import is_same_address, sockets_listening_at
 
 if TYPE_CHECKING:
     import socket
@@ -48,18 +48,19 @@ class PortalAwayError(UnprovedError):
 
 
 class Origin(NamedTuple):
-    """Where the portal got the question: its machine, its port and its user. Part of the proof.
+    """Where the portal got the question: machine, address, port and user. Part of the proof.
 
     With it a client on the same machine notices somebody who passes the question on.
     """
 
     machine: str
+    address: str
     port: int
     uid: int
 
     def mac(self, digest: str, nonce: str) -> str:
         """Return the proof, by the digest of the token that both sides know."""
-        content = "\n".join([_VERSION, nonce, self.machine, str(self.port), str(self.uid)])
+        content = "\n".join([_VERSION, nonce, *map(str, self)])
         return hmac.new(digest.encode(), content.encode(), hashlib.sha256).hexdigest()
 
 
@@ -71,11 +72,14 @@ def digest_of(token: str) -> str:
 def holder_of(token: str) -> str:
     """Return the public name of a token: the portal finds it by that, and nobody can use it.
 
-    The token of a job's program is not stored but derived: it is found by its attempt's number.
+    The token of a job's program is not stored but derived: its name begins with the number of the
+    attempt. The digits after it keep strangers from finding out which attempts there are.
     """
-    if token.startswith(DRIVER_TOKEN_PREFIX):
-        return DRIVER_TOKEN_PREFIX + token[len(DRIVER_TOKEN_PREFIX) :].partition("_")[0]
-    return digest_of(token)[:HOLDER_DIGITS]
+    digits = digest_of(token)[:HOLDER_DIGITS]
+    if not token.startswith(DRIVER_TOKEN_PREFIX):
+        return digits
+    number = token[len(DRIVER_TOKEN_PREFIX) :].partition("_")[0]
+    return f"{DRIVER_TOKEN_PREFIX}{number}_{digits}"
 
 
 def this_machine() -> str:
@@ -112,14 +116,16 @@ def require_proof(connection: http.client.HTTPConnection, base: str, token: str)
     origin = _proved_origin(body, digest_of(token), nonce)
     if _is_passed_on(connection.sock, origin):
         raise UnprovedError(
-            f"another program passes requests on to the portal, which listens on port {origin.port}"
+            "another program passes requests on to the portal, which listens on "
+            f"{origin.address} port {origin.port}"
         )
 
 
 def _proved_origin(body: bytes, digest: str, nonce: str) -> Origin:
     try:
         answer = json.loads(body)
-        origin = Origin(str(answer["machine"]), int(answer["port"]), int(answer["uid"]))
+        machine, address = str(answer["machine"]), str(answer["address"])
+        origin = Origin(machine, address, int(answer["port"]), int(answer["uid"]))
         mac = str(answer["mac"])
     except (ValueError, KeyError, TypeError):
         raise UnprovedError("it gives no proof") from None
@@ -137,7 +143,8 @@ def _is_passed_on(sock: socket.socket, origin: Origin) -> bool:
     if not origin.machine or origin.machine != this_machine():
         return False
     address, port = sock.getpeername()[:2]
-    if port == origin.port:
+    # The port alone says little: on ::1 a stranger can have the one that is ours on 127.0.0.1.
+    if port == origin.port and is_same_address(address, origin.address):
         return False
     owners = {each.uid for each in sockets_listening_at(address, port)}
     return not owners or not owners <= {0, origin.uid, os.geteuid()}

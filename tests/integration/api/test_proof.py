@@ -53,17 +53,28 @@ def test_the_question_names_no_token_that_anybody_could_use():
     token = ApiToken.new_secret()
     program = driver_token(7, 8, 1)
     assert holder_of(token) == digest_of(token)[:16]
-    assert holder_of(program) == "mpj_7"
+    assert holder_of(program) == f"mpj_7_{digest_of(program)[:16]}"
 
 
 def test_an_unknown_or_ended_token_gets_no_proof(anonymous):
     token = token_of_a_user()
     ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    for each in (token, "mpt_unknown", "mpj_1_x", "mpj__x", "mpj_99999999999999999999_x"):
+    attempt = make_attempt()
+    for each in (
+        token,
+        "mpt_unknown",
+        f"mpj_{attempt.pk}_x",
+        f"mpj_{attempt.pk + 1}_x",
+        "mpj__x",
+        "mpj_99999999999999999999_x",
+    ):
         assert_problem(ask(anonymous, each), 401, "authentication_failed")
 
 
-@pytest.mark.parametrize("wrong", [{"holder": "%"}, {"holder": ""}, {"nonce": "short"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"holder": "%"}, {"holder": ""}, {"holder": "mpj_1"}, {"holder": "mpj_ä"}, {"nonce": "short"}],
+)
 def test_a_question_of_another_form_gets_no_proof(anonymous, wrong):
     query = {"holder": holder_of(token_of_a_user()), "nonce": secrets.token_hex(16), **wrong}
     assert_problem(anonymous.get("/proof", query), 401, "authentication_failed")

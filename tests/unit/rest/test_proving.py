@@ -13,10 +13,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from monarch_client.errors import NotSignedInError, UnprovedPortalError, UnreachableError
 from monarch_client.rest.client import PortalClient
+from monarch_client.rest.proving import PortalProof
 from monarch_client.runner import portal_proof
 from monarch_client.runner.listening_sockets import ListeningSocket
 from monarch_client.runner.portal_proof import PATH, Origin, digest_of, this_machine
@@ -34,7 +36,7 @@ Answer = Callable[[str, int], tuple[int, dict[str, Any]]]
 
 
 def proved(nonce: str, port: int, token: str = TOKEN) -> tuple[int, dict[str, Any]]:
-    origin = Origin(this_machine(), port, os.geteuid())
+    origin = Origin(this_machine(), "127.0.0.1", port, os.geteuid())
     return 200, {**origin._asdict(), "mac": origin.mac(digest_of(token), nonce)}
 
 
@@ -134,11 +136,33 @@ def test_a_stranger_on_this_machine_that_passes_requests_on_gets_no_token(tmp_pa
     with (
         Portal().serve() as portal,
         Thief(free_port, tmp_path, relay_to=portal.port, uid=A_STRANGER) as thief,
-        pytest.raises(UnprovedPortalError, match=f"listens on port {portal.port}"),
+        pytest.raises(UnprovedPortalError, match=f"listens on 127.0.0.1 port {portal.port}"),
     ):
         ask(f"http://127.0.0.1:{free_port}")
     assert thief.was_called
     assert portal.tokens == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="it needs the process of another user")
+@pytest.mark.parametrize(("name", "address"), [("[::1]", "::1"), ("127.0.0.2", "127.0.0.2")])
+def test_a_stranger_at_the_same_port_of_another_address_gets_no_token(tmp_path, name, address):
+    """A browser's or client's `localhost` is ::1 first, and the portal listens on 127.0.0.1."""
+    with (
+        Portal().serve() as portal,
+        Thief(portal.port, tmp_path, relay_to=portal.port, uid=A_STRANGER, address=address) as it,
+        pytest.raises(UnprovedPortalError, match="passes requests on"),
+    ):
+        ask(f"http://{name}:{portal.port}")
+    assert it.was_called
+    assert portal.tokens == []
+
+
+def test_a_socks_proxy_gets_no_token():
+    """httpx tells of such connections by other names, if it can make any."""
+    request = httpx.Request("GET", "http://portal.example/api/v1/me")
+    PortalProof("http://portal.example", TOKEN, 1.0).require(request)
+    with pytest.raises(UnprovedPortalError, match="SOCKS"):
+        request.extensions["trace"]("socks.connect_tcp.started", {})
 
 
 def test_a_tunnel_or_proxy_of_ones_own_is_let_through(tmp_path, free_port):
