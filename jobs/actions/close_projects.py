@@ -87,12 +87,11 @@ def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
     costs stay for administrators, at the slug SLUG_ID. InvalidSettingsError without confirmation;
     ConflictError where it has jobs and is not archived, or has clusters.
     """
-    require(actor, Verb.MANAGE_PROJECT, project)
+    _lock(actor, project)
     reading = Reading()
     if confirmation != project.slug:
         reading.wrong("confirm", f"Type the project's name, {project.slug}, to delete it.")
     reading.require_none()
-    _lock(actor, project)
     if project.archived_at is None and Job.objects.filter(project=project).exists():
         raise ConflictError(f"Project {project.slug} has jobs. Archive it first, then delete it.")
     _require_no_clusters(project, "delete")

@@ -31,8 +31,13 @@ def lock_project(project: Project, verb: Verb) -> None:
 
 
 def lock_alone(project: Project, verb: Verb) -> None:
-    """As `lock_project`; and have nothing be made in `project` meanwhile, such as a job."""
-    _take_state(project, Project.objects.select_for_update().get(pk=project.pk))
+    """As `lock_project`; and have nothing be made in `project` meanwhile, such as a job.
+
+    Its names are those of now as well: somebody may have renamed it.
+    """
+    row = Project.objects.select_for_update().get(pk=project.pk)
+    _take_state(project, row)
+    project.slug, project.name = row.slug, row.name
     require_open(project, verb)
 
 

@@ -39,10 +39,10 @@ def rename_project(
     ConflictError where the new slug is taken, and while jobs of the project have not ended.
     """
     require(actor, Verb.MANAGE_PROJECT, project)
+    lock_alone(project, Verb.MANAGE_PROJECT)
     old, slug = project.slug, project.slug if slug is None else slug
     name = project.name if name is None else name or slug
     _require_good(slug, name, is_new=slug != old)
-    lock_alone(project, Verb.MANAGE_PROJECT)
     if slug != old:
         require_no_jobs(project, "rename")
     project.slug, project.name = slug, name

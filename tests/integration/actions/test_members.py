@@ -45,6 +45,15 @@ def test_the_last_admin_can_be_neither_demoted_nor_removed(project, admin):
         remove_member(admin, project, name)
 
 
+def test_an_admin_who_may_not_sign_in_does_not_count_as_one_and_can_be_removed(project, admin):
+    gone = make_actor(project, Role.ADMIN)
+    gone.user.is_active = False
+    gone.user.save()
+    with pytest.raises(ConflictError):
+        remove_member(admin, project, admin.user.username)
+    remove_member(admin, project, gone.user.username)
+
+
 def test_removing_ends_the_membership_and_a_stranger_is_not_found(project, admin):
     other = make_actor(project, Role.MEMBER)
     remove_member(admin, project, other.user.username)

@@ -1,4 +1,4 @@
-"""The archiving of a project against a submit at the same moment, on the real database."""
+"""Changes of a project against a submit or each other at one moment, on the real database."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from jobs.actions.close_projects import archive_project
+from jobs.actions.close_projects import archive_project, delete_project
+from jobs.actions.projects import rename_project
+from jobs.actions.queue_input import InvalidSettingsError
 from jobs.actions.submit import submit_job
 from jobs.errors import ConflictError, PermissionDeniedError, PortalError
-from jobs.models import Job, Project
+from jobs.models import FormerSlug, Job, Project
 from jobs.permissions import Actor
 from jobs.statuses import Role
 from tests.factories import make_actor, make_project
@@ -69,3 +71,30 @@ def test_a_submit_waits_for_who_archives_and_is_refused(admin, project):
     submitter.join(30)
     assert [type(each) for each in refusals] == [PermissionDeniedError]
     assert not Job.objects.exists()
+
+
+def after_a_rename(admin: Actor, project: Project, call) -> list[type[PortalError]]:
+    """Rename it to `robots` while `call` waits for it; what that was refused with."""
+    refusals: list[PortalError] = []
+    with transaction.atomic():
+        rename_project(admin, Project.objects.get(pk=project.pk), "robots")
+        other = in_thread(call, refusals)
+        assert eventually(somebody_waits_for_a_lock)
+    other.join(30)
+    return [type(each) for each in refusals]
+
+
+@pytest.mark.parametrize(("slug", "name"), [("arms", None), (None, "Robot arms")])
+def test_the_second_rename_begins_with_the_name_that_the_first_has_given(
+    admin, project, slug, name
+):
+    assert after_a_rename(admin, project, lambda: rename_project(admin, project, slug, name)) == []
+    former = set(FormerSlug.objects.values_list("slug", flat=True))
+    assert Project.objects.get().slug == (slug or "robots")
+    assert former == ({"rl", "robots"} if slug else {"rl"})
+
+
+def test_a_project_is_deleted_by_the_name_that_it_has_then_alone(admin, project):
+    refusals = after_a_rename(admin, project, lambda: delete_project(admin, project, "rl"))
+    assert refusals == [InvalidSettingsError]
+    assert Project.objects.get().deleted_at is None
