@@ -138,7 +138,7 @@ class SkyPilotBackend(Keeping):
                 self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
 
     def leftovers(self, cluster_name: str, *, attempt_id: int | None = None) -> Leftovers:
-        """What the runner has printed, if the log can still be read.
+        """What the runner has printed, if the log can still be read: one that pushed, its verdict.
 
         What it had recorded and neither pushed nor printed is lost with its node.
         """

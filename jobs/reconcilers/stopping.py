@@ -90,7 +90,7 @@ def _take_away(job: Job, attempt: Attempt, backend: ComputeBackend) -> bool:
         # The machines are others' as well: all that can be done is to ask once more.
         backend.stop(attempt.cluster.name, 0.0, attempt_id=attempt.pk)
         return False
-    ingest_leftovers(attempt, backend)
+    ingest_leftovers(attempt, backend, may_live=True)
     try:
         backend.tear_down(attempt.cluster.name)
     except NotYetGoneError:

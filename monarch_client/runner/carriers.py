@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from monarch_client.runner.plain_carrier import PlainCarrier
-from monarch_client.runner.print_carrier import PrintCarrier
+from monarch_client.runner.print_carrier import PrintCarrier, print_verdict
 from monarch_client.runner.push import PortalConnection, PushCarrier
 from monarch_client.runner.small_files import write_note
 
@@ -53,7 +53,13 @@ def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> C
         carrier = PrintCarrier(journal, place.config.attempt_id, callbacks.on_drained)
         carrier.samples = place.samples
         return carrier
-    return PushCarrier(journal, PortalConnection(place.config), callbacks, place.samples)
+    pushing = PushCarrier(journal, PortalConnection(place.config), callbacks, place.samples)
+    if place.folder.shared is not None:
+        # SkyPilot brought the runner, and keeps what it prints.
+        pushing.on_acknowledged = lambda: print_verdict(
+            place.folder, place.config.attempt_id, journal.last_given(0) + 1
+        )
+    return pushing
 
 
 class _AutoCarrier:

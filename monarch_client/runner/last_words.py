@@ -29,11 +29,17 @@ def read_last_words(root: Path) -> Iterator[bytes]:
             last = max(last, frame["seq"])
         has_ended = has_ended or frame.get("kind") == "end"
         yield line
-    if not has_ended and folder.verdict.is_file() and not folder.verdict.is_symlink():
-        verdict = _frame_in(folder.verdict.read_bytes())
-        if verdict:
-            at = round(folder.verdict.stat().st_mtime, 3)
-            yield encoded({**verdict, "rank": 0, "seq": last + 1, "t": at, "kind": "end"})
+    if not has_ended and (end := verdict_frame(folder, last + 1)):
+        yield end
+
+
+def verdict_frame(folder: NodeFolder, seq: int) -> bytes:
+    """Return the node's verdict as a frame of rank 0 with number `seq`; b"" if there is none."""
+    if not folder.verdict.is_file() or folder.verdict.is_symlink():
+        return b""
+    verdict = _frame_in(folder.verdict.read_bytes())
+    at = round(folder.verdict.stat().st_mtime, 3)
+    return encoded({**verdict, "rank": 0, "seq": seq, "t": at, "kind": "end"}) if verdict else b""
 
 
 def _frame_in(line: bytes) -> dict[str, Any]:

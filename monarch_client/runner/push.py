@@ -208,6 +208,8 @@ class PushCarrier:
         self._max_bytes = MAX_BODY_BYTES
         self._back_off_s = _FIRST_BACK_OFF_S
         self._thread = threading.Thread(target=self._push, daemon=True, name="push")
+        # What is done once somebody has acknowledged everything, the verdict as well.
+        self.on_acknowledged: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Begin; the first post is made at once."""
@@ -225,7 +227,10 @@ class PushCarrier:
             # Lines that come together travel together; the first ones and the end do not wait.
             self._finishing.wait(max(0.0, next_batch_at - time.monotonic()))
             next_batch_at = time.monotonic() + BATCH_PAUSE_S
-            if self._is_over() or not self._send_next():
+            if self._is_over():
+                self.on_acknowledged()
+                break
+            if not self._send_next():
                 break
         self._portal.close()
         self._finishing.wait()

@@ -145,6 +145,15 @@ def test_frames_that_were_not_delivered_survive_their_runner(rig: Rig) -> None:
     assert list(leftovers(rig, request).frames) == []
 
 
+def test_the_verdict_survives_whoever_has_acknowledged_the_frames(rig: Rig) -> None:
+    request = rig.request("short")
+    launch(rig, request)
+    wait_for(rig, request, ClusterPhase.ENDED)
+    last = json.loads(list(leftovers(rig, request).frames)[-1])
+    assert (last["kind"], last["reason"]) == ("end", "COMPLETED")
+    tear_down(rig, request.cluster_name)
+
+
 def test_a_full_backend_has_no_capacity_and_takes_nothing(rig: Rig) -> None:
     # A backend that only quotas limit finds out when it asks.
     assert rig.backend.capacity_nodes() in {NODES, None}
