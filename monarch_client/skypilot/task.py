@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -80,12 +81,28 @@ def stage(spec: JobSpec, attempt: Attempt, folder: Path) -> dict[str, Any]:
 def _stage_mounts(mounts: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Put copies in place of local folders: SkyPilot's own rules would let more files travel."""
     folder.mkdir()
-    staged = dict(mounts)
-    for number, (target, source) in enumerate(mounts.items()):
-        if isinstance(source, str) and Path(source).is_dir():
-            copy_for_skypilot(Path(source), folder / str(number))
-            staged[target] = str(folder / str(number))
-    return staged
+    return {
+        target: _staged(source, folder / str(number))
+        for number, (target, source) in enumerate(mounts.items())
+    }
+
+
+def _staged(source: Any, folder: Path) -> Any:
+    """Return the source of a mount with a copy in `folder` for each local folder it names."""
+    if isinstance(source, Mapping) and "source" in source:
+        # A bucket that SkyPilot fills.
+        return {**source, "source": _staged(source["source"], folder)}
+    if isinstance(source, list):
+        folder.mkdir()
+        # Each gets its own name in the bucket.
+        return [_staged(each, folder / str(n)) for n, each in enumerate(source)]
+    path = Path(source).expanduser() if isinstance(source, str) and "://" not in source else None
+    if path is None or not path.is_dir():
+        return source
+    folder.mkdir()
+    copy = folder / (path.absolute().name or "folder")
+    copy_for_skypilot(path, copy)
+    return str(copy)
 
 
 def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:

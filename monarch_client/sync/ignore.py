@@ -17,7 +17,7 @@ from monarch_client.sync.ignore_patterns import (
     read_ignore_file,
     sky_rule,
 )
-from monarch_client.sync.work_tree import WorkTree, work_tree_of
+from monarch_client.sync.work_tree import WorkTree, exclude_file, work_tree_of
 
 OWN_FILE, SKY_FILE, GIT_FILE = ".mportalignore", ".skyignore", ".gitignore"
 # Nobody wants these on a node; all can be made again there.
@@ -122,9 +122,16 @@ class Ignore:
         if own.is_file():
             read = read_ignore_file(own, self.below, self.below + OWN_FILE)
             changed = replace(changed, own=(*self.own, read))
+        below = f"{self.tree.below if self.tree else ''}{self.below}"
+        is_sky = self.base_file == SKY_FILE
+        if self.below and not is_sky and (here / ".git").exists():
+            # A repository in the folder, with a file of its own.
+            exclude = exclude_file(here, here)
+            if exclude.is_file():
+                shown = f"{self.below}.git/info/exclude"
+                read = read_ignore_file(exclude, below, shown, must_be_utf8=False)
+                changed = replace(changed, base=(*changed.base, read))
         if base.is_file():
-            below = f"{self.tree.below if self.tree else ''}{self.below}"
-            is_sky = self.base_file == SKY_FILE
             read = read_ignore_file(
                 base,
                 below,
@@ -132,7 +139,7 @@ class Ignore:
                 sky_rule if is_sky else git_rule,
                 must_be_utf8=is_sky,
             )
-            changed = replace(changed, base=(*self.base, read))
+            changed = replace(changed, base=(*changed.base, read))
         return changed
 
 

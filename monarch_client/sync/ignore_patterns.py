@@ -26,6 +26,13 @@ _CLASSES = {
 # An escaped character or a set of them, in the expressions that pathspec writes.
 _SET = re.compile(r"\\.|\[(?P<negation>\^?)(?P<characters>\]?[^\]]*)\]", re.DOTALL)
 _SLASHES = re.compile("/+")
+# git compares what stands before the first wildcard by itself. So it reads stars that follow a
+# name as those at the beginning of a pattern.
+_STARS_AFTER_NAME = re.compile(r"(?P<name>[^*?\[\\]*[^*?\[\\/])\*{2,}/(?P<rest>.+)")
+_MANY_STARS = re.compile(r"\*{3,}")
+_INSIDE = re.compile(r"(?:/\*\*)+\Z")
+# What pathspec makes of patterns that match everything, which is good for a search only.
+_EVERYTHING = "."
 _LAST_SPACE = re.compile(r"\\?(\s)\Z")
 
 
@@ -82,7 +89,7 @@ def git_rule(source: str, line: str) -> Rule | None:
     is_negated, body = text.startswith("!"), text.removeprefix("!")
     only_folders, body = body.endswith("/"), body.removesuffix("/")
     only_names = "/" not in body
-    regex = _regex(body)
+    regex = _git_regex(body)
     if regex is None:
         return None
     return Rule(source, text, regex, is_negated, only_folders, only_names)
@@ -98,6 +105,10 @@ def sky_rule(source: str, line: str) -> Rule | None:
     if not text or text.startswith("#"):
         return None
     only_folders, body = text.endswith("/"), _SLASHES.sub("/", text).removesuffix("/")
+    folder = _INSIDE.sub("", body)
+    if folder not in {"", "**", body}:
+        # To SkyPilot the folder itself is among what `folder/**` names.
+        only_folders, body = True, folder
     regex = _regex(body if text.startswith("/") else f"**/{body}")
     return None if regex is None else Rule(source, text, regex, only_folders=only_folders)
 
@@ -134,20 +145,33 @@ def read_ignore_file(
     return IgnoreFile(below, tuple(rules))
 
 
+def _git_regex(body: str) -> re.Pattern[str] | None:
+    glued = _STARS_AFTER_NAME.fullmatch(body)
+    if glued is None:
+        return _regex(body)
+    name, rest = glued["name"], glued["rest"]
+    # Any folders may be between them, and also nothing.
+    found = (_regex(f"{name}*/**/{rest}"), _git_regex(f"/{name.removeprefix('/')}{rest}"))
+    parts = [f"(?:{each.pattern})" for each in found if each]
+    return re.compile("|".join(parts), re.DOTALL) if parts else None
+
+
 def _regex(body: str) -> re.Pattern[str] | None:
     """Return what matches a whole path by git's rules; None for a pattern that never matches."""
+    body = _MANY_STARS.sub("**", body)
     if body.rpartition("/")[2] == "**":
         body = f"{body}/?*"
-    elif body in {"*", "**/*", "/**/*"}:
-        # pathspec has a shorter form for these, which is good for a search only.
-        body = "**/?*"
     # A line's own grammar is read already: a slash in front and no space at the end keep pathspec
     # from reading it again.
     body = _LAST_SPACE.sub(r"[\1]", body)
     anchored = body if body.startswith(("/", "**/")) else f"/{body}"
     try:
         regex, _ = GitIgnoreSpecPattern.pattern_to_regex(_with_ranges(anchored))
-        return None if regex is None else re.compile(_SET.sub(_git_set, regex), re.DOTALL)
+        if regex is None:
+            return None
+        # The names of its groups would clash where one expression is put together of several.
+        regex = ".+" if regex == _EVERYTHING else regex.replace("(?P<ps_d>", "(?:")
+        return re.compile(_SET.sub(_git_set, regex), re.DOTALL)
     except (GitIgnorePatternError, re.error):
         return None
 

@@ -11,7 +11,17 @@ from pathlib import Path
 # A repository's own settings must not start programs, and its owner may be another user, as on a
 # shared file system.
 _GIT = ("git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
-_REDIRECTIONS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+# In a partial clone git would fetch what it lacks, with the programs that the repository names.
+_NO_FETCHING = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+# As a hook of git has them, of another repository.
+_REDIRECTIONS = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+)
 _SECONDS = 60
 
 
@@ -54,9 +64,13 @@ def _ignore_files(folder: Path, root: Path) -> list[tuple[str, Path]]:
     known = _git(folder, "config", "--path", "core.excludesFile")
     home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     everywhere = _path(known) or home / "git" / "ignore"
-    own = _path(_git(folder, "rev-parse", "--git-path", "info/exclude"))
-    own = folder / own if own else root / ".git" / "info" / "exclude"
-    return [(str(everywhere), everywhere), (".git/info/exclude", own)]
+    return [(str(everywhere), everywhere), (".git/info/exclude", exclude_file(folder, root))]
+
+
+def exclude_file(folder: Path, root: Path) -> Path:
+    """Return info/exclude of the repository at `root`, in which `folder` lies."""
+    found = _path(_git(folder, "rev-parse", "--git-path", "info/exclude"))
+    return folder / found if found else root / ".git" / "info" / "exclude"
 
 
 def _path(output: bytes | None) -> Path | None:
@@ -66,11 +80,11 @@ def _path(output: bytes | None) -> Path | None:
 
 def _git(folder: Path, *arguments: str) -> bytes | None:
     """Return what git prints, or None where there is no git or it has no answer."""
-    environment = {key: value for key, value in os.environ.items() if key not in _REDIRECTIONS}
+    own = {key: value for key, value in os.environ.items() if key not in _REDIRECTIONS}
     try:
         done = subprocess.run(
             [*_GIT, "-C", str(folder), *arguments],
-            env=environment,
+            env={**own, **_NO_FETCHING},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,

@@ -100,7 +100,15 @@ def test_secrets_in_mounted_folders_stay_behind_and_skypilot_takes_the_rest(tmp_
         (folder / "link").symlink_to("sub/1.txt")
     (data / ".gitignore").write_text("**/.env\n")
     (code / ".skyignore").write_text("sub/1.txt\n.env\n")
-    mounts = {"/data": data, "/code": code, "/b": "s3://bucket", "/f": data / ".env"}
+    mounts = {
+        "/data": data,
+        "/code": code,
+        "/b": "s3://bucket",
+        "/f": data / ".env",
+        "/one": {"name": "one", "source": str(data)},
+        "/two": {"name": "two", "source": [str(data), str(code)], "mode": "COPY"},
+        "/three": {"source": "s3://bucket", "mode": "MOUNT"},
+    }
     spec = JobSpec.of({"a": 1}, None, {"file_mounts": mounts})
     (tmp_path / "stage").mkdir()
     asked = task.stage(spec, task.Attempt.new("cluster"), tmp_path / "stage")["file_mounts"]
@@ -113,6 +121,12 @@ def test_secrets_in_mounted_folders_stay_behind_and_skypilot_takes_the_rest(tmp_
         "sub/1.txt": "1",
     }
     assert sorted(tree(Path(asked["/code"]))) == [".skyignore", "link", "sub"]
+    assert tree(Path(asked["/one"]["source"])) == tree(Path(asked["/data"]))
+    two = [Path(source) for source in asked["/two"]["source"]]
+    assert [source.name for source in two] == ["data", "code"]
+    assert [tree(source) for source in two] == [tree(Path(asked[at])) for at in ("/data", "/code")]
+    assert asked["/two"]["mode"] == "COPY"
+    assert asked["/three"] == mounts["/three"]
     assert (code / ".skyignore").read_text() == "sub/1.txt\n.env\n"
 
 

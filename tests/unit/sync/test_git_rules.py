@@ -81,6 +81,11 @@ def is_ignored(root: Path, path: str) -> bool:
 @example({"a/a", "a/b"}, {"": ["a/", "!a/b"]}, set(), "")
 @example({"a/a.key", "a.key"}, {"": ["*.key"], "a/": ["!a.key"]}, set(), "")
 @example({"a/b", "a/a"}, {"": ["a/"]}, {"a/b"}, "")
+@example({"a", "b", "ab/a"}, {"": ["a**/**"]}, set(), "")
+@example({"ab/b/a.key", "a.key", "b"}, {"": ["a**/*.key"]}, set(), "")
+@example({"a/b", "a.key", "b"}, {"": ["**/**/*"]}, set(), "")
+@example({"a/b", "a.key", "b"}, {"": ["/*"]}, set(), "")
+@example({"a/b", "a.key", "b"}, {"": ["***/**"]}, set(), "")
 def test_in_a_work_tree_the_files_travel_that_git_lists(paths, ignored, tracked, at):
     with TemporaryDirectory() as place:
         root = written(Path(place), dict.fromkeys(sorted(paths | tracked), "x"))
@@ -91,6 +96,52 @@ def test_in_a_work_tree_the_files_travel_that_git_lists(paths, ignored, tracked,
             git(root, "--literal-pathspecs", "add", "-f", *present)
         folder = root / at if (root / at).is_dir() and not is_ignored(root, at) else root
         assert selected(folder) == git_selected(folder)
+
+
+def test_a_repository_within_the_folder_keeps_what_it_excludes(tmp_path):
+    root = written(tmp_path, {"a": "x", "lib/.env": "x", "lib/b": "x"})
+    git(root, "init", "-q")
+    git(root, "init", "-q", "lib")
+    (root / "lib/.git/info/exclude").write_text(".env\n")
+    assert selected(root) == {"a", "lib/b"}
+
+
+def test_no_program_that_a_repository_names_is_started(tmp_path):
+    root, trace = written(tmp_path / "repo", {"in/a": "x", "out/b": "y"}), tmp_path / "started"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {trace}\nexit 1\n")
+    program.chmod(0o755)
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x")
+    git(root, "sparse-checkout", "init", "--cone", "--sparse-index")
+    git(root, "sparse-checkout", "set", "in")
+    missing = git(root, "rev-parse", "HEAD:out").strip()
+    settings = {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": "ssh://host/x",
+        "remote.origin.promisor": "true",
+        "core.sshCommand": str(program),
+        "core.fsmonitor": str(program),
+    }
+    for name, value in settings.items():
+        git(root, "config", name, value)
+    (root / ".git/objects" / missing[:2] / missing[2:]).unlink()
+    assert selected(root) == {"in/a"}
+    assert not trace.exists()
+
+
+def test_a_hook_of_another_repository_changes_nothing(tmp_path, monkeypatch):
+    root = written(tmp_path / "repo", {"a.key": "x", ".gitignore": "*.key"})
+    git(root, "init", "-q")
+    git(root, "add", "-f", "a.key")
+    (root / ".git/info/exclude").write_text(".gitignore\n")
+    git(tmp_path, "init", "-q", "other")
+    for name in ("GIT_DIR", "GIT_COMMON_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "other/.git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+    assert selected(root) == {"a.key"}
 
 
 # In a process of its own: importing SkyPilot leaves threads and log handlers behind.
@@ -137,6 +188,8 @@ SKY_LINES = st.lists(SKY_PIECES, min_size=1, max_size=5).map("".join)
     lines=st.lists(SKY_LINES, min_size=1, max_size=4),
 )
 @example({"a/b/a", "b/a", "a.key"}, ["b/a", "!a.key", "/a.key"])
+@example({"a", "a.key", "b"}, ["**/*"])
+@example({"a", "b/a", "a.key"}, ["b/**/"])
 def test_by_a_skyignore_stays_behind_what_skypilot_leaves(excluded_by_skypilot, paths, lines):
     with TemporaryDirectory() as place:
         root = written(Path(place), dict.fromkeys(sorted(paths), "x"))
