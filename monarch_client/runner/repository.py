@@ -47,29 +47,34 @@ if [ -n "$GIT_SSH_KEY" ]; then
     key=$(umask 077 && mktemp) || exit 1
     trap 'rm -f "$key"' EXIT
     printf '%s\n' "$GIT_SSH_KEY" >"$key"
-    ssh="$ssh -o IdentitiesOnly=yes -i $key"
+    ssh="$ssh -o IdentitiesOnly=yes -i $(printf %q "$key")"
 fi
 export GIT_SSH_COMMAND="${GIT_SSH_COMMAND:-$ssh}"
-options=()
+options=(-c advice.detachedHead=false)
 if [ -n "$GIT_TOKEN" ] && [ "${url#https://}" != "$url" ]; then
     host=${url#https://} host=${host%%/*}
     helper='!f() { echo username=x-access-token; echo "password=$GIT_TOKEN"; }; f'
-    options=(-c "credential.https://$host.helper=" -c "credential.https://$host.helper=$helper")
+    options+=(-c "credential.https://$host.helper=" -c "credential.https://$host.helper=$helper")
 fi
+# A filter such as git-lfs fetches at checkout.
+git() { command git "${options[@]}" "$@"; }
 git init -q . || exit 1
 git remote add origin "$url" 2>/dev/null || git remote set-url origin "$url" || exit 1
-if git "${options[@]}" fetch -q --depth 1 origin "${ref:-HEAD}"; then
+if git fetch -q --depth 1 origin "${ref:-HEAD}"; then
+    commit=FETCH_HEAD
+elif [ -z "$ref" ]; then
+    # A server that gives out whole repositories alone.
+    git fetch -q origin HEAD || exit 1
     commit=FETCH_HEAD
 else
-    # A short commit, or a server that gives out no single commits.
-    [ -n "$ref" ] || exit 1
-    git "${options[@]}" fetch -q --tags origin '+refs/heads/*:refs/remotes/origin/*' || exit 1
-    commit=$ref
+    # The same, a short commit, or a server that gives out no single commits.
+    git fetch -q --force --tags origin '+refs/heads/*:refs/remotes/origin/*' || exit 1
+    commit=$(git rev-parse -q --verify "origin/$ref^{commit}") || commit=$ref
 fi
 commit=$(git rev-parse -q --verify "$commit^{commit}") || {
     echo "there is no branch, tag or commit $ref" >&2
     exit 1
 }
-git -c advice.detachedHead=false checkout -q --force "$commit" || exit 1
+git checkout -q --force "$commit" || exit 1
 echo "workdir: $url at $commit"
 """

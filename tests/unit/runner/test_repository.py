@@ -131,10 +131,54 @@ def private_url(origin, tmp_path):
 def test_a_token_opens_a_private_repository_and_is_left_nowhere(private_url, tmp_path):
     without = fetch(tmp_path / "a", Repository(private_url), GIT_SSL_NO_VERIFY="1")
     assert without.returncode
+    # This server gives out whole repositories alone.
+    for ref, content in (("v1", "first"), ("main", "third"), ("", "third")):
+        workdir = tmp_path / f"b{ref}"
+        given = {"GIT_SSL_NO_VERIFY": "1", "GIT_TOKEN": TOKEN}
+        done = fetch(workdir, Repository(private_url, ref), **given)
+        assert done.returncode == 0, done.stderr
+        assert (workdir / "train.py").read_text() == content
+        assert TOKEN not in done.stdout + done.stderr
+        assert TOKEN not in (workdir / ".git" / "config").read_text()
+
+
+def test_a_filter_that_fetches_at_checkout_has_the_token(origin, tmp_path):
+    (origin / ".gitattributes").write_text("*.py filter=lfs\n")
+    commit(origin, "large")
+    settings, host = tmp_path / "settings", "git.example.org"
+    ask = f"cat >/dev/null; printf 'protocol=https\\nhost={host}\\n\\n' | git credential fill"
+    git(tmp_path, "config", "-f", str(settings), "filter.lfs.smudge", f"{ask} | grep password=")
+    git(
+        tmp_path,
+        "config",
+        "-f",
+        str(settings),
+        f"url.file://{origin}.insteadOf",
+        f"https://{host}/x",
+    )
     done = fetch(
-        tmp_path / "b", Repository(private_url, "v1"), GIT_SSL_NO_VERIFY="1", GIT_TOKEN=TOKEN
+        tmp_path / "a",
+        Repository(f"https://{host}/x"),
+        GIT_CONFIG_GLOBAL=str(settings),
+        GIT_TOKEN=TOKEN,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "b" / "train.py").read_text() == "first"
-    assert TOKEN not in done.stdout + done.stderr
-    assert TOKEN not in (tmp_path / "b" / ".git" / "config").read_text()
+    assert (tmp_path / "a" / "train.py").read_text().strip() == f"password={TOKEN}"
+
+
+def test_a_key_for_ssh_is_given_by_its_whole_path_and_removed(tmp_path):
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(
+        '#!/bin/sh\nfor each; do [ "$last" = -i ] && '
+        f'cp "$each" {tmp_path}/seen; last=$each; done\nexit 1\n'
+    )
+    ssh.chmod(0o755)
+    path = f"{ssh.parent}:{os.environ['PATH']}"
+    repository = Repository("git@example.org:x")
+    done = fetch(tmp_path / "a", repository, PATH=path, TMPDIR=str(folder), GIT_SSH_KEY="k e y")
+    assert done.returncode
+    assert (tmp_path / "seen").read_text() == "k e y\n"
+    assert list(folder.iterdir()) == []
