@@ -8,7 +8,7 @@ from jobs.actions.submit import submit_jobs
 from jobs.errors import InvalidSpecError
 from jobs.models import Job, Project
 from jobs.permissions import Actor
-from monarch_client.spec.documents import documents_in
+from monarch_client.spec.documents import Document, documents_in
 
 
 def submit_documents(
@@ -21,9 +21,10 @@ def submit_documents(
         return submit_jobs(actor, project, sources, idempotency_key=idempotency_key)
     except InvalidSpecError as error:
         errors = error.data.get("errors", [])
-        moved = [_moved(row, documents[row.get("document", 0)].lines_before) for row in errors]
+        moved = [_moved(row, documents[row.get("document", 0)]) for row in errors]
         raise InvalidSpecError(errors=moved) from error
 
 
-def _moved(row: dict[str, Any], lines: int) -> dict[str, Any]:
-    return row if row.get("line") is None else {**row, "line": row["line"] + lines}
+def _moved(row: dict[str, Any], document: Document) -> dict[str, Any]:
+    line = row.get("line")
+    return row if line is None else {**row, "line": document.line_of(line)}

@@ -84,7 +84,7 @@ def submit(session: Session, /, **options: Any) -> None:
         each for source in sources for each in _submissions(session, source, is_verbose=is_verbose)
     ]
     if options.pop("is_dry"):
-        _show_travels(submissions, options["output"])
+        _show_travels(submissions, options["envs"], options["output"])
     elif len(submissions) == 1:
         submissions[0].make(**options)
     else:
@@ -99,9 +99,9 @@ def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator
         yield _Submission(session, document, source, base, is_verbose=is_verbose)
 
 
-def _show_travels(submissions: Sequence[_Submission], output: Output) -> None:
+def _show_travels(submissions: Sequence[_Submission], envs: dict[str, str], output: Output) -> None:
     """List what would travel, without a word to a portal."""
-    found = [travels for submission in submissions for travels in submission.travels()]
+    found = [travels for submission in submissions for travels in submission.travels(envs)]
     if output.form != "table" or output.quiet:
         output.rows(found, {}, key="paths")
     else:
@@ -175,7 +175,7 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
     text = yaml.safe_dump(_given(**spec), sort_keys=False, allow_unicode=True)
     made = _Submission(session, Document(text), "the command", Path.cwd())
     if options.pop("is_dry"):
-        _show_travels([made], options["output"])
+        _show_travels([made], options["envs"], options["output"])
     else:
         made.make(**options)
 
@@ -193,8 +193,9 @@ class _Submission:
         is_verbose: bool = False,
     ) -> None:
         self._session = session
-        self._text = document.text
-        self._lines_before = document.lines_before
+        self._document = document
+        # What is sent, with what options and folders have changed in it.
+        self._sent: str | None = None
         self._source_name = source_name
         self._base = base
         self._is_verbose = is_verbose
@@ -232,20 +233,24 @@ class _Submission:
 
     def prepared(self, project: str | None, **changes: Any) -> tuple[str, str]:
         """The project it goes to, and its text, once the folders it names have been sent."""
-        # The portal decides which keys are for administrators.
-        spec = JobSpec.parse(self._text, admin=True, envs=changes["envs"])
+        spec = self._parsed(changes["envs"])
         text = self._changed(spec, **changes)
         slug = project or spec.portal.project or self._session.project(None)
         sender = Sender(self._session.client, slug, self._base, is_verbose=self._is_verbose)
-        return slug, sender.send_all(text, spec)
+        self._sent = sender.send_all(text, spec)
+        return slug, self._sent
 
-    def travels(self) -> list[Travels]:
+    def travels(self, envs: dict[str, str]) -> list[Travels]:
         """Return what would travel with it; end the command where the specification is wrong."""
         try:
-            return Folders(self._base).travels(JobSpec.parse(self._text, admin=True))
+            return Folders(self._base).travels(self._parsed(envs))
         except InvalidSpecErrors as error:
             self.complain(error.errors)
             click.get_current_context().exit(BAD_REQUEST)
+
+    def _parsed(self, envs: dict[str, str]) -> JobSpec:
+        # The portal decides which keys are for administrators.
+        return JobSpec.parse(self._document.text, admin=True, envs=envs)
 
     def _changed(
         self,
@@ -256,7 +261,7 @@ class _Submission:
         hold: bool,
     ) -> str:
         """The text with what the command's options say instead."""
-        text = self._text
+        text = self._document.text
         if name:
             text = set_key(text, "name", name)
         if envs:
@@ -265,9 +270,10 @@ class _Submission:
 
     def complain(self, errors: Sequence[SpecError]) -> None:
         """Say what is wrong, by the lines of the whole file."""
-        text = "\n" * self._lines_before + self._text
+        document = self._document
+        text = "\n" * document.lines_before + (document.source or document.text)
         for each in errors:
-            line = each.line and each.line + self._lines_before
+            line = each.line and document.line_of(each.line, self._sent)
             tell(excerpt(text, replace(each, line=line), self._source_name))
         count = len(errors)
         tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from monarch_client.spec.pipelines import in_order
+from monarch_client.spec.text_edits import line_before_edits
 
 # At the beginning of a line YAML takes these for nothing else, wherever they stand.
 _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
@@ -14,10 +15,23 @@ _SAYS_SOMETHING = re.compile(r"^[ \t]*[^#\s]", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One of them. `lines_before`: how many lines of the whole text come before its first."""
+    """One of them, as it is to be read.
+
+    `lines_before`: how many lines of the whole text come before its first. `source`: its part of
+    the whole text, where `text` says more than that.
+    """
 
     text: str
     lines_before: int = 0
+    source: str = ""
+
+    def line_of(self, line: int, sent: str | None = None) -> int:
+        """Return the line of the whole text that is this `line` of the document.
+
+        `sent`: what `set_key` made of the document, if the line is one of that.
+        """
+        here = line_before_edits(self.source or self.text, sent or self.text, line)
+        return here + self.lines_before
 
 
 def documents_in(text: str) -> list[Document]:
@@ -37,4 +51,7 @@ def documents_in(text: str) -> list[Document]:
     # A header is no specification: what is left are the last ones.
     texts = in_order([each.text for each in found])
     places = found[len(found) - len(texts) :]
-    return [Document(text, each.lines_before) for text, each in zip(texts, places, strict=True)]
+    return [
+        Document(text, each.lines_before, each.text)
+        for text, each in zip(texts, places, strict=True)
+    ]

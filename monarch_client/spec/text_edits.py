@@ -32,6 +32,20 @@ def set_key(text: str, path: str, value: Any) -> str:
     return f"{before}{_entry(keys, value)}\n{text[end:]}"
 
 
+def line_before_edits(original: str, edited: str, line: int) -> int:
+    """Return the line of `original` that is the `line` of `edited`, both counted from 1.
+
+    `edited` is what `set_key` made of it: it changes lines in their place, and adds others. One
+    that was added stands for the line after it.
+    """
+    old, new = original.split("\n"), edited.split("\n")
+    place = 0
+    for number, text in enumerate(new[: min(line, len(new)) - 1]):
+        is_added = place < len(old) and text != old[place] and new[number + 1] == old[place]
+        place += not is_added
+    return max(1, min(place + 1, len(old)))
+
+
 def _set_in(mapping: yaml.MappingNode, text: str, keys: Sequence[str], value: Any) -> str:
     found = _found(mapping, keys[0])
     if found is None:
@@ -40,7 +54,8 @@ def _set_in(mapping: yaml.MappingNode, text: str, keys: Sequence[str], value: An
     start, end = _place_of(node, text, name.end_mark.index)
     if len(keys) > 1 and isinstance(node, yaml.MappingNode) and start == node.start_mark.index:
         return _set_in(node, text, keys[1:], value)
-    written = _value(keys[1:], value)
+    # What follows keeps its lines.
+    written = _value(keys[1:], value) + "\n" * text.count("\n", start, end)
     return text[:start] + (written if start < end else f" {written}") + text[end:]
 
 

@@ -295,6 +295,30 @@ def test_errors_of_several_are_shown_where_they_stand(mportal, portal, spec, tmp
     assert "depends_on: [x]" in result.stderr
 
 
+def test_errors_of_the_portal_name_the_lines_of_the_file_whatever_options_changed(
+    mportal, portal, tmp_path
+):
+    spec = tmp_path / "job.yaml"
+    spec.write_text("envs:\n  A: 1\n  B: 2\nportal:\n  priority: 5\n  max_duration: 1h\nrun: x\n")
+    row = {"path": "portal.max_duration", "code": "odd", "message": "Odd.", "suggestion": None}
+
+    def refuse(request):
+        line = request.content.decode().split("\n").index("  max_duration: 1h") + 1
+        return problem(422, "invalid_spec", errors=[{**row, "line": line}])
+
+    portal.on(JOBS, refuse)
+    result = mportal("submit", str(spec), "-e", "A=2", "--hold", "--name", "n")
+    assert f"{spec}:6: portal.max_duration: Odd." in result.stderr
+    assert "     6 |   max_duration: 1h" in result.stderr
+
+
+def test_a_dry_run_takes_variables_too(mportal, portal, tmp_path):
+    spec = tmp_path / "job.yaml"
+    spec.write_text("run: x\nenvs: {A: null}\n")
+    assert mportal("submit", "--dry-run", str(spec), "-e", "A=1").exit_code == 0
+    assert mportal("submit", "--dry-run", str(spec)).exit_code != 0
+
+
 def test_following_is_for_one_job(mportal, portal, spec):
     result = mportal("submit", "--follow", str(spec), str(spec))
     assert (result.exit_code, "--follow is for one job" in result.stderr) == (2, True)

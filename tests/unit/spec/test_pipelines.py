@@ -57,6 +57,19 @@ def test_documents_keep_their_lines():
     assert found[0].text.splitlines()[2] == "run: a"
 
 
+@pytest.mark.parametrize(
+    "second",
+    ["name: b\nportal:\n  priority: 5\n  bogus: 1\nodd: 1\n", "portal:\n  bogus: 1\nodd: 1\n# end"],
+)
+def test_errors_name_the_lines_that_were_written(second):
+    text = f"name: a\nrun: a\n---\nrun: b\n{second}"
+    document = documents_in(text)[1]
+    with pytest.raises(InvalidSpecErrors) as caught:
+        JobSpec.parse(document.text)
+    shown = [text.splitlines()[document.line_of(each.line) - 1] for each in caught.value.errors]
+    assert sorted(shown) == ["  bogus: 1", "odd: 1"]
+
+
 def test_a_job_group_is_refused_with_the_reason():
     header = documents_in("name: p\nexecution: parallel\n---\nrun: a\n")[0]
     with pytest.raises(InvalidSpecErrors, match="documents of one file run in order"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from monarch_client.spec.text_edits import set_key
+from monarch_client.spec.text_edits import line_before_edits, set_key
 
 BLOCK = """\
 # who
@@ -79,3 +79,22 @@ def test_a_value_that_is_missing_or_an_alias_is_replaced_in_its_place():
 
 def test_a_mark_of_byte_order_does_not_shift_the_change():
     assert set_key("\ufeffrun: x\nname: old\n", "name", "new") == '\ufeffrun: x\nname: "new"\n'
+
+
+def test_what_follows_a_changed_key_keeps_its_line():
+    text = "envs:\n  A: 1\n  # why\n  B: 2\nrun: x\n"
+    changed = set_key(text, "envs", {"A": "1"})
+    assert yaml.safe_load(changed) == {"envs": {"A": "1"}, "run": "x"}
+    assert changed.split("\n").index("run: x") == text.split("\n").index("run: x")
+
+
+def test_lines_of_a_changed_text_are_found_in_the_original():
+    text = "portal:\n  priority: 5\n  odd: 1\nenvs:\n  A: 1\nrun: x\n"
+    changed = set_key(text, "portal.hold", value=True)
+    changed = set_key(set_key(changed, "envs", {"B": "2"}), "name", "mine")
+    lines = changed.split("\n")
+    for line in ("portal:", "  priority: 5", "  odd: 1", "run: x"):
+        found = line_before_edits(text, changed, lines.index(line) + 1)
+        assert text.split("\n")[found - 1] == line
+    for added in ("  hold: true", 'name: "mine"'):
+        assert 1 <= line_before_edits(text, changed, lines.index(added) + 1) <= text.count("\n") + 1
