@@ -10,7 +10,7 @@ from pathlib import Path
 from jobs.backends.registry import LEASES_OF_ROOT
 
 # The runner's program, the leases, and the names that are never launched again.
-_THE_BACKENDS_OWN = {"runners", "slots", "ended"}
+_THE_BACKENDS_OWN = {"claims", "runners", "slots", "ended"}
 
 
 def remains(local: Path) -> list[str]:
