@@ -38,7 +38,7 @@ def driver_token(attempt_id: int, job_id: int, number: int) -> str:
 
 
 def attempt_id_in(token: str) -> int | None:
-    """Return the attempt that a driver's token, or its public name, says it is of; else None."""
+    """Return the attempt id in a driver's token or its public name; None without one."""
     number, _, code = token.removeprefix(DRIVER_TOKEN_PREFIX).partition("_")
     is_one = code and number.isascii() and number.isdecimal() and len(number) <= _ID_DIGITS
     return int(number) if is_one else None

@@ -1,11 +1,11 @@
-"""The escape sequences that programs print for terminals, which nobody reads as text.
+"""Match the escape sequences that programs print for terminals.
 
-`static/jobs/js/log/ansi.js` has the same pattern: places of matches count what the page shows.
+`static/jobs/js/log/ansi.js` has the same pattern: offsets of matches count displayed text.
 """
 
 from __future__ import annotations
 
-# Colours and moves; strings: titles, links (OSC 8, whose text stands between two of them), images;
+# Colours and moves; strings: titles, links (OSC 8, with the text between two sequences), images;
 # choices of characters; single letters.
 SEQUENCE = (
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"

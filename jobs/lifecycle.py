@@ -123,8 +123,8 @@ def start_together(attempts: Sequence[Attempt]) -> None:
 def end_together(jobs: Sequence[Job], *, reason: StopReason, message: str) -> None:
     """End `jobs` early: those that are queued become CANCELLED, the others STOPPING.
 
-    What `move` does for each, in a few statements for all; the objects keep what they say. Call it
-    in the transaction that has locked them.
+    Does what `move` does for each job, in a few statements; does not update the objects. Call it in
+    the transaction that has locked them.
     IllegalMoveError: one of them has ended, or is being stopped.
     """
     queued = [job for job in jobs if job.status == JobStatus.QUEUED]
@@ -202,13 +202,13 @@ def _publish_together(jobs: Sequence[Job]) -> None:
 
 
 def _tell_dependants(jobs: Sequence[Job], ended_as: JobStatus) -> None:
-    """Who waits for `jobs` may start with the commit of their end: nothing in between is lost."""
+    """Record the end of `jobs` for their dependants, and wake those after the commit."""
     if JobDependency.objects.filter(needs__in=jobs, ended_as="").update(ended_as=ended_as):
         wake_on_commit("dependencies")
 
 
 def _tell_children(jobs: Sequence[Job]) -> None:
-    """Those that are to end with `jobs` do so soon; without this hint, with the next tick."""
+    """Wake the reconciler that ends the children of `jobs`; else it acts on the next tick."""
     if Job.objects.unfinished().filter(parent__in=jobs, detached=False).exists():
         wake_on_commit("children")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import InterfaceError, InternalError, OperationalError
 
-# Codes of PostgreSQL under which it ends a session whose transaction took too long. The driver
+# PostgreSQL's codes for sessions that it ends because a transaction took too long. The driver
 # reports them as internal errors.
 _TRANSACTION_ENDED = frozenset({"25P03", "25P04"})
 

@@ -72,7 +72,7 @@ LEAST_ROLE: dict[Verb, Role] = {
 # All that the program of a job may do by itself: in its own project, and to its children alone.
 DRIVER_VERBS = frozenset({Verb.VIEW_PROJECT, Verb.SUBMIT_JOB, Verb.UPLOAD, Verb.CANCEL_OWN_JOB})
 
-# All that can be done in a project that takes no jobs any more.
+# Operations that an archived project still allows.
 VERBS_OF_STATE: dict[ProjectState, frozenset[Verb]] = {
     ProjectState.ACTIVE: frozenset(Verb),
     ProjectState.ARCHIVED: frozenset(
@@ -166,7 +166,7 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
 
 
 def require_open(project: Project, verb: Verb) -> None:
-    """Pass silently, or raise PermissionDeniedError: the project's state closes `verb` to all."""
+    """Raise PermissionDeniedError if the project's state forbids `verb` to everybody."""
     if verb in VERBS_OF_STATE[project.state]:
         return
     what = f"You may not {verb.value} in project {project.slug}: it is {project.state.value}"
@@ -271,7 +271,7 @@ def require_schedule(actor: Actor, schedule: Schedule) -> None:
 
 
 def projects_of(actor: Actor) -> ProjectQuerySet:
-    """The projects `actor` can see, by slug; deleted ones for administrators alone."""
+    """Return the projects that `actor` can see, by slug; deleted ones only to administrators."""
     projects = Project.objects.order_by("slug")
     if not actor.reaches_beyond_projects:
         projects = projects.filter(deleted_at=None)
@@ -294,7 +294,7 @@ def roles_of(actor: Actor) -> dict[int, Role]:
 
 
 def project_for(actor: Actor, slug: str) -> Project:
-    """The project of that slug, or that had it until it was renamed.
+    """Return the project with that slug, or else with that former slug.
 
     NotFoundError when there is none or the actor may not see it.
     """

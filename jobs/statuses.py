@@ -178,7 +178,7 @@ class Role(TextChoices):
 
 
 class ProjectState(TextChoices):
-    """Whether a project takes jobs, is read-only, or has left its records alone behind."""
+    """The state of a project: it takes jobs, is read-only, or only its records are left."""
 
     ACTIVE = "active", "Active"
     ARCHIVED = "archived", "Archived"

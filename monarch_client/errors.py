@@ -6,7 +6,7 @@ ClientError
 │   └── ArchiveTooLargeError   upload_too_large
 ├── NotSignedInError           not_signed_in
 ├── UnreachableError           unreachable
-│   └── UnprovedPortalError    unproved_portal     somebody else may answer at its address
+│   └── UnprovedPortalError    unproved_portal     another program may answer at its address
 ├── UnexpectedAnswerError      unexpected_answer   not a portal, or one of another version
 └── RefusedError               the portal's own code
     ├── MissingError           not_found
@@ -101,7 +101,7 @@ class UnreachableError(ClientError):
 
 
 class UnprovedPortalError(UnreachableError):
-    """What answers has not proved that it is the portal; no token was sent."""
+    """The server has not proved that it is the portal; no token was sent."""
 
     code = "unproved_portal"
 

@@ -15,7 +15,7 @@ from jobs.outages import is_database_away
 
 _API = "/api/"
 
-# DNS allows no longer name; what is longer is somebody's attempt.
+# The longest name in DNS.
 LONGEST_HOST = 253
 
 

@@ -25,10 +25,9 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 when database and Redis answer and fit this release, 503 otherwise; the body tells why.
+    """200 when database and Redis answer and fit this release, 503 otherwise; the body says why.
 
-    A disk that is nearly full is told, and is no reason to send nobody here: all but new work goes
-    on.
+    A nearly full disk is reported with status 200: everything except new work goes on.
     """
     found = faults()
     body = {**dict.fromkeys(PARTS, "ok"), **found}

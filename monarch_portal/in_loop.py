@@ -82,7 +82,7 @@ class ContentSecurity(InLoop, CSPMiddleware):
 
 
 class NotStored(InLoop, MiddlewareMixin):
-    """Cache-Control: what a page or an answer tells is for whoever asked, and for now.
+    """Middleware that adds `Cache-Control: no-store` to pages and answers.
 
     Views that say something else keep it. Static files are answered before.
     """

@@ -1,4 +1,4 @@
-"""What the web process looks at before it serves anybody."""
+"""Check the database before the web process serves requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Startup:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _why_not(self) -> str:
-        """Say why nobody can be served, as `why_not_to_start`; what is well once stays so."""
+        """Return the reason of `why_not_to_start`; a good result is kept."""
         why = "" if self._may_serve else await asyncio.to_thread(why_not_to_start)
         self._may_serve = not why
         return why

@@ -1,4 +1,4 @@
-"""The path below which a proxy publishes the portal, such as `/portal` of https://host/portal.
+"""Serve the portal below a path of a proxy, such as `/portal` of https://host/portal.
 
 It is a setting, the path of MPORTAL_URL, and no header: nothing that a client sends changes where
 links and cookies of others lead.

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from jobs.errors import ConflictError
 from jobs.models import User
 
-# "me" means whoever asks, in filters; "." and ".." never arrive as a part of an address.
+# "me" means the caller in filters; clients and servers remove "." and ".." from URL paths.
 RESERVED_USERNAMES = frozenset({"me", ".", ".."})
 
 

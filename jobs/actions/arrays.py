@@ -34,13 +34,13 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
         # Somebody may have run one of its children again: that is theirs.
         jobs = jobs.filter(parent=actor.driver.job_id)
     found = list(jobs.select_related("project").defer("spec", "spec_source"))
-    # What it takes depends on whose they are.
+    # The required permission depends on who submitted the job.
     for job in {job.submitted_by_id: job for job in found}.values():
         require_cancel(actor, job)
     if not found:
         require(actor, Verb.CANCEL_OWN_JOB, array.project)
     cancel_together(actor, [job.pk for job in found])
-    # What others were changing meanwhile. Those that wait go first, the last of them first.
+    # Cancel the jobs that others were changing meanwhile: queued ones first, newest first.
     rest = jobs.exclude(Q(status=JobStatus.STOPPING) & ~Q(stop_reason=StopReason.PREEMPTED))
     is_queued = Case(When(status=JobStatus.QUEUED, then=0), default=1)
     for job in rest.select_related("project").order_by(is_queued, "-pk"):
@@ -51,15 +51,15 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
 
 
 def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
-    """Run those jobs of `array` again that failed or were cancelled, in their places.
+    """Run the failed and cancelled jobs of `array` again, each at its index.
 
     ConflictError when there is none. NotFoundError when one was deleted meanwhile, InvalidSpecError
     as for a rerun; then none runs again.
     """
     require(actor, Verb.SUBMIT_JOB, array.project)
     require_room()
-    # A backend may take seconds to answer, and drafts of many jobs take as long: nobody waits for
-    # them in a transaction.
+    # A backend may take seconds to answer, and so may drafts of many jobs: do both before the
+    # transaction.
     reruns = _Reruns(actor, _checked(actor, array))
     reruns.drafts_of(_failed(array))
     with transaction.atomic():
@@ -74,9 +74,9 @@ def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
 
 @dataclass(frozen=True, slots=True)
 class _Reruns:
-    """Jobs that repeat others, by the numbers of those; each is made once.
+    """Reruns by the number of the job that they repeat; each is drafted once.
 
-    `checked`: by what jobs have in common, the first of them.
+    `checked`: the checked specification for each group of jobs that differ only in name and values.
     """
 
     actor: Actor
@@ -84,7 +84,7 @@ class _Reruns:
     made: dict[int, Job] = field(default_factory=dict)
 
     def drafts_of(self, failed: JobQuerySet) -> list[Draft]:
-        """Return the drafts that repeat `failed`, without what was not checked."""
+        """Return drafts that repeat the `failed` jobs; skip jobs whose group was not checked."""
         drafts: dict[str, Draft] = {}
         for job in failed.select_related("project"):
             common = _in_common(job)

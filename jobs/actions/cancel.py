@@ -37,13 +37,13 @@ def cancel_job(actor: Actor, job: Job) -> Job:
 
 @transaction.atomic
 def cancel_together(actor: Actor, numbers: Collection[int]) -> None:
-    """End those of many jobs that wait or have machines, in a few statements for all.
+    """Cancel many queued and active jobs in a few statements.
 
-    Leaves out those that somebody else is changing: `cancel_job` does them. Whether `actor` may is
-    not asked here.
+    Skips jobs whose rows another transaction has locked; use `cancel_job` for them. Does not check
+    permissions: the caller does.
     """
     wanted = Job.objects.in_status(JobStatus.QUEUED, *ACTIVE_STATUSES - {JobStatus.STOPPING})
-    # Never waits for one of them while it has others.
+    # skip_locked: waiting for one row while holding others could deadlock.
     rows = wanted.filter(pk__in=numbers).select_for_update(no_key=True, skip_locked=True)
     jobs = list(rows.defer("spec", "spec_source").order_by("pk"))
     if not jobs:

@@ -1,4 +1,4 @@
-"""Archiving projects, which makes them read-only, and deleting them."""
+"""Archive projects, which makes them read-only, and delete them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jobs.models import (
 )
 from jobs.permissions import Actor, Verb, require
 
-# What a project has for its work, of which nothing is left when it is deleted.
+# Rows that are deleted with their project.
 _GOES_AT_ONCE = (
     Schedule,
     ProjectSecret,
@@ -41,15 +41,15 @@ _GOES_AT_ONCE = (
     IdempotencyKey,
     FormerSlug,
 )
-# Of its attempts; the logs are too much for one transaction.
+# Rows of its attempts. Logs are too large for one transaction: sweeps remove them.
 _GOES_OF_ATTEMPTS = (HandedSecrets, StackDump)
 
 
 @transaction.atomic
 def archive_project(actor: Actor, project: Project) -> Project:
-    """Make `project` read-only and pause its schedules. A second time changes nothing.
+    """Make `project` read-only and pause its schedules; do nothing if it is archived already.
 
-    ConflictError while it has jobs that have not ended, or clusters.
+    ConflictError while it has clusters, or jobs that have not ended.
     """
     _lock(actor, project)
     if project.archived_at is None:
@@ -81,11 +81,11 @@ def unarchive_project(actor: Actor, project: Project) -> Project:
 
 @transaction.atomic
 def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
-    """Delete `project` for good; `confirmation` is its slug, typed once more.
+    """Delete `project` for good; `confirmation` must repeat its slug.
 
-    What it had goes, the logs of its jobs with the next sweeps. The rows of jobs, their events and
-    costs stay for administrators, at the slug SLUG_ID. InvalidSettingsError without confirmation;
-    ConflictError where it has jobs and is not archived, or has clusters.
+    Logs go with the next sweeps. Jobs, their events and costs stay visible to administrators,
+    under the slug SLUG_ID. InvalidSettingsError for a wrong confirmation; ConflictError if it has
+    clusters, or has jobs and is not archived.
     """
     _lock(actor, project)
     reading = Reading()
@@ -109,7 +109,7 @@ def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
 
 def _lock(actor: Actor, project: Project) -> None:
     require(actor, Verb.MANAGE_PROJECT, project)
-    # A schedule that runs locks its own row before the project's: the same order here.
+    # Lock schedules before the project, in the order that a running schedule uses.
     list(Schedule.objects.select_for_update(no_key=True).filter(project=project).order_by("pk"))
     lock_alone(project, Verb.MANAGE_PROJECT)
 

@@ -1,4 +1,4 @@
-"""Storing the rows of new jobs: one job each, or an array's, with what they wait for."""
+"""Store new jobs, single or in arrays, with their dependencies."""
 
 from __future__ import annotations
 

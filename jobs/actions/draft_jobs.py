@@ -1,7 +1,7 @@
-"""Jobs that were checked, as rows that are not stored yet: one job, or those of an array.
+"""Draft the rows of checked jobs, before they are stored: one job, or all jobs of an array.
 
-A specification is written out for each of them, which takes seconds for a thousand: it is done
-before the transaction that stores them, since the database ends one that rests for long.
+Each row holds the whole specification, which takes seconds for a thousand jobs. Drafting happens
+before the transaction that stores them, because the database ends transactions that stay idle.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from monarch_client.spec import PortalBlock
 from monarch_client.spec.array_keys import combinations, variable_of
 
 _LONGEST_NAME = 100
-# The one in C is ten times as fast, where it was built.
+# Use libyaml where it was built: it is ten times as fast.
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Jobs to store, all of which wait for the same; `array`: the new one that they belong to."""
+    """New jobs with the same dependencies; `array`: their new array, if any."""
 
     jobs: list[Job]
     needs: Needs
@@ -45,7 +45,7 @@ def draft_jobs(actor: Actor, project: Project, checked: Checked) -> Draft:
 
 
 def draft_rerun(actor: Actor, job: Job, checked: Checked) -> Job:
-    """Return the job that repeats `job`; of an array, in its place."""
+    """Return a job that repeats `job`, at the same index if it belongs to an array."""
     again = _new_job(actor, job.project, checked, rerun_of=job)
     if job.array_id is not None:
         again.array_id, again.array_index = job.array_id, job.array_index

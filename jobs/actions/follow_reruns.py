@@ -1,4 +1,4 @@
-"""Jobs that wait for an array wait for its new jobs, once those replace others in their places."""
+"""Point dependencies on the failed jobs of an array to their reruns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _HELD_HINT = "Release it, and it starts once what it needs has ended as it shoul
 
 
 def follow_reruns(again: Sequence[Job]) -> None:
-    """Have queued jobs that need an earlier job of an array need the one in `again` instead.
+    """Make queued jobs that need a rerun array job depend on its rerun in `again` instead.
 
-    Call it in the transaction that stores `again`. What has started, or ended, is left alone, and
-    so is what `again` itself waits for.
+    Call it in the transaction that stores `again`. Skips jobs that have started or ended, and jobs
+    that `again` itself depends on, which would make a cycle.
     """
     replaced = {job.rerun_of_id: job for job in again if job.rerun_of_id and job.array_id}
     dependants = JobDependency.objects.filter(needs__in=replaced).values("job")
-    # Whoever acts on the end of a needed job locks the job that waits first.
+    # Lock the waiting jobs first, as code that handles the end of a needed job does.
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk__in=dependants)
     waiting = queued.exclude(pk__in=_needed_by(again)).select_for_update(no_key=True)
     jobs = list(waiting.order_by("pk"))
@@ -53,7 +53,7 @@ def _exchange(jobs: Sequence[Job], replaced: Mapping[int, Job]) -> None:
 
 
 def _needed_by(again: Sequence[Job]) -> set[int]:
-    """All that these jobs wait for, and what that waits for: nobody may wait for himself."""
+    """Return all jobs that these depend on, directly or not."""
     found: set[int] = set()
     todo = {job.pk for job in again}
     while todo:

@@ -22,7 +22,7 @@ def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
 
 
 def record_actions(messages: Sequence[tuple[Job, str]], actor: Actor, verb: str) -> None:
-    """Note that `actor` did `verb` to many jobs, each with its message, in a few statements."""
+    """Store an event for each job, with its message, that `actor` did `verb`; in few statements."""
     JobEvent.objects.bulk_create(_action(job, actor, verb, told) for job, told in messages)
     publish_many_on_commit([(job.pk, job.project_id) for job, _ in messages])
     publish_queue_on_commit()

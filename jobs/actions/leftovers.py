@@ -10,17 +10,17 @@ from jobs.statuses import Carrier
 
 
 def ingest_leftovers(attempt: Attempt, backend: ComputeBackend, *, may_live: bool = False) -> None:
-    """Store what nobody has acknowledged yet, and the verdict even if somebody has.
+    """Store the frames that were not acknowledged yet, and the verdict in any case.
 
-    Nothing that is wrong with a dead runner's disk keeps its attempt from ending. With the portal's
-    own disk it is otherwise, as the frames go with their machines. FramesPostponedError: try again.
+    Errors on a dead runner's disk do not keep its attempt from ending. Errors on the portal's own
+    disk do, since the frames go with their machines. FramesPostponedError: try again.
     `may_live`: its runner may not have ended.
     """
     if attempt.cluster is None:
         return
     pushes = backend.carrier == "either" and attempt.carrier == Carrier.PUSH
     if pushes and may_live:
-        # Where frames are pushed or printed, one that pushes prints its verdict alone, at the end.
+        # On such backends a runner that pushes prints only its verdict, at the end.
         return
     for batch in batches(backend.leftovers(attempt.cluster.name, attempt_id=attempt.pk).frames):
         require_room_for_frames()

@@ -43,7 +43,7 @@ def _lock(actor: Actor, project: Project) -> None:
 
 
 def _refuse_losing_last_admin(project: Project, user: User) -> None:
-    # One that may not sign in administers nothing.
+    # An admin who may not sign in does not count.
     admins = Membership.objects.filter(project=project, role=Role.ADMIN, user__is_active=True)
     if admins.filter(user=user).exists() and admins.count() == 1:
         raise ConflictError(f"{user} is the last admin of {project.slug}; name another one first.")

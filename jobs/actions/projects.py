@@ -1,4 +1,4 @@
-"""Making and renaming projects."""
+"""Create and rename projects."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def rename_project(
 ) -> Project:
     """Give `project` another slug or name; None leaves it as it is.
 
-    The old slug goes on to mean this project, until another project takes it. InvalidSettingsError;
-    ConflictError where the new slug is taken, and while jobs of the project have not ended.
+    The old slug leads to this project until another project takes it. InvalidSettingsError for a
+    bad value. ConflictError if the new slug is taken, or jobs of the project have not ended.
     """
     require(actor, Verb.MANAGE_PROJECT, project)
     lock_alone(project, Verb.MANAGE_PROJECT)
@@ -54,7 +54,7 @@ def rename_project(
 
 
 def require_no_jobs(project: Project, verb: str) -> None:
-    """Pass silently, or raise ConflictError while a job of `project` runs or waits."""
+    """Raise ConflictError if a job of `project` has not ended."""
     count = Job.objects.unfinished().filter(project=project).count()
     if count:
         jobs = "1 job has" if count == 1 else f"{count} jobs have"
@@ -74,7 +74,7 @@ def _require_good(slug: str, name: str, *, is_new: bool = True) -> None:
 
 
 def _store(project: Project) -> None:
-    """Save the row under its slug, which now means this project alone."""
+    """Save the project, and delete the former slug of any project that equals its slug."""
     taken = ConflictError(f"There is a project {project.slug} already. Choose another name.")
     if Project.objects.filter(slug=project.slug).exclude(pk=project.pk).exists():
         raise taken

@@ -83,7 +83,7 @@ class Reading:
         return value
 
     def slug(self, value: str) -> str:
-        """Check the slug of a project: a name that no address of the portal's own begins with."""
+        """Check the slug of a project: a name that begins no path of the portal itself."""
         if value in RESERVED_SLUGS:
             self.wrong("slug", f"{value} is reserved for the portal's own pages. Choose another.")
         return self.name(value, path="slug")

@@ -1,4 +1,4 @@
-"""Which release the database was prepared by, and whether this one can work on it."""
+"""Record the release that prepared the database, and check that this one can use it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def record_release() -> None:
 
 
 def about_newer_database() -> str:
-    """Say why this release can't work on a database that a newer one has changed; else empty."""
+    """Return why this release cannot use a database that a newer one changed; "" if it can."""
     unknown = sorted(MigrationRecorder(connection).applied_migrations().keys() - _known())
-    # What was installed once, and is no more, has left rows that change nothing here.
+    # Migrations of apps that are no longer installed do not matter.
     unknown = [(app, name) for app, name in unknown if app in _apps()]
     if not unknown:
         return ""
@@ -38,9 +38,9 @@ def about_newer_database() -> str:
 
 
 def why_not_to_start() -> str:
-    """Say why a process of the portal must not start on this database; empty: it may.
+    """Return why a portal process must not start on this database; "" if it may.
 
-    A database that is away keeps nobody from starting: requests and steps wait for it.
+    An unreachable database is no reason: requests and steps wait for it.
     """
     try:
         return about_newer_database()
@@ -62,7 +62,7 @@ def _release_of_database() -> str:
 
 @cache
 def _known() -> frozenset[tuple[str, str]]:
-    """The migrations of this release, and those that they replace."""
+    """Return the migrations of this release, and those that they replace."""
     migrations = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
     replaced = (pair for each in migrations.values() for pair in each.replaces)
     return frozenset([*migrations, *replaced])

@@ -39,7 +39,7 @@ def rerun_job(actor: Actor, job: Job) -> Job:
 def check_again(actor: Actor, job: Job) -> Checked:
     """Check the specification of `job` as it would be submitted now.
 
-    InvalidSpecError as for a submit; where a job that it needs is the reason, it says the way out.
+    InvalidSpecError as for a submit; if a needed job is the cause, its hint says how to rerun.
     """
     try:
         [checked] = check_specs(actor, job.project, [job.spec])

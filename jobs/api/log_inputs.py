@@ -151,7 +151,7 @@ def checked(
 ) -> dict[str, Any]:
     """Return `query` in the shape of `serializer`. ValidationError: it does not fit.
 
-    Empty values are as if they were not there, as forms and address bars send them.
+    Ignores empty values, which forms send for unset fields.
     """
     require_known_parameters(query, serializer().fields)
     return read(serializer, {key: value for key, value in query.items() if value != ""})

@@ -6,6 +6,6 @@ from django.urls.converters import StringConverter
 
 
 class NameConverter(StringConverter):
-    """Text between two slashes without NUL, which the database takes in no comparison."""
+    """Text between two slashes without NUL, which PostgreSQL rejects."""
 
     regex = r"[^/\x00]+"

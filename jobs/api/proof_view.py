@@ -58,6 +58,6 @@ class ProofView(PublicView):
 
 
 def _port_of(request: Request) -> int:
-    """Return the port of the socket itself, whatever a proxy says; 0 for a socket without one."""
+    """Return the port of the socket itself, not of a proxy's headers; 0 if it has none."""
     port = str(request.META.get("SERVER_PORT", ""))
     return int(port) if port.isdecimal() else 0

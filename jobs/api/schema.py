@@ -28,7 +28,7 @@ class PortalSchema(AutoSchema):
         return (method.__doc__ or "").strip().split("\n", 1)[0]
 
     def get_request_serializer(self) -> Any:
-        """Return the body of an operation that declares none: it takes none."""
+        """Return None, the body of an operation that declares none."""
         return None
 
 
@@ -72,6 +72,6 @@ def page_of(
 
 
 def problems(*statuses: int) -> dict[Any, OpenApiResponse]:
-    """Return the errors that an operation may answer with; 400 is among them for every one."""
+    """Return the errors that an operation may answer with; always includes 400."""
     answer = OpenApiResponse(ProblemSerializer)
     return {(status, "application/problem+json"): answer for status in sorted({400, *statuses})}

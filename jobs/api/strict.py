@@ -20,7 +20,7 @@ from monarch_client.spec.findings import nearest, shortened
 
 Shape = type[Serializer[Any]]
 
-# Finding the nearest name takes a while for each, and a body may have a hundred thousand.
+# Finding the nearest name is slow, and a body may have 100,000 unknown fields.
 MOST_REPORTED = 20
 
 _NO_BODY = "This operation takes no body."
@@ -61,7 +61,7 @@ def require_declared(view: APIView, request: Request) -> None:
 
 
 def _names_in(parameters: Iterable[Any]) -> set[str]:
-    """Return the names of the query parameters among what `extend_schema` was given."""
+    """Return the names of the query parameters that `extend_schema` declares."""
     names: set[str] = set()
     for each in parameters:
         if not isinstance(each, OpenApiParameter):

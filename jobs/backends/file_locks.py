@@ -1,7 +1,7 @@
-"""Locks on files of the portal: each wait has a limit, and only the portal's user can open them.
+"""Lock files of the portal. Each wait has a limit, and only the portal's user can open the files.
 
-A process that is stopped keeps its locks. Nothing that other jobs wait for may depend on one: see
-`local_claims` for how clusters are admitted without.
+A stopped process keeps its locks, so nothing that other jobs wait for may depend on one: see
+`local_claims`, which admits clusters without a lock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def locked_file(path: Path, patience_s: float) -> Iterator[bool]:
-    """Lock the file, which is made if need be, for the block; yields whether that worked in time.
+    """Create and lock the file for the block; yield whether the lock was acquired in time.
 
     Other users cannot open it, so a job with a user of its own cannot hold the lock.
     """

@@ -90,13 +90,13 @@ class LocalBackend:
         """Lay out the nodes and start a runner on each. A repeated call starts what is missing."""
         folder = self._folder(request.cluster_name)
         try:
-            # Passed through by jobs, which must not list it.
+            # Jobs may pass through it, but not list it.
             make_directory(self._options.directory, 0o711)
             with folder.locked() as lock:
                 self._refuse_ended(folder)
                 self._launch(folder, request, lock)
         except OSError as error:
-            # Without the path, which is nobody's business outside; the portal's log has it.
+            # Omit the path, which only the portal's log may show.
             why = error.strerror or type(error).__name__
             raise BackendError(f"This machine could not take the job: {why}.") from error
 
@@ -241,7 +241,7 @@ class LocalBackend:
         return record
 
     def _chosen(self, request: LaunchRequest, others: Sequence[Claim]) -> Claim:
-        """Choose the job's nodes and GPUs from what the others leave. NoCapacityError: too few."""
+        """Choose unclaimed nodes and GPUs for the job. NoCapacityError: too few."""
         used = sum(other.num_nodes for other in others)
         if used + request.num_nodes > self._options.nodes:
             raise NoCapacityError(

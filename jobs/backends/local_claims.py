@@ -1,11 +1,12 @@
-"""Claims of clusters on this machine's nodes and GPUs, made without a lock.
+"""Claim nodes and GPUs of this machine for clusters, without a lock.
 
-A launch reads all claims, chooses, and links its own under the next number, which only one process
-can. If a higher number exists after that, it chose from old news: it withdraws and starts over. So
-a process that is stopped halfway holds up nobody, and cannot take what others have taken since. The
-highest number is never removed, so that none is used again.
+A launch reads all claims, chooses, and hard-links its claim under the next number, which only one
+process can do. If a higher number exists by then, the choice was based on stale claims: the launch
+withdraws its claim and starts over. A process that is stopped halfway therefore blocks nobody, and
+cannot take what others have claimed since. The highest number is never removed, so no number is
+used twice.
 
-A claim counts until the cluster's record says the same, or until its directory is gone.
+A claim counts until the cluster's record replaces it, or its directory is gone.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jobs.backends.local_folders import ClusterFolder, make_directory, write_pri
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one cluster takes of this machine. Field names are those in the files."""
+    """The nodes and GPUs that one cluster claims. Field names are those in the files."""
 
     cluster: str
     num_nodes: int
@@ -37,9 +38,9 @@ class Claims:
         self._directory = clusters / "claims"
 
     def make(self, folder: ClusterFolder, choose: Callable[[Sequence[Claim]], Claim]) -> Claim:
-        """Claim what `choose` picks in view of the others' claims. Its errors go to the caller.
+        """Store and return the claim that `choose` picks, given the claims of other clusters.
 
-        `folder` exists and is locked by the caller.
+        Errors of `choose` pass through. `folder` must exist, and the caller must hold its lock.
         """
         make_directory(self._directory, 0o700)
         while True:
@@ -50,7 +51,7 @@ class Claims:
                 return claim
 
     def _link(self, folder: ClusterFolder, claim: Claim, number: int) -> bool:
-        """Publish the claim under `number`; False if another claim was faster."""
+        """Publish the claim under `number`; return False if another claim was faster."""
         draft = folder.path / "claim"
         write_private(draft, asdict(claim))
         target = self._directory / str(number)
@@ -66,7 +67,7 @@ class Claims:
         return True
 
     def _of_others(self, own_name: str) -> list[Claim]:
-        """What other clusters take. Claims are read first: a record follows its claim."""
+        """Return other clusters' claims. Reads claims before records, which replace them."""
         claims = {
             claim.cluster: claim
             for number in sorted(self._numbers())
@@ -83,7 +84,7 @@ class Claims:
                 yield Claim(path.name, record.num_nodes, record.gpus)
 
     def _remove_settled(self, own_number: int, own_name: str) -> None:
-        """Remove older claims that say nothing any more."""
+        """Remove older claims that a record replaces, or whose cluster is gone."""
         for number in self._numbers():
             if number < own_number and self._is_settled(self._read(number), own_name):
                 (self._directory / str(number)).unlink(missing_ok=True)
@@ -98,7 +99,7 @@ class Claims:
         return [int(path.name) for path in self._directory.iterdir() if path.name.isdigit()]
 
     def _read(self, number: int) -> Claim | None:
-        """The claim; None where it was removed just now, or emptied by a power cut."""
+        """Return the claim; None if it was just removed, or is empty after a power cut."""
         with suppress(FileNotFoundError, json.JSONDecodeError):
             return Claim(**json.loads((self._directory / str(number)).read_text()))
         return None

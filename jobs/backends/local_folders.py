@@ -27,7 +27,7 @@ from jobs.errors import BackendUnavailableError
 # A launch takes a fraction of a second, with a large upload some seconds.
 LOCK_PATIENCE_S = 5.0
 SHARED_DIRECTORIES = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run/lock")))  # noqa: S108
-# What the portal itself puts into a node's home.
+# Names that the portal itself uses in a node's home.
 OWN_NAMES = ("attempt.json", "state", "tmp", "python")
 
 
@@ -40,7 +40,7 @@ class Record:
     ca_cert: str
     ca_key: str
     gpus: list[list[int]]  # numbers, by rank
-    # Of workers and runners, where other programs use those that the specification says.
+    # Replacement ports of workers and runners, if the specification's ports are in use.
     ports: tuple[int, int] | None = None
 
 
@@ -76,9 +76,9 @@ class NodeFolder:
         return self.path / "python"
 
     def place_of(self, target: str) -> Path | None:
-        """Where an upload goes: the working directory, a path in it or below ~; None elsewhere.
+        """Return where an upload goes: the working directory, or a path in it or below ~.
 
-        None also for what the portal itself puts below ~, and for ~ as a whole, which holds that.
+        None for any other path, for ~ as a whole, and for the portal's own names below ~.
         """
         if target == "workdir":
             return self.workdir
@@ -211,9 +211,9 @@ class ClusterFolder:
 
 
 def make_directory(path: Path, mode: int) -> None:
-    """Make a directory with exactly this mode, whatever the umask; one that is there is closed.
+    """Create a directory with exactly this mode, or close an existing one that is more open.
 
-    Directories above it that are missing are made passable for other users, not listable.
+    Missing parents are created so that other users can pass through, but not list them.
     """
     if not path.parent.exists():
         make_directory(path.parent, 0o711)
@@ -277,7 +277,7 @@ def remove_strays(uid: int) -> None:
     """
     for directory in SHARED_DIRECTORIES:
         for path in directory.iterdir() if directory.is_dir() else ():
-            # Others come and go meanwhile.
+            # Files of other users may appear and vanish meanwhile.
             with suppress(FileNotFoundError):
                 if path.lstat().st_uid == uid:
                     remove_tree(path)

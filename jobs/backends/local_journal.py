@@ -37,9 +37,9 @@ for line in read_last_words(Path("..")):
 
 
 def unacknowledged_frames(runner: Path, state: Path, uid: int | None) -> Iterator[bytes]:
-    """Lines of the journal in `state`, in order, as far as they can be read; then the verdict.
+    """Return the readable unacknowledged lines of the journal in `state`, then the verdict.
 
-    `runner` is the program that wrote them; `uid` the job's user, None for our own.
+    `runner` is the program that wrote them; `uid` is the job's user, None for the portal's.
     """
     if not state.is_dir():
         return

@@ -53,7 +53,7 @@ def start(plan: dict[str, Any], node: dict[str, Any]) -> str:
 def become_runner(plan: dict[str, Any], node: dict[str, Any], pipe: int) -> NoReturn:
     """Turn this process into the runner of `node`, or tell why not through `pipe`."""
     try:
-        # What the launcher writes is the portal's alone.
+        # Files of the launcher are readable by the portal's user only.
         os.umask(0o077)
         if claim(node["started"]):
             os.setsid()
@@ -161,9 +161,9 @@ def hide(covered: list[str], visible: list[str], tmp: str) -> None:
 
 
 def hide_processes() -> None:
-    """Show the node's user its own processes alone: command lines of others may hold secrets.
+    """Hide other users' processes from the node's user: their command lines may hold secrets.
 
-    Kernels before 5.8 do not know the word: there the option would hide them on all the machine.
+    Kernels before 5.8 lack this option per mount: it would apply to the whole machine.
     """
     try:
         result = libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID_NODEV_NOEXEC, HIDDEN)

@@ -1,7 +1,7 @@
-"""Ports of a cluster: those that its nodes need, and others where a program is in the way.
+"""Choose the ports of a cluster: the specified ones, or others if a program uses those.
 
-Every node has an address of its own, so only a program that listens on all addresses is in the way
-of all jobs. A program on a single address costs one slot (`local_slots`).
+Every node has an address of its own, so only a program that listens on all addresses blocks a port
+for all jobs. A program on a single address costs one slot (`local_slots`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from jobs.backends.attempt_file import DEFAULT_PORT, ports_of
 from jobs.backends.local_processes import listener_on
 from jobs.errors import BackendError
 
-# Of this machine, and of no slot: what is taken here is taken on every address.
+# No slot uses this address: a port in use here is in use on every address.
 _PROBED_ADDRESS = "127.63.255.254"
-# Below those that the kernel gives to outgoing connections.
+# Below the kernel's ephemeral ports.
 _OTHER_PORTS = range(23000, 23200)
 
 
 def choose_ports(spec: dict[str, Any], num_nodes: int) -> tuple[int, int] | None:
-    """Choose other ports for workers and runners where theirs are taken; None: they are free.
+    """Return replacement ports for workers and runners; None if the specified ones are free.
 
-    BackendError: the job itself sets the port that is taken.
+    BackendError: the port that the job itself sets is in use.
     """
     worker, hub = wanted = ports_of(spec)
     if has_workers(spec) and not _is_free(worker):
@@ -43,14 +43,14 @@ def choose_ports(spec: dict[str, Any], num_nodes: int) -> tuple[int, int] | None
 def needed_ports(
     spec: dict[str, Any], num_nodes: int, ports: tuple[int, int]
 ) -> list[tuple[int, int]]:
-    """The (rank, port) pairs on which something will listen: nothing in a plain job of one node."""
+    """Return the (rank, port) pairs to listen on: none in a plain job of one node."""
     worker, hub = ports
     workers = [(rank, worker) for rank in range(num_nodes)] if has_workers(spec) else []
     return [*workers, *([(0, hub)] if num_nodes > 1 else [])]
 
 
 def remarks_on(spec: dict[str, Any], ports: tuple[int, int]) -> list[str]:
-    """Say, for the job's log, which ports are used in place of others."""
+    """Return a line for the job's log about each replaced port."""
     uses = ("Monarch workers listen", "the nodes' runners meet")
     return [
         f"Port {wanted} is used by {_user_of(wanted)} on this machine: {use} on port {port}."
@@ -96,6 +96,6 @@ def _another_than(used: int) -> int:
 
 
 def _user_of(port: int) -> str:
-    """Who listens: never with its arguments, which may hold another job's secrets."""
+    """Name the listener without its arguments, which may hold another job's secrets."""
     found = listener_on(port)
     return f"process {found[0]} ({found[1]})" if found else "another program"

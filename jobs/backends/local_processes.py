@@ -19,7 +19,7 @@ PROC = Path("/proc")
 # The variable by which a job's processes are told from others of the same user.
 MARK = "MPORTAL_CLUSTER"
 KILL_PATIENCE_S = 5.0
-_LISTENING = "0A"  # as /proc/net/tcp has it
+_LISTENING = "0A"  # as written in /proc/net/tcp
 # Runs as the user whose processes shall end: kill(-1) reaches all of them in one step, so that
 # none can escape by forking. The kernel spares the caller.
 _KILL_ALL = """
@@ -79,7 +79,7 @@ def processes_of_uid(uid: int) -> list[Process]:
 
 
 def living_uids() -> frozenset[int]:
-    """The user ids under which anything runs."""
+    """Return the user ids that have running processes."""
     uids = (_uid_of(process.pid) for process in _everyone())
     return frozenset(uid for uid in uids if uid is not None)
 
@@ -106,7 +106,7 @@ def processes_marked(cluster_name: str) -> list[Process]:
 
 
 def listener_on(port: int) -> tuple[int, str] | None:
-    """The number and the name of a process that listens on the port, if it can be seen."""
+    """Return the id and name of a process that listens on the port, if visible."""
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
     for process in _everyone() if sockets else ():
         directory = PROC / str(process.pid)

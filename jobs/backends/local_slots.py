@@ -25,7 +25,7 @@ from jobs.errors import BackendError
 SLOTS = 4000
 FIRST_UID = 61184
 FIRST_HOST = 10
-# In so many free slots the ports are taken: somebody listens on every address.
+# If the ports of this many free slots are in use, a program listens on every address.
 MAX_TRIES = 200
 _RELEASE_PATIENCE_S = 1.0
 
@@ -94,14 +94,14 @@ class SlotLeases:
     def release(self, holder: Path) -> None:
         """Give back the lease of `holder`. Silent if it has none.
 
-        Where that can't be done now the lease is left: it is stale as soon as `holder` is gone.
+        A lease that cannot be removed now stays: it becomes stale when `holder` is gone.
         """
         self._draft(holder).unlink(missing_ok=True)  # of a launch that was cut off
         if (slot := self.find(holder)) is not None:
             self._remove(slot, holder, _RELEASE_PATIENCE_S)
 
     def _is_free(self, slot: Slot) -> bool:
-        """Whether nobody has leased the slot; a stale lease is removed, if that can be done now."""
+        """Whether the slot has no lease; removes a stale lease if that is possible now."""
         path = self._path(slot)
         if not path.exists():
             return True
@@ -113,8 +113,8 @@ class SlotLeases:
     def _remove(self, slot: Slot, holder: Path | None, patience_s: float) -> bool:
         """Remove the lease if it is still that of `holder`; False if it is not, or is locked.
 
-        Locked, so that nobody who was stopped after looking removes the lease of a later holder.
-        Nobody has to wait for the lock: there are other slots.
+        Takes a lock, so that a process that was stopped after reading cannot remove the lease of a
+        later holder. Never waits for the lock: there are other slots.
         """
         path = self._path(slot)
         with locked_file(self._directory / "lock", patience_s) as is_alone:
@@ -128,7 +128,7 @@ class SlotLeases:
         return True
 
     def _claim(self, slot: Slot, holder: Path) -> bool:
-        """Write the lease, whole; False if another process has just leased the slot."""
+        """Write the lease atomically; return False if another process was faster."""
         # One process at a time launches a cluster, so nobody else writes this draft.
         draft = self._draft(holder)
         draft.write_text(json.dumps({"cluster": str(holder)}))

@@ -138,9 +138,9 @@ class SkyPilotBackend(Keeping):
                 self._calls.start("cancel_job", cluster_name=cluster_name, job_id=job["job_id"])
 
     def leftovers(self, cluster_name: str, *, attempt_id: int | None = None) -> Leftovers:
-        """What the runner has printed, if the log can still be read: one that pushed, its verdict.
+        """Return the frames in a readable log: all, or the verdict if the runner pushed.
 
-        What it had recorded and neither pushed nor printed is lost with its node.
+        Frames that were neither pushed nor printed are lost with their node.
         """
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         row = self._calls.row(cluster_name)

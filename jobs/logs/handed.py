@@ -1,4 +1,4 @@
-"""What of an attempt's text has to be masked: its tokens, and the secrets that it was given."""
+"""Build the masks of an attempt: its tokens, and the secrets that it received."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _cache = RedactionCache()
 
 
 class AttemptKey(NamedTuple):
-    """The numbers of an attempt of which its tokens are made; whether its job names secrets."""
+    """The ids that an attempt's tokens derive from, and whether its job names secrets."""
 
     attempt_id: int
     job_id: int
@@ -26,7 +26,7 @@ class AttemptKey(NamedTuple):
 
 
 def about_attempt(attempt_id: int) -> str:
-    """Return what the seal of an attempt's secrets names."""
+    """Return the context that the seal of an attempt's secrets is bound to."""
     return f"attempt {attempt_id}"
 
 
@@ -46,7 +46,7 @@ def redaction_of(attempt: Attempt) -> Redaction:
 
 
 def redaction_for(key: AttemptKey) -> Redaction:
-    """Return the same as `redaction_of`, without reading the attempt."""
+    """Return the masks of the attempt with this key, without reading its row."""
     known = _cache.get(key)
     if known is not None:
         return known
@@ -59,17 +59,17 @@ def redaction_for(key: AttemptKey) -> Redaction:
         row = HandedSecrets.objects.filter(pk=key.attempt_id).first()
         values += values_handed(row).values() if row else []
     redaction = Redaction(values)
-    # Where there is no row it may still be given some.
+    # Do not cache before the secrets are stored.
     if row is not None or not key.has_secrets:
         _cache.put(key, redaction)
     return redaction
 
 
 class LineMask:
-    """The masks of the lines of one attempt that arrive together, also of values cut in two.
+    """A mask for a batch of lines of one attempt, including values split between lines.
 
-    `open_ends` says where the lines before ended within a value, by rank and stream; it is
-    changed, and to be stored with the lines.
+    `open_ends` holds, by rank and stream, how far into values the previous lines ended. It is
+    updated in place; store it with the lines.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What to look for in a text so that nothing of a value is left in it."""
+"""Derive the texts to search for (needles), so that no part of a secret value stays visible."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ LEAST_CHARS = 6
 _MOST_LINES = 2000
 # How `openssl`, and `base64` and `email`, fold what they write.
 _FOLDED_AT = (64, 76)
-# A text around a value may be folded at any character of the value. Of a short one every part of
-# so many characters is looked for; of a longer one larger parts, one after another.
+# Base64 may be folded at any character of a value. Search for every part of this many characters
+# of a short value; for larger, consecutive parts of a longer one.
 _PART_CHARS, _SHORT_CHARS, _LONG_PART_CHARS = LEAST_CHARS, 340, 12
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# As they stand within a JSON string: whoever decodes it prints real ones.
+# Line ends as escaped in a JSON string; decoding it prints real ones.
 _WRITTEN_LINE_END = re.compile(r"\\r\\n|\\n")
-# What follows the prefix of a person's token.
+# The characters after the prefix of a person's token.
 _CODE_CHARS = 43
 
 Needle = tuple[Character, ...]
 
 
 def needles_of(value: str) -> set[Needle]:
-    """Return what to look for, each of LEAST_CHARS at least: each line, and the whole encoded."""
+    """Return the needles of LEAST_CHARS or more: each line, and the encoded whole value."""
     found = {tuple(map(character, line)) for line in _lines(value)}
     if found:
         found |= set(_encoded(value.strip()))
@@ -46,7 +46,7 @@ def is_masked(value: str) -> bool:
 
 
 def any_token() -> Needle:
-    """Return what every token of the portal looks like, from its prefix on."""
+    """Return a needle that matches every token of the portal, from its prefix on."""
     code = one_of(*string.ascii_letters, *string.digits, "-", "_")
     return (one_of("m"), one_of("p"), one_of("a", "j", "t"), one_of("_"), *[code] * _CODE_CHARS)
 
@@ -72,7 +72,7 @@ def _encoded(value: str) -> Iterator[Needle]:
 
 
 def _in_base64(value: str) -> list[Needle]:
-    """Return the characters that are the same whatever stands before and after the value."""
+    """Return the base64 characters that do not depend on the text around the value."""
     raw = value.encode(errors="surrogatepass")
     found = []
     for before in range(3):
@@ -84,7 +84,7 @@ def _in_base64(value: str) -> list[Needle]:
 
 
 def _parts(whole: Needle) -> Iterator[Needle]:
-    """Yield what is looked for of a value in base64 that may be cut anywhere."""
+    """Yield the needles for a base64 value that may be split anywhere."""
     is_short = len(whole) <= _SHORT_CHARS
     size, step = (_PART_CHARS, 1) if is_short else (_LONG_PART_CHARS, _LONG_PART_CHARS)
     yield from (whole[at : at + size] for at in range(0, len(whole) - size + 1, step))
@@ -94,7 +94,7 @@ def _base64_digit(digit: str) -> Character:
     return _LAST_DIGITS.get(digit) or character(digit)
 
 
-# In base64 for URLs they are others; in a URL or in JSON they are escaped.
+# These differ in URL-safe base64, and are escaped in URLs and JSON.
 _LAST_DIGITS = {
     "+": one_of("+", "-", "%2B", "%2b", "\\u002b", "\\u002B", "&#43;", "&#x2B;"),
     "/": one_of("/", "_", "%2F", "%2f", "\\/", "\\u002f", "\\u002F", "&#47;", "&#x2F;"),

@@ -1,8 +1,8 @@
-"""Keeping out of stored text what nobody may read there: tokens of the portal, values of secrets.
+"""Mask tokens of the portal and values of secrets in text before it is stored.
 
-Masked are the values that an attempt was given, its own tokens among them, in every form that
-`jobs.logs.needles` knows, in its lines, reports and messages, before anything is stored. What a
-program itself has changed (reversed, cut up, encrypted) nobody can find.
+Masks the values that an attempt received, and its own tokens, in its lines, reports and messages,
+in every form that `jobs.logs.needles` knows. Values that a program itself transforms (reverses,
+cuts up, encrypts) are not found.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _TOKEN = re.compile(r"\b(mp[ajt]_)[A-Za-z0-9_-]{40,64}")
 _TOKEN_IN_BYTES = re.compile(_TOKEN.pattern.encode())
 _MAY_BE_TOKEN = re2.compile(rb"mp[ajt]_[A-Za-z0-9_-]{40}")
 _PREFIXES = ("mpa_", "mpj_", "mpt_")
-# The begin of a value at the end of a piece is masked before anybody knows how it goes on, from an
-# eighth of the value on. Less may be the begin of any word.
+# At the end of a piece, mask the start of a value that may continue in the next piece, if it is at
+# least an eighth of the value. A shorter match may be the start of any word.
 _LEAST_START, _START_PART = 3, 8
 _MOST_OPEN = 50
 
 
 class Redaction:
-    """The masks of one attempt: tokens of the portal, and the values that it was given."""
+    """The masks of one attempt: all tokens of the portal, and the values that it received."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         values = list(values)
         whole = _in_order(needle for value in values for needle in needles_of(value))
         parts = _in_order(part for value in values if is_masked(value) for part in parts_of(value))
         self._needles = Needles([*whole, *parts])
-        # Where a line was cut, the code of a token may be of any length so far.
+        # In a split line, the code of a token may have any length so far.
         self._cut = Needles([any_token(), *whole])
 
     def text(self, text: str) -> str:
@@ -52,7 +52,7 @@ class Redaction:
         """Return the indexes of the texts that may hold anything to mask."""
         raw = _bytes_of("\n".join(texts))
         if raw.count(b"\n") >= max(1, len(texts)):
-            # Some hold line ends themselves.
+            # Some values contain line ends.
             return set(range(len(texts)))
         found: set[int] = set()
         for next_match in (self._needles.next_head, _next_token):
@@ -67,10 +67,7 @@ class Redaction:
         return found
 
     def excerpt(self, text: str) -> str:
-        """Mask an excerpt, which was cut out of a longer text and put together of pieces.
-
-        So each of its lines may begin or end within a value.
-        """
+        """Mask an excerpt of a longer text: each of its lines may begin or end within a value."""
         raw = _bytes_of(text)
         flat = raw.replace(b"\n", b"")
         if not any(map(self._needles.may_hold_part, (raw, flat) if flat != raw else (raw,))):
@@ -89,9 +86,9 @@ class Redaction:
     def piece(
         self, text: str, before: Iterable[Position], *, more: bool
     ) -> tuple[str, list[Position]]:
-        """Mask a piece of a line that was cut, and return where it ends within values.
+        """Mask a piece of a split line; return it and how far into values it ends.
 
-        `before` is what this returned for the piece before; `more`: this one is not the last.
+        `before` is the result for the previous piece; `more`: another piece follows.
         """
         raw = _bytes_of(text)
         end, after = self._cut.go_on(raw, before)
@@ -113,7 +110,7 @@ class Redaction:
         return min(LEAST_CHARS, max(_LEAST_START, part))
 
     def _across_lines(self, raw: bytes, flat: bytes) -> list[Span]:
-        """Return where values are once line ends are left out."""
+        """Return the spans of values that are split by line ends."""
         if len(flat) == len(raw):
             return []
         places = [place for place, byte in enumerate(raw) if byte != ord("\n")]
@@ -128,7 +125,7 @@ def redacted(text: str) -> str:
 
 
 class RedactionCache:
-    """The redactions of the attempts that were last in use. Threads may share it."""
+    """A thread-safe cache of the most recently used redactions, by attempt."""
 
     def __init__(self, most: int = 1000) -> None:
         self._most = most
@@ -136,7 +133,7 @@ class RedactionCache:
         self._lock = Lock()
 
     def get(self, attempt: Hashable) -> Redaction | None:
-        """Return the redaction of the attempt, if it is still here."""
+        """Return the cached redaction of the attempt, or None."""
         with self._lock:
             if attempt not in self._by_attempt:
                 return None
@@ -144,7 +141,7 @@ class RedactionCache:
             return self._by_attempt[attempt]
 
     def put(self, attempt: Hashable, redaction: Redaction) -> None:
-        """Keep the redaction, instead of the one that was not in use for longest."""
+        """Cache the redaction; evict the least recently used one."""
         with self._lock:
             self._by_attempt[attempt] = redaction
             while len(self._by_attempt) > self._most:
@@ -167,12 +164,12 @@ def _next_token(raw: bytes, begin: int) -> int:
 
 
 def _tokens(raw: bytes) -> list[Span]:
-    """Return where the codes of tokens are, without their prefixes."""
+    """Return the spans of token codes, without the prefixes."""
     return [(found.end(1), found.end()) for found in _TOKEN_IN_BYTES.finditer(raw)]
 
 
 def _masked(raw: bytes, spans: list[Span]) -> str:
-    """The text with a mask in place of each span, of those that overlap one."""
+    """Return the text with one mask for each group of overlapping spans."""
     parts: list[bytes] = []
     done = 0
     is_begun = False

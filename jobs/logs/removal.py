@@ -1,8 +1,7 @@
-"""Removing logs for their age, or with their project.
+"""Remove logs that are too old, or whose project was deleted.
 
-First nobody is shown them, then the blobs go, then their rows.
-
-A row of a chunk is there for as long as its blob may be: a crash leaves what the next sweep finds.
+First logs are hidden, then their blobs are deleted, then their rows. A chunk's row outlives its
+blob, so the next sweep finds what a crash left.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def too_old(ended_before: datetime, at_most: int) -> list[int]:
 
 
 def of_deleted(at_most: int) -> list[int]:
-    """Attempts of deleted projects that have a log."""
+    """Return the attempts of deleted projects that have a log."""
     heads = LogHead.objects.filter(removed_at=None, next_line__gt=1)
     heads = heads.filter(attempt__job__project__deleted_at__isnull=False)
     return list(heads.order_by("pk").values_list("pk", flat=True)[:at_most])

@@ -1,9 +1,9 @@
-"""Finding needles in a text, also where the text begins or ends within one.
+"""Find needles in a text, including those that the text's begin or end cuts off.
 
 A needle is followed byte by byte, through any mixture of the writings of its characters. That is
-slow, so RE2 first finds where a needle may begin; in nearly every text there is no such place. If a
-text has so many that following them takes too long, its rest counts as found: to mask too much is
-safe, and a log must not wait.
+slow, so RE2 first finds the offsets where a needle may begin; nearly every text has none. If a text
+has so many that following them takes too long, its rest counts as found: masking too much is safe,
+and logs must not be delayed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import re2
 from jobs.logs.needles import LEAST_CHARS, Needle
 
 Span = tuple[int, int]
-# So many characters of each needle RE2 looks for; fewer where that would be too large a pattern.
+# How many first characters of each needle RE2 searches for; fewer if the pattern is too large.
 _HEAD_CHARS = (64, 12, 6, 3, 2)
 # A longer pattern, or one that needs more memory, is refused: RE2 would get slow.
 _PATTERN_BYTES, _MEMORY_BYTES = 600_000, 64 * 1024 * 1024
-# Steps that following may take for a text, and for each of its bytes. Those in vain count more.
+# Step limits for a text, and for each of its bytes; steps that find nothing count _IN_VAIN times.
 _STEPS, _STEPS_A_BYTE, _IN_VAIN = 4000, 16, 8
-# How many needles are followed at the same time once those are used up: the ones that began first.
+# How many needles, of those that began first, are followed once the steps are used up.
 _FEW = 10
 
 
 class Position(NamedTuple):
-    """How far a needle was followed: `offset` bytes into this writing of its character `char`."""
+    """A state of matching a needle: `offset` bytes into this writing of its character `char`."""
 
     needle: int
     char: int
@@ -42,7 +42,7 @@ Active = dict[Position, int]
 
 
 class Needles:
-    """Needles that are looked for together. Positions count them in their order."""
+    """A set of needles to search for. `Position.needle` is an index into it."""
 
     def __init__(self, needles: Iterable[Needle]) -> None:
         self._needles = list(needles)
@@ -51,20 +51,20 @@ class Needles:
         self._starts = self._by_first_byte(begins)
 
     def next_head(self, raw: bytes, begin: int = 0) -> int:
-        """Return where a needle may begin, from `begin` on; -1: nowhere."""
+        """Return the next offset, from `begin` on, where a needle may begin; -1 if none."""
         if self._heads is None:
             return begin if begin < len(raw) else -1
         match = self._heads.search(raw, begin)
         return int(match.start()) if match else -1
 
     def may_hold_part(self, raw: bytes) -> bool:
-        """Whether there may be LEAST_CHARS or more of a needle's begin or end."""
+        """Whether the text may hold the first or last LEAST_CHARS of a needle."""
         return self._edges is None or self._edges.search(raw) is not None
 
     def found(self, raw: bytes) -> Iterator[Span]:
-        """Yield where whole needles are, also those that overlap.
+        """Yield the spans of whole needles, including overlapping ones.
 
-        The last span goes to the end of the text if looking for more would take too long.
+        If the search would take too long, the last span reaches to the end of the text.
         """
         steps = _STEPS + _STEPS_A_BYTE * len(raw)
         at = self.next_head(raw)
@@ -80,10 +80,10 @@ class Needles:
             at = self.next_head(raw, at + 1)
 
     def open_ends(self, raw: bytes) -> Active:
-        """Return the needles that begin in `raw` and may go on beyond it; the longest first."""
+        """Return the needles that begin in `raw` and may continue after it; the longest first."""
         active: Active = {}
         steps = _STEPS + _STEPS_A_BYTE * len(raw)
-        # Before the last bytes, which may hold less than a head, needles begin at heads alone.
+        # Needles begin only at heads, except in the last bytes, which may be shorter than a head.
         last = max(0, len(raw) - self._head_bytes)
         at = head = self.next_head(raw, max(0, len(raw) - self._most_bytes))
         at = min(at, last) if at >= 0 else last
@@ -100,18 +100,18 @@ class Needles:
         return active
 
     def go_on(self, raw: bytes, before: Iterable[Position]) -> tuple[int, list[Position]]:
-        """Return where needles end that were followed so far before, and those that still go on."""
+        """Continue from `before` in `raw`; return the last end, and the positions still open."""
         known = dict.fromkeys(filter(self._is_known, before), 0)
         end, active, _ = self._follow(raw, 0, known, _STEPS + _STEPS_A_BYTE * len(raw))
         return end, list(active)
 
     def end_of_rest(self, raw: bytes) -> int:
-        """Return where the end of a needle ends, LEAST_CHARS or more, with which `raw` begins."""
+        """Return the end of a needle's tail (LEAST_CHARS or more) that `raw` begins with, or 0."""
         inner = dict.fromkeys(self._inner.get(raw[0], ()), 0) if raw else {}
         return self._follow(raw, 0, inner, len(inner) + _STEPS + _STEPS_A_BYTE * len(raw))[0]
 
     def length(self, needle: int) -> int:
-        """Return of how many characters the needle is."""
+        """Return the number of characters of the needle."""
         return len(self._needles[needle])
 
     @cached_property
@@ -120,7 +120,7 @@ class Needles:
 
     @cached_property
     def _head_bytes(self) -> int:
-        """Return of how many bytes a head is at most."""
+        """Return the largest number of bytes of a head."""
         return self._head_patterns[1]
 
     @cached_property
@@ -139,7 +139,7 @@ class Needles:
 
     @cached_property
     def _inner(self) -> dict[int, list[Position]]:
-        """Positions from which LEAST_CHARS or more are left."""
+        """Return the inner positions with LEAST_CHARS or more left, by first byte."""
         return self._by_first_byte(
             Position(number, char)
             for number, needle in enumerate(self._needles)
@@ -154,7 +154,7 @@ class Needles:
         return found
 
     def _is_known(self, position: Position) -> bool:
-        """Whether there is such a position: it was stored, and other needles may be known now."""
+        """Whether the position exists: it was stored, and the needles may have changed since."""
         number, char, writing, offset = position
         if number >= len(self._needles) or char >= len(self._needles[number]):
             return False
@@ -162,9 +162,9 @@ class Needles:
         return writing < len(writings) and offset < len(writings[writing])
 
     def _follow(self, raw: bytes, at: int, active: Active, steps: int) -> tuple[int, Active, int]:
-        """Return where the longest of them ends (0: none does), those left, and the steps taken.
+        """Return the end of the longest match (0 if none), the open positions, and the steps taken.
 
-        After more than `steps` the end is that of the text.
+        After more than `steps` the end of the text counts as the end of the match.
         """
         end = taken = 0
         while active and at < len(raw):
@@ -177,7 +177,7 @@ class Needles:
         return end, active, taken
 
     def _step(self, active: Active, byte: int) -> tuple[Active, bool]:
-        """Return where the needles are after one byte more, and whether one of them ended."""
+        """Return the positions after one more byte, and whether a needle ended."""
         after: Active = {}
         ended = False
         for (number, char, writing, offset), begin in active.items():
@@ -198,20 +198,20 @@ class Needles:
 
 
 def _most_bytes(needles: Iterable[Needle]) -> int:
-    """Return of how many bytes the longest writing of a needle is."""
+    """Return the number of bytes of the longest writing of any needle."""
     sizes = (sum(len(each.writings[0]) for each in needle) for needle in needles)
     return max(sizes, default=0)
 
 
 def _compiled(needles: Iterable[Needle]) -> Any:
-    """Return one pattern for all of them; None where it would be too large."""
+    """Return one pattern for all needles; None if it would be too large."""
     parts = {b"".join(each.pattern for each in needle) for needle in needles}
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
     options.never_capture = True
     options.max_mem = _MEMORY_BYTES
-    # Without needles: what nothing matches.
+    # Without needles: a pattern that matches nothing.
     pattern = b"|".join(sorted(parts)) or rb"[^\x00-\xff]"
     if len(pattern) > _PATTERN_BYTES:
         return None

@@ -1,7 +1,7 @@
-"""How programs write one character of a value: as it is, and escaped for a shell, JSON or a URL.
+"""List the ways programs write a character: as it is, or escaped for a shell, JSON or a URL.
 
-No program escapes ASCII letters and digits. Everything else has each writing known of any shell,
-language or encoder here, in any mixture: so nobody needs to know which of them wrote a text.
+No program escapes ASCII letters and digits. For every other character this lists the writings of
+all known shells, languages and encoders. A match may mix them, so the writer need not be known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Character:
 
     def __init__(self, writings: frozenset[bytes]) -> None:
         self.writings = sorted(writings, key=lambda each: (-len(each), each))
-        # First byte -> which writings begin with it.
+        # First byte -> indexes of the writings that begin with it.
         self.by_first: dict[int, list[int]] = {}
         for number, writing in enumerate(self.writings):
             self.by_first.setdefault(writing[0], []).append(number)
@@ -42,11 +42,11 @@ class Character:
 
 @lru_cache(maxsize=4096)
 def character(text: str) -> Character:
-    """Return the character with every writing that is known of it."""
+    """Return the character with all its known writings."""
     if text.isascii() and text.isalnum():
         return Character(frozenset({text.encode()}))
     written = {text, *_by_code(text), *_by_byte(text), *_by_name(text)}
-    # In a JSON text within a JSON text, and in a URL within a URL, escapes are escaped once more.
+    # Nested JSON and nested URLs escape the escapes once more.
     written |= {each.replace("\\", "\\\\").replace('"', '\\"') for each in written}
     written |= {each.replace("%", "%25") for each in written if each.startswith("%") and each[1:]}
     return one_of(*sorted(written))
@@ -54,12 +54,12 @@ def character(text: str) -> Character:
 
 @lru_cache(maxsize=4096)
 def one_of(*written: str) -> Character:
-    """Return a character that is written in any of these ways."""
+    """Return a character that has any of these writings."""
     return Character(frozenset(each.encode(errors="surrogatepass") for each in written))
 
 
 def _by_code(text: str) -> Iterator[str]:
-    """Return its number, as languages, HTML and JavaScript's `escape` write it."""
+    """Return the escapes by code point of languages, HTML and JavaScript's `escape`."""
     code = ord(text)
     yield f"&#{code};"
     for number in _in_both_cases(f"{code:x}"):
@@ -81,14 +81,14 @@ def _by_code(text: str) -> Iterator[str]:
 
 
 def _by_byte(text: str) -> Iterator[str]:
-    """Return its bytes in UTF-8, as URLs, `bytes` of Python and shells write them."""
+    """Return the escapes by UTF-8 byte of URLs, Python's `bytes` and shells."""
     raw = text.encode(errors="surrogatepass")
     for form in ("%{:02x}", "%{:02X}", "\\x{:02x}", "\\x{:02X}", "\\{:03o}", "\\{:o}"):
         yield "".join(form.format(byte) for byte in raw)
 
 
 def _by_name(text: str) -> Iterator[str]:
-    """Return its names and, of what is ASCII, a backslash before it."""
+    """Return the named escapes and, for ASCII, the character after a backslash."""
     if ord(text) in codepoint2name:
         yield f"&{codepoint2name[ord(text)]};"
     if text in _NAMED:
@@ -100,7 +100,7 @@ def _by_name(text: str) -> Iterator[str]:
     if text == '"':
         yield '""'
     if text == " ":
-        # As forms write it, and a URL in which a form's content stands.
+        # As HTML forms encode it, and URLs that contain form data.
         yield from ("+", "%2B", "%2b")
 
 

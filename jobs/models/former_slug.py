@@ -1,4 +1,4 @@
-"""A slug that a project had before it was renamed; it answers until another project takes it."""
+"""Former slugs of renamed projects: each leads to its project until another one takes it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Installation(models.Model):
     """Holds the short key that marks every cluster this installation ever names."""
 
     key = models.CharField(max_length=12, unique=True, default=_new_key)
-    # The release that has brought the database up to date, the last one to do so.
+    # The release that last upgraded the database.
     release = models.CharField(max_length=40, blank=True, default="")
     created_at = models.DateTimeField(default=clock.now, editable=False)
 

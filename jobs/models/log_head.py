@@ -17,8 +17,8 @@ class LogHead(models.Model):
     sealed_before = models.BigIntegerField(default=1)
     # Rank (as text, JSON has no other keys) -> last sequence number stored.
     acked = models.JSONField(default=dict)
-    # Where a piece of a long or slow line ended within a value that is masked:
-    # {"rank stream": [how far, see `jobs.logs.walking.Position`, ...]}.
+    # Where a piece of a long or slow line ended inside a masked value:
+    # {"rank stream": [`jobs.logs.walking.Position`, ...]}.
     open_ends = models.JSONField(default=dict, db_default={}, blank=True)
     # Bytes of text so far, and how many of them are still in the tail.
     raw_bytes = models.BigIntegerField(default=0)

@@ -69,7 +69,7 @@ def diagnose(
 
 
 def readable(line: str) -> str:
-    """A line as people are shown it: without escape sequences, shortened in its middle."""
+    """Return a line for display: without escape sequences, shortened in its middle."""
     return _ends_of(_ESCAPES.sub("", line))
 
 

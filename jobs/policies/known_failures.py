@@ -18,7 +18,7 @@ class Failure(NamedTuple):
     reasons: frozenset[StopReason] = frozenset()  # it is looked for in these alone; empty: all
 
 
-# Lines that jobs print which succeed: Monarch prints these wherever there is no GPU.
+# Lines that successful jobs print too: Monarch prints these on machines without a GPU.
 USUAL = re.compile(r"^\[RdmaXcel\]|\bRDMATcpFallbackWarning\b")
 _OF_PLACES = frozenset({StopReason.BACKEND, StopReason.NO_CAPACITY})
 

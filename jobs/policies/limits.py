@@ -48,7 +48,7 @@ def should_warn(ran_s: float, walltime: int) -> bool:
 
 
 def shown_s(seconds: float) -> str:
-    """Return a length of time for people, to the second: "2 h 30 min", "1 min 30 s", "0 s"."""
+    """Format a duration, to the second: "2 h 30 min", "1 min 30 s", "0 s"."""
     whole = max(0, round(seconds))
     days, rest = divmod(whole, 86_400)
     hours, rest = divmod(rest, 3600)
@@ -58,5 +58,5 @@ def shown_s(seconds: float) -> str:
 
 
 def shown_left_s(seconds: float) -> str:
-    """Return how much time is left, for people: to the minute, and to the second below one."""
+    """Format the time left: to the minute, or to the second below one minute."""
     return shown_s(round(seconds / 60) * 60 if seconds >= 60 else seconds)  # noqa: PLR2004

@@ -34,7 +34,7 @@ ALIASES = {
 
 HOURS = 24
 WEEKDAYS = 7
-# What each field is called, where its values are found, and with what they begin anew.
+# The name of each field, the attribute with its values, and the unit that restarts them.
 _FIELDS = (
     ("minute", "minutes", "hour"),
     ("hour", "hours", "day"),
@@ -42,7 +42,7 @@ _FIELDS = (
     ("month", "months", "year"),
     ("day of week", "weekdays", "week"),
 )
-# How many values there are where a shorter last step is not meant; months and weeks differ anyway.
+# Number of values, for fields where a shorter last step is unintended. Months and weeks vary.
 _EVEN = {"minute": 60, "hour": HOURS}
 
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - of the calendar, in no zone
@@ -164,7 +164,7 @@ def complaints(cron: str, zone: str) -> list[tuple[str, str]]:
 
 
 def remarks(cron: str) -> list[str]:
-    """Return what such an expression, which is right, says and is seldom meant to say."""
+    """Return remarks about parts of a valid expression that are seldom intended."""
     fields = _in_full(cron).split()
     found = [
         sentence
@@ -188,7 +188,7 @@ def remarks(cron: str) -> list[str]:
 
 
 def _about_step(place: int, part: str) -> str:
-    """Say what the step in `part` of field `place` comes to, where that is not the step itself."""
+    """Return a remark if the step in `part` of field `place` yields uneven intervals."""
     base, _, step = part.partition("/")
     if not step:
         return ""

@@ -16,9 +16,9 @@ from jobs.statuses import FINAL_STATUSES, JobStatus
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """An array with its jobs; of those that were run again, the newest. `counts` by status.
+    """An array with the newest job at each index, and their `counts` by status.
 
-    `deleted`: its places of which no job is left.
+    `deleted`: the number of indexes without any job left.
     """
 
     id: int

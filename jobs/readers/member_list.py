@@ -25,5 +25,5 @@ def member_list(actor: Actor, project: Project) -> list[MemberView]:
 
 
 def member_view(row: Membership) -> MemberView:
-    """One membership as lists show it."""
+    """Return a membership as lists show it."""
     return MemberView(row.user.get_username(), row.role, row.user.is_active)

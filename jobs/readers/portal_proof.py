@@ -1,4 +1,4 @@
-"""Proves to a client that this is the portal, by what only the portal and the client know."""
+"""Prove to a client that this is the portal, by the digest of the client's token."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _HEX = frozenset(string.hexdigits.lower())
 
 
 def proof_for(holder: str, nonce: str, *, address: str, port: int) -> dict[str, Any] | None:
-    """Return the proof that answers `nonce`; None if no token of the portal's has this name.
+    """Return the proof that answers `nonce`; None if no token has this public name.
 
-    `address` and `port` are where the question arrived. Attempts that have ended are proved to as
-    well: their runners must learn that nobody takes their frames any more.
+    `address` and `port` are those of the socket that received the request. Runners of ended
+    attempts get a proof too: they must learn that their frames are no longer accepted.
     """
     if not _is_hex(nonce, NONCE_DIGITS):
         return None

@@ -22,7 +22,7 @@ class ProjectView:
 
 
 def project_list(actor: Actor, state: ProjectState = ProjectState.ACTIVE) -> list[ProjectView]:
-    """Return the projects in `state`, by slug; deleted ones to administrators alone."""
+    """Return the projects in `state`, by slug; deleted ones only to administrators."""
     roles = roles_of(actor)
     return [_view(row, roles[row.pk]) for row in projects_of(actor).in_state(state)]
 

@@ -33,9 +33,10 @@ class ScheduleRunView:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleView:
-    """A schedule as lists show it. `last`: its newest time; `last_job`: of any earlier one too.
+    """A schedule as lists show it. `last`: its newest run.
 
-    `remarks`: what its times are that is seldom meant.
+    `last_job`: the job of its newest run that has one. `remarks`: parts of its cron expression
+    that are seldom intended.
     """
 
     name: str

@@ -46,7 +46,7 @@ def step() -> None:
 
 
 def _remove_old_logs() -> None:
-    """The logs of attempts that ended more than MPORTAL_LOG_DAYS ago, 0 keeps them for ever; and
+    """Remove logs of attempts that ended over MPORTAL_LOG_DAYS ago (0 keeps them for ever), and
     those of deleted projects.
     """
     found = removal.of_deleted(LOGS_A_SWEEP)

@@ -103,7 +103,7 @@ class MemberForm(forms.Form):
 
 
 class ProjectForm(forms.Form):
-    """What a project is called."""
+    """The slug and name of a project."""
 
     slug = forms.CharField(
         max_length=39,
@@ -120,7 +120,7 @@ class ProjectForm(forms.Form):
 
 
 class DeleteProjectForm(forms.Form):
-    """The project's name, typed once more."""
+    """The project's slug, typed again as a confirmation."""
 
     confirm = forms.CharField(
         required=False,

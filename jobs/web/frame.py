@@ -60,7 +60,7 @@ def render_page(
     project: Project | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """A whole page within its frame; at its new address where the project was renamed."""
+    """Render a page in its frame, or redirect to the new address of a renamed project."""
     match = request.resolver_match
     old = match.kwargs.get("slug", project.slug) if match and project else None
     if match and project and old != project.slug and request.method == "GET":

@@ -1,4 +1,4 @@
-"""A project's settings: its names, archiving and deleting it; and the list of all projects."""
+"""Pages of a project's settings (rename, archive, delete), and the list of all projects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jobs.web.frame import render_page
 @require_safe
 @signed_in
 def all_projects(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """The projects of the user, archived ones as well."""
+    """Show the projects of the user, including archived ones."""
     lists = [(state, project_list(actor, state)) for state in ProjectState]
     context = {"lists": [(state.label, rows) for state, rows in lists if rows]}
     return render_page(request, actor, "projects/all.html", context)
@@ -34,7 +34,7 @@ def all_projects(request: HttpRequest, actor: Actor) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def settings(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The page; with POST, other names."""
+    """Show the settings; POST renames the project."""
     project = project_for(actor, slug)
     names = {"slug": project.slug, "name": project.name}
     form = ProjectForm(request.POST or None, initial=names)
@@ -75,7 +75,7 @@ def unarchive(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_POST
 @signed_in
 def delete(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """Delete the project, if its name was typed once more."""
+    """Delete the project, if its slug was typed again."""
     project = project_for(actor, slug)
     form = DeleteProjectForm(request.POST)
     confirmation = form.cleaned_data["confirm"] if form.is_valid() else ""
@@ -111,7 +111,7 @@ def _page(
 
 
 def _renamed(actor: Actor, project: Project, form: ProjectForm) -> bool:
-    """Whether the project has the form's names now; else the form says why not."""
+    """Rename the project by the form; return False, with errors in the form, if refused."""
     try:
         rename_project(actor, project, **form.cleaned_data)
     except (ConflictError, InvalidSettingsError) as error:

@@ -82,7 +82,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def safe_next(request: HttpRequest, default: str | None = None) -> str:
-    """Return where to go next within this portal; else `default`, or the landing page."""
+    """Return the next address if it is within this portal; else `default` or the landing page."""
     landing = reverse("web:landing")
     wanted: Any = request.POST.get("next") or request.GET.get("next") or ""
     inside = url_has_allowed_host_and_scheme(

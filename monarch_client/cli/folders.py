@@ -26,7 +26,7 @@ class TravellingFile:
 
 @dataclass(frozen=True)
 class Travels:
-    """What would travel of the folder that one key names, and what would not."""
+    """The files that would travel, or not, of the folder that one key names."""
 
     key: str
     source: str
@@ -37,12 +37,12 @@ class Travels:
 
     @property
     def paths(self) -> str:
-        """The paths that travel, a line each."""
+        """Return the paths that travel, one per line."""
         return "\n".join(name_for_people(file.path) for file in self.files)
 
     @property
     def listing(self) -> str:
-        """The same for people."""
+        """Return a readable list of what travels and what is left out."""
         size = _kib(self.size_bytes)
         return "\n".join(
             [
@@ -64,13 +64,13 @@ class Folders:
     base: Path
 
     def check(self, spec: JobSpec) -> None:
-        """Raise InvalidSpecErrors if a folder of `spec` is not there."""
+        """Raise InvalidSpecErrors if a folder of `spec` is missing."""
         sources = spec.local_sources()
         if errors := [error for item in sources.items() if (error := self._trouble(*item))]:
             raise InvalidSpecErrors(errors)
 
     def travels(self, spec: JobSpec) -> list[Travels]:
-        """Return what would travel for every key of `spec` that names a folder.
+        """Return the files that would travel, for every key of `spec` that names a folder.
 
         ArchiveError: something in a folder cannot travel. InvalidSpecErrors: there is no folder.
         """
@@ -85,11 +85,11 @@ class Folders:
         try:
             return select(self.path_of(source), DEFAULT_LIMITS)
         except ArchiveError as error:
-            # Of several folders it must be known which one is meant.
+            # With several folders, the error must say which one it means.
             raise type(error)(f"{source}: {error}") from error
 
     def path_of(self, source: str) -> Path:
-        """Return where the folder `source` is."""
+        """Return the path of the folder `source`."""
         return (self.base / Path(source).expanduser()).absolute()
 
     def _trouble(self, path: str, source: str) -> SpecError | None:
@@ -117,7 +117,7 @@ class Sender:
         self._is_verbose = is_verbose
 
     def send_all(self, text: str, spec: JobSpec) -> str:
-        """`text` with a reference in place of every local folder that `spec` found in it."""
+        """Send the local folders of `spec`; return `text` with references in their place."""
         self._folders.check(spec)
         keys = {source: key for key, source in spec.local_sources().items()}
         references = {source: self._send(key, source) for source, key in sorted(keys.items())}
@@ -143,7 +143,7 @@ class Sender:
 
 
 def travels_of(key: str, source: str, selection: Selection) -> Travels:
-    """Return what is shown of a selection."""
+    """Return the display form of a selection."""
     files = tuple(TravellingFile(file.path, file.size) for file in selection.files)
     size = selection.size_bytes
     return Travels(key, source, len(files), size, files, selection.left_out)

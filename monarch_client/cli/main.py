@@ -47,7 +47,7 @@ class PortalGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            # click repeats what was typed, and a token is easily pasted in the wrong place.
+            # click repeats the typed text in errors, and it may hold a token pasted by mistake.
             error.message = without_tokens(error.message)
             raise
         except InvalidSpecErrors as error:

@@ -1,4 +1,4 @@
-"""`mportal project` and `mportal members`: a project's names, its end, and who belongs to it."""
+"""`mportal project` and `mportal members`: rename, archive and delete projects; set members."""
 
 from __future__ import annotations
 

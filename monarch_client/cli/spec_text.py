@@ -1,4 +1,4 @@
-"""Showing what is wrong with a specification, under the lines of its text."""
+"""Show the errors in a specification under the lines of its text."""
 
 from __future__ import annotations
 

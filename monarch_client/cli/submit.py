@@ -100,7 +100,7 @@ def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator
 
 
 def _show_travels(submissions: Sequence[_Submission], envs: dict[str, str], output: Output) -> None:
-    """List what would travel, without a word to a portal."""
+    """List the files that would travel, without connecting to a portal."""
     found = [travels for submission in submissions for travels in submission.travels(envs)]
     if output.form != "table" or output.quiet:
         output.rows(found, {}, key="paths")
@@ -194,7 +194,7 @@ class _Submission:
     ) -> None:
         self._session = session
         self._document = document
-        # What is sent, with what options and folders have changed in it.
+        # The text to send, with the changes by options and folders.
         self._sent: str | None = None
         self._source_name = source_name
         self._base = base
@@ -241,7 +241,7 @@ class _Submission:
         return slug, self._sent
 
     def travels(self, envs: dict[str, str]) -> list[Travels]:
-        """Return what would travel with it; end the command where the specification is wrong."""
+        """Return the files that would travel; exit if the specification is invalid."""
         try:
             return Folders(self._base).travels(self._parsed(envs))
         except InvalidSpecErrors as error:

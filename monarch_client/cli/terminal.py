@@ -12,8 +12,8 @@ import click
 
 _LAST_OF_BYTES = 0xFF
 _RESET = "\x1b[0m"
-# Colours; other sequences of that form, begins and ends of links (OSC 8), choices of characters;
-# controls, marks that turn the direction, half characters.
+# Colors; other CSI sequences, begins and ends of links (OSC 8), character set choices;
+# controls, marks of text direction, lone surrogates.
 _SPECIAL = re.compile(
     r"(?P<colour>\x1b\[[0-9;]*m)"
     r"|(?P<sequence>\x1b\[[0-?]*[ -/]*[@-~]"
@@ -25,10 +25,10 @@ _TOKENS = re.compile(r"\b(mp[taj]_)[A-Za-z0-9_-]{16,}")
 
 
 def safe(text: str, *, colours: bool = True) -> str:
-    """`text` with nothing in it that acts on a terminal but line ends, tabs and its own colours.
+    """Make `text` safe for a terminal: keep only line ends, tabs and its own colors.
 
-    Sequences that only move or erase are left out, and of links all but their text; what else there
-    is can be seen, by its number.
+    Sequences that move or erase are left out, and links keep only their text. Other control
+    characters are shown by number.
     """
 
     def harmless(found: re.Match[str]) -> str:
@@ -61,12 +61,12 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str = "") -> None:
-    """A remark, on standard error. It never holds a token: remarks end in logs of CI."""
+    """Print a remark on standard error, without tokens, since it may end in logs of CI."""
     click.echo(_writable(safe(without_tokens(text)), sys.stderr.encoding), err=True)
 
 
 def without_tokens(text: str) -> str:
-    """Return `text` with the public prefix of each token in the place of the token."""
+    """Return `text` with each token cut to its public prefix."""
     return _TOKENS.sub(r"\1...", text)
 
 

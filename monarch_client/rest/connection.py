@@ -30,9 +30,9 @@ _IN_A_JOB = (
     "A job submits child jobs only where its nodes reach the portal; where the portal fetches from "
     "them alone, they do not."
 )
-# An address without http://: it never becomes good.
+# An address without http://: retrying does not help.
 _NEVER_GOOD = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
-# How OpenSSL says that an answer is no TLS, in its several versions.
+# OpenSSL's error texts, by version, for an answer that is not TLS.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 _TOKEN = re.compile(r"[!-~]+")
 
@@ -151,9 +151,9 @@ def is_away(response: httpx.Response) -> bool:
 
 
 def usable_token(token: str) -> str:
-    """Return the token without the white space around it. NotSignedInError if it can be none.
+    """Return the token without surrounding white space. NotSignedInError if it is malformed.
 
-    The message never holds the token: it may end in a log.
+    The message never holds the token, since it may end in a log.
     """
     stripped = token.strip()
     if stripped and not _TOKEN.fullmatch(stripped):
@@ -165,7 +165,7 @@ def usable_token(token: str) -> str:
 
 
 def _has_no_tls(error: Exception) -> bool:
-    """Whether https was tried where http is spoken, which no second try changes."""
+    """Whether https was used for an http server, which retrying does not fix."""
     return any(word in str(error) for word in _NO_TLS)
 
 

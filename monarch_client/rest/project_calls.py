@@ -16,17 +16,17 @@ class ProjectCalls:
     connection: Connection
 
     def projects(self, *, state: str = "active") -> list[Project]:
-        """One's own projects, by slug; `state` is active, archived, or deleted."""
+        """Return your projects, by slug; `state` is active, archived, or deleted."""
         params = {} if state == "active" else {"state": state}
         answer = self.connection.request("GET", "/projects", params=params)
         return decode_page(Project, answer).results
 
     def project(self, slug: str) -> Project:
-        """One project, with the number of its jobs by status."""
+        """Return one project, with the number of its jobs by status."""
         return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
 
     def make_project(self, slug: str, *, name: str = "") -> Project:
-        """Make a project, with oneself as its first admin. ConflictError: there is one."""
+        """Create a project with you as its first admin. ConflictError: the slug is taken."""
         body = {"slug": slug, "name": name}
         return decode(Project, self.connection.request("POST", "/projects", json=body))
 
@@ -47,11 +47,11 @@ class ProjectCalls:
         return decode(Project, self._send("POST", project, "/actions/unarchive", repeatable=True))
 
     def delete_project(self, project: str, *, confirm: str) -> None:
-        """Delete an archived or empty project for good; `confirm` is its slug once more."""
+        """Delete an archived or empty project for good; `confirm` repeats its slug."""
         self._send("DELETE", project, "", params={"confirm": confirm})
 
     def members(self, project: str) -> list[Member]:
-        """The members of a project, by user name."""
+        """Return the members of a project, by user name."""
         return decode_page(Member, self._send("GET", project, "/members")).results
 
     def set_member(self, project: str, username: str, role: str) -> Member:

@@ -1,6 +1,6 @@
-"""Lets no token travel over plain http before the other side has proved that it is the portal.
+"""Require a proof from the portal before a token is sent over plain http.
 
-httpx tells of each connection it has opened, before it sends a request there.
+httpx reports each connection that it opens, before it sends a request there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TLS_LOOK_S = 3.0
 
 
 class PortalProof:
-    """What is asked of each new connection to `url`. Set `trace` on requests, as httpx calls it."""
+    """A check of each new connection to `url`; use it as the `trace` extension of requests."""
 
     def __init__(self, url: str, token: str, timeout_s: float) -> None:
         parts = urlsplit(url)
@@ -44,13 +44,13 @@ class PortalProof:
         self._base = parts.path
 
     def require(self, request: httpx.Request) -> None:
-        """Have the connection prove itself that this request may open: a hook of httpx."""
+        """Require a proof on each connection that this request opens: a hook of httpx."""
         if self._is_needed:
             request.extensions["trace"] = self._note
 
     def _note(self, event: str, info: dict[str, Any]) -> None:
         if event == _OPENING:
-            # A proxy for http takes whole addresses, and only it knows whom it connects to.
+            # An http proxy expects absolute URLs, and opens its own connections to the portal.
             is_direct = (info["host"], info["port"]) == (self._host, self._port)
             self._base = self._path if is_direct else self._url
         elif event == _OPENED:
@@ -61,7 +61,7 @@ class PortalProof:
                 stream.close()
                 raise
         elif _ANY_OPENING.fullmatch(event):
-            # Not known to be a connection that can prove itself: through a SOCKS proxy none can.
+            # Refuse connections of unknown kinds: through a SOCKS proxy no proof is possible.
             raise UnprovedPortalError(
                 f"{self._url} is reached through a SOCKS proxy, so that it can not be proved to be "
                 "your portal. Your token was not sent. Use https://, or add the host to NO_PROXY."
@@ -103,7 +103,7 @@ class PortalProof:
 
 
 def _speaks_tls(host: str, port: int) -> bool:
-    """Whether that address takes part in a TLS handshake, whoever it is."""
+    """Whether a server at that address speaks TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -52,7 +52,7 @@ def refusal(response: httpx.Response) -> ClientError:
 
 
 def sign_in_advice() -> str:
-    """Return what to do about a token that is refused. Signing in is for people, not for jobs."""
+    """Return advice about a refused token. People can sign in; jobs cannot."""
     return "" if os.environ.get("MPORTAL_JOB_ID") else " Run `mportal login`."
 
 

@@ -112,7 +112,7 @@ class Attempt:
             self.end(verdict)
 
     def _end_by_fault(self, verdict: Verdict) -> None:
-        # Meanwhile a node may have told which of its procs is gone.
+        # Meanwhile a node may have reported which of its procs is gone.
         place = self._place
         latest = judgement.outcome_of_job(place.config, self._states, place.folder.report)
         self.end(latest or verdict)

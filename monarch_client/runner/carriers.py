@@ -55,7 +55,7 @@ def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> C
         return carrier
     pushing = PushCarrier(journal, PortalConnection(place.config), callbacks, place.samples)
     if place.folder.shared is not None:
-        # SkyPilot brought the runner, and keeps what it prints.
+        # SkyPilot started the runner, and keeps its output.
         pushing.on_acknowledged = lambda: print_verdict(
             place.folder, place.config.attempt_id, journal.last_given(0) + 1
         )

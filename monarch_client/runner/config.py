@@ -95,9 +95,9 @@ class AttemptConfig:
     metrics_s: float = 10.0
     # With which the job's programs ask the portal; the runner's own `token` they do not get.
     driver_token: str = ""
-    # What the portal has to say at the start of the job's log.
+    # Remarks of the portal for the start of the job's log.
     remarks: tuple[str, ...] = ()
-    # What the work directory is fetched from, if it does not come as an upload.
+    # The repository to fetch the work directory from, if it is not uploaded.
     repository: Repository | None = None
 
     @property
@@ -115,10 +115,10 @@ class AttemptConfig:
         return self.nodes[rank].address
 
     def rank_at(self, text: str) -> int | None:
-        """Return the rank whose worker's address, with or without a scheme, stands in `text`."""
+        """Return the rank whose worker's address is in `text`, with or without a scheme."""
         for rank in self.ranks:
             ours = f"{self.address_of(rank)}:{self.port}"
-            # Not inside of a longer one: `gpunode1:22222` is not `node1:22222`.
+            # Do not match inside a longer address: `gpunode1:22222` is not `node1:22222`.
             whole = rf"(?<![\w.-]){re.escape(ours)}(?!\d)"
             if ours in text and re.search(whole, text):
                 return rank

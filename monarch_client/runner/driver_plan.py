@@ -27,6 +27,6 @@ def plan_of(config: AttemptConfig, pythons: Mapping[int, str]) -> dict[str, Any]
 
 
 def transport_of(config: AttemptConfig) -> str:
-    """Return where the driver listens for the workers, which dial it back."""
+    """Return the transport on which the driver listens for connections from the workers."""
     scheme = "tls" if config.tls else "tcp"
     return f"{scheme}://{config.address_of(0)}:0"

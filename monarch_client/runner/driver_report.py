@@ -39,9 +39,9 @@ def read_report(path: Path) -> DriverReport | None:
 def verdict_of_driver(
     report: DriverReport | None, where: Where, exit_code: int, evidence: str
 ) -> Verdict | None:
-    """Return the verdict on a driver that returned `exit_code`; None: it did not report why.
+    """Return the verdict on a driver that returned `exit_code`; None if it reported no reason.
 
-    Of faults of Monarch's `monarch_faults` judges.
+    `monarch_faults` decides about faults of Monarch.
     """
     if report is None:
         return None

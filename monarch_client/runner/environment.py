@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from monarch_client.runner.config import AttemptConfig
     from monarch_client.runner.place import Place
 
-# How soon Monarch reports a death, and how patient it is with a busy machine; `envs` win. The
-# limits on silence are Monarch's own: who is stopped, or imports a large library, is not dead.
+# Monarch's timings for reporting a death and for busy machines; `envs` override them. The limits
+# on silence are Monarch's own: a process may be stopped, or import a large library, and live.
 MONARCH_TUNING = {
     "HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "1s",
     "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": "60s",
@@ -65,7 +65,7 @@ def monarch_environment(place: Place) -> dict[str, str]:
 
 
 def monarch_setting(config: AttemptConfig, name: str) -> str:
-    """Return the value that a setting of Monarch's has in the driver of an attempt."""
+    """Return the value of a Monarch setting in the driver of an attempt."""
     return {**MONARCH_TUNING, **os.environ, **config.envs}[name]
 
 

@@ -1,7 +1,7 @@
-"""Secrets on their way through SkyPilot, which on Slurm makes them arguments of `srun`.
+"""Hide secrets from SkyPilot, which on Slurm passes them as arguments of `srun`.
 
-Every user of a node can read those, and Slurm's accounting keeps them. What is hidden here opens
-with the attempt's token alone, which travels in a file of the job's user.
+Every user of a node can read those, and Slurm's accounting keeps them. Only the attempt's token
+reveals the hidden values; it travels in a file that belongs to the job's user.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from typing import Mapping
 
 _HIDDEN = "mportal-hidden:"
-# Of these SkyPilot itself needs the values, such as the account of a registry.
+# SkyPilot itself reads variables with this prefix, such as the account of a registry.
 _READ_BY_SKYPILOT = "SKYPILOT_"
 
 
 def hidden(values: Mapping[str, str], token: str) -> dict[str, str]:
-    """Return the values as those see them who do not know the attempt's token."""
+    """Hide the values from everybody without the token, except those SkyPilot itself reads."""
     return {
         name: value if name.startswith(_READ_BY_SKYPILOT) else _hide(name, value, token)
         for name, value in values.items()
@@ -28,7 +28,7 @@ def hidden(values: Mapping[str, str], token: str) -> dict[str, str]:
 
 
 def revealed(values: Mapping[str, str], token: str) -> dict[str, str]:
-    """Return what `hidden` was given; a value that is not hidden stays as it is."""
+    """Reveal the values that `hidden` hid; others stay as they are."""
     return {name: _reveal(name, value, token) for name, value in values.items()}
 
 
@@ -42,13 +42,13 @@ def _reveal(name: str, value: str, token: str) -> str:
     try:
         return _mask(name, base64.b64decode(value[len(_HIDDEN) :], validate=True), token).decode()
     except (binascii.Error, UnicodeDecodeError):
-        return value  # the user's own, or of another attempt
+        return value  # a user's value with this prefix, or hidden by another attempt
 
 
 def _mask(name: str, content: bytes, token: str) -> bytes:
-    """Combine it with a pad, as a node's Python has no cipher; doing so again undoes it.
+    """XOR the content with a pad from the token and the name; a second call undoes it.
 
-    A name has one value in an attempt, so no pad hides two texts.
+    A node's Python has no cipher. A name has one value in an attempt, so no pad is used twice.
     """
     pad = hashlib.shake_256(f"{token}\0{name}".encode()).digest(len(content))
     return bytes(each ^ other for each, other in zip(content, pad))

@@ -263,7 +263,7 @@ def read_leftovers(folder: Path) -> Iterator[bytes]:
 
 
 def last_acknowledged(folder: Path) -> dict[int, int]:
-    """Return the last number of each rank that the journal had when something was acknowledged."""
+    """Return each rank's last number in the journal at the time of an acknowledgement."""
     return _read_position(folder)[2]
 
 

@@ -64,7 +64,7 @@ def outcome_of_job(
 
 
 def may_be_a_loss(report: Path) -> bool:
-    """Whether the driver ended for a fault of Monarch's, which a lost node may explain."""
+    """Whether the driver ended by a Monarch fault that the loss of a node may explain."""
     found = read_report(report)
     return found is not None and found.kind == "monarch"
 

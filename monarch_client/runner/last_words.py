@@ -1,4 +1,4 @@
-"""Reads what a dead runner leaves: the frames that nobody acknowledged, and always its verdict."""
+"""Read the unacknowledged frames that a dead runner left, and always its verdict."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def read_last_words(root: Path) -> Iterator[bytes]:
-    """Return the frames that nobody acknowledged on the node at `root`, then its verdict.
+    """Return the unacknowledged frames on the node at `root`, then its verdict.
 
-    The verdict comes even if the end frame was acknowledged: whoever did that need not be the
-    portal, and an attempt that has ended must not be taken for lost and run again. Only the first
-    verdict of an attempt counts, so that it does no harm to repeat it.
+    Includes the verdict even if the end frame was acknowledged: another program than the portal
+    may have done that, and an attempt that has ended must not be taken for lost and run again.
+    Only the first verdict of an attempt counts, so repeating it does no harm.
     """
     folder = NodeFolder(root)
     last, has_ended = last_acknowledged(folder.journal).get(0, 0), False

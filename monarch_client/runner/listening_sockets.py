@@ -1,4 +1,4 @@
-"""Who listens on a port of this machine, as the kernel's tables of sockets say. Linux only."""
+"""Find the sockets that listen on a port, in the kernel's tables. Linux only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GROUP = 8
 
 
 class ListeningSocket(NamedTuple):
-    """One listening socket: the user that made it, and its inode, by which processes hold it."""
+    """A listening socket: its owner's user id, and the inode that links it to processes."""
 
     uid: int
     inode: str
@@ -27,7 +27,7 @@ class ListeningSocket(NamedTuple):
 def sockets_listening_at(address: str, port: int) -> list[ListeningSocket]:
     """Return the sockets that may accept a connection to `address`: on it, or on all addresses.
 
-    Empty where the kernel does not say.
+    Empty if the kernel has no such tables.
     """
     wanted = _read(address)
     found = []
@@ -42,7 +42,7 @@ def sockets_listening_at(address: str, port: int) -> list[ListeningSocket]:
 
 
 def is_same_address(one: str, other: str) -> bool:
-    """Whether both texts are the same IP address, in whatever way it is written."""
+    """Whether both texts are the same IP address in any notation."""
     try:
         return _read(one) == _read(other)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What Monarch reports of processes that it has lost, and the verdict that follows."""
+"""Parse Monarch's reports of lost processes, and derive the verdict."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 _PROC_SILENCE = "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE"
 _HOST_SILENCE = "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE"
-# Monarch's words for silence, and the setting that limits it.
+# Monarch's text for a process that is silent, and the setting that limits the silence.
 _WORDS_OF_SILENCE = {
     "timeout waiting for message from proc mesh agent": _PROC_SILENCE,
     "timed out reaching controller": _PROC_SILENCE,
     "no status received from process": _HOST_SILENCE,
 }
-# Monarch's words for a process that has ended, as against an actor that failed.
+# Monarch's text for a process that has ended, unlike an actor that failed.
 _EXITED = re.compile(r"exited with non-zero code (\d+)")
 _KILLED = re.compile(r"Killed\(sig=(\d+)\)|killed by signal (\d+)")
-# Where in its mesh: `{'hosts': 1/2, 'procs': 0/1}`.
+# Its position in its mesh: `{'hosts': 1/2, 'procs': 0/1}`.
 _HOST_OF = re.compile(r"'hosts': (\d+)/(\d+)")
 
 
 class Loss(NamedTuple):
-    """A process that Monarch has lost: by its end, as a shell counts, or by its silence.
+    """A process that Monarch has lost: by its end (a shell's exit code), or by its silence.
 
-    `setting` limits the silence; "" where it has ended. `text` is what names it.
+    `setting` limits the silence; "" if the process has ended. `text` names the process.
     """
 
     text: str
@@ -48,7 +48,7 @@ def verdict_of_fault(
 ) -> Verdict:
     """Return the verdict on a driver that ended for a fault which Monarch reported.
 
-    A process that dies while its host lives is the program's affair: another host would not help.
+    The death of a process whose host lives is the program's fault: another host would not help.
     """
     loss = _loss_in(f"{report.error}\n{report.trace}")
     if loss is None:
@@ -86,10 +86,10 @@ def _loss_in(text: str) -> Loss | None:
 
 
 def _rank_of(config: AttemptConfig, loss: Loss, states: Mapping[int, NodeState]) -> int | None:
-    """Return the rank on which a process ended; None where that is not certain.
+    """Return the rank on which a process ended; None if that is not certain.
 
-    Monarch names the host by its position in a mesh, which may be a slice; the nodes report that
-    procs of theirs have gone.
+    Monarch names the host by its position in a mesh, which may be a slice: prefer the ranks
+    whose nodes report gone processes.
     """
     gone = {rank for rank, state in states.items() if state.procs_gone}
     named: set[int] = set()

@@ -29,10 +29,10 @@ class NodeState:
     worker_why: str = ""
     python: str = ""
     run: int | None = None
-    # A signal has ended the command itself, as against a program that a shell reports so.
+    # A signal ended the command itself, not a program whose signal the shell reports.
     run_signalled: bool = False
     oom: bool = False
-    # Of the procs of meshes here, how many have gone while the worker lived; and the kernel's kills
+    # How many mesh processes here exited while the worker lived; and the number of kernel kills
     # for lack of memory by then.
     procs_gone: int = 0
     oom_kills: int = 0

@@ -1,6 +1,6 @@
-"""Has whoever answers at the portal's address prove that it is the portal, before a token is sent.
+"""Require a proof from the server at the portal's address before a token is sent.
 
-Over plain http anybody who gets hold of the port would receive the token. The proof is a MAC of a
+Over plain http any process that takes the port would receive the token. The proof is a MAC of a
 fresh nonce, keyed with the digest of the token, which the portal stores: the token itself does not
 travel. It holds for one connection. Runner, command line, Python client and portal share this.
 """
@@ -36,21 +36,21 @@ _AWAY = frozenset({502, 503, 504})
 
 
 class UnprovedError(OSError):
-    """What answers has not proved that it is the portal: it gets no token and is not believed."""
+    """The server has not proved that it is the portal: send it no token, and ignore its answers."""
 
 
 class UnknownTokenError(UnprovedError):
-    """It says that it knows no such token, so it has nothing to prove itself with."""
+    """The server does not know the token, or refuses more attempts, so it gives no proof."""
 
 
 class PortalAwayError(UnprovedError):
-    """A proxy, or the portal itself, says that it can not answer just now."""
+    """A proxy or the portal answered that the portal is unavailable."""
 
 
 class Origin(NamedTuple):
-    """Where the portal got the question: machine, address, port and user. Part of the proof.
+    """The machine, address, port and user that received the challenge. Part of the proof.
 
-    With it a client on the same machine notices somebody who passes the question on.
+    A client on the same machine uses it to detect a program that relays the challenge.
     """
 
     machine: str
@@ -59,21 +59,21 @@ class Origin(NamedTuple):
     uid: int
 
     def mac(self, digest: str, nonce: str) -> str:
-        """Return the proof, by the digest of the token that both sides know."""
+        """Return the proof: a MAC of the nonce and this origin, keyed with the token's digest."""
         content = "\n".join([_VERSION, nonce, *map(str, self)])
         return hmac.new(digest.encode(), content.encode(), hashlib.sha256).hexdigest()
 
 
 def digest_of(token: str) -> str:
-    """Return SHA-256 in hex: what the portal stores of a token."""
+    """Return the SHA-256 of a token in hex, which the portal stores."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def holder_of(token: str) -> str:
-    """Return the public name of a token: the portal finds it by that, and nobody can use it.
+    """Return the public name of a token, which identifies it to the portal but grants nothing.
 
-    The token of a job's program is not stored but derived: its name begins with the number of the
-    attempt. The digits after it keep strangers from finding out which attempts there are.
+    A token of a job's program is derived, not stored, so its name begins with the attempt's id.
+    The digits after that keep strangers from guessing which attempts exist.
     """
     digits = digest_of(token)[:HOLDER_DIGITS]
     if not token.startswith(DRIVER_TOKEN_PREFIX):
@@ -83,7 +83,7 @@ def holder_of(token: str) -> str:
 
 
 def this_machine() -> str:
-    """Return a name of this boot of this machine's network; "" where the kernel has none."""
+    """Return an id of this boot and network namespace; "" if the kernel provides none."""
     try:
         network = os.readlink(str(_NETWORK))
         text = _BOOT_ID.read_text(encoding="ascii") + network
@@ -93,9 +93,9 @@ def this_machine() -> str:
 
 
 def require_proof(connection: http.client.HTTPConnection, base: str, token: str) -> None:
-    """Have the other side of an open connection prove itself; `base` is the path of the portal.
+    """Require a proof from the server of an open connection; `base` is the portal's path.
 
-    UnprovedError, or OSError and HTTPException for a connection that breaks.
+    UnprovedError without a valid proof; OSError or HTTPException if the connection breaks.
     """
     nonce = secrets.token_hex(NONCE_DIGITS // 2)
     query = urlencode({"holder": holder_of(token), "nonce": nonce})
@@ -135,15 +135,15 @@ def _proved_origin(body: bytes, digest: str, nonce: str) -> Origin:
 
 
 def _is_passed_on(sock: socket.socket, origin: Origin) -> bool:
-    """Whether a stranger on this machine stands between: neither root, the portal's user, nor us.
+    """Whether another user's program on this machine relays the connection to the portal.
 
-    Tunnels and proxies from other machines, containers and hosts can not be told apart, nor need
-    they: there nobody can take the portal's own port.
+    Relays of root, the portal's user and the own user are trusted. From other machines and
+    containers relays cannot be detected, and there no stranger can take the portal's own port.
     """
     if not origin.machine or origin.machine != this_machine():
         return False
     address, port = sock.getpeername()[:2]
-    # The port alone says little: on ::1 a stranger can have the one that is ours on 127.0.0.1.
+    # Compare addresses too: a stranger can have the port on ::1 that the portal has on 127.0.0.1.
     if port == origin.port and is_same_address(address, origin.address):
         return False
     owners = {each.uid for each in sockets_listening_at(address, port)}

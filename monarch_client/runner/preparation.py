@@ -64,7 +64,7 @@ class Preparation:
         self._place.loop.post(step)
 
     def _fetch(self) -> None:
-        """Fetch the repository that is to be the work directory, if there is one."""
+        """Fetch the repository for the work directory, if the job names one."""
         place, repository = self._place, self._place.config.repository
         if self._is_cancelled:
             return
@@ -90,7 +90,7 @@ class Preparation:
             self._look_for_monarch()
             return
         env = environment.setup_environment(place)
-        # What a branch holds now is not known before it is fetched: setup always runs after it.
+        # The content of a branch is not known before it is fetched: setup always runs after it.
         stamp = None if place.config.repository else setup_stamp.look(place, env)
         if stamp is not None and stamp.skipped:
             self._skipped = stamp.skipped

@@ -37,11 +37,11 @@ def main(version: str, folder: str, note: str) -> int:
     mark = hashlib.sha256(f"{sys.prefix}\0{sys.version}".encode()).hexdigest()[:8]
     venv = Path(folder) / f"{version}-py{python}-{mark}"
     venv.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # What is complete stays so: no lock is needed, and nobody can be kept waiting.
+    # A complete installation does not change: use it without the lock.
     if not _is_complete(venv):
         with _alone(venv.with_name(venv.name + ".lock")) as is_alone:
             if not is_alone:
-                # Its own, so that neither disturbs the other; later attempts use the shared one.
+                # Install into a private directory; later attempts use the shared one.
                 venv = Path(note).with_name("monarch")
             if not _is_complete(venv):
                 _say(f"No torchmonarch for {sys.executable}: installing {version} into {venv}")

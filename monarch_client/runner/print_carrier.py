@@ -96,9 +96,9 @@ class PrintCarrier:
 
 
 def print_verdict(folder: NodeFolder, attempt_id: int, seq: int, fd: int = 1) -> None:
-    """Print the verdict of an attempt whose frames went another way, with number `seq`.
+    """Print the verdict, with number `seq`, of an attempt whose frames were pushed.
 
-    Who acknowledged them need not be the portal: it finds the verdict in the log.
+    Another program than the portal may have acknowledged them; the portal reads this in the log.
     """
     end = verdict_frame(folder, seq)
     if end:

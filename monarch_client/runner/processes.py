@@ -123,7 +123,7 @@ class Children:
         self._loop = loop
         self._watched: dict[int, tuple[Command, OnExit]] = {}
         self._ended: list[Command] = []
-        # Commands that have ended, and whose output is still being read.
+        # Ended commands whose output is still being read.
         self._draining = 0
         # Exits that are not reported yet.
         self._unreported: list[Callable[[], None]] = []
@@ -184,7 +184,7 @@ class Children:
         returncode = command.process.wait()
         self._ended.append(command)
         self._draining += 1
-        # Not on the loop's thread: what the program left behind may go on printing.
+        # Not on the loop's thread: processes that the command left may go on printing.
         drain = functools.partial(self._drain, command, lambda: self._report(returncode, on_exit))
         threading.Thread(target=drain, daemon=True, name="drain").start()
 
@@ -238,7 +238,7 @@ class Children:
         if self._kill is not None:
             self._kill.cancel()
         self.reap()
-        # What outlived its command may have written after that.
+        # Processes that outlived the command may have written after that.
         for command in self._ended:
             command.drain()
         if on_gone is not None:

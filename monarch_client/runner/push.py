@@ -130,9 +130,9 @@ class PortalConnection:
         return Answer(response.status, response.read())
 
     def _connect(self) -> http.client.HTTPConnection:
-        """Open a connection to the portal: over https a certificate proves that it is, else a MAC.
+        """Open a connection to the portal: a certificate (https) or a MAC proves its identity.
 
-        What answers unproved gets no token, and can acknowledge nothing.
+        An unproved server gets no token, and its acknowledgements are ignored.
         """
         url = urlsplit(self._url)
         host = url.hostname or "localhost"
@@ -140,7 +140,7 @@ class PortalConnection:
             return http.client.HTTPSConnection(host, url.port, timeout=self._timeout_s)
         connection = http.client.HTTPConnection(host, url.port, timeout=self._timeout_s)
         connection.connect()
-        # It must never open another one by itself, which nobody has proved.
+        # It must never reconnect by itself: that connection would be unproved.
         connection.auto_open = 0
         try:
             require_proof(connection, url.path, self._config.token)
@@ -162,7 +162,7 @@ class PortalConnection:
 
 
 def _url_in_file(path: str | None) -> str | None:
-    """Return where the portal's file says that it is, if nobody but root or we can have written it.
+    """Return the address in the portal's file, if only root or our user can have written it.
 
     As root the portal writes it; else portal and runners are one user.
     """
@@ -208,7 +208,7 @@ class PushCarrier:
         self._max_bytes = MAX_BODY_BYTES
         self._back_off_s = _FIRST_BACK_OFF_S
         self._thread = threading.Thread(target=self._push, daemon=True, name="push")
-        # What is done once somebody has acknowledged everything, the verdict as well.
+        # Called once everything is acknowledged, including the verdict.
         self.on_acknowledged: Callable[[], None] = lambda: None
 
     def start(self) -> None:

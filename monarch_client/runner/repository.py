@@ -1,4 +1,4 @@
-"""The git repository that a job names as its work directory, fetched by every node."""
+"""Fetch the git repository that a job names as its work directory, on every node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Repository(NamedTuple):
-    """A repository, and the branch, tag or commit of it; "" is the repository's own choice."""
+    """A git repository, and a branch, tag or commit; "" is its default branch."""
 
     url: str
     ref: str = ""
@@ -18,18 +18,18 @@ class Repository(NamedTuple):
         return f"{self.url} at {self.ref}" if self.ref else self.url
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return `env` with what SCRIPT needs to know."""
+        """Return `env` with the variables that SCRIPT reads."""
         return {
             **env,
             "MPORTAL_GIT_URL": self.url,
             "MPORTAL_GIT_REF": self.ref,
-            # Nobody is there to answer.
+            # No terminal is there to answer a prompt.
             "GIT_TERMINAL_PROMPT": "0",
         }
 
 
 def parse_repository(raw: Mapping[str, Any] | None) -> Repository | None:
-    """Read `git` of attempt.json."""
+    """Parse the key `git` of attempt.json."""
     return Repository(str(raw["url"]), str(raw.get("ref") or "")) if raw else None
 
 
@@ -63,11 +63,11 @@ git remote add origin "$url" 2>/dev/null || git remote set-url origin "$url" || 
 if git fetch -q --depth 1 origin "${ref:-HEAD}"; then
     commit=FETCH_HEAD
 elif [ -z "$ref" ]; then
-    # A server that gives out whole repositories alone.
+    # For a server that serves whole repositories only.
     git fetch -q origin HEAD || exit 1
     commit=FETCH_HEAD
 else
-    # The same, a short commit, or a server that gives out no single commits.
+    # The same, for a short commit id or a server that serves no single commits.
     git fetch -q --force --tags origin '+refs/heads/*:refs/remotes/origin/*' || exit 1
     commit=$(git rev-parse -q --verify "origin/$ref^{commit}") || commit=$ref
 fi

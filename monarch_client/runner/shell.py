@@ -1,4 +1,4 @@
-"""Scripts of a job, as SkyPilot runs them: by bash, in the work directory, without -e."""
+"""Run scripts of a job as SkyPilot does: by bash, in the work directory, without -e."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_scripts(config: AttemptConfig, folder: NodeFolder) -> None:
 def start_shell(
     place: Place, name: str, env: Mapping[str, str], on_pieces: OnPieces, on_exit: OnExit
 ) -> Command | None:
-    """Start a script; where that can't be done, report it and call `on_exit` at once."""
+    """Start a script; if that fails, report it and call `on_exit` at once."""
     cwd = place.folder.workdir
     file = shlex.quote(str(place.folder.script(name)))
     command = _READ_AND_RUN.format(file=file, code=_CANNOT_START_CODE)

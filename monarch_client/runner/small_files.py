@@ -1,4 +1,4 @@
-"""Small files of a node: notes to a later runner, and files that its user alone can read."""
+"""Write small files of a node: notes for a later runner, and private files."""
 
 from __future__ import annotations
 

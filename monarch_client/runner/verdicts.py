@@ -148,7 +148,7 @@ def worker_lost(where: Where, what: str, evidence: str) -> Verdict:
 
 
 def proc_died(where: Where | None, ended_as: int, exit_code: int, evidence: str) -> Verdict:
-    """A process of the meshes ended as `ended_as`, as a shell counts, while its host went on."""
+    """Blame the program for a mesh process that ended (exit code `ended_as`) on a live host."""
     of = f" of {where}" if where else ""
     what = f"A process of the meshes{of} {ended_with(ended_as)}"
     number = ended_as - 128
@@ -170,7 +170,7 @@ def proc_died(where: Where | None, ended_as: int, exit_code: int, evidence: str)
 def proc_silent(
     where: Where | None, limit: str, setting: str, exit_code: int, evidence: str
 ) -> Verdict:
-    """Monarch gave up on a process, or a host, that did not answer for `limit`."""
+    """Report that Monarch gave up on a process or host that was silent for `limit`."""
     of = f" of {where}" if where else ""
     return Verdict(
         "WORKER_LOST",

@@ -1,4 +1,4 @@
-"""The processes of meshes on a node, as its kernel has them: how many have gone while it lives."""
+"""Count the mesh processes on a node that exited while their worker lived."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PACE_S = 0.5
 
 
 class WorkerProcs:
-    """Looks at the children of a worker twice a second, on the main loop's thread."""
+    """A counter of exited children of a worker; it polls on the main loop's thread."""
 
     def __init__(self, loop: MainLoop, worker: Callable[[], int | None]) -> None:
-        # Called after each look in which something has gone.
+        # Called after each poll that finds exited children.
         self.on_gone: Callable[[], None] = lambda: None
         self.gone = 0
         self._loop = loop
@@ -27,11 +27,11 @@ class WorkerProcs:
         self._is_over = False
 
     def start(self) -> None:
-        """Look from now on."""
+        """Poll from now on, twice a second, until the worker is gone."""
         self._look()
 
     def stop(self) -> None:
-        """Look no more: whatever goes now is being ended."""
+        """Stop counting: children that exit from now on are being ended on purpose."""
         self._is_over = True
 
     def _look(self) -> None:
@@ -47,7 +47,7 @@ class WorkerProcs:
 
 
 def children_of(pid: int) -> set[int]:
-    """Return the children of a process; none where the kernel does not list them."""
+    """Return the children of a process; an empty set if the kernel does not list them."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for thread in Path("/proc", str(pid), "task").iterdir():

@@ -1,4 +1,4 @@
-"""Several specifications in one YAML text, separated by lines of ---."""
+"""Read several specifications from one YAML text, separated by lines of ---."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAYS_SOMETHING = re.compile(r"^[ \t]*[^#\s]", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One of them, as it is to be read.
+    """One specification of a YAML text, as it is to be parsed.
 
     `lines_before`: how many lines of the whole text come before its first. `source`: its part of
     the whole text, where `text` says more than that.

@@ -96,7 +96,7 @@ def _one_choice(values: dict[str, Any], path: str, findings: Findings) -> None:
 
 
 def _gpus_are_accelerators(values: dict[str, Any], path: str, findings: Findings) -> None:
-    """Have `gpus` count as `accelerators`, its other name: the normal form has the latter alone."""
+    """Rename the alias `gpus` to `accelerators`, which the normal form has."""
     if "gpus" not in values:
         return
     where, gpus = join(path, "gpus"), values.pop("gpus")

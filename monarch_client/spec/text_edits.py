@@ -1,4 +1,4 @@
-"""Changing a key of a specification in its text, so that comments and line numbers stay."""
+"""Set keys in the text of a specification, and keep comments and line numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def line_before_edits(original: str, edited: str, line: int) -> int:
     """Return the line of `original` that is the `line` of `edited`, both counted from 1.
 
     `edited` is what `set_key` made of it: it changes lines in their place, and adds others. One
-    that was added stands for the line after it.
+    that was added maps to the line after it.
     """
     old, new = original.split("\n"), edited.split("\n")
     place = 0

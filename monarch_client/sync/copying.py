@@ -1,4 +1,4 @@
-"""A copy of a folder with only the files that travel, for a program that has other rules."""
+"""Copy the files of a folder that travel, for SkyPilot, which has other rules."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from monarch_client.sync.archive_rules import Kind, Limits
 from monarch_client.sync.ignore import SKY_FILE
 from monarch_client.sync.selection import Entry, select
 
-# Who copies a folder himself has limits of his own.
+# Only the portal's uploads are limited.
 _NO_LIMITS = Limits(most_members=10**9, most_bytes=10**18)
 
 
 def copy_for_skypilot(folder: Path, target: Path) -> None:
-    """Copy what travels of `folder` into `target`, a new folder, so that SkyPilot takes all of it.
+    """Copy the files of `folder` that travel into the new folder `target`, for SkyPilot to upload.
 
     Files are hard links where they can be. Errors are those of `select`, and ArchiveError for a
     file that cannot be read.
@@ -28,7 +28,7 @@ def copy_for_skypilot(folder: Path, target: Path) -> None:
             _copy(entry, folder / entry.path, target / entry.path)
     except OSError as error:
         raise ArchiveError(f"A file of {folder} cannot be copied: {error}.") from error
-    # An empty one of its own keeps SkyPilot from reading any other.
+    # An empty .skyignore keeps SkyPilot from reading any other ignore file.
     (target / SKY_FILE).unlink(missing_ok=True)
     (target / SKY_FILE).touch()
 

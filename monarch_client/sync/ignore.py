@@ -1,4 +1,4 @@
-"""What stays behind when a folder is packed, and by which rule.
+"""Decide which files stay behind when a folder is packed, and by which rule.
 
 Three layers, each stronger than the one before: git's ignore files or, instead of them, the
 folder's .skyignore; the names that always stay behind; .mportalignore.
@@ -42,7 +42,7 @@ _ALWAYS = IgnoreFile("", tuple(filter(None, (git_rule("always", text) for text i
 class Verdict:
     """Whether an entry travels, and the rule that says so, if any.
 
-    `inside` is what holds in the folder, where the entry is one that is to be looked into.
+    `inside` holds the rules in the entry, if it is a folder to walk.
     """
 
     stays: bool
@@ -61,7 +61,7 @@ class Ignore:
     base: tuple[IgnoreFile, ...] = ()
     base_file: str = GIT_FILE
     tree: WorkTree | None = field(default=None, repr=False)
-    # The rule of git that leaves this folder behind except for its tracked files.
+    # The git rule that excludes this folder, except for its tracked files.
     inherited: Rule | None = None
 
     @classmethod
@@ -92,7 +92,7 @@ class Ignore:
         return self._goes(path, is_folder) if is_tracked else Verdict(True, str(base))
 
     def _always(self, path: str, *, is_folder: bool) -> str:
-        """Return why `path` stays behind whatever git says, or nothing."""
+        """Return the built-in rule that excludes `path`, or None."""
         rule = _ALWAYS.find(path, is_folder=is_folder)
         if rule:
             return str(rule)
@@ -115,7 +115,7 @@ class Ignore:
         return Verdict(False, inside=inner._with_files_here())
 
     def _with_files_here(self) -> Ignore:
-        """Return the same with the ignore files of this folder on top."""
+        """Return these rules with those of this folder's ignore files on top."""
         here = self.top / self.below
         own, base = here / OWN_FILE, here / self.base_file
         changed = self

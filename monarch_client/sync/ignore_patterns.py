@@ -1,4 +1,4 @@
-"""Ignore files and their lines, matched by git's rules."""
+"""Parse ignore files, and match paths by git's rules."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _CLASSES = {
 # An escaped character or a set of them, in the expressions that pathspec writes.
 _SET = re.compile(r"\\.|\[(?P<negation>\^?)(?P<characters>\]?[^\]]*)\]", re.DOTALL)
 _SLASHES = re.compile("/+")
-# git compares what stands before the first wildcard by itself. So it reads stars that follow a
-# name as those at the beginning of a pattern.
+# git compares the text before the first wildcard separately, so it reads stars after a name like
+# stars at the beginning of a pattern.
 _STARS_AFTER_NAME = re.compile(r"(?P<name>[^*?\[\\]*[^*?\[\\/])\*{2,}/(?P<rest>.+)")
 _MANY_STARS = re.compile(r"\*{3,}")
 _INSIDE = re.compile(r"(?:/\*\*)+\Z")
@@ -52,11 +52,11 @@ class Rule:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it names one file or folder, without wildcards."""
+        """Whether the rule has no wildcards."""
         return not _WILDCARDS.search(self.text)
 
     def matches(self, path: str, *, is_folder: bool) -> bool:
-        """Whether it is about this path itself, not about a folder around it."""
+        """Whether the rule matches this path itself, not only a folder around it."""
         if self.only_folders and not is_folder:
             return False
         subject = path.rpartition("/")[2] if self.only_names else path
@@ -107,7 +107,7 @@ def sky_rule(source: str, line: str) -> Rule | None:
     only_folders, body = text.endswith("/"), _SLASHES.sub("/", text).removesuffix("/")
     folder = _INSIDE.sub("", body)
     if folder not in {"", "**", body}:
-        # To SkyPilot the folder itself is among what `folder/**` names.
+        # In SkyPilot `folder/**` also matches the folder itself.
         only_folders, body = True, folder
     regex = _regex(body if text.startswith("/") else f"**/{body}")
     return None if regex is None else Rule(source, text, regex, only_folders=only_folders)
@@ -157,7 +157,7 @@ def _git_regex(body: str) -> re.Pattern[str] | None:
 
 
 def _regex(body: str) -> re.Pattern[str] | None:
-    """Return what matches a whole path by git's rules; None for a pattern that never matches."""
+    """Return a regex for whole paths by git's rules; None for a pattern that never matches."""
     body = _MANY_STARS.sub("**", body)
     if body.rpartition("/")[2] == "**":
         body = f"{body}/?*"

@@ -1,4 +1,4 @@
-"""The files of a folder that travel, chosen before any is packed."""
+"""Select the files of a folder that travel, before any is packed."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What travels of a folder, and what does not; a folder left out counts without its content."""
+    """The files that travel, and those left out; a folder left out is one entry."""
 
     entries: tuple[Entry, ...]
     left_out: tuple[LeftOut, ...]
 
     @property
     def files(self) -> list[Entry]:
-        """The files and links that travel."""
+        """Return the files and links that travel."""
         return [entry for entry in self.entries if entry.kind is not Kind.FOLDER]
 
     @property
     def file_count(self) -> int:
-        """How many files and links travel."""
+        """Return the number of files and links that travel."""
         return len(self.files)
 
     @property
     def size_bytes(self) -> int:
-        """How large the files are together, unpacked."""
+        """Return the total size of the files, unpacked."""
         return sum(entry.size for entry in self.entries)
 
 
@@ -79,7 +79,7 @@ def select(folder: Path, limits: Limits) -> Selection:
 
 
 class _Walk:
-    """One way through a folder, with all that was found on it."""
+    """A walk through a folder, with the entries found so far."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._folder = folder
@@ -90,7 +90,7 @@ class _Walk:
         self.problems: list[str] = []
 
     def visit(self, ignore: Ignore) -> None:
-        """Take up what travels of one folder, and of those below it."""
+        """Add the entries that travel of one folder, and of those below it."""
         for found in self._entries_of(ignore.below):
             path = ignore.below + found.name
             verdict = ignore.judge(found.name, is_folder=found.is_dir(follow_symlinks=False))
@@ -197,7 +197,7 @@ def _largest(entries: list[Entry], by_size: bool) -> str:  # noqa: FBT001
     ranked = [path for path, _ in (sizes if by_size else counts).most_common()]
     half = (sum(entry.size for entry in entries) if by_size else len(entries)) / 2
     amount = sizes if by_size else counts
-    # The deepest that holds more than half; folders stand before what is in them only by amount.
+    # The deepest path that holds more than half; a folder sorts before its content only by size.
     main = max((path for path in ranked if amount[path] > half), key=len, default="")
     names = [main] if main else [path for path in ranked if "/" not in path][:_MOST_FOLDERS_SHOWN]
     shown = ", ".join(f"{name} ({counts[name]:,}; {_mib(sizes[name])})" for name in names)

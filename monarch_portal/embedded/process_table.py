@@ -1,4 +1,4 @@
-"""Which processes a portal has started, on disk: how the next start finds what a kill left over.
+"""Record the processes of a portal on disk, so that its next start finds leftovers of a kill.
 
 A process is known by its number, its start time and the boot of the machine; a number alone may
 have passed to a stranger.

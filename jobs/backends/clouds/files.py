@@ -25,9 +25,9 @@ class PrivateHome:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let one process at a time change files: each merges with what is there.
+        """Let one process at a time merge its changes into the files.
 
-        PortalBusyError: another one takes too long.
+        PortalBusyError: another process holds the lock for too long.
         """
         self._make(self.path)
         with locked_file(self.path / _LOCK, _PATIENCE_S) as is_alone:
