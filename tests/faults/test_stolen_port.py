@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.faults.ground import JOBS
 from tests.portal_process import PortalProcess
 from tests.sky_stub.process import free_port
 from tests.thief import A_STRANGER, Thief
 from tests.waiting import eventually
 
-JOBS = "/api/v1/projects/default/jobs"
+pytestmark = pytest.mark.root("the thief has a user of its own")
 # It says when it is at work, and goes on once the portal is gone.
 RUN = """
 echo run
@@ -25,7 +26,14 @@ for i in $(seq 80); do echo line $i; done
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="it needs the process of another user")
+@pytest.fixture
+def own_portal() -> Iterator[PortalProcess]:
+    """A portal of the test's own, not started yet."""
+    process = PortalProcess()
+    yield process
+    process.close()
+
+
 def test_a_thief_of_the_port_gets_no_token_and_no_line_and_nothing_runs_twice(own_portal, tmp_path):
     own_portal.start()
     go = free_port()
