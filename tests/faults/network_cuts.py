@@ -16,7 +16,8 @@ Moment = Literal["request", "answer"]
 class NetworkCuts:
     """From `begin` to `end` it breaks what is posted at the two moments by turns, all else at once.
 
-    What is posted in one piece breaks when it is answered. `made`: how often, since it began.
+    The portal's proof passes, since a runner posts nothing before it. What is posted in one piece
+    breaks when it is answered. `made`: how often, since it began.
     """
 
     def __init__(self) -> None:
@@ -37,10 +38,13 @@ class NetworkCuts:
     def look(self) -> Look:
         """What watches one connection."""
         breaks_at: Moment | None = None
+        is_proof = False
 
         def look(from_client: bool, data: bytes) -> bool:
-            nonlocal breaks_at
-            if not self._is_on:
+            nonlocal breaks_at, is_proof
+            if from_client:
+                is_proof = data.startswith(b"GET /api/v1/proof?")
+            if is_proof or not self._is_on:
                 return False
             if from_client and data.startswith(b"POST "):
                 breaks_at = self._next()
