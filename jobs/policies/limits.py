@@ -57,6 +57,6 @@ def shown_s(seconds: float) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts if count) or "0 s"
 
 
-def shown_left_s(seconds: float) -> str:
-    """Format the time left: to the minute, or to the second below one minute."""
+def shown_minutes_s(seconds: float) -> str:
+    """Format a measured time: to the minute, or to the second below one minute."""
     return shown_s(round(seconds / 60) * 60 if seconds >= 60 else seconds)  # noqa: PLR2004

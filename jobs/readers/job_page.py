@@ -13,7 +13,7 @@ from jobs import clock
 from jobs.models import Attempt, AttemptStage, Cluster, Job, JobDependency, LogHead, Worker
 from jobs.permissions import Actor, job_for
 from jobs.policies.diagnosis import Diagnosis
-from jobs.policies.limits import should_warn, shown_left_s
+from jobs.policies.limits import should_warn, shown_minutes_s
 from jobs.readers.clusters import ssh_command
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
 from jobs.statuses import PURPOSES, JobStatus, StageName
@@ -171,7 +171,7 @@ def _time_left(job: JobRow) -> str:
         return ""
     left_s = (job.stops_at - clock.now()).total_seconds()
     near = should_warn(job.max_duration_s - left_s, job.max_duration_s)
-    return shown_left_s(left_s) if near and job.status != JobStatus.STOPPING else ""
+    return shown_minutes_s(left_s) if near and job.status != JobStatus.STOPPING else ""
 
 
 def attempts_of(job: Job, workers_of: int | None = None) -> list[AttemptView]:

@@ -12,7 +12,7 @@ from jobs.lifecycle import move
 from jobs.limits import gpu_rule_of
 from jobs.models import Attempt, HostMetrics, Job
 from jobs.policies.gpu_idle import LEAST, GpuHost, GpuRule, idle_for
-from jobs.policies.limits import shown_s
+from jobs.policies.limits import shown_minutes_s
 from jobs.policies.series import late_after
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
@@ -49,7 +49,8 @@ def _said(rows: list[HostMetrics], rule: GpuRule, idle: timedelta) -> str:
     gpus = sum(len(row.latest["gpus"]) for row in rows)
     hosts = "1 host" if len(rows) == 1 else f"{len(rows)} hosts"
     whose = "Its GPU was" if gpus == 1 else f"Its {gpus} GPUs on {hosts} were"
-    message = f"{whose} used less than {rule.below} % for {shown_s(idle.total_seconds())}."
+    lasted = shown_minutes_s(idle.total_seconds())
+    message = f"{whose} used less than {rule.below} % for {lasted}."
     if rule.limit is not None and rule.limit.value < rule.asked_minutes:
         message += f" {rule.limit.value} min are the limit of {rule.limit.set_by}."
     return message

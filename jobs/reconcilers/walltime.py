@@ -11,7 +11,7 @@ from jobs.actions.history import record_note
 from jobs.lifecycle import move
 from jobs.limits import duration_limit, walltime_of
 from jobs.models import Attempt, Job, JobEvent, Project
-from jobs.policies.limits import should_warn, shown_left_s, shown_s, walltime_s
+from jobs.policies.limits import should_warn, shown_minutes_s, shown_s, walltime_s
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
 
@@ -51,7 +51,7 @@ def watch_time(job: Job, attempt: Attempt) -> None:
     if ran_s > walltime:
         _stop(job, attempt, walltime)
     elif should_warn(ran_s, walltime) and not _warned({job.pk: attempt.pk}):
-        left = shown_left_s(walltime - ran_s)
+        left = shown_minutes_s(walltime - ran_s)
         message = f"Stops in {left}: it may run for {shown_s(walltime)}. It can be extended."
         record_note(job, message, attempt, verb=WARNED)
 

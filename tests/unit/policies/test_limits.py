@@ -10,7 +10,7 @@ from jobs.policies.limits import (
     Limit,
     most_extension_s,
     should_warn,
-    shown_left_s,
+    shown_minutes_s,
     shown_s,
     smaller,
     walltime_s,
@@ -75,4 +75,4 @@ def test_lengths_of_time_are_told_in_words(seconds, text):
 
 @pytest.mark.parametrize(("seconds", "text"), [(598.2, "10 min"), (60, "1 min"), (42, "42 s")])
 def test_what_is_left_is_told_to_the_minute(seconds, text):
-    assert shown_left_s(seconds) == text
+    assert shown_minutes_s(seconds) == text
