@@ -80,7 +80,7 @@ def test_a_menu_closes_on_escape_and_gives_the_focus_back(page):
     page.get_by_label("Account: ada").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    assert focused(page) == "All clusters"
+    assert focused(page) == "All projects"
     page.keyboard.press("Escape")
     assert not page.get_by_text("Signed in as").is_visible()
     assert focused(page) == "Account: ada"
