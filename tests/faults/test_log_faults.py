@@ -59,8 +59,10 @@ def test_what_was_printed_is_what_is_kept_and_what_was_followed_byte_for_byte_wh
             place.witness.allow(TO_GO_ON)
             assert eventually(lambda: place.has_ended(job_id), timeout_s=BROKEN_S)
             if broken == "network":
-                cut = eventually(lambda: place.has_been_cut(carrier), timeout_s=BROKEN_S)
-                assert cut, place.cuts.made
+                cut = eventually(
+                    lambda: place.has_been_cut(carrier) and listener.broken, timeout_s=BROKEN_S
+                )
+                assert cut, (place.cuts.made, listener.broken)
             if broken == "redis":
                 # Nobody is told that there is something new: readers look for themselves.
                 assert eventually(lambda: len(listener.rows) > 2 * SEEN, timeout_s=BROKEN_S)
