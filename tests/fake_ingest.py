@@ -129,7 +129,7 @@ class FakeIngest:
             return 200, answer if self.wish is None else {**answer, "stop": self.wish}
 
     def proof(self, path: str) -> dict[str, Any]:
-        """What a portal that knows the token says to a runner that asks for proof."""
+        """Return the answer of a portal that knows the token to a request for proof."""
         nonce = parse_qs(urlsplit(path).query)["nonce"][0]
         origin = Origin(machine="", address="127.0.0.1", port=self._port, uid=os.geteuid())
         return {**origin._asdict(), "mac": origin.mac(digest_of(self.token), nonce)}

@@ -1,4 +1,4 @@
-"""What is done to all jobs of an array at once."""
+"""Cancel the jobs of an array, or run those that failed again, all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who the caller is, and the projects they can see: made, renamed, archived and deleted."""
+"""REST views of the caller and of projects: list, create, rename, archive and delete."""
 
 from __future__ import annotations
 

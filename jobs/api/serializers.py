@@ -40,14 +40,14 @@ class ProjectBody(serializers.Serializer[Any]):
 
 
 class ProjectChanges(serializers.Serializer[Any]):
-    """What a project is to be called; what is left out stays as it is."""
+    """The new names of a project; a name that is left out does not change."""
 
     slug = TextField(required=False)
     name = TextField(required=False, allow_blank=True, help_text="Empty: the slug.")
 
 
 class ProjectListQuery(serializers.Serializer[Any]):
-    """Which projects."""
+    """The filters of the project list."""
 
     state = serializers.ChoiceField(
         choices=ProjectState.choices,

@@ -64,7 +64,7 @@ def _found(mapping: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] |
 
 
 def _place_of(node: yaml.Node, text: str, after: int) -> tuple[int, int]:
-    """Where the value of the key that ends at `after` begins and ends."""
+    """Return the begin and end of the value whose key ends at `after`."""
     start, end = node.start_mark.index, node.end_mark.index
     if start < after and (alias := _ALIAS.match(text, after)):
         return alias.span(1)

@@ -336,7 +336,7 @@ def test_deleted_jobs_of_an_array_are_counted(project, member):
 
 @pytest.fixture
 def made_within(monkeypatch) -> set[bool]:
-    """Of each new row of a job, whether a transaction was open when it was made."""
+    """Record for each new job row whether a transaction was open when it was made."""
     seen: set[bool] = set()
     make = Job.__init__
 

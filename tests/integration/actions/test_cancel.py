@@ -87,7 +87,7 @@ _OWN = {"id", "_state", "job_id", "at", "created_at", "ended_at", "stopping_at",
 def traces_of(
     actor: Actor, end: Callable[[Sequence[Job]], object], heard: list[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """What is written of jobs in all statuses that `end` ends, and who is told, by their places."""
+    """Return the rows and notifications that `end` leaves for jobs in every status."""
     states: list[dict[str, Any]] = [
         {"status": status} for status in sorted(ACTIVE_STATUSES - {JobStatus.STOPPING})
     ]

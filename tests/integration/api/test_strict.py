@@ -35,7 +35,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
 
 @pytest.fixture
 def addresses(project, root) -> dict[str, Any]:
-    """What path parameters name, so that no operation fails for want of its object."""
+    """Create the objects that path parameters name, so that each operation finds its own."""
     job = make_job(project, status=JobStatus.RUNNING)
     attempt = make_attempt(job)
     make_schedule(project, "nightly")

@@ -1,4 +1,4 @@
-"""Which Valkey or Redis is run: this machine's if it is supported, else that of the wheel."""
+"""The choice of a Valkey or Redis: this machine's if it is supported, else the wheel's."""
 
 from __future__ import annotations
 
