@@ -107,6 +107,17 @@ def defined_at(thing: type | Callable[..., object], wrong: str) -> str:
     return at(Path(inspect.getfile(thing)), inspect.getsourcelines(thing)[1], wrong)
 
 
+def missing_definition(file: str, name: str) -> str:
+    """Describe what a document names and the repository lacks; "" if the definition exists."""
+    if not (ROOT / file).is_file():
+        return f"names {file}, which does not exist"
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    defined = {node.name for node in nodes_of(ROOT / file) if isinstance(node, kinds)}
+    if name and name not in defined:
+        return f"names {name}, which {file} does not define"
+    return ""
+
+
 def root_name(node: ast.expr) -> str:
     """The name an expression starts from: `Job` for `Job.objects.filter(...).update`."""
     while True:
