@@ -18,6 +18,7 @@ from jobs.logs.frames import Frame
 from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable
 from jobs.models import Attempt, AttemptStage
+from jobs.models.attempt import CRASH_CHARS
 from jobs.statuses import EVIDENCE, JobStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
 
@@ -57,6 +58,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
         message=message,
         hint=storable(excerpt(report.get("hint") or ""), _MESSAGE_CHARS),
         exit_code=report.get("exit_code"),
+        crash=storable(report.get("crash") or "", CRASH_CHARS),
     )
     if not given:
         return

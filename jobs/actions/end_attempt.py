@@ -71,18 +71,21 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
     reason = StopReason(attempt.stop_reason)
     transaction.on_commit(lambda: reach("verdict.taken"))
     release_cluster(attempt)
+    repeated = attempt.repeats()
     follow_up = after(
         reason,
         failures=job.failure_count,
         recoveries=job.recovery_count,
         policy=_retry_policy(job, attempt),
+        is_repeated=repeated is not None,
     )
     if follow_up is Next.FINISH:
+        why = f" Attempt {repeated} ended the same way: no further try." if repeated else ""
         move(
             job,
             reason.final_status,
             reason=reason,
-            message=attempt.message,
+            message=f"{attempt.message}{why}",
             attempt=attempt,
             hint=attempt.hint,
             exit_code=attempt.exit_code,

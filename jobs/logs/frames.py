@@ -107,6 +107,7 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
             "message": _maybe(_text),
             "hint": _maybe(_text),
             "evidence": _maybe(_text),
+            "crash": _maybe(_text),
         },
     ),
 }

@@ -12,6 +12,8 @@ from jobs.models.cluster import Cluster
 from jobs.models.job import Job
 from jobs.statuses import Carrier, ClusterStatus, JobStatus, StopReason
 
+CRASH_CHARS = 200
+
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
     """Attempts by their state."""
@@ -50,6 +52,8 @@ class Attempt(models.Model):
     message = models.TextField(blank=True)
     hint = models.TextField(blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
+    # Identifies a loss on a live host, by its way, place and stage; empty where there was none.
+    crash = models.CharField(max_length=CRASH_CHARS, blank=True, default="", db_default="")
     # How its frames come: pushed by the runner, or pulled by the follower; unknown at first.
     carrier = models.CharField(max_length=4, choices=Carrier, blank=True)
     # Its share of what its cluster has cost, US$.
@@ -70,6 +74,14 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job} attempt {self.number}"
+
+    def repeats(self) -> int | None:
+        """Return the number of the last attempt that crashed before, if it crashed the same way."""
+        if not self.crash:
+            return None
+        earlier = Attempt.objects.filter(job=self.job_id, number__lt=self.number)
+        last = earlier.exclude(crash="").newest()
+        return last.number if last is not None and last.crash == self.crash else None
 
     @property
     def takes_frames(self) -> bool:

@@ -29,11 +29,22 @@ class RetryPolicy:
     max_recoveries: int = 5
 
 
-def after(reason: StopReason, *, failures: int, recoveries: int, policy: RetryPolicy) -> Next:
-    """What follows an ending by `reason`, given how many the job has had before this one."""
-    if reason in RETRYABLE_REASONS and failures + 1 < policy.max_attempts:
+def after(
+    reason: StopReason,
+    *,
+    failures: int,
+    recoveries: int,
+    policy: RetryPolicy,
+    is_repeated: bool = False,
+) -> Next:
+    """Return what follows an ending by `reason`, given how many the job has had before this one.
+
+    A crash that `is_repeated` counts as a failure of the program: other machines do not help.
+    """
+    is_failure = is_repeated or reason in RETRYABLE_REASONS
+    if is_failure and failures + 1 < policy.max_attempts:
         return Next.RETRY
-    if reason in RECOVERABLE_REASONS and recoveries < policy.max_recoveries:
+    if not is_failure and reason in RECOVERABLE_REASONS and recoveries < policy.max_recoveries:
         return Next.RECOVER
     return Next.FINISH
 

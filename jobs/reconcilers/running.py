@@ -38,6 +38,7 @@ TOLD_BY_RUNNERS = (
     "message",
     "hint",
     "exit_code",
+    "crash",
     "carrier",
     "diagnosis",
 )

@@ -98,6 +98,8 @@ class Attempt:
         """Stop everything everywhere. The first verdict stands."""
         if self._verdict is not None:
             return
+        if verdict.crash:
+            verdict = verdict._replace(crash=f"{verdict.crash} (stage {_STAGES[self.goal]})")
         self._verdict = verdict
         detail = "" if verdict.is_success else verdict.message
         self._end_stage(self.goal, ok=verdict.is_success, detail=detail)

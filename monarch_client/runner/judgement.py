@@ -101,4 +101,4 @@ def _failed_command(here: Where, state: NodeState) -> Verdict:
 def _loss(here: Where, state: NodeState) -> Verdict:
     if state.oom:
         return verdicts.out_of_memory(here, "The worker", 137, state.evidence)
-    return verdicts.worker_lost(here, state.worker_why, state.evidence)
+    return verdicts.worker_lost(here, state.worker_why, state.evidence, state.worker_exit)

@@ -56,7 +56,8 @@ def verdict_of_fault(
     if loss.setting:
         where = _where(config, config.rank_at(loss.text))
         limit = environment.monarch_setting(config, loss.setting)
-        return verdicts.proc_silent(where, limit, loss.setting, exit_code, report.trace)
+        verdict = verdicts.proc_silent(where, limit, loss.setting, exit_code, report.trace)
+        return verdict._replace(crash=_silence_of(where, loss))
     rank = _rank_of(config, loss, states)
     suspects = states.values() if rank is None else [states.get(rank, NodeState())]
     if loss.ended_as == 128 + signal.SIGKILL and any(state.oom_kills for state in suspects):
@@ -67,6 +68,13 @@ def verdict_of_fault(
 
 def _where(config: AttemptConfig, rank: int | None) -> Where | None:
     return None if rank is None else Where(rank, config.address_of(rank))
+
+
+def _silence_of(where: Where | None, loss: Loss) -> str:
+    """Identify a silence by its rank, else by its position in the mesh; "" if neither is known."""
+    point = _HOST_OF.search(loss.text)
+    position = f"rank {where.rank}" if where else point and point.group()
+    return f"silence of {position}: {loss.setting}" if position else ""
 
 
 def _loss_in(text: str) -> Loss | None:

@@ -118,6 +118,7 @@ class Node:
         self._update(
             worker=worker.status,
             worker_why=worker.why,
+            worker_exit=worker.exit_code,
             python=worker.python,
             oom=self._was_oom(worker.exit_code),
             evidence=worker.evidence,

@@ -27,6 +27,8 @@ class NodeState:
     obstacle_why: str = ""
     worker: str = NONE
     worker_why: str = ""
+    # Of a lost worker's process; None if nobody saw it end.
+    worker_exit: int | None = None
     python: str = ""
     run: int | None = None
     # A signal ended the command itself, not a program whose signal the shell reports.

@@ -23,13 +23,17 @@ class Where(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The content of the end frame."""
+    """The content of the end frame.
+
+    `crash` identifies a loss on a live host, by its way and place; "" where the host may be gone.
+    """
 
     reason: str
     message: str
     hint: str = ""
     exit_code: int | None = None
     evidence: str = ""
+    crash: str = ""
 
     @property
     def is_success(self) -> bool:
@@ -137,13 +141,19 @@ def _worker_hint(evidence: str) -> str:
     return "See the last lines of this rank's log."
 
 
-def worker_lost(where: Where, what: str, evidence: str) -> Verdict:
-    """A worker was there and is not any more; `what` is a sentence's end."""
+def worker_lost(where: Where, what: str, evidence: str, ended_as: int | None = None) -> Verdict:
+    """Report the loss of a ready worker; `what` continues the sentence.
+
+    `ended_as` is the exit code of its process, if its runner reported one.
+    """
+    # SIGTERM comes from outside, as when a machine is taken away.
+    is_crash = ended_as is not None and ended_as - 128 != signal.SIGTERM
     return Verdict(
         "WORKER_LOST",
         f"The worker of {where} was lost: {what}.",
         "If the node is well, see the last lines of this rank; else run again.",
         evidence="\n".join(filter(None, [what, evidence])),
+        crash=f"worker of rank {where.rank}: exit code {ended_as}" if is_crash else "",
     )
 
 

@@ -176,6 +176,7 @@ def test_a_worker_that_is_killed_ends_the_attempt_at_once(make_rig: MakeRig, ran
     assert end["reason"] == "WORKER_LOST"
     assert f"rank {rank} " in end["message"]
     assert "SIGKILL" in end["evidence"]
+    assert end["crash"] == f"worker of rank {rank}: exit code 137 (stage run)"
     assert [f["status"] for f in rig.ingest.of_kind("worker", rank)][-1] == "LOST"
     assert_clean(rig)
 
@@ -226,6 +227,7 @@ def test_a_process_that_is_silent_for_longer_than_the_users_limit_is_told_with_i
     assert end["reason"] == "WORKER_LOST"
     assert "of rank 0" in end["message"]
     assert f"was silent for 2s, so Monarch gave it up ({name})." in end["message"]
+    assert end["crash"] == f"silence of rank 0: {name} (stage run)"
 
 
 def test_an_error_in_an_actor_that_nobody_awaits_has_its_traceback_in_the_log(

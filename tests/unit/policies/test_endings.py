@@ -20,6 +20,14 @@ def test_a_lost_worker_is_recovered_and_never_counts_as_a_failure():
     assert follow_ups == [Next.RECOVER, Next.RECOVER, Next.FINISH]
 
 
+def test_a_crash_that_repeats_is_a_failure_of_the_program_and_no_recovery():
+    follow_ups = [
+        after(StopReason.WORKER_LOST, failures=n, recoveries=1, policy=THREE, is_repeated=True)
+        for n in range(3)
+    ]
+    assert follow_ups == [Next.RETRY, Next.RETRY, Next.FINISH]
+
+
 @pytest.mark.parametrize(
     "reason", [StopReason.COMPLETED, StopReason.WORKER_NEVER_READY, StopReason.TIMEOUT]
 )

@@ -115,6 +115,29 @@ def test_a_barrier_opens_when_the_last_node_is_there(monarch: Table) -> None:
     assert monarch.asked == monarch.node.goals == ["setup", "workers", "run"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "crash"),
+    [
+        ({"worker_exit": 139}, "worker of rank 1: exit code 139 (stage run)"),
+        ({"worker_exit": 137}, "worker of rank 1: exit code 137 (stage run)"),
+        # As when the machine is taken away; and its runner was killed.
+        ({"worker_exit": 143}, ""),
+        ({"worker_exit": None}, ""),
+    ],
+)
+def test_a_workers_crash_on_a_live_host_is_identified(
+    monarch: Table, lost: dict[str, int], crash: str
+) -> None:
+    running(monarch).tell(1, worker="lost", worker_why="its process ended", **lost)
+    end = monarch.finish()
+    assert (end["reason"], end["crash"]) == ("WORKER_LOST", crash)
+
+
+def test_a_host_that_falls_silent_is_no_crash(monarch: Table) -> None:
+    running(monarch).attempt.peer_is_silent(1)
+    assert monarch.finish()["crash"] == ""
+
+
 def test_a_plain_job_does_not_wait_for_workers(plain: Table) -> None:
     plain.all_tell(setup=0)
     # The node itself answers the goal "workers" of a plain job at once.

@@ -59,6 +59,15 @@ def test_a_silent_process_has_the_rank_of_its_address() -> None:
     assert "of the meshes was silent" in verdict_of(SILENT_HOST).message
 
 
+def test_a_silence_is_identified_by_its_place_and_its_setting() -> None:
+    proc = "silence of rank 1: HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE"
+    assert verdict_of(SILENT_PROC).crash == proc
+    host = "silence of 'hosts': 1/2: HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE"
+    assert verdict_of(SILENT_HOST).crash == host
+    nowhere = "  stopped: no status received from process\n"
+    assert verdict_of(nowhere).crash == ""
+
+
 @pytest.mark.parametrize(
     ("how", "reason", "words"),
     [
