@@ -46,3 +46,18 @@ def locked_file(path: Path, patience_s: float) -> Iterator[bool]:
         yield lock_in_time(descriptor, patience_s)
     finally:
         os.close(descriptor)
+
+
+def is_held(lock: Path) -> bool:
+    """Whether some process has locked the file. The file belongs to the job: it may be anything."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

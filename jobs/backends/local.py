@@ -23,7 +23,7 @@ from jobs.backends.base import (
 )
 from jobs.backends.local_claims import Claim, Claims
 from jobs.backends.local_ended import EndedNames
-from jobs.backends.local_folders import ClusterFolder, Record, make_directory, remove_strays
+from jobs.backends.local_folders import ClusterFolder, Record, remove_strays
 from jobs.backends.local_gpus import choose_gpus, nvml_directories
 from jobs.backends.local_isolation import jobs_get_own_user, start_nodes
 from jobs.backends.local_journal import unacknowledged_frames
@@ -41,6 +41,7 @@ from jobs.backends.local_processes import kill_all
 from jobs.backends.local_python import PortalPython
 from jobs.backends.local_runner import installed_runner
 from jobs.backends.local_slots import Slot, SlotLeases
+from jobs.backends.private_files import make_directory
 from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
 from monarch_client.runner import crash_points
 from monarch_client.skypilot.trust import new_authority

@@ -18,7 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.backends.local_folders import ClusterFolder, make_directory, write_private
+from jobs.backends.local_folders import ClusterFolder
+from jobs.backends.private_files import make_directory, write_private
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.backends.local_folders import make_directory
+from jobs.backends.private_files import make_directory
 
 # Nobody is stopped for longer and goes on with what it was about to do.
 KEPT_S = 7 * 24 * 3600

@@ -12,16 +12,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from jobs.backends.file_locks import lock_in_time
+from jobs.backends.file_locks import is_held, lock_in_time
 from jobs.backends.local_processes import Process, boot_id, process_of
+from jobs.backends.private_files import make_directory, remove_tree, write_private
 from jobs.errors import BackendUnavailableError
 
 # A launch takes a fraction of a second, with a large upload some seconds.
@@ -210,64 +208,12 @@ class ClusterFolder:
         self.path.rmdir()
 
 
-def make_directory(path: Path, mode: int) -> None:
-    """Create a directory with exactly this mode, or close an existing one that is more open.
-
-    Missing parents are created so that other users can pass through, but not list them.
-    """
-    if not path.parent.exists():
-        make_directory(path.parent, 0o711)
-    with suppress(FileExistsError):
-        path.mkdir()
-        path.chmod(mode)
-        return
-    if stat.S_IMODE(path.stat().st_mode) & ~mode:
-        path.chmod(mode)
-
-
-def is_held(lock: Path) -> bool:
-    """Whether some process has locked the file. The file belongs to the job: it may be anything."""
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-def write_private(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON that only the owner may read, whole or not at all."""
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(content, file)
-    draft.replace(path)
-
-
 def give_to(path: Path, uid: int) -> None:
     """Make `uid` the owner of everything in `path`; links themselves, not what they point to."""
     os.chown(path, uid, uid, follow_symlinks=False)
     for directory, subdirectories, files in os.walk(path):
         for name in (*subdirectories, *files):
             os.chown(Path(directory, name), uid, uid, follow_symlinks=False)
-
-
-def remove_tree(path: Path) -> None:
-    """Delete a file or a tree, also where its owner took away the right to. Silent if gone."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    try:
-        shutil.rmtree(path)
-    except PermissionError:
-        _open_up(path)
-        shutil.rmtree(path)
 
 
 def remove_strays(uid: int) -> None:
@@ -281,12 +227,3 @@ def remove_strays(uid: int) -> None:
             with suppress(FileNotFoundError):
                 if path.lstat().st_uid == uid:
                     remove_tree(path)
-
-
-def _open_up(path: Path) -> None:
-    path.chmod(stat.S_IRWXU)
-    for directory, subdirectories, _ in os.walk(path):
-        for name in subdirectories:
-            subdirectory = Path(directory, name)
-            if not subdirectory.is_symlink():
-                subdirectory.chmod(stat.S_IRWXU)

@@ -13,21 +13,14 @@ from typing import Any
 
 from jobs.backends.attempt_file import attempt_file
 from jobs.backends.base import LaunchRequest
-from jobs.backends.local_folders import (
-    ClusterFolder,
-    NodeFolder,
-    Record,
-    give_to,
-    make_directory,
-    remove_tree,
-    write_private,
-)
+from jobs.backends.local_folders import ClusterFolder, NodeFolder, Record, give_to
 from jobs.backends.local_gpus import gpu_environment, nvml_environment
 from jobs.backends.local_isolation import NodeStart
 from jobs.backends.local_ports import remarks_on
 from jobs.backends.local_processes import MARK
 from jobs.backends.local_python import PortalPython, make_environment, search_path
 from jobs.backends.local_slots import Slot
+from jobs.backends.private_files import make_directory, remove_tree, write_private
 from jobs.errors import BackendError
 from monarch_client.errors import ArchiveError
 from monarch_client.runner import crash_points

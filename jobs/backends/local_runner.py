@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import monarch_client.runner
-from jobs.backends.local_folders import make_directory, remove_tree
+from jobs.backends.private_files import make_directory, remove_tree
 from monarch_client.runner.bundle import build
 
 

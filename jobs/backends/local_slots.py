@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.backends.file_locks import locked_file
-from jobs.backends.local_folders import make_directory
 from jobs.backends.local_ports import is_bindable
 from jobs.backends.local_processes import living_uids
+from jobs.backends.private_files import make_directory
 from jobs.errors import BackendError
 
 # Slot i is 127.(64 + i // 250).(i % 250 + 1).0/24 and, as root, user id FIRST_UID + i: the range

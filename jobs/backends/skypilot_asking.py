@@ -16,7 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from jobs.backends.local_folders import is_held, write_private
+from jobs.backends.file_locks import is_held
+from jobs.backends.private_files import write_private
 from monarch_client.runner.crash_points import reach
 from monarch_client.skypilot.caller import SkyCaller
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError

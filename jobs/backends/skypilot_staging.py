@@ -16,7 +16,7 @@ from pathlib import Path
 
 from jobs.backends.attempt_file import attempt_file
 from jobs.backends.base import LaunchRequest
-from jobs.backends.local_folders import make_directory, write_private
+from jobs.backends.private_files import make_directory, write_private
 from jobs.backends.skypilot_asking import Sending
 from jobs.backends.skypilot_task import job_name_of
 from monarch_client.runner.bundle import build
