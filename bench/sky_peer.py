@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import say
-from jobs.backends.skypilot_task import described, job_name_of
+from jobs.backends.skypilot.task import described, job_name_of
 from jobs.policies.idle import BACKSTOP_MARGIN_MINUTES
 from monarch_client.runner.boot import boot_script
 from monarch_client.skypilot.connection import CallerOptions

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from jobs.backends.local import LocalBackend, LocalOptions
+from jobs.backends.local.backend import LocalBackend, LocalOptions
 from jobs.backends.registry import LEASES_OF_ROOT, open_upload
 from monarch_portal.embedded.home import Home
 from monarch_portal.embedded.process_table import living

@@ -84,7 +84,7 @@ def running(core: int | None = None, **environment: str) -> Iterator[LogGround]:
             BENCH_FAKE_BACKEND=f"{home}/fake",
         )
         django.setup()
-        from jobs.backends.fake import FakeBackend  # noqa: PLC0415 - not before the set-up
+        from jobs.backends.fake.backend import FakeBackend  # noqa: PLC0415 - not before the set-up
 
         FakeBackend(Path(home) / "fake").set_capacity(NODES)
         logging.getLogger("httpx").setLevel(logging.WARNING)

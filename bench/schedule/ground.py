@@ -48,7 +48,7 @@ def fill(queued: int, running: int) -> None:
     from django.core.management import call_command  # noqa: PLC0415
     from django.db import connection  # noqa: PLC0415
 
-    from jobs.backends.fake import FakeBackend  # noqa: PLC0415
+    from jobs.backends.fake.backend import FakeBackend  # noqa: PLC0415
     from jobs.models import Pool, Queue  # noqa: PLC0415
 
     call_command("migrate", verbosity=0)

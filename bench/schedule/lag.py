@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from jobs.backends.base import LaunchRequest
-    from jobs.backends.fake import FakeBackend
+    from jobs.backends.fake.backend import FakeBackend
     from jobs.models import Attempt, Cluster
 
 NAME = "short"
@@ -68,7 +68,7 @@ def _fill(home: Path, jobs: int) -> FakeBackend:
     from django.db import transaction  # noqa: PLC0415
 
     from jobs.actions.note_seen import note_seen  # noqa: PLC0415
-    from jobs.backends.fake import FakeBackend, FakePlan  # noqa: PLC0415
+    from jobs.backends.fake.backend import FakeBackend, FakePlan  # noqa: PLC0415
     from jobs.models import Attempt  # noqa: PLC0415
 
     fake = FakeBackend(home / "fake")

@@ -18,7 +18,7 @@ from bench.logs.posting import Connection
 from bench.measure import median, percentile, say
 
 if TYPE_CHECKING:
-    from jobs.backends.fake import FakeBackend
+    from jobs.backends.fake.backend import FakeBackend
 
 LOOK_EVERY_S = 0.1
 # Real runners post at once. One thread is late by itself where a request takes some 20 ms.

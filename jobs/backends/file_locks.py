@@ -1,7 +1,7 @@
 """Lock files of the portal. Each wait has a limit, and only the portal's user can open the files.
 
 A stopped process keeps its locks, so nothing that other jobs wait for may depend on one: see
-`local_claims`, which admits clusters without a lock.
+`local.claims`, which admits clusters without a lock.
 """
 
 from __future__ import annotations

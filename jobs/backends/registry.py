@@ -22,14 +22,14 @@ from jobs.backends.base import (
     is_keeping,
     is_pulling,
 )
-from jobs.backends.fake import FakeBackend
-from jobs.backends.local import LocalBackend, LocalOptions
-from jobs.backends.local_ended import EndedNames
-from jobs.backends.skypilot import SkyPilotBackend
-from jobs.backends.skypilot_calls import SkyPilotCalls
-from jobs.backends.skypilot_server import directory as skypilot_directory
-from jobs.backends.skypilot_server import server_options
-from jobs.backends.skypilot_staging import Staging, StagingOptions
+from jobs.backends.ended_names import EndedNames
+from jobs.backends.fake.backend import FakeBackend
+from jobs.backends.local.backend import LocalBackend, LocalOptions
+from jobs.backends.skypilot.backend import SkyPilotBackend
+from jobs.backends.skypilot.calls import SkyPilotCalls
+from jobs.backends.skypilot.server import directory as skypilot_directory
+from jobs.backends.skypilot.server import server_options
+from jobs.backends.skypilot.staging import Staging, StagingOptions
 from jobs.errors import BackendError, BackendUnavailableError
 from monarch_client.skypilot.caller import CallerOptions, SkyCaller
 

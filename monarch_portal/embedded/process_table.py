@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jobs.backends.local_processes import boot_id
+from jobs.backends.local.processes import boot_id
 from monarch_portal.embedded.account import ourselves
 from monarch_portal.embedded.private_files import write_owned
 

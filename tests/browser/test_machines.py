@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.backends.base import Candidate, CloudState, GpuState, Plan
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import StillLookingError
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, StrayCluster, Worker

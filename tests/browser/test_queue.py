@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jobs.actions.queue_places import counted_of
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.lifecycle import move
 from jobs.models import Job, Pool, Project, Queue, Quota, User
 from jobs.statuses import JobStatus, StopReason

@@ -21,7 +21,7 @@ import httpx
 import psycopg
 import yaml
 
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from monarch_portal.embedded.account import server_account
 from monarch_portal.embedded.postgres import PostgresServer
 from monarch_portal.embedded.redis_server import RedisServer

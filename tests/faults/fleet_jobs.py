@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.stream import Follower, NewLines
 from tests.faults.fleet import Fleet

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psycopg
 
-from jobs.backends.local_processes import processes_marked, processes_of_uid
-from jobs.backends.local_slots import FIRST_UID
+from jobs.backends.local.processes import processes_marked, processes_of_uid
+from jobs.backends.local.slots import FIRST_UID
 from jobs.backends.registry import LEASES_OF_ROOT
 from tests.faults.victims import PROC, all_pids, read
 from tests.portal_process import PortalProcess

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from tests.faults.fleet import Fleet
 from tests.faults.held_points import HeldPoints
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from tests.faults.fleet import JOBS, Fleet
 from tests.faults.held_points import HeldPoints
 from tests.waiting import eventually

@@ -15,7 +15,7 @@ from jobs.actions.hold import release_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.submit import check_specs, submit_job, submit_jobs
 from jobs.actions.submit_documents import submit_documents
-from jobs.backends.local import LocalBackend
+from jobs.backends.local.backend import LocalBackend
 from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
 from jobs.lifecycle import move
 from jobs.models import Job, JobArray

@@ -16,7 +16,7 @@ from jobs.actions.start_attempt import start_attempt
 from jobs.actions.submit import submit_job
 from jobs.actions.tell_waits import changed_waits, tell_waits
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import (
     ConflictError,
     JobAlreadyFinalError,

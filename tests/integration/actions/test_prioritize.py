@@ -13,7 +13,7 @@ from jobs.actions.prioritize import prioritize_job
 from jobs.actions.rerun import rerun_job
 from jobs.actions.start_attempt import start_attempt
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import (
     ConflictError,
     JobAlreadyFinalError,

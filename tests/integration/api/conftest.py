@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Project, User
 from jobs.statuses import Role
 from tests.factories import make_member, make_project, make_token, make_user

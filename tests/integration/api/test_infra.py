@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.backends import registry
 from jobs.backends.base import CloudState, GpuState
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError, StillLookingError
 from jobs.reconcilers import infra as reconciler
 

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.models import Cluster, Job, Project
 from jobs.statuses import ClusterStatus

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.backends import skypilot, skypilot_calls
-from jobs.backends.local_isolation import blocked_directories, jobs_get_own_user
-from jobs.backends.local_python import PortalPython
+from jobs.backends.local.isolation import blocked_directories, jobs_get_own_user
+from jobs.backends.local.python import PortalPython
+from jobs.backends.skypilot import backend as skypilot
+from jobs.backends.skypilot import calls as skypilot_calls
 from monarch_client.skypilot.caller import CallerOptions, SkyCaller
 from tests.integration.backends.rigs import GRACE_S, FakeRig, LocalRig, Rig
 from tests.integration.backends.stub_rig import StubRig

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from jobs.backends.base import ClusterPhase, ComputeBackend, LaunchRequest
-from jobs.backends.fake import FakeBackend, FakePlan
-from jobs.backends.local import LocalBackend, LocalOptions
-from jobs.backends.local_isolation import jobs_get_own_user
-from jobs.backends.local_processes import kill_all, processes_of_cluster
-from jobs.backends.local_slots import SlotLeases
+from jobs.backends.fake.backend import FakeBackend, FakePlan
+from jobs.backends.local.backend import LocalBackend, LocalOptions
+from jobs.backends.local.isolation import jobs_get_own_user
+from jobs.backends.local.processes import kill_all, processes_of_cluster
+from jobs.backends.local.slots import SlotLeases
 from jobs.backends.registry import LEASES_OF_ROOT
 from tests.fake_ingest import FakeIngest
 from tests.runner_harness import wait_until

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from jobs.backends.base import LaunchRequest
-from jobs.backends.local_ended import EndedNames
-from jobs.backends.skypilot import SkyPilotBackend
-from jobs.backends.skypilot_calls import SkyPilotCalls
-from jobs.backends.skypilot_staging import Staging, StagingOptions
+from jobs.backends.ended_names import EndedNames
+from jobs.backends.skypilot.backend import SkyPilotBackend
+from jobs.backends.skypilot.calls import SkyPilotCalls
+from jobs.backends.skypilot.staging import Staging, StagingOptions
 from jobs.errors import BackendError
 from monarch_client.skypilot.caller import SkyCaller
 from tests.fake_ingest import FakeIngest

@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from jobs.backends.base import ClusterKeeper, ClusterPhase, LaunchRequest, is_keeping
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from tests.integration.backends.asking import (
     asked_again,
     launch,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.follower.loop import FollowerLoop
 from jobs.models import Attempt
 from tests.factories import make_job

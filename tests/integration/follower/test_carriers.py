@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from jobs import clock
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Attempt, FollowLease
 from jobs.statuses import Carrier
 from monarch_client.skypilot.log_frames import frames_beyond

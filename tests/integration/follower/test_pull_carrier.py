@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendError, FramesPostponedError
 from jobs.follower import leases
 from jobs.follower.loop import LOOK_S, FollowerLoop

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.models import Job, Project
 from jobs.reconcilers import provisioning, queue, recovering, running, stopping, teardown
 from jobs.statuses import JobStatus

@@ -6,7 +6,7 @@ import pytest
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.start_attempt import start_attempt
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.errors import BackendError
 from jobs.models import Cluster
 from jobs.reconcilers import autostop, queue

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError
 from jobs.permissions import Actor
 from jobs.reconcilers import queue, running

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from jobs.backends import registry
 from jobs.backends.base import Bill
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError, StillLookingError
 from jobs.models import Attempt, Cluster
 from jobs.permissions import Actor

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from jobs.actions.set_budget import remove_budget, set_budget
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Budget, BudgetNotice, Cluster, Job, Project
 from jobs.permissions import Actor
 from jobs.policies.budgets import Month

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Attempt, Cluster
 from jobs.permissions import Actor
 from jobs.reconcilers import provisioning, queue, running, stopping

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
 from jobs.backends.base import Leftovers
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.errors import FramesPostponedError
 from jobs.logs.cursor import START
 from jobs.models import Cluster

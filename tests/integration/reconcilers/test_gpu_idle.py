@@ -9,7 +9,7 @@ import pytest
 from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Attempt, HostMetrics, Job
 from jobs.reconcilers import running
 from jobs.statuses import JobStatus, StopReason

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Attempt, Cluster, Job
 from jobs.reconcilers import billing, job_budgets, queue, recovering
 from jobs.spending import cost_of_job

@@ -6,7 +6,7 @@ import pytest
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.delete import delete_job
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Cluster
 from jobs.reconcilers import queue
 from jobs.statuses import ClusterStatus, JobStatus, Role, StopReason

@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import give_back
 from jobs.actions.queue_places import counted_of
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobEvent, Pool, Project, Queue
 from jobs.reconcilers import autostop, queue

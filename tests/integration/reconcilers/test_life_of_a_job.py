@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import Leftovers
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job, LogHead
 from jobs.reconcilers import provisioning, queue, running

@@ -8,7 +8,7 @@ from zstandard import ZstdError
 from jobs.actions.apply_log_policies import apply_log_policies
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.errors import LogStoreAwayError, PortalBusyError
 from jobs.logs.lines import LogLine, moment_of
 from jobs.logs.searching import FoundLine, Stretch

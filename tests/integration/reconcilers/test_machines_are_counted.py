@@ -14,7 +14,7 @@ from jobs.actions.queue_places import counted_of
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.submit import submit_job
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.errors import InvalidSpecError, StaleJobError
 from jobs.models import Cluster, Job, Pool, Project, Queue
 from jobs.policies.idle import Wanted

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.actions.cancel import cancel_job
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Cluster, Job
 from jobs.reconcilers import provisioning, queue
 from jobs.statuses import ClusterStatus, JobStatus, Role, StopReason, WaitReason

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.models import Attempt, Cluster, Job, Worker
 from jobs.permissions import Actor
 from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s

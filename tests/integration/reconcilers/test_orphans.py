@@ -12,7 +12,7 @@ from django.utils import timezone
 from jobs.actions.cancel import cancel_job
 from jobs.actions.strays import take_down_stray
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.errors import BackendUnavailableError, ConflictError, NotFoundError, StillLookingError
 from jobs.models import Cluster, Job, StrayCluster
 from jobs.permissions import Actor

@@ -13,7 +13,7 @@ from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import preempt
 from jobs.actions.queue_places import counted_of
 from jobs.actions.quotas import Whose, set_quota
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.errors import BackendError, StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount
 from jobs.permissions import Actor

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.backends.base import ClusterPhase, ClusterView, Leftovers, NodeView
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Attempt, Worker
 from jobs.reconcilers import provisioning, queue, running
 from jobs.statuses import EVIDENCE, JobStatus, StopReason, WorkerStatus

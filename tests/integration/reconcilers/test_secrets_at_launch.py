@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.actions.secrets import delete_secret, set_secret
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Attempt, HandedSecrets
 from jobs.statuses import JobStatus, Role, StopReason
 from tests.factories import make_actor, make_job, make_project, make_spec

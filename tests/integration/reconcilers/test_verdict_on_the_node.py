@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.backends.base import Leftovers
-from jobs.backends.fake import FakeBackend, FakePlan
+from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.logs.cursor import START
 from jobs.readers.job_log import log_after
 from jobs.statuses import Carrier, JobStatus

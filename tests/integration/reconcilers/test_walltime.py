@@ -6,7 +6,7 @@ import pytest
 
 from jobs import clock
 from jobs.actions.extend import extend_job
-from jobs.backends.fake import FakePlan
+from jobs.backends.fake.backend import FakePlan
 from jobs.models import Job
 from jobs.reconcilers import running
 from jobs.statuses import JobStatus, Role, StopReason

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.backends.base import CloudState, GpuState
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Cluster, Job, StrayCluster
 from jobs.reconcilers import infra as infra_reconciler
 from jobs.statuses import ClusterStatus, JobStatus

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.history import record_note
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import AttemptStage, Job, JobEvent, Worker
 from jobs.statuses import EVIDENCE, LOG_POLICY, EventKind, JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job

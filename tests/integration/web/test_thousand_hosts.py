@@ -12,7 +12,7 @@ from django.test import Client
 
 from jobs.attempt_tokens import attempt_token
 from jobs.backends import registry
-from jobs.backends.fake import FakeBackend
+from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Attempt, Job
 from jobs.reconcilers import running
 from tests.factories import make_attempt, make_job, make_spec
