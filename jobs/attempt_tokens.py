@@ -13,7 +13,7 @@ import hmac
 from django.conf import settings
 
 from jobs.models.api_token import token_digest
-from monarch_client.runner.portal_proof import DRIVER_TOKEN_PREFIX
+from monarch_client.runner.delivery.portal_proof import DRIVER_TOKEN_PREFIX
 
 ATTEMPT_TOKEN_PREFIX = "mpa_"  # noqa: S105 - the public prefix by which scanners know our tokens
 # More digits than this do not fit the database's 64 bits.

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from monarch_client.runner.portal_proof import Origin, digest_of
+from monarch_client.runner.delivery.portal_proof import Origin, digest_of
 
 Frame = dict[str, Any]
 

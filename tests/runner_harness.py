@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from monarch_client.runner.base.process_tree import marked_processes
 from monarch_client.runner.bundle import build
-from monarch_client.runner.process_tree import marked_processes
 from tests.fake_ingest import FakeIngest
 
 _networks = itertools.count(os.getpid() % 200)

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from monarch_client.runner.base.process_tree import marked_processes
 from monarch_client.runner.boot import boot_script
 from monarch_client.runner.bundle import build
-from monarch_client.runner.process_tree import marked_processes
 from tests.fake_ingest import FakeIngest
 from tests.runner_harness import SHORT_TIMEOUTS, wait_until
 

@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
 
-from monarch_client.runner.listening_sockets import sockets_listening_at
+from monarch_client.runner.base.listening_sockets import sockets_listening_at
 from tests.waiting import eventually
 
 CHECKOUT = Path(__file__).resolve().parent.parent

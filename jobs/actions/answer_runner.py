@@ -8,8 +8,8 @@ from django.db.models import Exists, OuterRef
 
 from jobs.models import Attempt, StackDump
 from jobs.statuses import Carrier, JobStatus
-from monarch_client.runner.crash_points import reach
-from monarch_client.runner.stack_asks import StackAsk
+from monarch_client.crash_points import reach
+from monarch_client.runner.vocabulary.stack_asks import StackAsk
 
 # How long users' programs may take to end, in seconds, whoever asks them to.
 GRACE_S = 10.0

@@ -14,7 +14,7 @@ from jobs.models import Job
 from jobs.permissions import Actor, require_cancel
 from jobs.statuses import ACTIVE_STATUSES, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 # How often a cancel starts over because the job moved under it; a job has few moves in its life.
 _TRIES = 10

@@ -18,7 +18,7 @@ from jobs.permissions import Actor, Verb
 from jobs.policies.dependency_order import order_of
 from jobs.statuses import WaitReason
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 # Rows in one statement: putting it together is a moment in which the transaction rests.
 _BATCH = 250

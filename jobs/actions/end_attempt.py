@@ -27,7 +27,7 @@ from jobs.statuses import (
     WorkerStatus,
 )
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 
 def close_attempt(

@@ -22,7 +22,7 @@ from jobs.logs.senders import Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 # How stale `last_seen_at` may be: a write for every batch would bloat the row.
 LAST_SEEN_PRECISION = timedelta(seconds=1)

@@ -32,7 +32,7 @@ from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
 from jobs.spending import is_waiting_kind
 from jobs.statuses import ClusterStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 # Those that are on before those that were switched off, and of these the last used.
 _BEST_FIRST = (F("stopped_at").desc(nulls_first=True), "-idle_since", "pk")

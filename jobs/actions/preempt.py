@@ -18,7 +18,7 @@ from jobs.policies.idle import IdlePolicy
 from jobs.scheduling.causes import job_words
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 _STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING, JobStatus.RECOVERING}

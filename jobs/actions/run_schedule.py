@@ -39,7 +39,7 @@ from jobs.statuses import (
     ScheduleOutcome,
     StopReason,
 )
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from jobs.live.channel import publish_on_commit
 from jobs.models import Job, JobDependency
 from jobs.statuses import JobStatus, StopReason, WaitReason
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 _HELD_HINT = "Release it to start it all the same, or cancel it."
 _FAILED_HINT = "Mend and rerun what it needs, then rerun this job: names are looked up again."

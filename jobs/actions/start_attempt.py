@@ -19,7 +19,7 @@ from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHe
 from jobs.spending import budget_of_job, has_spent_its_budget
 from jobs.statuses import JobStatus, StageName
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 
 @transaction.atomic

@@ -22,7 +22,7 @@ from jobs.live.tries import begin_try, of_tokens_from
 from jobs.models import ApiToken, Attempt, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
-from monarch_client.runner.portal_proof import DRIVER_TOKEN_PREFIX
+from monarch_client.runner.delivery.portal_proof import DRIVER_TOKEN_PREFIX
 
 # How stale `last_used_at` may be: a write for every request would cost more than it tells.
 LAST_USED_PRECISION = timedelta(minutes=1)

@@ -21,7 +21,7 @@ from jobs.api.strict import require_known_parameters
 from jobs.disk_space import require_room_for_frames
 from jobs.errors import InvalidFrameError
 from jobs.logs.senders import sender_of
-from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 
 _GZIP = 16 + zlib.MAX_WBITS
 _TOO_LARGE = f"Post at most {MAX_BODY_BYTES} bytes of frames at once."

@@ -10,7 +10,7 @@ from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, JSONParser
 
-from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 
 
 def _bounded(stream: IO[Any]) -> bytes:

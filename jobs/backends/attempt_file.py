@@ -1,4 +1,4 @@
-"""attempt.json: what a runner is told. The one who reads it is `monarch_client.runner.config`."""
+"""Write attempt.json, which `monarch_client.runner.base.config` reads."""
 
 from __future__ import annotations
 

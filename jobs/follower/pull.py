@@ -19,7 +19,7 @@ from jobs.backends.base import PullingBackend
 from jobs.disk_space import require_room_for_frames
 from jobs.errors import BackendError, FramesPostponedError
 from jobs.models import Attempt
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from jobs.errors import InvalidFrameError
 from jobs.logs import mesh_frames, samples
 from jobs.logs.lines import STREAMS
 from jobs.statuses import StageName, StopReason, WorkerStatus
-from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 
 Frame = dict[str, Any]
 

@@ -16,7 +16,7 @@ from jobs.errors import LogStoreAwayError
 from jobs.logs import blobs, stores
 from jobs.logs.stores import Blob
 from jobs.models import LogChunk
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from jobs.errors import LogStoreAwayError
 from jobs.logs import blobs, stores
 from jobs.logs.lines import compressed_for_good, decompressed, moment_of
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 CHUNK_BYTES = 1024 * 1024
 # A slow log is sealed all the same, so that the days of the tail empty themselves.

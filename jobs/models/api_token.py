@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from jobs import clock
 from jobs.models.project import Project
-from monarch_client.runner.portal_proof import digest_of
+from monarch_client.runner.delivery.portal_proof import digest_of
 
 TOKEN_PREFIX = "mpt_"  # noqa: S105 - the public prefix by which scanners know our tokens
 

@@ -11,7 +11,7 @@ from jobs import clock
 from jobs.attempt_tokens import attempt_id_in, driver_token
 from jobs.models import ApiToken, Attempt
 from jobs.models.api_token import token_digest
-from monarch_client.runner.portal_proof import (
+from monarch_client.runner.delivery.portal_proof import (
     DRIVER_TOKEN_PREFIX,
     HOLDER_DIGITS,
     NONCE_DIGITS,

@@ -20,7 +20,7 @@ from jobs.policies.costs import NOTHING
 from jobs.spending import spent_in
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 _STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING}

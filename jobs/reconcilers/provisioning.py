@@ -43,7 +43,7 @@ from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
 from jobs.wakeups import wake
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)

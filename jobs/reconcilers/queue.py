@@ -34,7 +34,7 @@ from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Preempt, Refuse, Start, Wait
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import hear_of_queue, wake
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 

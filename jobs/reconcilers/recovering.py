@@ -17,7 +17,7 @@ from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
 from jobs.wakeups import wake
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 _SHORTAGE = "storage_full"
 

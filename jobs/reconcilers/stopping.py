@@ -23,7 +23,7 @@ from jobs.reconcilers.away import note_away, note_no_room
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 LOOK_AGAIN_S = 0.5
 

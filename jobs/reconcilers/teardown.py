@@ -14,7 +14,7 @@ from jobs.models import AttemptStage, Cluster
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import ClusterStatus, JobStatus, StageName
 from jobs.wakeups import wake_on_commit
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ import httpx
 
 from monarch_client.errors import NotSignedInError, UnprovedPortalError
 from monarch_client.rest.refusals import sign_in_advice
-from monarch_client.runner.portal_proof import (
+from monarch_client.runner.delivery.portal_proof import (
     PortalAwayError,
     UnknownTokenError,
     UnprovedError,

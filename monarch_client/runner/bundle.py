@@ -1,4 +1,4 @@
-"""Builds runner.pyz: the runner as one file that any Python 3.8 or newer starts.
+"""Build runner.pyz: the runner as one file that any Python 3.8 or newer starts.
 
 The same sources give the same bytes, so that its digest names its version.
 """
@@ -9,12 +9,13 @@ import os
 import zipfile
 from pathlib import Path
 
-_HERE = Path(__file__).parent
+_CLIENT = Path(__file__).parent.parent
+_MODULES = ("runner/**/*.py", "crash_points.py")
 _MAIN = "import sys\n\nfrom monarch_client.runner.entry import main\n\nsys.exit(main())\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o644 << 16
-# The portal's side of it.
-_ONLY_HERE = frozenset({"bundle.py", "boot.py"})
+# The portal's side of the runner.
+_ONLY_HERE = frozenset({"runner/bundle.py", "runner/boot.py"})
 
 
 def build(target: Path) -> Path:
@@ -24,20 +25,22 @@ def build(target: Path) -> Path:
     with new.open("wb") as file:
         file.write(b"#!/usr/bin/env python3\n")
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in sorted(_contents().items()):
+            for name, content in sorted(contents().items()):
                 archive.writestr(_entry(name), content)
     new.replace(target)
     return target
 
 
-def _contents() -> dict[str, bytes]:
+def contents() -> dict[str, bytes]:
+    """Return the content of each file of the bundle, by its name there."""
     # The real monarch_client/__init__ would import what a node does not have.
-    contents = {"__main__.py": _MAIN.encode(), "monarch_client/__init__.py": b""}
-    for path in _HERE.rglob("*.py"):
-        if path.name not in _ONLY_HERE:
-            name = "monarch_client/runner/" + path.relative_to(_HERE).as_posix()
-            contents[name] = path.read_bytes()
-    return contents
+    files = {"__main__.py": _MAIN.encode(), "monarch_client/__init__.py": b""}
+    for pattern in _MODULES:
+        for path in _CLIENT.glob(pattern):
+            name = path.relative_to(_CLIENT).as_posix()
+            if name not in _ONLY_HERE:
+                files["monarch_client/" + name] = path.read_bytes()
+    return files
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -12,17 +12,17 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from monarch_client.runner import process_tree
-from monarch_client.runner.config import ConfigError, NodeFolder, read_config
-from monarch_client.runner.crash_points import reach
-from monarch_client.runner.first_signals import TOLD_BY, hold_signals, take_signals
-from monarch_client.runner.skypilot_node import skypilot_node
-from monarch_client.runner.wakeups import Wakeups
+from monarch_client.crash_points import reach
+from monarch_client.runner.base import process_tree
+from monarch_client.runner.base.config import ConfigError, NodeFolder, read_config
+from monarch_client.runner.base.first_signals import TOLD_BY, hold_signals, take_signals
+from monarch_client.runner.base.wakeups import Wakeups
+from monarch_client.runner.node.skypilot_node import skypilot_node
 
 if TYPE_CHECKING:
     from typing import Callable
 
-    from monarch_client.runner.config import AttemptConfig
+    from monarch_client.runner.base.config import AttemptConfig
 
 _CONFIG_ERROR_CODE = 2
 

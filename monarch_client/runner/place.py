@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from monarch_client.runner.config import AttemptConfig, NodeFolder
-from monarch_client.runner.loop import MainLoop
-from monarch_client.runner.processes import Children
-from monarch_client.runner.recorder import Recorder
-from monarch_client.runner.samples import Samples
+from monarch_client.runner.base.config import AttemptConfig, NodeFolder
+from monarch_client.runner.base.loop import MainLoop
+from monarch_client.runner.base.processes import Children
+from monarch_client.runner.journal.recorder import Recorder
+from monarch_client.runner.journal.samples import Samples
 
 
 class Place(NamedTuple):

@@ -7,31 +7,31 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from monarch_client.runner import runtime_files
-from monarch_client.runner.attempt import Attempt
-from monarch_client.runner.carriers import carrier_of
-from monarch_client.runner.certificates import CertificateError, has_leaf, mint_leaf
-from monarch_client.runner.first_signals import TOLD_BY, take_signals
-from monarch_client.runner.journal import Journal
-from monarch_client.runner.loop import MainLoop
-from monarch_client.runner.mesh_watch import MeshWatch
-from monarch_client.runner.node import Node
+from monarch_client.runner.attempt.attempt import Attempt
+from monarch_client.runner.base.certificates import CertificateError, has_leaf, mint_leaf
+from monarch_client.runner.base.first_signals import TOLD_BY, take_signals
+from monarch_client.runner.base.loop import MainLoop
+from monarch_client.runner.base.process_tree import marked_processes, signal_all
+from monarch_client.runner.base.processes import Children
+from monarch_client.runner.delivery.carriers import carrier_of
+from monarch_client.runner.delivery.push import Callbacks
+from monarch_client.runner.journal.journal import Journal
+from monarch_client.runner.journal.recorder import Recorder
+from monarch_client.runner.journal.samples import Samples
+from monarch_client.runner.mesh.watch import MeshWatch
+from monarch_client.runner.node.node import Node
 from monarch_client.runner.place import Place
-from monarch_client.runner.process_tree import marked_processes, signal_all
-from monarch_client.runner.processes import Children
-from monarch_client.runner.push import Callbacks
-from monarch_client.runner.recorder import Recorder
-from monarch_client.runner.sampler import Sampler
-from monarch_client.runner.samples import Samples
-from monarch_client.runner.shell import write_scripts
-from monarch_client.runner.stack_dumps import StackDumps
+from monarch_client.runner.probes.sampler import Sampler
+from monarch_client.runner.probes.stack_dumps import StackDumps
+from monarch_client.runner.programs import runtime_files
+from monarch_client.runner.programs.shell import write_scripts
 
 if TYPE_CHECKING:
     from typing import Callable
 
-    from monarch_client.runner.carriers import Carrier
-    from monarch_client.runner.config import AttemptConfig, NodeFolder
-    from monarch_client.runner.stack_asks import StackAsk
+    from monarch_client.runner.base.config import AttemptConfig, NodeFolder
+    from monarch_client.runner.delivery.carriers import Carrier
+    from monarch_client.runner.vocabulary.stack_asks import StackAsk
 
 # How long a peer that is to stop waits for rank 0 to end the attempt as a whole.
 _REPLY_S = 3.0
@@ -140,7 +140,7 @@ class Runner:
 
     def _open_hub(self, attempt: Attempt) -> None:
         # Only attempts of several nodes pay for importing asyncio and ssl.
-        from monarch_client.runner.hub import Hub  # noqa: PLC0415
+        from monarch_client.runner.peers.hub import Hub  # noqa: PLC0415
 
         hub = Hub(self._place, self._journal, attempt)
         try:
@@ -152,7 +152,7 @@ class Runner:
             self._node.give_up(f"rank 0 cannot listen for the others on {where}: {error}")
 
     def _follow(self, *, is_after_crash: bool) -> None:
-        from monarch_client.runner.link import Link  # noqa: PLC0415
+        from monarch_client.runner.peers.link import Link  # noqa: PLC0415
 
         link = Link(self._place, self._journal)
         link.on_goal = self._node.pursue

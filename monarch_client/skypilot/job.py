@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from monarch.job import JobState, JobTrait, job_load
 
-from monarch_client.runner import config as runner_config
-from monarch_client.runner.certificates import mint_leaf
+from monarch_client.runner.base import config as runner_config
+from monarch_client.runner.base.certificates import mint_leaf
 from monarch_client.skypilot import job_cache, job_end, job_gateway, task
 from monarch_client.skypilot.job_cluster import JobCluster
 from monarch_client.skypilot.job_errors import (

@@ -12,7 +12,7 @@ from typing import Any
 import monarch.actor
 from monarch.actor import attach, attach_to_workers
 
-from monarch_client.runner.environment import MONARCH_TUNING
+from monarch_client.runner.programs.environment import MONARCH_TUNING
 from monarch_client.skypilot.job_errors import MonarchInUseError, UnreachableError
 
 READY_S = 120.0

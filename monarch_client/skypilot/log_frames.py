@@ -1,7 +1,7 @@
 """Frames found again in SkyPilot's log of a job, where a runner printed them.
 
 Lines of other nodes cut in anywhere, prefixes with colours stand before lines, and a reading may
-begin anywhere. What `monarch_client.runner.log_lines` made is either found whole or not at all.
+begin anywhere. A line of `monarch_client.runner.delivery.log_lines` is found whole, or not at all.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from monarch_client.runner.frames import number_of
-from monarch_client.runner.log_lines import (
+from monarch_client.runner.delivery.log_lines import (
     END,
     LINE_BYTES,
     MARK,
@@ -21,6 +20,7 @@ from monarch_client.runner.log_lines import (
     check_of,
     digest_of,
 )
+from monarch_client.runner.vocabulary.frames import number_of
 
 FIRST_TAIL = 256
 # From there on the whole log is read.

@@ -13,7 +13,7 @@ from typing import Any
 
 from monarch_client.runner.boot import boot_script
 from monarch_client.runner.bundle import build
-from monarch_client.runner.hidden_values import hidden
+from monarch_client.runner.programs.hidden_values import hidden
 from monarch_client.skypilot.job_spec import JobSpec
 from monarch_client.skypilot.trust import Authority, new_authority
 from monarch_client.sync.copying import copy_for_skypilot
@@ -106,7 +106,7 @@ def _staged(source: Any, folder: Path) -> Any:
 
 
 def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
-    """attempt.json: see `monarch_client.runner.config`."""
+    """attempt.json: see `monarch_client.runner.base.config`."""
     authority = attempt.authority
     return {
         "format": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 from pathlib import Path
 
-from monarch_client.runner.listening_sockets import ListeningSocket, sockets_listening_at
+from monarch_client.runner.base.listening_sockets import ListeningSocket, sockets_listening_at
 
 _LONGEST_COMMAND = 200
 

@@ -6,7 +6,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from monarch_client.runner.crash_points import POINTS
+from monarch_client.crash_points import POINTS
 from tests.architecture.source import ROOT, name_of, nodes_of, python_files, text_of
 from tests.faults import cells
 from tests.faults.sky import cells as sky_cells

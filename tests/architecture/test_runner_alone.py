@@ -23,8 +23,12 @@ IN_THE_USERS_PYTHON = {
 
 
 def runner_files() -> list[Path]:
-    """List the files of the runner."""
-    return [path for path in python_files("monarch_client") if "runner" in path.parts]
+    """List the files of the runner, and the module of the client that travels with it."""
+    return [
+        path
+        for path in python_files("monarch_client")
+        if "runner" in path.parts or path.name == "crash_points.py"
+    ]
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:
@@ -49,7 +53,7 @@ def is_allowed(module: str, path: Path) -> bool:
     if top in TOO_NEW | LEFT_SINCE:
         return False
     if top == "monarch_client":
-        return module.startswith("monarch_client.runner")
+        return module.startswith(("monarch_client.runner", "monarch_client.crash_points"))
     if any(top in IN_THE_USERS_PYTHON.get(part, ()) for part in path.parts):
         return True
     return top in sys.stdlib_module_names or top == "mportal_runtime"

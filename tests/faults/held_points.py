@@ -1,4 +1,4 @@
-"""The test's side of `monarch_client.runner.crash_points`: holding a process where it stands."""
+"""The test's side of `monarch_client.crash_points`: holding a process where it stands."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from jobs.backends.local.runner import installed_runner
 from jobs.backends.local.slots import Slot, SlotLeases
 from jobs.backends.private_files import make_directory
 from jobs.errors import BackendError, NoCapacityError, NotYetGoneError
-from monarch_client.runner import crash_points
+from monarch_client import crash_points
 from monarch_client.skypilot.trust import new_authority
 
 log = logging.getLogger(__name__)

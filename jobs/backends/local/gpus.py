@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.errors import NoCapacityError
-from monarch_client.runner.nvml import LIBRARY_VARIABLE
+from monarch_client.runner.probes.nvml import LIBRARY_VARIABLE
 from monarch_client.spec.accelerators import accelerator_choices
 
 # For tests: nodes load this library in NVML's place. Read once, at the start.

@@ -19,9 +19,9 @@ from pathlib import Path
 runner, state, uid = sys.argv[1:]
 sys.path.insert(0, runner)
 try:
-    from monarch_client.runner.last_words import read_last_words
+    from monarch_client.runner.journal.last_words import read_last_words
 except ImportError:  # a runner of an earlier version
-    from monarch_client.runner.journal import read_leftovers
+    from monarch_client.runner.journal.journal import read_leftovers
     def read_last_words(root):
         return read_leftovers(root / "state" / "journal")
 os.chdir(state)

@@ -22,8 +22,8 @@ from jobs.backends.local.python import PortalPython, make_environment, search_pa
 from jobs.backends.local.slots import Slot
 from jobs.backends.private_files import make_directory, remove_tree, write_private
 from jobs.errors import BackendError
+from monarch_client import crash_points
 from monarch_client.errors import ArchiveError
-from monarch_client.runner import crash_points
 from monarch_client.skypilot.trust import Authority
 from monarch_client.sync.archive import unpack
 

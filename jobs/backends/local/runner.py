@@ -13,9 +13,8 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-import monarch_client.runner
 from jobs.backends.private_files import make_directory, remove_tree
-from monarch_client.runner.bundle import build
+from monarch_client.runner.bundle import build, contents
 
 
 def installed_runner(directory: Path) -> Path:
@@ -44,9 +43,8 @@ def _install(scratch: Path, target: Path) -> None:
 
 @cache
 def _source_digest() -> str:
-    """Once a process: a changed source takes effect when the portal restarts."""
+    """Return the digest of the source, read once: a change takes effect at the next restart."""
     digest = hashlib.sha256()
-    source = Path(monarch_client.runner.__path__[0])
-    for path in sorted(source.rglob("*.py")):
-        digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes())
+    for name, content in sorted(contents().items()):
+        digest.update(name.encode() + b"\0" + content)
     return digest.hexdigest()[:16]

@@ -18,7 +18,7 @@ from typing import Any
 
 from jobs.backends.file_locks import is_held
 from jobs.backends.private_files import write_private
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 from monarch_client.skypilot.caller import SkyCaller
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
 

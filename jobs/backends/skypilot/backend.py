@@ -45,7 +45,7 @@ from jobs.errors import (
     NotYetGoneError,
     StillLookingError,
 )
-from monarch_client.runner.crash_points import reach
+from monarch_client.crash_points import reach
 from monarch_client.skypilot.errors import SkyPilotError
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from monarch_client.runner.crash_points import VARIABLE
+from monarch_client.crash_points import VARIABLE
 from tests.faults import victims
 from tests.faults.cells import Cell
 from tests.faults.ground import Ground

@@ -15,7 +15,7 @@ from jobs.attempt_tokens import attempt_token
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Job
 from jobs.statuses import ClusterStatus
-from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 from tests.factories import make_attempt, make_job, make_member, make_token
 from tests.frame_bytes import body, frame, lines
 from tests.integration.api.conftest import assert_problem

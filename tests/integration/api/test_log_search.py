@@ -13,7 +13,7 @@ from jobs.logs import match_pool, sealing, searching
 from jobs.logs.match_pool import POOL, MatchProcess
 from jobs.logs.matching import Question
 from jobs.models import Job
-from monarch_client.runner.lines import MAX_PIECE_BYTES, LineSplitter
+from monarch_client.runner.base.lines import MAX_PIECE_BYTES, LineSplitter
 from tests.factories import make_member, make_token
 from tests.frame_bytes import frame
 from tests.integration.api.logged_job import ingest, make_logged_job, places

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.attempt_tokens import attempt_token, attempt_token_digest, driver_token
 from jobs.models import ApiToken
-from monarch_client.runner.portal_proof import Origin, digest_of, holder_of, this_machine
+from monarch_client.runner.delivery.portal_proof import Origin, digest_of, holder_of, this_machine
 from tests.factories import make_attempt, make_token, make_user
 from tests.integration.api.conftest import assert_problem
 

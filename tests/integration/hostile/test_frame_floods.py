@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import LogHead
-from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 from tests.frame_bytes import body, frame
 from tests.integration.api.conftest import assert_problem
 from tests.integration.hostile.runners import post

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from monarch_client.runner.journal import read_leftovers
+from monarch_client.runner.journal.journal import read_leftovers
 from tests.runner_harness import RunnerRig, wait_until
 
 MakeRig = Callable[..., RunnerRig]

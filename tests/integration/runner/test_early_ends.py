@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.runner.crash_points import VARIABLE
+from monarch_client.crash_points import VARIABLE
 from tests.fake_ca import make_authority
 from tests.faults.held_points import HeldPoints
 from tests.integration.runner.test_monarch_job import assert_clean

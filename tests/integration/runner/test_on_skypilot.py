@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from monarch_client.runner.boot import boot_script
-from monarch_client.runner.journal import read_leftovers
+from monarch_client.runner.journal.journal import read_leftovers
 from monarch_client.skypilot.log_frames import PacketFinder
 from monarch_client.sync.archive import pack
 from tests.fake_ca import make_authority

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch_client.runner.listening_sockets import sockets_listening_at
+from monarch_client.runner.base.listening_sockets import sockets_listening_at
 from monarch_portal.embedded import account, listener, log_files
 from monarch_portal.embedded.errors import EmbeddedError
 from monarch_portal.embedded.home import Home

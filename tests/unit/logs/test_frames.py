@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs.errors import InvalidFrameError
 from jobs.logs.frames import MAX_TEXT_CHARS, parse
-from monarch_client.runner.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 from tests.frame_bytes import body, frame
 
 SOUND = [

@@ -7,7 +7,7 @@ import pytest
 from jobs.logs.lines import encoded
 from jobs.logs.long_lines import REACH, LongLines
 from jobs.logs.matching import Hit, Matcher, Question
-from monarch_client.runner.lines import MAX_PIECE_BYTES, LineSplitter
+from monarch_client.runner.base.lines import MAX_PIECE_BYTES, LineSplitter
 
 NEEDLE = "the needle"
 Stored = tuple[int, str, str, bool]

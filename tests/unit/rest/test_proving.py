@@ -19,9 +19,9 @@ import pytest
 from monarch_client.errors import NotSignedInError, UnprovedPortalError, UnreachableError
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.proving import PortalProof
-from monarch_client.runner import portal_proof
-from monarch_client.runner.listening_sockets import ListeningSocket
-from monarch_client.runner.portal_proof import PATH, Origin, digest_of, this_machine
+from monarch_client.runner.base.listening_sockets import ListeningSocket
+from monarch_client.runner.delivery import portal_proof
+from monarch_client.runner.delivery.portal_proof import PATH, Origin, digest_of, this_machine
 from tests.fake_ca import make_authority
 from tests.thief import A_STRANGER, Thief
 from tests.unit.rest.fake_portal import MOMENT

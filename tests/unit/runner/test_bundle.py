@@ -28,11 +28,11 @@ def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_bundle_holds_the_runner_and_nothing_else_of_the_client(tmp_path: Path) -> None:
     names = zipfile.ZipFile(build(tmp_path / "runner.pyz")).namelist()
-    assert "monarch_client/runner/mportal_runtime/__init__.py" in names
-    assert "monarch_client/runner/worker.py" in names
+    assert "monarch_client/runner/scripts/mportal_runtime/__init__.py" in names
+    assert "monarch_client/runner/scripts/worker.py" in names
     assert all(
         name.startswith("monarch_client/runner/")
-        or name in {"__main__.py", "monarch_client/__init__.py"}
+        or name in {"__main__.py", "monarch_client/__init__.py", "monarch_client/crash_points.py"}
         for name in names
     )
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monarch_client.runner.log_lines import LINE_BYTES, packet_lines
+from monarch_client.runner.delivery.log_lines import LINE_BYTES, packet_lines
 from monarch_client.skypilot import log_frames
 from monarch_client.skypilot.log_frames import PacketFinder, frames_beyond
 

@@ -7,7 +7,7 @@ import pytest
 from jobs.backends.base import LaunchRequest
 from jobs.backends.skypilot.task import described, task_for
 from jobs.errors import BackendError
-from monarch_client.runner.hidden_values import revealed
+from monarch_client.runner.programs.hidden_values import revealed
 
 UPLOAD = "upload:" + "0123456789abcdef" * 4
 

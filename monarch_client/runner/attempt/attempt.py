@@ -1,0 +1,219 @@
+"""Rank 0's view of the whole attempt: moves every node from goal to goal, until one verdict.
+
+All methods run on the main loop's thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+from monarch_client.crash_points import reach
+from monarch_client.runner.attempt import judgement
+from monarch_client.runner.base.small_files import write_note
+from monarch_client.runner.programs import driver_plan
+from monarch_client.runner.vocabulary import node_state, verdicts
+from monarch_client.runner.vocabulary.node_state import GOALS, NodeState
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from monarch_client.runner.node.node import Node
+    from monarch_client.runner.place import Place
+    from monarch_client.runner.vocabulary.verdicts import Verdict
+
+# A driver's fault often is a worker's death, of which the word is still on its way.
+_FAULT_WAITS_S = 1.5
+# Beyond the grace time: killing what does not end, and the last frames of other ranks.
+_LAST_FRAMES_S = 10.0
+_STAGES = {"setup": "setup", "workers": "workers", "run": "run", "end": "teardown"}
+
+
+class Attempt:
+    """Begun once; `on_over` is called once, when the end frame has been recorded."""
+
+    def __init__(self, place: Place, node: Node, on_over: Callable[[], None]) -> None:
+        self.goal = GOALS[0]
+        # How long users' programs may take to end; whoever asks for the end may change it before.
+        self.grace_s = place.config.timeouts.grace_s
+        # Passes a goal on to the other ranks.
+        self.ask_peers: Callable[[str], None] = lambda _goal: None
+        self._place = place
+        self._node = node
+        self._on_over = on_over
+        self._states: dict[int, NodeState] = {}
+        self._gone: set[int] = set()
+        self._verdict: Verdict | None = None
+        self._is_over = False
+        node.on_change = lambda: self.node_changed(place.rank, node.state)
+
+    def begin(self) -> None:
+        """Start the first goal everywhere, and the clock for ranks that have yet to join."""
+        limit = self._place.config.timeouts.workers_s
+        self._place.loop.call_later(limit, self._look_who_is_missing)
+        self._pursue("setup")
+        # What went wrong while the runner prepared itself shows in the first state.
+        self.node_changed(self._place.rank, self._node.state)
+
+    def end_after_crash(self) -> None:
+        """This runner follows one that was killed: end what the other ranks still do."""
+        with contextlib.suppress(OSError, ValueError):
+            self.goal = GOALS[GOALS.index(self._place.folder.goal.read_text())]
+        self._states = {rank: NodeState() for rank in self._place.config.ranks[1:]}
+        self.end(verdicts.runner_lost(judgement.where(self._place.config, self._place.rank)))
+
+    def node_changed(self, rank: int, state: NodeState) -> None:
+        """A node has said how far it is. The same state may come any number of times."""
+        self._states[rank] = state
+        if self.goal == "end":
+            self._finish_when_all_ended()
+            return
+        config, report = self._place.config, self._place.folder.report
+        failure = judgement.failure_of_node(config, rank, state)
+        outcome = judgement.outcome_of_job(config, self._states, report)
+        if failure is not None:
+            self.end(failure)
+        elif outcome is not None:
+            self._end_soon(outcome)
+        elif self._is_reached():
+            self._pursue(GOALS[GOALS.index(self.goal) + 1])
+
+    def peer_is_silent(self, rank: int) -> None:
+        """Nothing has been heard of a rank for too long."""
+        if rank in self._gone or self._states.get(rank, NodeState()).ended:
+            return
+        self._gone.add(rank)
+        seconds = self._place.config.timeouts.peer_silence_s
+        what = f"nothing was heard from it for {seconds:g} s"
+        self._record_loss(rank, what)
+        if self.goal == "end":
+            self._finish_when_all_ended()
+        else:
+            self.end(verdicts.worker_lost(judgement.where(self._place.config, rank), what, ""))
+
+    def has_worker_ended(self, rank: int) -> bool:
+        """Whether the driver has shut a worker down. From any thread."""
+        return self._states.get(rank, NodeState()).worker == node_state.EXITED
+
+    def end(self, verdict: Verdict) -> None:
+        """Stop everything everywhere. The first verdict stands."""
+        if self._verdict is not None:
+            return
+        if verdict.crash:
+            verdict = verdict._replace(crash=f"{verdict.crash} (stage {_STAGES[self.goal]})")
+        self._verdict = verdict
+        detail = "" if verdict.is_success else verdict.message
+        self._end_stage(self.goal, ok=verdict.is_success, detail=detail)
+        limit = self.grace_s + _LAST_FRAMES_S
+        self._place.loop.call_later(limit, self._finish)
+        self._begin_stage("end")
+
+    def _end_soon(self, verdict: Verdict) -> None:
+        if not verdict.is_success and judgement.may_be_a_loss(self._place.folder.report):
+            self._place.loop.call_later(_FAULT_WAITS_S, lambda: self._end_by_fault(verdict))
+        else:
+            self.end(verdict)
+
+    def _end_by_fault(self, verdict: Verdict) -> None:
+        # Meanwhile a node may have reported which of its procs is gone.
+        place = self._place
+        latest = judgement.outcome_of_job(place.config, self._states, place.folder.report)
+        self.end(latest or verdict)
+
+    def _pursue(self, goal: str) -> None:
+        if goal != self.goal:
+            detail = self._what_was_skipped() if self.goal == "setup" else ""
+            self._end_stage(self.goal, ok=True, detail=detail)
+        if goal == "run" and self._place.config.is_monarch:
+            self._write_meshes()
+        self._begin_stage(goal)
+
+    def _begin_stage(self, goal: str) -> None:
+        self.goal = goal
+        write_note(self._place.folder.goal, goal)
+        self._place.recorder.write(
+            "stage", stage=_STAGES[goal], phase="begin", ok=True, detail=self._detail_of(goal)
+        )
+        self.ask_peers(goal)
+        self._node.pursue(goal, self.grace_s)
+
+    def _end_stage(self, goal: str, *, ok: bool, detail: str) -> None:
+        self._place.recorder.write(
+            "stage", stage=_STAGES[goal], phase="end", ok=ok, detail=detail[:500]
+        )
+
+    def _what_was_skipped(self) -> str:
+        why = [state.setup_skipped for state in self._states.values() if state.setup_skipped]
+        if not why:
+            return ""
+        on = f" on {len(why)} of {len(self._states)} nodes" if len(why) < len(self._states) else ""
+        return f"setup skipped{on}: {why[0]}"
+
+    def _detail_of(self, goal: str) -> str:
+        config = self._place.config
+        if goal == "setup" and not config.setup:
+            return "nothing to set up"
+        if goal == "workers" and not config.is_monarch:
+            return "a plain job has no workers"
+        return ""
+
+    def _is_reached(self) -> bool:
+        if any(rank not in self._states for rank in self._place.config.ranks):
+            return False
+        states = self._states.values()
+        if self.goal == "setup":
+            return all(state.setup == 0 for state in states)
+        if self.goal == "workers":
+            is_monarch = self._place.config.is_monarch
+            return not is_monarch or all(state.worker == node_state.READY for state in states)
+        return False
+
+    def _look_who_is_missing(self) -> None:
+        limit = self._place.config.timeouts.workers_s
+        for rank in self._place.config.ranks:
+            if rank not in self._states and self.goal != "end":
+                self._gone.add(rank)
+                self._record_loss(rank, "it never reported to rank 0")
+                self.end(verdicts.never_joined(judgement.where(self._place.config, rank), limit))
+
+    def _finish_when_all_ended(self) -> None:
+        waiting = [
+            rank
+            for rank in self._place.config.ranks
+            if rank not in self._gone and rank in self._states and not self._states[rank].ended
+        ]
+        if not waiting:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._is_over or self._verdict is None:
+            return
+        self._is_over = True
+        self._end_stage("end", ok=True, detail="")
+        frame = self._verdict.to_frame()
+        self._place.recorder.write("end", **frame)
+        reach("runner.verdict")
+        # After the frame: a later runner that finds this has nothing to tell any more.
+        write_note(self._place.folder.verdict, json.dumps(frame))
+        self._on_over()
+
+    def _write_meshes(self) -> None:
+        """Tell the driver where its workers are."""
+        pythons = {rank: state.python for rank, state in self._states.items()}
+        plan = driver_plan.plan_of(self._place.config, pythons)
+        self._place.folder.meshes.write_text(json.dumps(plan))
+
+    def _record_loss(self, rank: int, what: str) -> None:
+        config = self._place.config
+        self._place.recorder.write(
+            "worker",
+            about=rank,
+            status="LOST",
+            address=config.address_of(rank),
+            mesh=config.mesh_of(rank),
+            pid=None,
+            python="",
+            exit_code=None,
+            detail=what,
+        )

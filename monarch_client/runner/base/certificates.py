@@ -1,0 +1,156 @@
+"""A node's own certificate, signed by the attempt's authority. The authority's key is then gone."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monarch_client.runner import scripts
+from monarch_client.runner.base.small_files import write_private
+
+if TYPE_CHECKING:
+    from monarch_client.runner.base.config import Authority
+
+_DAYS = 90
+# Clocks of nodes differ: a certificate made a moment ago must not be "not yet valid" elsewhere.
+_BACK_S = 3600
+_TIMEOUT_S = 60.0
+# `openssl ca` rather than `x509`: only it can date a certificate back.
+_OPENSSL_CONFIG = """\
+[req]
+distinguished_name = name
+prompt = no
+[name]
+CN = mportal node
+[ca]
+default_ca = attempt
+[attempt]
+database = index
+new_certs_dir = .
+rand_serial = yes
+default_md = sha256
+policy = any
+x509_extensions = leaf
+unique_subject = no
+[any]
+commonName = supplied
+[leaf]
+basicConstraints = CA:FALSE
+keyUsage = digitalSignature
+extendedKeyUsage = serverAuth, clientAuth
+subjectAltName = {names}
+"""
+
+
+class CertificateError(Exception):
+    """No certificate could be made; the text says why."""
+
+
+class _KilledError(CertificateError):
+    """The command did not fail: a signal ended it."""
+
+
+def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str) -> None:
+    """Write leaf.crt, leaf.key and ca.crt into `folder`, for a server and client called `names`.
+
+    Uses the openssl command; without it, the `cryptography` package of interpreter `python` or
+    of SkyPilot's.
+    """
+    try:
+        _mint(authority, names, folder, python)
+    except _KilledError:
+        # Who ends an attempt from outside ends all of its processes, and may begin with our child.
+        # That is no trouble with certificates; mostly we do not live to see the second try end.
+        _mint(authority, names, folder, python)
+
+
+def _mint(authority: Authority, names: list[str], folder: Path, python: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
+        work = Path(scratch)
+        write_private(work / "ca.crt", authority.ca_cert)
+        write_private(work / "ca.key", authority.ca_key)
+        if shutil.which("openssl"):
+            _mint_with_openssl(work, names)
+        else:
+            _mint_with_cryptography(work, names, python)
+        for name in ("leaf.crt", "leaf.key", "ca.crt"):
+            (work / name).replace(folder / name)
+
+
+def has_leaf(folder: Path) -> bool:
+    """Whether a runner before this one got so far; the last file is there only with the others."""
+    return (folder / "ca.crt").exists()
+
+
+def _mint_with_openssl(work: Path, names: list[str]) -> None:
+    alternatives = ", ".join(("IP:" if _is_ip(name) else "DNS:") + name for name in names)
+    write_private(work / "config", _OPENSSL_CONFIG.format(names=alternatives))
+    write_private(work / "index", "")
+    request = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config config"
+    _call([*request.split(), "-keyout", "leaf.key", "-out", "request"], work)
+    sign = "openssl ca -batch -notext -config config -cert ca.crt -keyfile ca.key -in request"
+    dates = ["-startdate", _moment(-_BACK_S), "-enddate", _moment(_DAYS * 86400)]
+    _call([*sign.split(), "-out", "leaf.crt", *dates], work)
+
+
+def _moment(seconds_from_now: float) -> str:
+    return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds_from_now))
+
+
+def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
+    script = work / "mint.py"
+    script.write_bytes(scripts.read("mint_with_cryptography.py"))
+    troubles = []
+    for candidate in (python, *_other_pythons()):
+        try:
+            _call([candidate, script.name, str(_DAYS), *names], work)
+        except CertificateError as error:  # noqa: PERF203 - the next one may have it
+            troubles.append(str(error))
+        else:
+            return
+    raise CertificateError(
+        "no certificate can be made: install openssl, or the Python package "
+        f"cryptography ({troubles[0]})"
+    )
+
+
+def _other_pythons() -> list[str]:
+    """SkyPilot brings an interpreter of its own to every node, and with it the package."""
+    home = Path(os.environ.get("SKY_RUNTIME_DIR") or Path.home())
+    own = home / "skypilot-runtime" / "bin" / "python"
+    return [str(own)] if own.exists() else []
+
+
+def _call(argv: list[str], cwd: Path) -> None:
+    try:
+        result = subprocess.run(
+            argv,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CertificateError(f"{argv[0]} could not run: {error}") from error
+    text = result.stdout.decode("utf-8", "replace").strip()[-500:]
+    if result.returncode < 0:
+        raise _KilledError(f"{argv[0]} was killed by signal {-result.returncode}: {text}")
+    if result.returncode:
+        raise CertificateError(f"{argv[0]} failed: {text}")
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

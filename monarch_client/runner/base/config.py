@@ -1,0 +1,333 @@
+"""attempt.json, read and checked; and where things lie on a node.
+
+The portal writes the file; this module is the only one that knows its keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Sequence
+
+FORMAT = 1
+CARRIERS = ("push", "pull", "auto", "none")
+# Monarch reads ids in this order of letters; in the other common one, every fifth number overflows
+# its 64 bits and the worker refuses its address.
+_BASE58 = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
+
+
+class ConfigError(Exception):
+    """attempt.json cannot be used: the portal and the runner do not fit together."""
+
+
+class NodeAddress(NamedTuple):
+    """One machine of the attempt."""
+
+    rank: int
+    address: str
+
+
+class Timeouts(NamedTuple):
+    """Limits, in seconds."""
+
+    setup_s: float = 3600.0
+    workers_s: float = 60.0
+    grace_s: float = 10.0
+    peer_silence_s: float = 15.0
+
+
+class Authority(NamedTuple):
+    """The attempt's certificate authority, PEM."""
+
+    ca_cert: str
+    ca_key: str
+
+
+class Upload(NamedTuple):
+    """A tar.gz beside attempt.json, and where it is unpacked: "workdir", "~/...", or "/..."."""
+
+    archive: Path
+    target: str
+    # Of the archive, where the portal tells it: else it is computed when somebody asks.
+    sha256: str = ""
+
+
+class Repository(NamedTuple):
+    """A git repository, and a branch, tag or commit; "" is its default branch."""
+
+    url: str
+    ref: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.url} at {self.ref}" if self.ref else self.url
+
+
+@dataclass(frozen=True)
+class AttemptConfig:
+    """Everything a runner is told."""
+
+    attempt_id: int
+    job_id: int
+    attempt_number: int
+    project: str
+    job_name: str
+    portal_url: str
+    portal_file: str | None
+    token: str
+    nodes: tuple[NodeAddress, ...]
+    setup: str | None
+    run: str
+    envs: dict[str, str]
+    meshes: dict[str, int] | None
+    port: int
+    hub_port: int
+    tls: Authority | None
+    python: str
+    timeouts: Timeouts
+    linger_s: float
+    uploads: tuple[Upload, ...] = ()
+    # How frames leave rank 0: "push", "pull", "auto" for whichever works, "none" without a portal.
+    carrier: str = "push"
+    # The version to install where a Monarch job finds none; "" installs nothing.
+    torchmonarch: str = ""
+    # Names of variables of the environment that hold the job's secrets.
+    secrets: tuple[str, ...] = ()
+    setup_always: bool = False
+    # How often each node tells of its processor, memory and GPUs; 0: never.
+    metrics_s: float = 10.0
+    # With which the job's programs ask the portal; the runner's own `token` they do not get.
+    driver_token: str = ""
+    # Remarks of the portal for the start of the job's log.
+    remarks: tuple[str, ...] = ()
+    # The repository to fetch the work directory from, if it is not uploaded.
+    repository: Repository | None = None
+
+    @property
+    def is_monarch(self) -> bool:
+        """Whether `run` is a driver that finds workers on every node."""
+        return self.meshes is not None
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """All ranks, in order."""
+        return tuple(node.rank for node in self.nodes)
+
+    def address_of(self, rank: int) -> str:
+        """The private address of a node."""
+        return self.nodes[rank].address
+
+    def rank_at(self, text: str) -> int | None:
+        """Return the rank whose worker's address is in `text`, with or without a scheme."""
+        for rank in self.ranks:
+            ours = f"{self.address_of(rank)}:{self.port}"
+            # Do not match inside a longer address: `gpunode1:22222` is not `node1:22222`.
+            whole = rf"(?<![\w.-]){re.escape(ours)}(?!\d)"
+            if ours in text and re.search(whole, text):
+                return rank
+        return None
+
+    def worker_address(self, rank: int) -> str:
+        """Where the Monarch worker of `rank` serves, with its service id (one on all sides)."""
+        scheme = "tls" if self.tls else "tcp"
+        service = service_id(self.attempt_id, rank)
+        return f"service<{service}>@{scheme}://{self.address_of(rank)}:{self.port}"
+
+    def ranks_of_meshes(self) -> dict[str, list[int]]:
+        """Which ranks each mesh has: nodes are dealt to meshes in rank order."""
+        dealt: dict[str, list[int]] = {}
+        ranks = iter(self.ranks)
+        for mesh, size in (self.meshes or {}).items():
+            dealt[mesh] = [next(ranks) for _ in range(size)]
+        return dealt
+
+    def mesh_of(self, rank: int) -> str:
+        """The mesh that `rank` belongs to; "" in a plain job."""
+        for mesh, ranks in self.ranks_of_meshes().items():
+            if rank in ranks:
+                return mesh
+        return ""
+
+
+class NodeFolder(NamedTuple):
+    """A node's directory: the user's part and the runner's."""
+
+    root: Path
+    # What attempts leave to later ones on the same machine; None where there are no later ones.
+    shared: Path | None = None
+
+    @property
+    def workdir(self) -> Path:
+        """Where users' code lies and runs."""
+        return self.root / "workdir"
+
+    @property
+    def state(self) -> Path:
+        """The runner's own."""
+        return self.root / "state"
+
+    @property
+    def journal(self) -> Path:
+        """Frames not yet acknowledged."""
+        return self.state / "journal"
+
+    @property
+    def lock(self) -> Path:
+        """Held for the life of the runner: the runner is alive while it is locked."""
+        return self.state / "lock"
+
+    @property
+    def verdict(self) -> Path:
+        """The end frame's content, once the attempt is over (rank 0)."""
+        return self.state / "verdict.json"
+
+    @property
+    def goal(self) -> Path:
+        """How far the attempt has come, for a runner that follows a killed one (rank 0)."""
+        return self.state / "goal"
+
+    @property
+    def runtime(self) -> Path:
+        """What the runner puts on the PYTHONPATH of drivers and workers."""
+        return self.state / "runtime"
+
+    @property
+    def meshes(self) -> Path:
+        """For the driver: which meshes there are, where and with which Python."""
+        return self.state / "meshes.json"
+
+    @property
+    def report(self) -> Path:
+        """From the driver: the exception or fault that ended it."""
+        return self.state / "report.json"
+
+    @property
+    def admins(self) -> Path:
+        """From the process with the mesh admin: where it listens."""
+        return self.state / "admins.json"
+
+    @property
+    def watch(self) -> Path:
+        """From the driver, while it is there: it has meshes, and wants them watched."""
+        return self.state / "watch"
+
+    @property
+    def venv(self) -> Path:
+        """Names the environment that workers and driver run in, if it is not the node's own."""
+        return self.state / "venv"
+
+    @property
+    def carrier(self) -> Path:
+        """How frames leave this node, once that is decided (rank 0)."""
+        return self.state / "carrier"
+
+    def script(self, name: str) -> Path:
+        """Return the file from which bash reads a script of the job."""
+        return self.state / f"{name}.sh"
+
+    @property
+    def certificates(self) -> Path:
+        """This node's leaf, its key, and the authority's certificate."""
+        return self.state / "tls"
+
+
+def read_config(path: Path, addresses: Sequence[str] = ()) -> AttemptConfig:
+    """Read attempt.json; ConfigError says what is wrong with it.
+
+    `addresses`, in rank order, are the nodes of a file that leaves them out (`"nodes": null`).
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    if raw.get("format") != FORMAT:
+        raise ConfigError("format {!r} of {} is not {}".format(raw.get("format"), path, FORMAT))
+    if raw.get("nodes") is None:
+        if not addresses:
+            raise ConfigError(f"{path} names no nodes: start the runner with --from-skypilot")
+        raw["nodes"] = [{"rank": rank, "address": each} for rank, each in enumerate(addresses)]
+    try:
+        return _parse(raw, path.parent)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{path} is not complete: {error!r}") from error
+
+
+def service_id(attempt_id: int, rank: int) -> str:
+    """A name, not a secret: 64 bits in the base58 that Monarch's addresses use."""
+    digest = hashlib.sha256(f"{attempt_id}/{rank}".encode()).digest()
+    number = int.from_bytes(digest[:8], "big")
+    digits = ""
+    while number:
+        number, digit = divmod(number, 58)
+        digits = _BASE58[digit] + digits
+    return digits
+
+
+def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
+    config = AttemptConfig(
+        attempt_id=int(raw["attempt_id"]),
+        job_id=int(raw["job_id"]),
+        attempt_number=int(raw["attempt_number"]),
+        project=str(raw["project"]),
+        job_name=str(raw["job_name"]),
+        portal_url=str(raw.get("portal_url") or "").rstrip("/"),
+        portal_file=raw.get("portal_file"),
+        token=str(raw["token"]),
+        nodes=_parse_nodes(raw["nodes"]),
+        setup=raw.get("setup"),
+        run=str(raw["run"]),
+        envs={str(name): str(value) for name, value in (raw.get("envs") or {}).items()},
+        meshes=_parse_meshes(raw.get("meshes")),
+        port=int(raw.get("port", 22222)),
+        hub_port=int(raw.get("hub_port", 22223)),
+        tls=Authority(**raw["tls"]) if raw.get("tls") else None,
+        python=str(raw.get("python") or "python3"),
+        timeouts=Timeouts(**(raw.get("timeouts") or {})),
+        linger_s=float(raw.get("linger_s", 604800)),
+        uploads=_parse_uploads(raw.get("uploads") or [], folder),
+        carrier=str(raw.get("carrier") or "push"),
+        torchmonarch=str(raw.get("torchmonarch") or ""),
+        secrets=tuple(str(name) for name in raw.get("secrets") or ()),
+        setup_always=bool(raw.get("setup_always")),
+        metrics_s=max(0.0, float(raw.get("metrics_s", 10))),
+        driver_token=str(raw.get("driver_token") or ""),
+        remarks=tuple(str(text) for text in raw.get("remarks") or ()),
+        repository=_parse_repository(raw.get("git")),
+    )
+    _check_meshes(config)
+    if config.carrier not in CARRIERS:
+        raise ValueError(f"there is no carrier {config.carrier!r}")
+    return config
+
+
+def _parse_uploads(raw: list[dict[str, Any]], folder: Path) -> tuple[Upload, ...]:
+    return tuple(
+        Upload(folder / each["archive"], str(each["target"]), str(each.get("sha256") or ""))
+        for each in raw
+    )
+
+
+def _parse_repository(raw: dict[str, Any] | None) -> Repository | None:
+    return Repository(str(raw["url"]), str(raw.get("ref") or "")) if raw else None
+
+
+def _parse_nodes(raw: list[dict[str, Any]]) -> tuple[NodeAddress, ...]:
+    nodes = tuple(sorted(NodeAddress(int(node["rank"]), str(node["address"])) for node in raw))
+    if [node.rank for node in nodes] != list(range(len(nodes))):
+        raise ValueError("ranks must be 0 to n-1")
+    return nodes
+
+
+def _parse_meshes(raw: dict[str, Any] | None) -> dict[str, int] | None:
+    return {str(name): int(size) for name, size in raw.items()} if raw else None
+
+
+def _check_meshes(config: AttemptConfig) -> None:
+    sizes = config.meshes or {}
+    if sizes and sum(sizes.values()) != len(config.nodes):
+        raise ValueError(f"meshes need {sum(sizes.values())} nodes, not {len(config.nodes)}")

@@ -1,0 +1,160 @@
+"""Which way frames leave rank 0: pushed to the portal, or printed, for it or for people to read."""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from monarch_client.runner.base.small_files import write_note
+from monarch_client.runner.delivery.plain_carrier import PlainCarrier
+from monarch_client.runner.delivery.print_carrier import PrintCarrier, print_verdict
+from monarch_client.runner.delivery.push import PortalConnection, PushCarrier
+
+if TYPE_CHECKING:
+    from monarch_client.runner.delivery.push import Answer, Callbacks
+    from monarch_client.runner.journal.journal import Journal
+    from monarch_client.runner.place import Place
+
+PROBE_S = 10.0
+# A portal that refuses may be starting again; one that cannot be found does not get nearer.
+_REFUSED_S = 4.0
+_PAUSE_S = 0.5
+_OK = 200
+
+
+class Carrier(Protocol):
+    """Delivers what the journal holds."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def finish(self) -> None:
+        """Nothing more will be recorded."""
+
+
+def carrier_of(place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
+    """The carrier that the attempt asks for, or that an earlier runner of it has chosen."""
+    try:
+        wanted = place.folder.carrier.read_text()
+    except OSError:
+        wanted = place.config.carrier
+    if wanted == "auto":
+        return _AutoCarrier(place, journal, callbacks)
+    return _named(wanted, place, journal, callbacks)
+
+
+def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
+    if name == "none":
+        return PlainCarrier(journal, callbacks.on_drained)
+    if name == "pull":
+        carrier = PrintCarrier(journal, place.config.attempt_id, callbacks.on_drained)
+        carrier.samples = place.samples
+        return carrier
+    pushing = PushCarrier(journal, PortalConnection(place.config), callbacks, place.samples)
+    if place.folder.shared is not None:
+        # SkyPilot started the runner, and keeps its output.
+        pushing.on_acknowledged = lambda: print_verdict(
+            place.folder, place.config.attempt_id, journal.last_given(0) + 1
+        )
+    return pushing
+
+
+class _AutoCarrier:
+    """Finds out whether the portal answers, and stays with what it found."""
+
+    def __init__(self, place: Place, journal: Journal, callbacks: Callbacks) -> None:
+        self._place = place
+        self._journal = journal
+        self._callbacks = callbacks
+        self._lock = threading.Lock()
+        self._chosen: Carrier | None = None
+        self._is_finishing = False
+
+    def start(self) -> None:
+        """Ask the portal, on a thread of its own."""
+        threading.Thread(target=self._choose, daemon=True, name="probe").start()
+
+    def finish(self) -> None:
+        """Passed on to the carrier, now or once there is one."""
+        with self._lock:
+            self._is_finishing = True
+            chosen = self._chosen
+        if chosen is not None:
+            chosen.finish()
+
+    def _choose(self) -> None:
+        place = self._place
+        why = trouble_with_portal(place)
+        name = "pull" if why else "push"
+        write_note(place.folder.carrier, name)
+        if why:
+            place.recorder.remark(
+                f"This node does not reach the portal at {place.config.portal_url} ({why}): the "
+                "portal reads these lines in SkyPilot's log, some seconds later."
+            )
+        carrier = _named(name, place, self._journal, self._callbacks)
+        carrier.start()
+        with self._lock:
+            self._chosen = carrier
+            is_finishing = self._is_finishing
+        if is_finishing:
+            carrier.finish()
+
+
+def trouble_with_portal(place: Place) -> str:
+    """Why the portal cannot be reached from here, asked for at most PROBE_S; "" if it can."""
+    probe = _Probe(place)
+    probe.start()
+    # Looking up a name may take longer than anybody can tell it to.
+    probe.join(PROBE_S)
+    return probe.trouble
+
+
+class _Probe(threading.Thread):
+    def __init__(self, place: Place) -> None:
+        super().__init__(daemon=True, name="probe")
+        self.trouble = f"no answer in {PROBE_S:g} s"
+        self._config = place.config
+        self._until = time.monotonic() + PROBE_S
+
+    def run(self) -> None:
+        """Try until there is an answer of the portal's own, or no hope."""
+        if not self._config.portal_url:
+            self.trouble = "it has no address"
+            return
+        patience = 0.0 if _is_loopback(self._config.portal_url) else _REFUSED_S
+        give_up_at = time.monotonic() + patience
+        while True:
+            trouble = self._ask()
+            if not trouble or time.monotonic() >= give_up_at:
+                self.trouble = trouble
+                return
+            time.sleep(_PAUSE_S)
+
+    def _ask(self) -> str:
+        left = max(0.1, self._until - time.monotonic())
+        portal = PortalConnection(self._config, left)
+        try:
+            # No frames: a sign of life.
+            return _trouble_in(portal.post(b""))
+        except OSError as error:
+            return str(error)
+        finally:
+            portal.close()
+
+
+def _trouble_in(answer: Answer) -> str:
+    is_portal = answer.code or (answer.status == _OK and answer.is_acknowledgement)
+    return "" if is_portal else f"status {answer.status} from somebody else"
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether that is this machine itself, where no second try can find another."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

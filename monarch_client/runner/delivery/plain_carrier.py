@@ -1,0 +1,66 @@
+"""Without a portal: prints what happens as lines for people, who read this log with `sky logs`."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.delivery.print_carrier import PrintCarrier
+
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    from monarch_client.runner.journal.journal import Journal
+
+_BATCH_BYTES = 64 * 1024
+_SETUP, _OURS = "setup", "portal"
+
+
+class PlainCarrier(PrintCarrier):
+    """Prints on a thread of its own; `on_drained` is called there, once, when all is out."""
+
+    def __init__(self, journal: Journal, on_drained: Callable[[], None], fd: int = 1) -> None:
+        super().__init__(journal, 0, on_drained, fd)
+
+    def _print_samples(self) -> None:
+        """People who read a log want none."""
+        self._samples_at = math.inf
+
+    def _print_batch(self) -> None:
+        frames = self._journal.peek(_BATCH_BYTES)
+        lines = (line_of(json.loads(frame)) for frame in frames)
+        self._write([line.encode("utf-8", "replace") + b"\n" for line in lines if line])
+        self._journal.acknowledge(frames)
+
+
+def line_of(frame: dict[str, Any]) -> str:
+    """A frame as one line; "" for what nobody needs to read."""
+    kind, rank = frame["kind"], frame["rank"]
+    if kind == "line":
+        return _line_of_output(rank, frame["stream"], frame["text"])
+    if kind == "worker":
+        return _line_of_worker(frame.get("about", rank), frame)
+    if kind == "stage" and frame["phase"] == "begin":
+        return _ours("{}: begins", frame["stage"])
+    if kind == "end":
+        words = [frame["message"], frame["hint"]]
+        return _ours("the end ({}): {}", frame["reason"], " ".join(filter(None, words)))
+    return ""
+
+
+def _line_of_output(rank: int, stream: str, text: str) -> str:
+    if stream == _OURS:
+        return _ours("rank {}: {}", rank, text)
+    return "rank {}{}| {}".format(rank, " setup" if stream == _SETUP else "", text)
+
+
+def _line_of_worker(rank: int, frame: dict[str, Any]) -> str:
+    python = ", Python {}".format(frame["python"]) if frame["python"] else ""
+    why = ": {}".format(frame["detail"]) if frame["detail"] else ""
+    return _ours("rank {} is {} at {}{}{}", rank, frame["status"], frame["address"], python, why)
+
+
+def _ours(pattern: str, *words: object) -> str:
+    # One line, whatever an error's text holds.
+    return " ".join(("mportal: " + pattern).format(*words).split())

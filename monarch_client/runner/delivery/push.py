@@ -1,0 +1,312 @@
+"""The push carrier: posts the journal to the portal, in order, until it is acknowledged."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from monarch_client.runner.delivery.portal_proof import require_proof
+from monarch_client.runner.journal.samples import MOST_PUSHED_BYTES, Samples
+from monarch_client.runner.vocabulary.frames import replacement_for, stored_prefix
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.stack_asks import StackAsk, asks_in
+
+if TYPE_CHECKING:
+    from typing import Callable
+
+    from monarch_client.runner.base.config import AttemptConfig
+    from monarch_client.runner.journal.journal import Journal
+
+HEARTBEAT_S = 4.0
+BATCH_PAUSE_S = 0.1
+_FIRST_BACK_OFF_S = 0.2
+_LAST_BACK_OFF_S = 10.0
+_REQUEST_TIMEOUT_S = 30.0
+_GZIP_FROM_BYTES = 2048
+_OK, _TOO_LARGE = 200, 413
+# Said only to whoever has the attempt's own token. All other refusals may come from somebody who
+# answers in the portal's place: a proxy, or another portal that has taken its port meanwhile.
+_CLOSED_CODE = "attempt_closed"
+_BAD_FRAME_CODE = "invalid_frame"
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_PROBLEM = "urn:mportal:problem:"
+
+
+class Answer(NamedTuple):
+    """What the portal said."""
+
+    status: int
+    body: bytes
+
+    @property
+    def acknowledged(self) -> dict[int, int]:
+        """The highest stored number of each rank."""
+        try:
+            acked = json.loads(self.body)["acked"]
+            return {int(rank): int(seq) for rank, seq in acked.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return {}
+
+    @property
+    def is_acknowledgement(self) -> bool:
+        """Whether it can be the portal's, which always says how far it is."""
+        return b'"acked"' in self.body
+
+    @property
+    def stop_grace_s(self) -> float | None:
+        """How long users' programs may take to end, if the portal wants the attempt to end."""
+        try:
+            return max(0.0, float(json.loads(self.body)["stop"]["grace_s"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def stack_asks(self) -> list[StackAsk]:
+        """Which stack dumps somebody waits for."""
+        try:
+            return asks_in(json.loads(self.body)["stacks"])
+        except (ValueError, KeyError, TypeError):
+            return []
+
+    @property
+    def code(self) -> str:
+        """What the portal complains about; "" if it does not, or if somebody else answers."""
+        try:
+            kind = str(json.loads(self.body)["type"])
+        except (ValueError, KeyError, TypeError):
+            return ""
+        return kind[len(_PROBLEM) :] if kind.startswith(_PROBLEM) else ""
+
+    @property
+    def is_about_frames(self) -> bool:
+        """Whether the same frames would be refused again."""
+        return self.code == _BAD_FRAME_CODE or self.status == _TOO_LARGE
+
+
+class PortalConnection:
+    """Keeps one connection. After a failure the portal may be found at another address."""
+
+    def __init__(self, config: AttemptConfig, timeout_s: float = _REQUEST_TIMEOUT_S) -> None:
+        self._config = config
+        self._timeout_s = timeout_s
+        self._url = config.portal_url
+        self._connection: http.client.HTTPConnection | None = None
+
+    def post(self, body: bytes) -> Answer:
+        """Post NDJSON; OSError when the portal cannot be reached."""
+        kept_alive = self._connection is not None
+        try:
+            return self._post_once(body)
+        except (OSError, http.client.HTTPException) as error:
+            self.forget()
+            if not kept_alive:
+                raise OSError(f"the portal does not answer: {error!r}") from error
+        # A connection that was idle may have been closed by the other side: not yet a failure.
+        return self.post(body)
+
+    def _post_once(self, body: bytes) -> Answer:
+        url = urlsplit(self._url)
+        connection = self._connection = self._connection or self._connect()
+        headers = {
+            "Authorization": "Bearer " + self._config.token,
+            "Content-Type": "application/x-ndjson",
+            # By this the portal knows how wrong our clock is.
+            "X-Sent-At": f"{time.time():.3f}",
+        }
+        if len(body) >= _GZIP_FROM_BYTES:
+            headers["Content-Encoding"] = "gzip"
+            body = gzip.compress(body, 1)
+        path = f"{url.path}/api/v1/attempts/{self._config.attempt_id}/frames"
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        return Answer(response.status, response.read())
+
+    def _connect(self) -> http.client.HTTPConnection:
+        """Open a connection to the portal: a certificate (https) or a MAC proves its identity.
+
+        An unproved server gets no token, and its acknowledgements are ignored.
+        """
+        url = urlsplit(self._url)
+        host = url.hostname or "localhost"
+        if url.scheme == "https":
+            return http.client.HTTPSConnection(host, url.port, timeout=self._timeout_s)
+        connection = http.client.HTTPConnection(host, url.port, timeout=self._timeout_s)
+        connection.connect()
+        # It must never reconnect by itself: that connection would be unproved.
+        connection.auto_open = 0
+        try:
+            require_proof(connection, url.path, self._config.token)
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the connection; a later post opens another."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def forget(self) -> None:
+        """Close the connection, and look up anew where the portal is."""
+        self.close()
+        self._url = _url_in_file(self._config.portal_file) or self._config.portal_url
+
+
+def _url_in_file(path: str | None) -> str | None:
+    """Return the address in the portal's file, if only root or our user can have written it.
+
+    As root the portal writes it; else portal and runners are one user.
+    """
+    if path is None:
+        return None
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            found = os.fstat(file.fileno())
+            if found.st_uid not in {0, os.geteuid()} or found.st_mode & _WRITABLE_BY_OTHERS:
+                return None
+            return str(json.load(file)["url"]).rstrip("/")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class Callbacks(NamedTuple):
+    """What a carrier tells, on its own thread, each at most once but the last."""
+
+    on_drained: Callable[[], None]  # after `finish`: all is delivered, or nobody can want it
+    on_closed: Callable[[], None]  # the portal has closed the attempt
+    on_stop: Callable[[float], None]  # the portal wants it to end, within a grace time in seconds
+    # Somebody waits for these stack dumps; told again until they have arrived, then once without.
+    on_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
+
+
+class PushCarrier:
+    """Pushes on a thread of its own for as long as it takes, unless the attempt is closed."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        portal: PortalConnection,
+        callbacks: Callbacks,
+        samples: Samples | None = None,
+    ) -> None:
+        self._journal = journal
+        self._samples = samples or Samples()
+        self._portal = portal
+        self._callbacks = callbacks
+        self._was_told_to_stop = False
+        self._stack_asks: list[StackAsk] = []
+        self._finishing = threading.Event()
+        self._max_bytes = MAX_BODY_BYTES
+        self._back_off_s = _FIRST_BACK_OFF_S
+        self._thread = threading.Thread(target=self._push, daemon=True, name="push")
+        # Called once everything is acknowledged, including the verdict.
+        self.on_acknowledged: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begin; the first post is made at once."""
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Nothing more will be recorded: hurry, then say that it is done."""
+        self._finishing.set()
+        self._journal.finish()
+
+    def _push(self) -> None:
+        next_batch_at = 0.0
+        while True:
+            self._journal.wait(HEARTBEAT_S)
+            # Lines that come together travel together; the first ones and the end do not wait.
+            self._finishing.wait(max(0.0, next_batch_at - time.monotonic()))
+            next_batch_at = time.monotonic() + BATCH_PAUSE_S
+            if self._is_over():
+                self.on_acknowledged()
+                break
+            if not self._send_next():
+                break
+        self._portal.close()
+        self._finishing.wait()
+        self._callbacks.on_drained()
+
+    def _is_over(self) -> bool:
+        return self._finishing.is_set() and self._journal.is_read
+
+    def _send_next(self) -> bool:
+        # While it is being found out which frame is refused, none may travel with it.
+        is_narrowing = self._max_bytes < MAX_BODY_BYTES
+        samples = [] if is_narrowing else self._samples.take(MOST_PUSHED_BYTES)
+        room = self._max_bytes - sum(len(each) for each in samples)
+        return self._send(self._journal.peek(room), samples)
+
+    def _send(self, lines: list[bytes], samples: list[bytes]) -> bool:
+        """Post one batch or a heartbeat. False: the portal has closed this attempt.
+
+        Samples travel along. Those of a post that fails are lost: the next ones tell more.
+        """
+        try:
+            answer = self._portal.post(b"".join([*lines, *samples]))
+        except OSError:
+            self._back_off()
+            return True
+        if answer.code == _CLOSED_CODE:
+            self._callbacks.on_closed()
+            return False
+        if answer.status == _OK:
+            self._heed(answer)
+            self._settle(lines, answer)
+        elif answer.is_about_frames and samples:
+            # A portal that does not know them, or one that is not sound. Lines that came along are
+            # sent again; whether it was they will show.
+            if not lines:
+                self._samples.close()
+        elif answer.is_about_frames and lines:
+            self._narrow_down(lines, answer)
+        else:
+            self._portal.forget()
+            self._back_off()
+        return True
+
+    def _heed(self, answer: Answer) -> None:
+        grace_s = answer.stop_grace_s
+        if grace_s is not None and not self._was_told_to_stop:
+            self._was_told_to_stop = True
+            self._callbacks.on_stop(grace_s)
+        asks = answer.stack_asks
+        if asks != self._stack_asks:
+            self._stack_asks = asks
+            self._callbacks.on_stacks(asks)
+
+    def _settle(self, lines: list[bytes], answer: Answer) -> None:
+        stored = stored_prefix(lines, answer.acknowledged)
+        self._journal.acknowledge(stored)
+        if len(stored) < len(lines):
+            self._back_off()
+            return
+        self._back_off_s = _FIRST_BACK_OFF_S
+        self._max_bytes = MAX_BODY_BYTES
+
+    def _narrow_down(self, lines: list[bytes], answer: Answer) -> None:
+        """Something in the batch is refused: halve it until it is known, then replace it."""
+        if len(lines) > 1:
+            self._max_bytes = sum(len(line) for line in lines) // 2
+            return
+        why = "status {}: {}".format(answer.status, answer.body[:500].decode("utf-8", "replace"))
+        try:
+            again = self._portal.post(replacement_for(lines[0], why))
+        except OSError:
+            return
+        if again.status == _OK or again.is_about_frames:
+            self._journal.acknowledge(lines)
+
+    def _back_off(self) -> None:
+        # Not shortened by `finish`: the portal is away, and haste would not bring it back.
+        time.sleep(self._back_off_s)
+        self._back_off_s = min(self._back_off_s * 2, _LAST_BACK_OFF_S)

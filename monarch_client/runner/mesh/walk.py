@@ -1,0 +1,269 @@
+"""One look at the meshes through a mesh admin: root, hosts, procs, actors, as a tree.
+
+What a tree is made of: docs/reference/frames.md. A look is bounded in questions and in time.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.mesh.misses import ENOUGH_OF_HOST, ENOUGH_OF_PROC, ENOUGH_OF_ROOT, Misses
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable
+
+    from monarch_client.runner.mesh.admin import Answer, MeshAdmin
+
+    Node = dict[str, Any]
+
+# In one look.
+MOST_QUESTIONS = 1500
+MOST_S = 12.0
+# Of the text of one failure.
+_MOST_WHY = 2000
+_MOST_NAME = 300
+_ROOT = "root"
+# A level leaves so much of the questions and of the time to those below it: hosts that do not
+# answer, three seconds each, must not keep the procs of the others from being asked.
+_PART_OF_HOSTS, _PART_OF_PROCS = 0.5, 0.75
+_LOOKS_REMEMBERED = 500
+# As much as the portal takes.
+_MOST_COUNT = 2**53
+# `probe<x>` in `probe<x>.procs-0<y>@...`
+_ACTOR_NAME = re.compile(r"[^.<@]*(?:<[^>]*>)?")
+_NO_TURN = "It has not been asked yet: there are too many."
+_NOT_FOUND = "not_found"
+_ACTOR_STATES = {"failed": "failed", "stopped": "stopped", "unknown": "unknown"}
+
+
+class Walk:
+    """Looks again and again at what the same driver has."""
+
+    def __init__(
+        self, rank_of: Callable[[str], int | None], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rank_of = rank_of
+        self.misses = Misses(now)
+        # Of each host what it had when it last answered.
+        self._known: dict[str, Node] = {}
+        self._procs_of: dict[str, list[str]] = {}
+        self._have_answered: set[str] = set()
+        # Of each level in which look a node was last asked: who waits longest goes first.
+        self._asked_in: dict[tuple[MeshAdmin, str], dict[str, int]] = {}
+        self._looks = self._questions = 0
+        self._until = 0.0
+
+    def look(self, admins: Iterable[MeshAdmin]) -> Node | None:
+        """The tree as the admins tell it now; `answers` is false if one of them does not.
+
+        None: one did not, but may be about to end.
+        """
+        self._questions, self._until = MOST_QUESTIONS, time.monotonic() + MOST_S
+        self._looks += 1
+        self._have_answered.clear()
+        hosts: dict[str, Node] = {}
+        for admin in admins:
+            root = admin.ask_root()
+            if not root.is_ok:
+                is_certain = self.misses.note(_ROOT, ENOUGH_OF_ROOT)
+                why = f"GET /v1/root of the mesh admin: {root.words}"
+                silent = {"answers": False, "why": why, "left_out": 0, "hosts": []}
+                return silent if is_certain and not self.misses.is_believed else None
+            references = [each for each in root.references("children") if each not in hosts]
+            hosts.update(self._hosts(admin, references))
+        self._procs_of = {each: self._procs_of.get(each, []) for each in hosts}
+        self.misses.keep({*hosts, *(each for procs in self._procs_of.values() for each in procs)})
+        for reference, host in hosts.items():
+            if reference in self._known:
+                self._fill(host, self._known[reference])
+        self._known = hosts
+        # The side of the admin's own process, where nothing of the user's runs, is nothing to show.
+        shown = [host for host in hosts.values() if host["rank"] is not None or host["procs"]]
+        ordered = sorted(shown, key=_place_of)
+        return {"answers": True, "why": "", "left_out": 0, "hosts": ordered}
+
+    def _ask(
+        self, admin: MeshAdmin, level: str, references: list[str], part: float = 1.0
+    ) -> list[Answer | None]:
+        """None for those that had no turn in this look: they have one in a later look.
+
+        `part`: how much of what is left of the questions, and of the look's time, may be used.
+        """
+        oldest = self._looks - _LOOKS_REMEMBERED
+        before = self._asked_in.get((admin, level), {})
+        asked_in = {each: look for each, look in before.items() if look >= oldest}
+        self._asked_in[admin, level] = asked_in
+        # Those that may be lost first: the sooner that is known, the better.
+        suspect = self.misses.is_suspect
+        waiting = sorted(references, key=lambda each: (not suspect(each), asked_in.get(each, 0)))
+        now = time.monotonic()
+        until = now + (self._until - now) * part
+        asked = waiting[: int(self._questions * part)]
+        answers = dict(zip(asked, admin.ask_all(asked, until)))
+        if self.misses.is_believed:
+            # The driver is about to end: there may be no second look.
+            again = [each for each in asked if (one := answers[each]) is not None and not one.is_ok]
+            found = zip(again, admin.ask_all(again, until))
+            answers.update({each: answer for each, answer in found if answer is not None})
+        for reference, answer in answers.items():
+            if answer is not None:
+                self._questions -= 1
+                asked_in[reference] = self._looks
+                if answer.is_ok:
+                    self.misses.forget(reference)
+        return [answers.get(each) for each in references]
+
+    def _hosts(self, admin: MeshAdmin, references: list[str]) -> dict[str, Node]:
+        answers = self._ask(admin, "hosts", references, _PART_OF_HOSTS)
+        hosts: dict[str, Node] = {}
+        procs: list[tuple[Node, str]] = []
+        for reference, answer in zip(references, answers):
+            host = hosts[reference] = self._host(reference, answer)
+            if answer is not None and answer.is_ok:
+                self._have_answered.add(host["id"])
+                children = answer.references("children")
+                self._procs_of[reference] = [e for e in children if not _is_monarchs_own(e)]
+            known = self._procs_of.get(reference, [])
+            if host["state"] == "unreachable":
+                self.misses.forget_suspects(known)
+            elif answer is None or answer.is_ok:
+                procs += [(host, each) for each in known]
+        self._add_procs(admin, procs)
+        return hosts
+
+    def _host(self, reference: str, answer: Answer | None) -> Node:
+        address = str(answer.of("Host").get("addr", "")) if answer is not None else ""
+        rank = self._rank_of(address or reference)
+        host: Node = {
+            "id": _address_in(reference),
+            "rank": rank,
+            "why": "",
+            "left_out": 0,
+            "procs": [],
+        }
+        if answer is None:
+            before = self._known.get(reference)
+            if before is not None:
+                return {**before, "procs": []}
+            return {**host, "state": "unknown", "why": _NO_TURN}
+        if answer.is_ok:
+            return {**host, "state": "up"}
+        if self.misses.note(reference, ENOUGH_OF_HOST):
+            return {
+                **host,
+                "state": "unreachable",
+                "why": self.misses.evidence(reference, answer.words),
+            }
+        return {**host, "state": "up"}
+
+    def _add_procs(self, admin: MeshAdmin, procs: list[tuple[Node, str]]) -> None:
+        answers = self._ask(admin, "procs", [each for _, each in procs], _PART_OF_PROCS)
+        actors: list[tuple[Node, str]] = []
+        for (host, reference), answer in zip(procs, answers):
+            proc = self._proc(reference, answer)
+            host["procs"].append(proc)
+            if answer is not None and answer.is_ok:
+                self._have_answered.add(proc["id"])
+                actors += [(proc, each) for each in _actors_of(answer)]
+        self._add_actors(admin, actors)
+
+    def _proc(self, reference: str, answer: Answer | None) -> Node:
+        proc = {"id": _name_of(reference), "why": "", "left_out": 0, "actors": []}
+        if answer is None:
+            return {**proc, "state": "unknown", "why": _NO_TURN}
+        if answer.is_ok:
+            found = answer.of("Proc")
+            failed = _count(found.get("failed_actor_count"))
+            if not (found.get("is_poisoned") or failed):
+                return {**proc, "state": "alive"}
+            why = f"{failed or 'Some'} of its actors failed: it takes no new ones."
+            return {**proc, "state": "poisoned", "why": why}
+        if not self.misses.note(reference, ENOUGH_OF_PROC):
+            return {**proc, "state": "alive"}
+        state = "dead" if answer.code == _NOT_FOUND else "unknown"
+        return {**proc, "state": state, "why": self.misses.evidence(reference, answer.words)}
+
+    def _add_actors(self, admin: MeshAdmin, actors: list[tuple[Node, str]]) -> None:
+        answers = self._ask(admin, "actors", [reference for _, reference in actors])
+        for (proc, reference), answer in zip(actors, answers):
+            if answer is None:
+                proc["left_out"] += 1
+            elif answer.is_ok:
+                proc["actors"].append(_actor(reference, answer.of("Actor")))
+
+    def _fill(self, host: Node, before: Node) -> None:
+        """Give what did not answer the procs and actors that it had."""
+        if host["id"] not in self._have_answered:
+            host["rank"] = before["rank"]
+            host["procs"] = host["procs"] or before["procs"]
+        known = {proc["id"]: proc for proc in before["procs"]}
+        host["procs"] = [self._filled(host, proc, known.get(proc["id"])) for proc in host["procs"]]
+
+    def _filled(self, host: Node, proc: Node, before: Node | None) -> Node:
+        if proc["why"] == _NO_TURN and before is not None:
+            return before
+        if proc["id"] not in self._have_answered and before is not None:
+            proc = {**proc, "actors": before["actors"], "left_out": before["left_out"]}
+        if host["state"] != "up":
+            proc = {**proc, "state": "unknown", "why": "Its host does not answer."}
+        if proc["state"] in {"dead", "unknown"}:
+            # Nobody knows how they are.
+            actors = [{**actor, "state": "unknown"} for actor in proc["actors"]]
+            proc = {**proc, "actors": actors}
+        return proc
+
+
+def _is_monarchs_own(reference: str) -> bool:
+    """Whether a proc is one that every host has."""
+    return reference.partition("@")[0].partition("<")[0] in {"service", "local"}
+
+
+def _actors_of(answer: Answer) -> list[str]:
+    """The users' own actors of a proc, those that have ended included; failed ones first."""
+    ours = set(answer.references("properties", "Proc", "system_children"))
+    ended = answer.references("properties", "Proc", "stopped_children")
+    there = [each for each in answer.references("children") if each not in ended]
+    return [each for each in dict.fromkeys([*ended, *there]) if each not in ours]
+
+
+def _actor(reference: str, found: Node) -> Node:
+    status = str(found.get("actor_status", ""))
+    word, _, rest = status.partition(":")
+    state = _ACTOR_STATES.get(word.strip().lower(), "running")
+    info = found.get("failure_info")
+    failure = str(info.get("error_message", "")) if isinstance(info, dict) else ""
+    return {
+        "id": (_ACTOR_NAME.findall(reference)[0] or reference)[:_MOST_NAME],
+        "kind": str(found.get("actor_type", "")).rpartition("::")[2][:_MOST_NAME],
+        "state": state,
+        "doing": word.strip()[:_MOST_NAME],
+        "messages": _count(found.get("messages_processed")),
+        "why": _failure_text(failure or rest) if state == "failed" else "",
+    }
+
+
+def _count(value: object) -> int:
+    return min(value, _MOST_COUNT) if type(value) is int and value > 0 else 0
+
+
+def _failure_text(text: str) -> str:
+    # Of a trace the end tells most; Monarch's own stack, which may follow it, tells nobody.
+    return text.partition("\n\nStack backtrace:")[0].strip()[-_MOST_WHY:]
+
+
+def _address_in(reference: str) -> str:
+    """Where a host is: `host:host_agent.service<x>@tls://10.0.0.1:22222` is at 10.0.0.1:22222."""
+    where = reference.rpartition("@")[2]
+    return (where.rpartition("://")[2] or where)[:_MOST_NAME]
+
+
+def _name_of(reference: str) -> str:
+    """A proc without where it is."""
+    return reference.rpartition("@")[0][:_MOST_NAME] or reference[:_MOST_NAME]
+
+
+def _place_of(host: Node) -> tuple[bool, int, str]:
+    rank = host["rank"]
+    return (rank is None, rank or 0, host["id"])

@@ -1,0 +1,237 @@
+"""Rank 0 looks at the meshes now and then, on a thread of its own, and tells what it finds.
+
+It asks a mesh admin in a process of its own. No trouble here is the job's.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.mesh.admin import MeshAdmin
+from monarch_client.runner.mesh.admin_process import MeshAdminProcess
+from monarch_client.runner.mesh.sizes import fitting
+from monarch_client.runner.mesh.walk import Walk
+from monarch_client.runner.vocabulary.frames import state_line
+
+if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+    from typing import Any, Callable
+
+    from monarch_client.runner.place import Place
+
+    Tree = dict[str, Any]
+
+KIND = "mesh"
+PACE_S = 3.0
+# Something did not answer: look again before anybody is told.
+_SECOND_LOOK_S = 1.0
+_STEP_S = 0.25
+# A driver has more to do in its first moments, and one that ends soon needs no admin.
+_ADMIN_AFTER_S = 2.0
+# Of the time, at most this part is spent looking: large meshes are looked at less often.
+_PART = 0.2
+_LONGEST_PAUSE_S = 20.0
+# So many looks in a row follow each other by a second only, however long they take.
+_MOST_SECOND_LOOKS = 6
+# A tree that stays as it is is told again, so that nobody takes us for silent.
+TELL_AGAIN_S = 15.0
+_MOST_REMARKS = 40
+# A driver's report of this kind says that Monarch has lost something.
+_LOSS_REPORTED = "monarch"
+_LOST = frozenset({"dead", "unreachable"})
+
+
+class MeshWatch:
+    """Watches from `start` to `stop`, on rank 0 of a Monarch job that tells of its hosts."""
+
+    def __init__(self, place: Place) -> None:
+        # Whether the driver has shut down the worker of a rank.
+        self.has_ended: Callable[[int], bool] = lambda _rank: False
+        self.admin_process = MeshAdminProcess(place)
+        self._place = place
+        self._wanted_at: float | None = None
+        self._stopping = threading.Event()
+        self._urls: tuple[str, ...] = ()
+        self._admins: list[MeshAdmin] = []
+        self._walk = Walk(place.config.rank_at)
+        self._told: Tree | None = None
+        self._told_at = 0.0
+        self._second_looks = 0
+        self._has_report = False
+        # Hosts and procs by (host, proc): those that the log tells of, and the latest losses.
+        self._remarked: set[tuple[str, str]] = set()
+        self._lost: set[tuple[str, str]] = set()
+
+    def start(self) -> None:
+        """Begin, where there is something to watch."""
+        config = self._place.config
+        if config.is_monarch and config.metrics_s > 0 and config.carrier != "none":
+            threading.Thread(target=self._watch, daemon=True, name="mesh-watch").start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        pause_s = PACE_S
+        while self._rest(pause_s):
+            began_at = time.monotonic()
+            try:
+                self._look()
+            except Exception as error:  # noqa: BLE001 - whatever the admin answers
+                self._tell({"answers": False, "why": repr(error)[:500], "left_out": 0, "hosts": []})
+            pause_s = self._pause_after(time.monotonic() - began_at)
+
+    def _pause_after(self, took_s: float) -> float:
+        """How long to wait after a look that took so long."""
+        if self._walk.misses.is_uncertain and self._second_looks < _MOST_SECOND_LOOKS:
+            self._second_looks += 1
+            return _SECOND_LOOK_S
+        self._second_looks = 0
+        return min(_LONGEST_PAUSE_S, max(PACE_S, took_s / _PART))
+
+    def _rest(self, seconds: float) -> bool:
+        """Wait for the next look; False: there is none.
+
+        When a driver reports a loss it is about to end: it is asked at once, and believed.
+        """
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self._stopping.wait(_STEP_S):
+                return False
+            if not self._has_report and self._place.folder.report.exists():
+                self._has_report = True
+                if _kind_in(self._place.folder.report) == _LOSS_REPORTED:
+                    self._walk.misses.believe()
+                    break
+            if self._is_admin_new():
+                break
+        return True
+
+    def _is_admin_new(self) -> bool:
+        """Have an admin when the driver wants one; whether there is one that nobody asked yet."""
+        now = time.monotonic()
+        if not self._place.folder.watch.exists():
+            self._wanted_at = None
+        elif self._wanted_at is None:
+            self._wanted_at = now
+        elif now - self._wanted_at >= _ADMIN_AFTER_S:
+            self.admin_process.keep()
+        return not self._urls and bool(_urls_in(self._place))
+
+    def _look(self) -> None:
+        if not self._find_admins():
+            return
+        tree = self._walk.look(self._admins)
+        # While all is being ended, one after the other does not answer.
+        is_ending = _urls_in(self._place) != self._urls or self._is_ending()
+        if tree is not None and not is_ending and self._is_heard(tree):
+            hosts = [self._host_as_it_is(host) for host in tree["hosts"]]
+            self._tell({**tree, "hosts": hosts})
+            self._remark_losses(hosts)
+
+    def _is_heard(self, tree: Tree) -> bool:
+        """Whether it is the meshes that are silent, and not the admin which has just ended."""
+        if not tree["answers"] or not self._walk.misses.are_any:
+            return True
+        is_there = all(admin.ask_root().is_ok for admin in self._admins)
+        if not is_there:
+            self._walk.misses.clear()
+        return is_there
+
+    def _host_as_it_is(self, host: Tree) -> Tree:
+        """Who was shut down does not answer, and is no loss."""
+        if host["state"] == "up" or host["rank"] is None or not self.has_ended(host["rank"]):
+            return host
+        why = "The driver has shut this host down."
+        return {**host, "state": "ended", "why": why, "procs": [], "left_out": 0}
+
+    def _is_ending(self) -> bool:
+        try:
+            return self._place.folder.goal.read_text() == "end"
+        except OSError:
+            return False
+
+    def _find_admins(self) -> bool:
+        """Whether there is an admin to ask."""
+        urls = _urls_in(self._place)
+        if urls != self._urls:
+            for admin in self._admins:
+                admin.close()
+            context = _context_of(self._place)
+            self._urls, self._admins = urls, [MeshAdmin(url, context) for url in urls]
+            self._walk.misses.clear()
+        return bool(urls)
+
+    def _tell(self, tree: Tree) -> None:
+        now = time.monotonic()
+        is_due = self._told is None or now - self._told_at >= TELL_AGAIN_S
+        if not is_due and _shape_of(tree) == _shape_of(self._told):
+            return
+        self._told, self._told_at = tree, now
+        rank = self._place.rank
+        line = fitting(tree, lambda each: state_line(rank, KIND, each))
+        self._place.samples.put(rank, line, KIND)
+
+    def _remark_losses(self, hosts: list[Tree]) -> None:
+        """Have the log say it, too; which also brings the tree on its way at once."""
+        before, self._lost = self._lost, set()
+        for host in hosts:
+            for what, node in [("host", host), *(("proc", proc) for proc in host["procs"])]:
+                key = (host["id"], "" if node is host else node["id"])
+                if node["state"] not in _LOST:
+                    continue
+                self._lost.add(key)
+                # What stands in the log stays there: a host may just be ending of its own accord.
+                is_due = what == "proc" or key in before
+                if is_due and key not in self._remarked and len(self._remarked) < _MOST_REMARKS:
+                    self._remarked.add(key)
+                    where = "" if host["rank"] is None else f" of rank {host['rank']}"
+                    self._place.recorder.remark(
+                        f"The {what} {node['id']}{where} is {node['state']}. {node['why']}"
+                    )
+
+
+def _kind_in(report: Path) -> str:
+    try:
+        return str(json.loads(report.read_text(encoding="utf-8"))["kind"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _urls_in(place: Place) -> tuple[str, ...]:
+    """Where to ask; nowhere before the driver has meshes, and once it ends them."""
+    if not place.folder.watch.exists():
+        return ()
+    try:
+        urls = json.loads(place.folder.admins.read_text(encoding="utf-8"))["urls"]
+        return tuple(str(url) for url in urls)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
+def _context_of(place: Place) -> ssl.SSLContext | None:
+    """Where workers speak TLS, so does the admin."""
+    if place.config.tls is None:
+        return None
+    # Only those who need it pay for importing ssl.
+    from monarch_client.runner.base import tls  # noqa: PLC0415
+
+    return tls.client_context(place.folder.certificates)
+
+
+def _shape_of(tree: Tree | None) -> Any:
+    """What of a tree is told at once when it changes; counts of messages may wait."""
+    return tree and (
+        tree["answers"],
+        [_states_of(host) for host in tree["hosts"]],
+    )
+
+
+def _states_of(node: Tree) -> Any:
+    below = [*node.get("procs", ()), *node.get("actors", ())]
+    return (node["id"], node["state"], [_states_of(child) for child in below])

@@ -1,0 +1,63 @@
+"""What runners say to each other: JSON lines over TLS, a message may carry frames as they are.
+
+Peer to hub: first {"hello": {...}}, then {"number", "frames", "state",
+"samples"}. Hub to peer: an answer
+{"number", "have", "goal", "grace_s", "stacks"} to each, and the last three whenever they change.
+"stacks" are the stack dumps that this rank is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
+    from typing import Any, Sequence
+
+# A frame has at most 32 KiB of text, each byte at most six characters of JSON.
+LINE_LIMIT = 1024 * 1024
+
+
+class WireError(Exception):
+    """The other side does not speak as agreed, or has gone."""
+
+
+class Message(NamedTuple):
+    """One message with the frames it carries."""
+
+    fields: dict[str, Any]
+    lines: list[bytes]
+
+
+def write(
+    writer: asyncio.StreamWriter, fields: dict[str, Any], lines: Sequence[bytes] = ()
+) -> None:
+    """Write a message without waiting until the connection takes it."""
+    head = json.dumps({**fields, "frames": len(lines)}).encode("ascii") + b"\n"
+    writer.write(head + b"".join(lines))
+
+
+async def send(
+    writer: asyncio.StreamWriter, fields: dict[str, Any], lines: Sequence[bytes] = ()
+) -> None:
+    """Write a message and wait until the connection has taken it."""
+    write(writer, fields, lines)
+    await writer.drain()
+
+
+async def receive(reader: asyncio.StreamReader) -> Message:
+    """Read a message; WireError when there is none to come."""
+    try:
+        head = json.loads(await _line(reader))
+        count = int(head.get("frames", 0))
+    except (ValueError, AttributeError, OSError) as error:
+        raise WireError(repr(error)) from error
+    return Message(head, [await _line(reader) for _ in range(count)])
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    line = await reader.readline()
+    if not line.endswith(b"\n"):
+        raise WireError("the connection has closed")
+    return line

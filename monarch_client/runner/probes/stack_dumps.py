@@ -1,0 +1,171 @@
+"""Answers asks for stack dumps: what the Python processes below this runner are at.
+
+On a thread of its own, one ask after the other. Nothing but the job's processes is ever looked at,
+and no trouble here is the job's trouble.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from monarch_client.runner.base.process_tree import descendants, descends_from, started_at
+from monarch_client.runner.probes import py_spy
+
+if TYPE_CHECKING:
+    from typing import Callable, Collection, Iterable
+
+    from monarch_client.runner.place import Place
+    from monarch_client.runner.vocabulary.stack_asks import StackAsk
+
+KIND = "stacks"
+MOST_PROCESSES = 64
+# Of characters: of all processes of one ask, and of one of them.
+MOST_CHARS = 512 * 1024
+_MOST_OF_ONE = 60_000
+_MOST_COMMAND = 300
+# The portal waits no longer than two minutes.
+_MOST_S = 60.0
+_CUT = "\n[cut here: it is longer than can be kept]"
+
+
+class Target(NamedTuple):
+    """A Python process; `started` tells it from a later one of the same id."""
+
+    pid: int
+    started: int
+    command: str
+
+
+class StackDumps:
+    """`ask` and `stop` are for the main loop's thread."""
+
+    def __init__(self, place: Place) -> None:
+        # Processes that are none of the job's.
+        self.leave_out: Callable[[], Collection[int | None]] = tuple
+        self._place = place
+        self._asked: set[int] = set()
+        self._waiting: queue.SimpleQueue[StackAsk] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+
+    def ask(self, asks: Iterable[StackAsk]) -> None:
+        """Answer these by and by. One that is asked again is answered once."""
+        for each in asks:
+            if each.id not in self._asked:
+                self._asked.add(each.id)
+                self._waiting.put(each)
+        if self._asked and self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True, name="stacks")
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Answer no more: the last frame has been recorded."""
+        self._stopping.set()
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            ask = self._waiting.get()
+            try:
+                self._answer(ask)
+            except Exception as error:  # noqa: BLE001 - whatever /proc or py-spy gives
+                # A journal that takes nothing must not end the thread.
+                with contextlib.suppress(OSError):
+                    self._end(ask, f"The runner could not do it: {error!r}"[:500])
+
+    def _answer(self, ask: StackAsk) -> None:
+        left_out = self.leave_out()
+        targets = [target for target in python_processes() if target.pid not in left_out]
+        if ask.pid is not None:
+            targets = [target for target in targets if target.pid == ask.pid]
+        program = py_spy.find(self._place, targets[0].pid) if targets else None
+        if not targets:
+            self._end(ask, _nothing_to_see(ask))
+        elif program is None:
+            self._end(ask, py_spy.MISSING)
+        else:
+            self._end(ask, left_out=self._dump_all(ask, targets, program))
+
+    def _dump_all(self, ask: StackAsk, targets: list[Target], program: str) -> int:
+        """Tell of each; how many are left out."""
+        give_up_at = time.monotonic() + _MOST_S
+        room = MOST_CHARS
+        for done, target in enumerate(targets):
+            is_over = self._stopping.is_set() or time.monotonic() > give_up_at
+            if is_over or room <= 0 or done == MOST_PROCESSES:
+                return len(targets) - done
+            look = _look_at(target, program)
+            text = _cut(look.text, min(room, _MOST_OF_ONE))
+            room -= len(text)
+            self._tell(ask, pid=target.pid, command=target.command, text=text, why=look.why)
+        return 0
+
+    def _end(self, ask: StackAsk, why: str = "", *, left_out: int = 0) -> None:
+        self._tell(ask, why=why, left_out=left_out, done=True)
+
+    def _tell(self, ask: StackAsk, **fields: object) -> None:
+        if not self._stopping.is_set():
+            self._place.recorder.write(KIND, ask=ask.id, **fields)
+
+
+def python_processes() -> list[Target]:
+    """Those of the job: all that descend from this process, in the order of their ids."""
+    found = []
+    for pid in sorted(descendants(os.getpid())):
+        started = started_at(pid)
+        if started is not None and _runs_python(pid):
+            found.append(Target(pid, started, _command_of(pid)))
+    return found
+
+
+def _look_at(target: Target, program: str) -> py_spy.Look:
+    """By its id alone a process could be a stranger's: it is looked up before and after."""
+    if not _is_still_there(target):
+        return py_spy.Look("", "It has ended.")
+    look = py_spy.look_at(program, target.pid)
+    return look if _is_still_there(target) else py_spy.Look("", "It has ended meanwhile.")
+
+
+def _is_still_there(target: Target) -> bool:
+    return started_at(target.pid) == target.started and descends_from(target.pid, os.getpid())
+
+
+def _runs_python(pid: int) -> bool:
+    folder = Path("/proc", str(pid))
+    try:
+        program = os.readlink(str(folder / "exe"))
+    except OSError:
+        program = _command_of(pid).split(" ", 1)[0]
+    if Path(program).name.startswith("python"):
+        return True
+    try:
+        # A program with Python inside, such as one that was frozen.
+        return "/libpython" in (folder / "maps").read_text(errors="replace")
+    except OSError:
+        return False
+
+
+def _command_of(pid: int) -> str:
+    try:
+        words = Path("/proc", str(pid), "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    except OSError:
+        return ""
+    return b" ".join(words).decode("utf-8", "replace")[:_MOST_COMMAND]
+
+
+def _nothing_to_see(ask: StackAsk) -> str:
+    if ask.pid is None:
+        return f"No Python process of this job runs on rank {ask.rank}."
+    return f"Process {ask.pid} is no Python process of this job on rank {ask.rank}."
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many characters of it, in whole lines."""
+    if len(text) <= most:
+        return text
+    return text[: max(0, most - len(_CUT))].rpartition("\n")[0] + _CUT

@@ -1,0 +1,113 @@
+"""Scripts of jobs do what `bash -c` does with them, and are no argument of any process."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from monarch_client.runner.base.config import NodeFolder
+from monarch_client.runner.base.processes import exit_code_of
+from monarch_client.runner.programs.shell import RUN, SETUP, start_shell, write_scripts
+from tests.each_case import check_each
+
+# Each ends the shell, or asks it for something, in a way of its own.
+SCRIPTS = {
+    "the last exit code": "true; (exit 3)",
+    "an exit code beyond 255": "exit 300",
+    "no -e": "false; echo on",
+    "its own -e": "set -euo pipefail\nfalse | true\necho never",
+    "its own -u": "set -u\necho $none\necho never",
+    "ERR is trapped once": "trap 'echo failed at $LINENO' ERR\nfalse",
+    "EXIT is trapped": "trap 'echo bye' EXIT\nexit 4",
+    "a signal to the shell": "kill -TERM $$; echo never",
+    "a program that is killed": "sh -c 'kill -KILL $$'",
+    "a program in place of the shell": "exec sh -c 'exit 5'",
+    "a program that is missing": "no-such-program",
+    "a program that cannot be executed": "/etc/passwd",
+    "half a line": "echo half\nif (",
+    "a text without an end": "cat <<END\n$((1 + 1)) and 'more'",
+    "aliases": "shopt -s expand_aliases\nalias hi='echo hello'\nhi",
+    "functions and their lines": "f() {\n  echo $FUNCNAME $LINENO\n}\nf; echo $LINENO",
+    "its own directory": 'cd "$(dirname "$0")"; pwd; echo "${BASH_SOURCE[0]}"',
+    "no arguments": 'echo "$# $1"; shift; echo $?',
+    "nothing to read": "read -r line || echo nothing; cat",
+    "odd text": "echo 'caf\u00e9 \"$x\" `no` \\\\ %s'\n\n# the end",
+    "no text": "",
+    "its own options": "echo $-; set -o | grep -c on",
+}
+
+
+class Node:
+    """The parts of a node that running a script takes."""
+
+    def __init__(self, root: Path, run: str, setup: str = "") -> None:
+        self.folder = NodeFolder(root)
+        self.folder.workdir.mkdir(parents=True, exist_ok=True)
+        self.folder.state.mkdir(exist_ok=True)
+        config: Any = SimpleNamespace(run=run, setup=setup)
+        write_scripts(config, self.folder)
+
+    def run(self, name: str = RUN) -> subprocess.CompletedProcess[str]:
+        started: list[list[str]] = []
+        children = SimpleNamespace(start=lambda argv, **_options: started.append(argv))
+        place: Any = SimpleNamespace(folder=self.folder, children=children)
+        start_shell(place, name, {}, lambda *_: None, lambda _code: None)
+        return run(started[0], self.folder.workdir)
+
+
+def run(argv: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv,
+        cwd=cwd,
+        env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_script_does_what_bash_does_with_the_same_text(tmp_path: Path) -> None:
+    def check(_what: str, script: str) -> None:
+        node = Node(tmp_path, script)
+        ours, plain = node.run(), run(["bash", "-c", script], node.folder.workdir)
+        assert ours.stdout == plain.stdout
+        assert exit_code_of(ours.returncode) == exit_code_of(plain.returncode)
+        assert ours.stderr or not plain.stderr
+
+    check_each(SCRIPTS.items(), check)
+
+
+@pytest.mark.parametrize("name", [RUN, SETUP])
+def test_messages_name_the_script_and_its_line(tmp_path: Path, name: str) -> None:
+    script = "echo\nno-such-program\n"
+    answer = Node(tmp_path, script, script).run(name)
+    assert answer.stderr == f"{name}: line 2: no-such-program: command not found\n"
+
+
+def test_a_script_may_be_longer_than_an_argument(tmp_path: Path) -> None:
+    longer = ": " + "x" * 200_000 + "\necho done"
+    assert Node(tmp_path, longer).run().stdout == "done\n"
+
+
+def test_a_node_whose_path_needs_quotes_runs_scripts(tmp_path: Path) -> None:
+    assert Node(tmp_path / "it's $HOME", "echo ran").run().stdout == "ran\n"
+
+
+def test_a_script_that_cannot_be_read_is_no_success(tmp_path: Path) -> None:
+    node = Node(tmp_path, "true")
+    node.folder.script(RUN).unlink()
+    answer = node.run()
+    assert (answer.returncode, "No such file" in answer.stderr) == (127, True)
+
+
+def test_only_the_jobs_user_can_read_scripts(tmp_path: Path) -> None:
+    node = Node(tmp_path, "echo run", "echo setup")
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in node.folder.state.iterdir()]
+    assert modes == [0o600] * 3
