@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from django.conf import settings
 
 from jobs.actions.checked_spec import Checked
-from jobs.actions.kept_clusters import joinable
 from jobs.actions.queue_places import load_queues, pool_of
+from jobs.actions.warm_read import joinable
 from jobs.backends.base import is_keeping
 from jobs.limits import duration_limit, idle_limit
 from jobs.logs.bad_patterns import BadPatternError

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from jobs.actions.find_dependencies import Needs
-from jobs.actions.kept_clusters import joinable
+from jobs.actions.warm_read import joinable
 from jobs.backends import registry
 from jobs.backends.base import ComputeBackend
 from jobs.models import Project

@@ -1,4 +1,4 @@
-"""Clusters that outlive their jobs: which there are, who takes one, and whether one is kept.
+"""Take a warm cluster for a job, and keep or give up a cluster when its job has ended.
 
 A cluster that waits for a job has `idle_since`; taking it away and ending it are updates guarded
 by that column, under the row's lock, so that only one of them happens.
@@ -10,58 +10,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Prefetch, QuerySet
 
 from jobs import clock
 from jobs.actions.history import record_note
 from jobs.actions.kept_wishes import (
     cluster_named,
     may_take_kept,
-    port_of,
-    wants_gpus,
     wish_of,
 )
-from jobs.actions.queue_places import load_queues, machines_in, pool_of
+from jobs.actions.queue_places import load_queues
+from jobs.actions.warm_read import BEST_FIRST, OFF_SINCE, as_kept, joinable
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.limits import idle_limit
-from jobs.models import Attempt, AttemptStage, Cluster, Job, Project, Queue
-from jobs.policies.idle import IdlePolicy, backstop_minutes, stays_s
-from jobs.policies.limits import Limit as MostOf
+from jobs.models import Attempt, AttemptStage, Cluster, Job, Queue
+from jobs.policies.idle import IdlePolicy, backstop_minutes
 from jobs.policies.reuse import leaves_healthy
-from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
+from jobs.scheduling.kept import Wish, fits, why_not
 from jobs.spending import is_waiting_kind
 from jobs.statuses import ClusterStatus, StageName, StopReason
 from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
-
-# Those that are on before those that were switched off, and of these the last used.
-_BEST_FIRST = (F("stopped_at").desc(nulls_first=True), "-idle_since", "pk")
-# In a cluster's `idle_policy`.
-OFF_SINCE = "off_since"
-_READY = (ClusterStatus.UP, ClusterStatus.STOPPED)
-
-
-def joinable(project: Project | None = None) -> QuerySet[Cluster]:
-    """Clusters that take further jobs, now or soon; of one project or of all."""
-    clusters = Cluster.objects.existing().filter(is_reusable=True, release_requested_at=None)
-    return clusters if project is None else clusters.filter(project=project)
-
-
-def kept_clusters(
-    queues: Mapping[str, Queue], most_idle: Mapping[int, MostOf | None]
-) -> list[KeptCluster]:
-    """All that take jobs, with who is on them; those that are on come first.
-
-    `most_idle`: what administrators allow, by project.
-    """
-    guests = Prefetch("attempts", Attempt.objects.open().select_related("job"), to_attr="guests")
-    rows = joinable().order_by(*_BEST_FIRST).prefetch_related(guests)
-    found = []
-    for row in rows:
-        kept, policy = _kept(row, queues), IdlePolicy.from_dict(row.idle_policy)
-        kept.keeps_s = stays_s(policy, most_idle.get(row.project_id))
-        found.append(kept)
-    return found
 
 
 @transaction.atomic(savepoint=False)
@@ -83,9 +51,9 @@ def take_cluster(job: Job, only: str = "") -> Cluster | None:
     if only:
         waiting = waiting.filter(name=only)
     # Who finds it locked leaves it to the other, and looks for the next one.
-    free = waiting.order_by(*_BEST_FIRST).select_for_update(no_key=True, skip_locked=True)
+    free = waiting.order_by(*BEST_FIRST).select_for_update(no_key=True, skip_locked=True)
     for cluster in free:
-        if fits(wish, _kept(cluster, queues)):
+        if fits(wish, as_kept(cluster, queues)):
             return _take(job, cluster)
     return None
 
@@ -152,7 +120,7 @@ def _named(job: Job, wish: Wish, queues: Mapping[str, Queue]) -> Cluster:
     cluster = found.select_for_update(no_key=True).first()
     if cluster is None or cluster.num_nodes < job.num_nodes:
         raise ClusterGoneError(f"The project keeps no cluster {wish.cluster} any more.")
-    if why := why_not(wish, _kept(cluster, queues)):
+    if why := why_not(wish, as_kept(cluster, queues)):
         raise StaleJobError(why, job=job.pk)
     return cluster
 
@@ -198,26 +166,3 @@ def _keep_off(cluster: Cluster) -> None:
 
 def _has_others(cluster: Cluster, attempt: Attempt) -> bool:
     return Attempt.objects.open().filter(cluster=cluster).exclude(pk=attempt.pk).exists()
-
-
-def _kept(cluster: Cluster, queues: Mapping[str, Queue]) -> KeptCluster:
-    guests = getattr(cluster, "guests", None)
-    if guests is None:
-        guests = Attempt.objects.open().filter(cluster=cluster).select_related("job")
-    return KeptCluster(
-        name=cluster.name,
-        project_id=cluster.project_id,
-        backend_name=cluster.backend_name,
-        num_nodes=cluster.num_nodes,
-        fingerprint=cluster.fingerprint,
-        is_on=cluster.status != ClusterStatus.STOPPED,
-        is_ready=cluster.status in _READY,
-        guests=[_guest(attempt.job) for attempt in guests],
-        usd_per_hour=None if cluster.usd_per_hour is None else float(cluster.usd_per_hour),
-        pool=pool_of(queues.get(cluster.queue_name), cluster.backend_name),
-        machines=machines_in(cluster.num_nodes, cluster.gpu_type, cluster.gpu_count),
-    )
-
-
-def _guest(job: Job) -> Guest:
-    return Guest(job.pk, port_of(job), wants_gpus(job.spec.get("resources")))

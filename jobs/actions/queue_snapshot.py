@@ -12,13 +12,13 @@ from django.db.models import FilteredRelation, Q, QuerySet
 from jobs import clock
 from jobs.actions.capacity import capacity_of
 from jobs.actions.epochs import epoch_s
-from jobs.actions.kept_clusters import kept_clusters
 from jobs.actions.kept_wishes import Wants, waiting, wishes_of
 from jobs.actions.queue_holders import AROUND_RUN_S, Active, Holders
 from jobs.actions.queue_machines import nodes_of
 from jobs.actions.queue_places import Asked, Places, backend_key, group_key
 from jobs.actions.queued_rows import QueuedRow, QueuedRows
 from jobs.actions.use_accounts import shares_of, used_by_persons
+from jobs.actions.warm_read import kept_clusters
 from jobs.errors import BackendError
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Cluster, Job, Project

@@ -1,45 +1,14 @@
-"""Who has used how much: written when an attempt ends, read with what still runs for a plan."""
+"""How much each person and project has used of each pool, what still runs included."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from jobs import clock
-from jobs.actions.queue_places import Asked, Places, load_queues
-from jobs.models import Attempt, Job, UseAccount
+from jobs.actions.queue_places import Asked, Places
+from jobs.models import UseAccount
 from jobs.scheduling.shares import Account, decayed_use, promised_use
 from jobs.scheduling.snapshot import QueuedJob, Share
-
-
-def charge_use(job: Job, attempt: Attempt) -> None:
-    """Add an attempt that has ended to its owner's account; once, in the transaction of its end.
-
-    Call it last there: it holds the account's row until the transaction is over.
-    """
-    asked = Asked.of(job)
-    # Of what a place has only its pool counts here: no quota is asked for.
-    places = Places(load_queues(), [])
-    shape = places.shape_of(asked)
-    half_life_s = places.half_life_of(shape.pool)
-    now = clock.now()
-    hours = decayed_use(
-        shape.units,
-        attempt.created_at.timestamp(),
-        (attempt.ended_at or now).timestamp(),
-        now_s=now.timestamp(),
-        half_life_s=half_life_s,
-    )
-    row, _ = UseAccount.objects.select_for_update(no_key=True).get_or_create(
-        pool=shape.pool,
-        project_id=asked.project_id,
-        user_id=asked.user_id,
-        defaults={"at": now},
-    )
-    before = Account(row.unit_hours, row.at.timestamp())
-    row.unit_hours = before.carried_to(now.timestamp(), half_life_s) + hours
-    row.at = now
-    row.save(update_fields=["unit_hours", "at"])
 
 
 def used_by_persons(
