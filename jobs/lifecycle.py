@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Coalesce
 
-from jobs import clock
 from jobs.errors import IllegalMoveError, StaleJobError
+from jobs.ground import clock
 from jobs.live.channel import (
     publish_many_on_commit,
     publish_on_commit,

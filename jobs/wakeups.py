@@ -13,8 +13,8 @@ from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from jobs.later import Later
-from jobs.redis_client import connection
+from jobs.ground.later import Later
+from jobs.ground.redis_client import connection
 
 log = logging.getLogger(__name__)
 _later = Later()

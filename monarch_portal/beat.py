@@ -29,7 +29,7 @@ class PatientScheduler(Scheduler):
             super().apply_entry(entry, producer=producer)
 
     def _waiting(self) -> int:
-        from jobs.redis_client import connection  # noqa: PLC0415 - settings come first
+        from jobs.ground.redis_client import connection  # noqa: PLC0415 - settings come first
 
         try:
             return int(connection().llen(self.app.conf.task_default_queue))

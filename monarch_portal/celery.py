@@ -6,7 +6,7 @@ from celery import Celery
 from celery.schedules import schedule
 from celery.signals import worker_init
 
-from jobs.garbage import look_seldom
+from jobs.ground.garbage import look_seldom
 from monarch_portal import redis_broker
 from monarch_portal.beat import steady_now
 

@@ -11,7 +11,7 @@ from django.views import defaults
 
 from jobs.api.errors import problem, problem_of
 from jobs.errors import DatabaseUnavailableError
-from jobs.outages import is_database_away
+from jobs.ground.outages import is_database_away
 
 _API = "/api/"
 

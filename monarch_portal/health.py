@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
 from jobs.actions.releases import about_newer_database
-from jobs.disk_space import shortage
+from jobs.ground.disk_space import shortage
 
 log = logging.getLogger(__name__)
 

@@ -45,7 +45,7 @@ FORCE_SCRIPT_NAME = _sub_path or None
 MPORTAL_LOCAL_BACKEND = env_bool("MPORTAL_LOCAL_BACKEND", default=MPORTAL_EMBEDDED)
 MPORTAL_LOCAL_NODES = env_int("MPORTAL_LOCAL_NODES", 16)
 # New work is refused below it; of a small disk a twentieth must do. 0: never.
-# Less than nothing: what fits the disk, see jobs/disk_space.py.
+# Less than nothing: what fits the disk, see jobs/ground/disk_space.py.
 MPORTAL_DISK_RESERVE_MB = env_int("MPORTAL_DISK_RESERVE_MB", -1)
 # SkyPilot: "auto" (once a cloud was added), "on" or "off"; and its server, if others run one.
 MPORTAL_SKYPILOT = env_choice("MPORTAL_SKYPILOT", ("auto", "on", "off"))

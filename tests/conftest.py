@@ -69,7 +69,7 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def the_tests_own_clock() -> None:
     """Time is this process's here, so that a test can move it and none needs a database for it."""
-    from jobs import clock
+    from jobs.ground import clock
 
     clock.THE_CLOCK = clock.DatabaseClock(lambda: None)
 
@@ -79,7 +79,7 @@ def the_tests_own_keys() -> None:
     """What secrets are sealed with here, as the embedded portal has it from its first start."""
     from django.conf import settings
 
-    from jobs.seals import new_key
+    from jobs.ground.seals import new_key
 
     settings.MPORTAL_SECRET_KEYS = [new_key()]
 

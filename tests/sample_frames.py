@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs.samples import kept_of
 from jobs.models import Attempt, HostMetrics
 from jobs.policies.series import point_of

@@ -115,7 +115,7 @@ class Owners:
 
 def fill_running(owners: Owners, count: int, nodes: int) -> None:
     """Rows of jobs that run since an hour, on machines of their own."""
-    from jobs import clock  # noqa: PLC0415
+    from jobs.ground import clock  # noqa: PLC0415
     from jobs.models import Attempt, Cluster, Installation  # noqa: PLC0415
     from jobs.statuses import ClusterStatus, JobStatus  # noqa: PLC0415
 

@@ -110,7 +110,7 @@ def _live_on(done: threading.Event) -> None:
     """Signs of life of those that run, as their runners' frames would bring them."""
     from django.db import connection  # noqa: PLC0415
 
-    from jobs import clock  # noqa: PLC0415
+    from jobs.ground import clock  # noqa: PLC0415
     from jobs.models import Attempt  # noqa: PLC0415
 
     try:

@@ -64,7 +64,7 @@ def measured() -> Found:
     import jobs.reconcilers.queue  # noqa: F401, PLC0415
     from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
     from jobs.actions.queued_rows import QueuedRows  # noqa: PLC0415
-    from jobs.garbage import look_seldom  # noqa: PLC0415
+    from jobs.ground.garbage import look_seldom  # noqa: PLC0415
     from jobs.scheduling.plan import plan  # noqa: PLC0415
 
     look_seldom()  # as the worker does
@@ -119,7 +119,7 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
     from jobs.actions.plan_pass import begin_pass  # noqa: PLC0415
     from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
     from jobs.actions.tell_waits import changed_waits, tell_waits  # noqa: PLC0415
-    from jobs.garbage import look_later  # noqa: PLC0415
+    from jobs.ground.garbage import look_later  # noqa: PLC0415
     from jobs.models import Job  # noqa: PLC0415
     from jobs.scheduling.plan import plan  # noqa: PLC0415
     from jobs.scheduling.snapshot import Wait  # noqa: PLC0415

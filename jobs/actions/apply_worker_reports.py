@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs.frames import Frame, about_rank
 from jobs.logs.handed import redaction_of
 from jobs.logs.lines import moment_of, storable

@@ -14,8 +14,8 @@ from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.rerun import check_again
-from jobs.disk_space import require_room
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
+from jobs.ground.disk_space import require_room
 from jobs.models import Job, JobArray
 from jobs.models.job import JobQuerySet
 from jobs.permissions import Actor, Verb, require, require_cancel

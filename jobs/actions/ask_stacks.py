@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.history import record_action
 from jobs.actions.present import keep
 from jobs.errors import ConflictError, NotFoundError
+from jobs.ground import clock
 from jobs.logs.write import locked_head
 from jobs.models import Attempt, Job, StackDump
 from jobs.models.stack_dump import ANSWER_WITHIN

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobs.backends import registry
-from jobs.disk_space import shortage
 from jobs.errors import BackendUnavailableError
+from jobs.ground.disk_space import shortage
 
 
 def capacity_of(backend_name: str) -> int | None:

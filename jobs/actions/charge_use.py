@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs import clock
 from jobs.actions.queue_places import Asked, Places, load_queues
+from jobs.ground import clock
 from jobs.models import Attempt, Job, UseAccount
 from jobs.scheduling.shares import Account, decayed_use
 

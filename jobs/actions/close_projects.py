@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import F
 
-from jobs import clock
 from jobs.actions.keep_project import lock_alone
 from jobs.actions.projects import require_no_jobs
 from jobs.actions.queue_input import Reading, tell_change
 from jobs.errors import ConflictError
+from jobs.ground import clock
 from jobs.models import (
     ApiToken,
     Budget,

@@ -7,9 +7,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from jobs import clock
 from jobs.actions.history import record_action, record_note
 from jobs.errors import ConflictError
+from jobs.ground import clock
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
 from jobs.permissions import Actor, require_cluster

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.charge_use import charge_use
 from jobs.actions.diagnose_attempt import diagnose_attempt
 from jobs.actions.kept_clusters import keep_cluster
 from jobs.actions.store_stacks import end_stacks
 from jobs.actions.tell_losses import tell_losses
 from jobs.errors import StaleJobError
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.logs.handed import redaction_of

@@ -8,7 +8,6 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F
 
-from jobs import clock
 from jobs.actions.history import record_action
 from jobs.actions.present import keep, read_again, refuse_ended
 from jobs.errors import (
@@ -16,6 +15,7 @@ from jobs.errors import (
     IdempotencyConflictError,
     OverLimitError,
 )
+from jobs.ground import clock
 from jobs.limits import duration_limit, idle_limit, walltime_of
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, IdempotencyKey, Job

@@ -6,9 +6,9 @@ import json
 
 from jobs.actions.secrets import about_secret
 from jobs.errors import BackendError, SecretMissingError, SecretsUnavailableError
+from jobs.ground.seals import sealed, unsealed
 from jobs.logs.handed import about_attempt, values_handed
 from jobs.models import Attempt, HandedSecrets, Job, ProjectSecret
-from jobs.seals import sealed, unsealed
 
 
 def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.apply_reports import apply_reports
 from jobs.actions.store_mesh import masked_tree, store_mesh
 from jobs.actions.store_samples import store_samples
+from jobs.ground import clock
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs import mesh_frames
 from jobs.logs.frames import Frame, parse

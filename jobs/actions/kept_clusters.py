@@ -11,7 +11,6 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.history import record_note
 from jobs.actions.kept_wishes import (
     cluster_named,
@@ -21,6 +20,7 @@ from jobs.actions.kept_wishes import (
 from jobs.actions.queue_places import load_queues
 from jobs.actions.warm_read import BEST_FIRST, OFF_SINCE, as_kept, joinable
 from jobs.errors import ClusterGoneError, StaleJobError
+from jobs.ground import clock
 from jobs.limits import idle_limit
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Queue
 from jobs.policies.idle import IdlePolicy, backstop_minutes

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from jobs import clock
 from jobs.actions.capacity import capacity_of
 from jobs.actions.queue_places import load_queues, pool_of
 from jobs.errors import BackendError
+from jobs.ground import clock
 from jobs.limits import idle_limit
 from jobs.models import Cluster, Job, Queue
 from jobs.models.job import TAKES_KEPT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.actions.store_frames import batches, store_batch
 from jobs.backends.base import ComputeBackend
-from jobs.disk_space import require_room_for_frames
+from jobs.ground.disk_space import require_room_for_frames
 from jobs.models import Attempt
 from jobs.statuses import Carrier
 

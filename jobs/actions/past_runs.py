@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db.models import Aggregate, DurationField, F
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Attempt, Job
 from jobs.statuses import JobStatus
 

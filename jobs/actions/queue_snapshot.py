@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import FilteredRelation, Q, QuerySet
 
-from jobs import clock
 from jobs.actions.capacity import capacity_of
 from jobs.actions.epochs import epoch_s
 from jobs.actions.kept_wishes import Wants, waiting, wishes_of
@@ -20,6 +19,7 @@ from jobs.actions.queued_rows import QueuedRow, QueuedRows
 from jobs.actions.use_accounts import shares_of, used_by_persons
 from jobs.actions.warm_read import kept_clusters
 from jobs.errors import BackendError
+from jobs.ground import clock
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Cluster, Job, Project
 from jobs.models.startable_jobs import startable_jobs

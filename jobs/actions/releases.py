@@ -9,8 +9,8 @@ from django.db import DatabaseError, ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from jobs.ground.outages import is_database_away
 from jobs.models import Installation
-from jobs.outages import is_database_away
 from monarch_client.version import __version__
 
 log = logging.getLogger(__name__)

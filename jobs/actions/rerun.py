@@ -12,8 +12,8 @@ from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.history import record_action
 from jobs.actions.submit import check_specs
-from jobs.disk_space import require_room
 from jobs.errors import InvalidSpecError
+from jobs.ground.disk_space import require_room
 from jobs.models import Job
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import SpecCode

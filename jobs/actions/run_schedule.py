@@ -13,12 +13,10 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from jobs import clock
 from jobs.actions.cancel import end_job
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_jobs
 from jobs.actions.submit import check_specs
-from jobs.disk_space import require_room
 from jobs.errors import (
     BackendError,
     ConflictError,
@@ -28,6 +26,8 @@ from jobs.errors import (
     StaleJobError,
     StorageFullError,
 )
+from jobs.ground import clock
+from jobs.ground.disk_space import require_room
 from jobs.models import Job, Schedule, ScheduleRun
 from jobs.permissions import Actor, require_schedule
 from jobs.policies.schedules import Missed, Turn, turn_of

@@ -6,13 +6,13 @@ import logging
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.keep_project import lock_project
 from jobs.errors import ConflictError, InvalidSecretError, NotFoundError
+from jobs.ground import clock
+from jobs.ground.seals import resealed, sealed
 from jobs.logs.needles import is_masked
 from jobs.models import HandedSecrets, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
-from jobs.seals import resealed, sealed
 from monarch_client.spec.secret_keys import name_complaint
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Budget, BudgetNotice, Project
 from jobs.permissions import Actor, require_budget
 from jobs.policies.budgets import WARNS_AT, Month, is_void

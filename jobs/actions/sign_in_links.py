@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from datetime import timedelta
 
-from jobs import clock
 from jobs.errors import NotFoundError
+from jobs.ground import clock
 from jobs.models import SignInLink, User
 from jobs.models.api_token import token_digest
 

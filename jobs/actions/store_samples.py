@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs.frames import Frame
 from jobs.logs.lines import moment_of
 from jobs.logs.samples import kept_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs.frames import Frame
 from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable

@@ -16,8 +16,8 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import transaction
 
 from jobs.actions.keep_project import keep_open
-from jobs.disk_space import refused_when_full, require_room
 from jobs.errors import InvalidUploadError, UploadTooLargeError
+from jobs.ground.disk_space import refused_when_full, require_room
 from jobs.models import Project, Upload
 from jobs.permissions import Actor, Verb, require
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError

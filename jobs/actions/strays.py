@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.backends.base import SeenCluster
 from jobs.errors import ConflictError, NotFoundError, PermissionDeniedError
+from jobs.ground import clock
 from jobs.models import Cluster, StrayCluster
 from jobs.models.stray_cluster import ORDERED_BY
 from jobs.permissions import Actor

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from jobs import clock
 from jobs.actions.check_policies import backend_problems, policy_problems
 from jobs.actions.check_queue import queue_problems
 from jobs.actions.checked_spec import Checked, Source
@@ -20,8 +19,9 @@ from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import draft_jobs
 from jobs.actions.find_dependencies import find_dependencies
 from jobs.backends import registry
-from jobs.disk_space import require_room
 from jobs.errors import BackendUnavailableError, IdempotencyConflictError, InvalidSpecError
+from jobs.ground import clock
+from jobs.ground.disk_space import require_room
 from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import InvalidSpecErrors, JobSpec, SpecCode, SpecError

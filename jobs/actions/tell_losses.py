@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.live.channel import publish_log_on_commit
 from jobs.logs.lines import encoded
 from jobs.logs.write import append

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from jobs import clock
 from jobs.errors import NotFoundError, PermissionDeniedError
+from jobs.ground import clock
 from jobs.models import ApiToken, Project
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor, Verb, require

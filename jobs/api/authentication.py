@@ -14,9 +14,9 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import APIException, AuthenticationFailed, NotAuthenticated
 from rest_framework.request import Request
 
-from jobs import clock
 from jobs.attempt_tokens import attempt_id_in, driver_token
 from jobs.errors import PermissionDeniedError
+from jobs.ground import clock
 from jobs.live.access import read_session_again
 from jobs.live.tries import begin_try, of_tokens_from
 from jobs.models import ApiToken, Attempt, User

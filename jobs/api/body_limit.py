@@ -19,7 +19,7 @@ from django.conf import settings
 from jobs.actions.store_upload import too_large
 from jobs.api.known_callers import is_known, is_upload
 from jobs.errors import PortalError
-from jobs.outages import is_database_away
+from jobs.ground.outages import is_database_away
 
 Scope = dict[str, Any]
 Event = Mapping[str, Any]

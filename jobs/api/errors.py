@@ -23,7 +23,7 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from jobs.errors import DatabaseUnavailableError, PortalError
-from jobs.outages import is_database_away
+from jobs.ground.outages import is_database_away
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from jobs.actions.ingest_frames import take_in
 from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
 from jobs.api.strict import require_known_parameters
-from jobs.disk_space import require_room_for_frames
 from jobs.errors import InvalidFrameError
+from jobs.ground.disk_space import require_room_for_frames
 from jobs.logs.senders import sender_of
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
 

@@ -10,10 +10,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs import clock
 from jobs.api.base import PortalView
 from jobs.api.schema import problems
 from jobs.api.serializers import MoneyField
+from jobs.ground import clock
 from jobs.readers.usage import MOST_DAYS, usage
 from jobs.statuses import UsageBy
 

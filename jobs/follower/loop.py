@@ -15,10 +15,10 @@ from datetime import date
 
 from django.db import DatabaseError, connections
 
-from jobs import clock
 from jobs.backends import registry
 from jobs.follower import leases
 from jobs.follower.pull import PullCarrier
+from jobs.ground import clock
 from jobs.logs import partitions
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from django.db import DatabaseError, connections
 from jobs.actions.store_frames import batches, store_batch
 from jobs.backends import registry
 from jobs.backends.base import PullingBackend
-from jobs.disk_space import require_room_for_frames
 from jobs.errors import BackendError, FramesPostponedError
+from jobs.ground.disk_space import require_room_for_frames
 from jobs.models import Attempt
 from monarch_client.crash_points import reach
 

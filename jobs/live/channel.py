@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 import redis
 from django.db import transaction
 
+from jobs.ground.redis_client import connection
 from jobs.models import Job
-from jobs.redis_client import connection
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from jobs.redis_client import connection
+from jobs.ground.redis_client import connection
 
 log = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from weakref import WeakKeyDictionary
 from django.db import connections
 
 from jobs.errors import PortalError
+from jobs.ground.outages import is_database_away
 from jobs.live import sse
 from jobs.live.access import Access
 from jobs.live.feed import LOOK_S, feed
 from jobs.live.packing import Piece
 from jobs.live.places import Place
 from jobs.live.shared_reads import Common, Newest, SharedReads
-from jobs.outages import is_database_away
 
 T = TypeVar("T")
 

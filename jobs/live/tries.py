@@ -17,7 +17,7 @@ import redis
 from django.conf import settings
 
 from jobs.errors import TooManyTriesError
-from jobs.redis_client import connection
+from jobs.ground.redis_client import connection
 
 log = logging.getLogger(__name__)
 

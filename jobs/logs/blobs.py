@@ -16,7 +16,7 @@ from pathlib import Path
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs import stores
 from jobs.logs.stores import Blob
 from jobs.models import Attempt, Installation, LogChunk, LogHead

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from jobs.attempt_tokens import attempt_token, driver_token
+from jobs.ground.seals import unsealed
 from jobs.logs.redaction import Redaction, RedactionCache
 from jobs.logs.walking import Position
 from jobs.models import Attempt, HandedSecrets
-from jobs.seals import unsealed
 
 _cache = RedactionCache()
 

@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from psycopg import sql
 
-from jobs import clock
+from jobs.ground import clock
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs import blobs
 from jobs.logs.write import locked_head
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead

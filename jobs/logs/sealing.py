@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
-from jobs import clock
 from jobs.errors import LogStoreAwayError
+from jobs.ground import clock
 from jobs.logs import blobs, stores
 from jobs.logs.lines import compressed_for_good, decompressed, moment_of
 from jobs.models import Attempt, LogBlock, LogChunk, LogHead

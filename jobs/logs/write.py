@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.logs.lines import BLOCK_BYTES, packed
 from jobs.models import LogHead
 

@@ -2,7 +2,7 @@
 
 import django.core.validators
 import django.db.models.deletion
-import jobs.clock
+import jobs.ground.clock
 from django.db import migrations, models
 
 
@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
             name='FormerSlug',
             fields=[
                 ('slug', models.CharField(max_length=39, primary_key=True, serialize=False)),
-                ('renamed_at', models.DateTimeField(default=jobs.clock.now, editable=False)),
+                ('renamed_at', models.DateTimeField(default=jobs.ground.clock.now, editable=False)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='former_slugs', to='jobs.project')),
             ],
         ),

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.project import Project
 from monarch_client.runner.delivery.portal_proof import digest_of
 

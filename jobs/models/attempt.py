@@ -7,7 +7,7 @@ from typing import Self
 
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.cluster import Cluster
 from jobs.models.job import Job
 from jobs.statuses import Carrier, ClusterStatus, JobStatus, StopReason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.project import Project
 
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.project import Project
 from jobs.statuses import ClusterStatus
 

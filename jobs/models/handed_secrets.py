@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.attempt import Attempt
 
 
@@ -16,7 +16,7 @@ class HandedSecrets(models.Model):
     attempt = models.OneToOneField(
         Attempt, on_delete=models.CASCADE, primary_key=True, related_name="handed_secrets"
     )
-    # JSON {environment variable: value}, sealed (see jobs/seals.py).
+    # JSON {environment variable: value}, sealed (see jobs/ground/seals.py).
     sealed = models.BinaryField()
     created_at = models.DateTimeField(default=clock.now, editable=False)
 

@@ -6,7 +6,7 @@ import secrets
 
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 
 
 def _new_key() -> str:

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.expressions import RawSQL
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.job_array import JobArray
 from jobs.models.project import Project
 from jobs.statuses import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.project import Project
 
 

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.attempt import Attempt
 from jobs.models.job import Job
 from jobs.statuses import EventKind, JobStatus

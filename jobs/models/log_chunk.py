@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.attempt import Attempt
 from jobs.statuses import LogStore
 

@@ -7,7 +7,7 @@ from typing import Self
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.statuses import ProjectState
 
 SLUG_PATTERN = r"[a-z][a-z0-9-]{0,38}"

@@ -8,7 +8,7 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models.attempt import Attempt
 from jobs.statuses import StackState
 

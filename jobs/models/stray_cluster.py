@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.statuses import StrayKind
 
 # Beside what the backend tells, `seen` keeps which administrator ordered its end.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Budget, BudgetNotice, Project
 from jobs.permissions import Actor, Verb, may_set_budget, require
 from jobs.policies.budgets import WARNS_AT, Month, Terms, said_of, why_held

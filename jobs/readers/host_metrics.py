@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Attempt, HostMetrics, Worker
 from jobs.permissions import Actor, job_for
 from jobs.policies.series import (

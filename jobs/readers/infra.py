@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from jobs import clock
 from jobs.backends import registry
 from jobs.backends.base import CloudState, GpuState, is_keeping
+from jobs.ground import clock
 from jobs.live import infra_cache
 from jobs.wakeups import wake
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Prefetch
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Attempt, AttemptStage, Cluster, Job, JobDependency, LogHead, Worker
 from jobs.permissions import Actor, job_for
 from jobs.policies.diagnosis import Diagnosis

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from jobs import clock
 from jobs.errors import LogStoreAwayError
+from jobs.ground import clock
 from jobs.logs.lines import LogLine, moment_of
 from jobs.logs.reading import last_lines
 from jobs.models import MeshTree

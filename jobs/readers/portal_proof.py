@@ -7,8 +7,8 @@ import os
 import string
 from typing import Any
 
-from jobs import clock
 from jobs.attempt_tokens import attempt_id_in, driver_token
+from jobs.ground import clock
 from jobs.models import ApiToken, Attempt
 from jobs.models.api_token import token_digest
 from monarch_client.runner.delivery.portal_proof import (

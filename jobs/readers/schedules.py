@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs import clock
 from jobs.errors import NotFoundError
+from jobs.ground import clock
 from jobs.models import Project, Schedule, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.policies.schedules import upcoming

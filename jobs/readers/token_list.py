@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import ApiToken
 from jobs.permissions import Actor
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Attempt, Cluster, Project
 from jobs.permissions import Actor, Verb, require
 from jobs.policies.costs import NOTHING, Slice, Use, rounded, slices, so_far

@@ -6,7 +6,6 @@ import logging
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
 from jobs.actions.kept_clusters import begin_switching_off
@@ -14,6 +13,7 @@ from jobs.actions.kept_wishes import who_wants
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
 from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
+from jobs.ground import clock
 from jobs.limits import backstop_of, idle_limit
 from jobs.models import Cluster
 from jobs.policies.idle import (

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Prefetch, Q
 
-from jobs import clock
 from jobs.backends import registry
 from jobs.backends.base import Bill, ClusterKeeper
 from jobs.errors import BackendError, StillLookingError
+from jobs.ground import clock
+from jobs.ground.outages import is_database_away
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
-from jobs.outages import is_database_away
 from jobs.policies.costs import per_hour, rounded, shares
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.spending import OF_COST, charge_of, is_waiting_kind, uses_of

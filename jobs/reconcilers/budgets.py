@@ -10,9 +10,9 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.clusters import release_unneeded
 from jobs.errors import StaleJobError
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.models import Budget, BudgetNotice, Cluster, Job
 from jobs.policies.budgets import Month, newly_crossed, said_of

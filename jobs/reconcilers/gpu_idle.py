@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import gpu_rule_of
 from jobs.models import Attempt, HostMetrics, Job

@@ -6,10 +6,10 @@ import logging
 from dataclasses import asdict
 from typing import Any
 
-from jobs import clock
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper
 from jobs.errors import BackendError, StillLookingError
+from jobs.ground import clock
 from jobs.live import infra_cache
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.wakeups import first_to_ask, wake

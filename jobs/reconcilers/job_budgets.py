@@ -7,9 +7,9 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from jobs import clock
 from jobs.actions.history import record_note
 from jobs.errors import StaleJobError
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
 from jobs.policies.budgets import Stand, stand_of

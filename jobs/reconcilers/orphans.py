@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError
 
-from jobs import clock
 from jobs.actions.clusters import release_unneeded, take_down_again, unneeded_since
 from jobs.actions.strays import note_strays, ordered_strays
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, SeenCluster
 from jobs.errors import BackendError, NotYetGoneError, StillLookingError
+from jobs.ground import clock
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, Installation
 from jobs.reconcilers import unseen

@@ -6,7 +6,7 @@ import logging
 
 import redis
 
-from jobs.redis_client import connection
+from jobs.ground.redis_client import connection
 from jobs.wakeups import Reconciler, first_to_ask, wake
 
 log = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from jobs import clock
 from jobs.actions.plan import NOTHING_FITS, plan_of, price_of
 from jobs.actions.queue_places import price_key_of
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
+from jobs.ground import clock
 from jobs.models import ExpectedPrice, Job, Quota
 from jobs.policies.costs import rounded
 from jobs.policies.endings import retry_delay_s

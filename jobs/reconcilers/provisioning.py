@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
-from jobs import clock
 from jobs.actions.apply_log_policies import avoided_nodes
 from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
 from jobs.actions.hand_secrets import hand_secrets
@@ -32,6 +31,7 @@ from jobs.errors import (
     StaleJobError,
     StillLookingError,
 )
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import backstop_of
 from jobs.logs.handed import masked_errors

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.plan_pass import begin_pass, require_newest
 from jobs.actions.preempt import give_back, preempt
 from jobs.actions.queue_snapshot import load_snapshot
@@ -23,7 +22,8 @@ from jobs.actions.queued_rows import QueuedRows
 from jobs.actions.start_attempt import start_attempt, start_attempts
 from jobs.actions.tell_waits import Changed, changed_waits, tell_waits
 from jobs.errors import StaleJobError
-from jobs.garbage import look_later
+from jobs.ground import clock
+from jobs.ground.garbage import look_later
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs

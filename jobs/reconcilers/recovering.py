@@ -6,11 +6,11 @@ from contextlib import suppress
 
 from django.db.models import Q
 
-from jobs import clock
 from jobs.actions.history import record_note
 from jobs.actions.start_attempt import start_attempt
-from jobs.disk_space import shortage
 from jobs.errors import ClusterGoneError, StaleJobError
+from jobs.ground import clock
+from jobs.ground.disk_space import shortage
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job
 from jobs.reconcilers.exclusive import LockSpace, exclusive

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
-from jobs import clock
 from jobs.actions.end_attempt import finish_attempt
 from jobs.errors import StaleJobError
+from jobs.ground import clock
+from jobs.ground.outages import is_database_away
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
-from jobs.outages import is_database_away
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
 from jobs.reconcilers.log_policies import catch_up, has_unseen_lines

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from jobs import clock
 from jobs.actions.run_schedule import run_due
+from jobs.ground import clock
 from jobs.models import Schedule
 from jobs.policies.schedules import MOST_CAUGHT_UP
 from jobs.reconcilers.exclusive import LockSpace, exclusive

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.actions.end_attempt import close_attempt
 from jobs.actions.history import record_note
 from jobs.actions.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ClusterView, ComputeBackend, NodeView
 from jobs.errors import BackendError, FramesPostponedError, StillLookingError
+from jobs.ground import clock
 from jobs.logs.lines import storable
 from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from jobs import clock
 from jobs.actions.answer_runner import GRACE_S
 from jobs.actions.end_attempt import close_attempt, finish_stopping
 from jobs.actions.kept_clusters import is_shared, let_nobody_in
@@ -18,6 +17,7 @@ from jobs.errors import (
     StaleJobError,
     StillLookingError,
 )
+from jobs.ground import clock
 from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room
 from jobs.reconcilers.exclusive import LockSpace, exclusive

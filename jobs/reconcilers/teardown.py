@@ -6,9 +6,9 @@ import logging
 
 from django.db import transaction
 
-from jobs import clock
 from jobs.backends import registry
 from jobs.errors import BackendError, NotYetGoneError, StillLookingError
+from jobs.ground import clock
 from jobs.live.channel import publish_on_commit
 from jobs.models import AttemptStage, Cluster
 from jobs.reconcilers.exclusive import LockSpace, exclusive

@@ -8,12 +8,12 @@ from datetime import datetime
 
 import redis
 
-from jobs import clock
 from jobs.actions.clusters import release_unneeded
 from jobs.actions.history import record_note
+from jobs.ground import clock
+from jobs.ground.redis_client import connection
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
-from jobs.redis_client import connection
 from jobs.statuses import ClusterStatus
 
 log = logging.getLogger(__name__)

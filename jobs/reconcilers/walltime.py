@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from django.db.models import Q, QuerySet
 
-from jobs import clock
 from jobs.actions.history import record_note
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import duration_limit, walltime_of
 from jobs.models import Attempt, Job, JobEvent, Project

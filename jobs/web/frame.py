@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from jobs.disk_space import shortage
+from jobs.ground.disk_space import shortage
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may
 from jobs.readers.project_list import ProjectView, project_list, project_view

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from jobs.clock import now
+from jobs.ground.clock import now
 from jobs.readers.job_table import JobRow
 from jobs.readers.named_jobs import NAMED_JOB
 from jobs.statuses import (

@@ -1,4 +1,4 @@
-"""`jobs.clock` alone tells the time: what a process stores, another one compares."""
+"""`jobs.ground.clock` alone tells the time: what a process stores, another one compares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from tests.architecture.source import at, name_of, nodes_of, python_files, root_name
 
 # The clock itself, and backends: they look at files and certificates, which have the host's time.
-OWN_TIME = ("jobs/clock.py", "jobs/backends/")
+OWN_TIME = ("jobs/ground/clock.py", "jobs/backends/")
 OWN_CLOCKS = {("timezone", "now"), ("datetime", "now"), ("datetime", "utcnow"), ("time", "time")}
 
 
@@ -23,7 +23,7 @@ def own_clocks(nodes: Iterable[ast.AST]) -> Iterator[int]:
 
 def test_nobody_tells_the_time_by_the_clock_of_the_own_machine() -> None:
     offenders = [
-        at(path, line, "reads this machine's clock instead of jobs.clock")
+        at(path, line, "reads this machine's clock instead of jobs.ground.clock")
         for path in python_files("jobs")
         if not name_of(path).startswith(OWN_TIME)
         for line in own_clocks(nodes_of(path))

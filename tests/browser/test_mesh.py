@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
 from jobs.models import Attempt, MeshTree
 from jobs.statuses import JobKind, JobStatus
 from tests.browser.test_pictures import LOOKS, Camera

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
 from jobs.models import Attempt, StackDump
 from jobs.statuses import Carrier, JobStatus, StackState
 from tests.browser.test_pictures import LOOKS, Camera

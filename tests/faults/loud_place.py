@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jobs.seals import new_key
+from jobs.ground.seals import new_key
 from monarch_portal.embedded.postgres import PostgresServer
 from monarch_portal.embedded.redis_server import RedisServer
 from tests.faults import loud_jobs

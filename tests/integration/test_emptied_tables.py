@@ -7,7 +7,7 @@ from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.test import TransactionTestCase
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Job, LogBlock
 from tests import emptied_tables
 from tests.factories import make_array, make_attempt, make_project

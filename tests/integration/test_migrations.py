@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import CaptureQueriesContext
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.management.commands.prepare import bring_up_to_date
 from jobs.models import LogBlock
 from tests.factories import make_attempt

@@ -11,10 +11,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from jobs import clock
 from jobs.actions.bootstrap import bootstrap
 from jobs.actions.releases import about_newer_database, record_release
 from jobs.actions.tokens import create_token
+from jobs.ground import clock
 from jobs.models import ApiToken, User
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from jobs.actions.secrets import reseal_secrets
 from jobs.errors import SecretsUnavailableError
-from jobs.seals import new_key
+from jobs.ground.seals import new_key
 from monarch_portal.embedded.home import Home
 
 

@@ -9,7 +9,6 @@ import pytest
 import yaml
 from django.db import connection
 
-from jobs import clock
 from jobs.actions.arrays import cancel_array, rerun_failed
 from jobs.actions.hold import release_job
 from jobs.actions.rerun import rerun_job
@@ -17,6 +16,7 @@ from jobs.actions.submit import check_specs, submit_job, submit_jobs
 from jobs.actions.submit_documents import submit_documents
 from jobs.backends.local.backend import LocalBackend
 from jobs.errors import ConflictError, InvalidSpecError, PermissionDeniedError
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.models import Job, JobArray
 from jobs.models.startable_jobs import startable_jobs

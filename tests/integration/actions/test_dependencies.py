@@ -52,7 +52,7 @@ def settle() -> None:
 
 
 def startable() -> set[str]:
-    from jobs import clock
+    from jobs.ground import clock
 
     return set(startable_jobs(clock.now()).values_list("name", flat=True))
 

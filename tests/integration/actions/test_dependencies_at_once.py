@@ -8,8 +8,8 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from jobs import clock
 from jobs.actions.submit import submit_job
+from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from jobs import clock
 from jobs.actions.extend import extend_cluster, extend_job
 from jobs.errors import (
     ConflictError,
@@ -15,6 +14,7 @@ from jobs.errors import (
     OverLimitError,
     PermissionDeniedError,
 )
+from jobs.ground import clock
 from jobs.limits import walltime_of
 from jobs.models import Cluster
 from jobs.policies.idle import IdlePolicy

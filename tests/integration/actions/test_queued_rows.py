@@ -8,11 +8,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs import clock
 from jobs.actions.queue_places import ASKED, PRICED
 from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.queued_rows import QueuedRow, QueuedRows
 from jobs.actions.tell_waits import changed_waits
+from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
 from jobs.scheduling.causes import Told

@@ -26,9 +26,9 @@ from jobs.errors import (
     SecretMissingError,
     SecretsUnavailableError,
 )
+from jobs.ground.seals import new_key, unsealed
 from jobs.models import HandedSecrets, ProjectSecret
 from jobs.readers.secret_list import secret_list
-from jobs.seals import new_key, unsealed
 from jobs.statuses import Role
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.test import Client
 
-from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
 from jobs.models import Attempt, Project
 from jobs.statuses import Carrier, JobStatus
 from tests.factories import make_attempt, make_job

@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs import clock
 from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Job
 from jobs.statuses import ClusterStatus

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.errors import LogStoreAwayError
+from jobs.ground import clock
 from jobs.models import Attempt, MeshTree, Worker
 from jobs.readers.mesh import LINES_OF_A_LOSS, SILENT_AFTER
 from jobs.statuses import JobKind, JobStatus, WorkerStatus

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
 from jobs.models import Attempt, HostMetrics, Worker
 from jobs.statuses import JobStatus, WorkerStatus
 from tests.factories import make_attempt, make_job

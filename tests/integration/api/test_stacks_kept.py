@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from jobs import clock
 from jobs.actions.ask_stacks import MOST_KEPT
 from jobs.actions.delete import delete_job
 from jobs.actions.end_attempt import close_attempt
@@ -17,6 +16,7 @@ from jobs.actions.secrets import set_secret
 from jobs.actions.store_stacks import MOST_CHARS, MOST_PROCESSES
 from jobs.attempt_tokens import attempt_token
 from jobs.errors import InvalidFrameError
+from jobs.ground import clock
 from jobs.logs import handed
 from jobs.logs.redaction import RedactionCache
 from jobs.models import Attempt, Cluster, Job, StackDump

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from jobs import clock
 from jobs.backends.fake.backend import FakeBackend
+from jobs.ground import clock
 from jobs.models import Attempt, FollowLease
 from jobs.statuses import Carrier
 from monarch_client.skypilot.log_frames import frames_beyond

@@ -13,9 +13,9 @@ from django.conf import settings as portal_settings
 from django.core.handlers.asgi import ASGIHandler
 from django.test import Client
 
-from jobs import clock
 from jobs.api import body_limit
 from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
 from jobs.logs import node_clock
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Cluster

@@ -15,12 +15,12 @@ from jobs.actions.ingest_frames import ingest_frames
 from jobs.actions.secrets import set_secret
 from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.errors import SecretsUnavailableError
+from jobs.ground.seals import new_key
 from jobs.logs import handed
 from jobs.logs.handed import masked_errors, redaction_of
 from jobs.logs.reading import read_lines
 from jobs.logs.redaction import RedactionCache
 from jobs.models import Attempt, JobEvent, LogBlock, LogHead, MeshTree
-from jobs.seals import new_key
 from jobs.statuses import Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_spec
 from tests.frame_bytes import body, frame, lines

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from jobs import clock
 from jobs.actions.delete import delete_job
 from jobs.errors import InvalidFrameError
+from jobs.ground import clock
 from jobs.logs.mesh_frames import MOST_NODES
 from jobs.models import Attempt, Cluster, Job, LogHead, MeshTree
 from jobs.statuses import ClusterStatus, JobStatus, Role

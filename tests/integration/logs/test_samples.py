@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs import clock
 from jobs.actions.delete import delete_job
 from jobs.errors import InvalidFrameError
+from jobs.ground import clock
 from jobs.models import Attempt, Cluster, HostMetrics, Job, LogHead
 from jobs.policies.series import MOST_RECENT
 from jobs.statuses import ClusterStatus, JobStatus, Role

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from jobs import clock
 from jobs.actions.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.fake.backend import FakePlan
+from jobs.ground import clock
 from jobs.models import Attempt, HostMetrics, Job
 from jobs.reconcilers import running
 from jobs.statuses import JobStatus, StopReason

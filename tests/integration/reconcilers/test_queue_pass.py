@@ -11,8 +11,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from jobs import clock
 from jobs.actions.queue_places import ASKED
+from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
 from jobs.reconcilers import pace, queue

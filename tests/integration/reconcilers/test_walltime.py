@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import clock
 from jobs.actions.extend import extend_job
 from jobs.backends.fake.backend import FakePlan
+from jobs.ground import clock
 from jobs.models import Job
 from jobs.reconcilers import running
 from jobs.statuses import JobStatus, Role, StopReason

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Attempt, HostMetrics, Job, Worker
 from jobs.statuses import JobStatus
 from jobs.web.hosts_tab import MOST_TILES

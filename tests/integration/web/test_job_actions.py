@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Job
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_spec

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from jobs import clock
 from jobs.actions import queue_state
 from jobs.actions.queue_places import counted_of
 from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError
+from jobs.ground import clock
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
 from jobs.reconcilers import prices

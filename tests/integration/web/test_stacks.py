@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import clock
+from jobs.ground import clock
 from jobs.models import Attempt, StackDump, Worker
 from jobs.statuses import Carrier, JobStatus, StackState, WorkerStatus
 from tests.factories import make_attempt, make_job

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from jobs import clock
 from jobs.backends.fake.backend import FakeBackend
+from jobs.ground import clock
 from jobs.models import Attempt, Job, JobArray
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_project, make_spec

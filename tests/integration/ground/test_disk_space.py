@@ -12,11 +12,11 @@ import pytest
 from django.core.files.storage import default_storage
 from django.test import Client
 
-from jobs import disk_space
 from jobs.actions.store_upload import store_upload
 from jobs.attempt_tokens import attempt_token
-from jobs.disk_space import MIB
 from jobs.errors import StorageFullError
+from jobs.ground import disk_space
+from jobs.ground.disk_space import MIB
 from jobs.logs import blobs
 from jobs.models import Cluster, Job, JobEvent
 from jobs.permissions import Actor

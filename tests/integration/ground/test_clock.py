@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from jobs.clock import DatabaseClock, read_database_clock
+from jobs.ground.clock import DatabaseClock, read_database_clock
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobs.errors import SecretsUnavailableError
-from jobs.seals import new_key, resealed, sealed, unsealed
+from jobs.ground.seals import new_key, resealed, sealed, unsealed
 
 
 @pytest.fixture

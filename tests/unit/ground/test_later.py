@@ -6,8 +6,8 @@ import os
 import time
 from threading import Event
 
-from jobs import later
-from jobs.later import Later
+from jobs.ground import later
+from jobs.ground.later import Later
 
 
 def test_calls_come_in_the_order_of_their_times_and_not_before():

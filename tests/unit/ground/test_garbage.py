@@ -8,7 +8,7 @@ import pytest
 from celery.signals import worker_init
 
 import monarch_portal.celery  # noqa: F401 - what the signal is for
-from jobs.garbage import look_later
+from jobs.ground.garbage import look_later
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from jobs import clock
-from jobs.clock import DatabaseClock, Reading
+from jobs.ground import clock
+from jobs.ground.clock import DatabaseClock, Reading
 
 MINUTES = timedelta(minutes=5)
 
