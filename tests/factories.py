@@ -8,7 +8,6 @@ from typing import Any
 
 from django.utils import timezone
 
-from jobs.actions.kept_wishes import takes_alike
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.models import (
     ApiToken,
@@ -25,6 +24,7 @@ from jobs.models import (
 )
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
+from jobs.queueing.warm_requests import takes_alike
 from jobs.statuses import FINAL_STATUSES, JobKind, JobStatus, Role
 
 _numbers = itertools.count(1)

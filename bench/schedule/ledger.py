@@ -14,7 +14,7 @@ Who = tuple[int, int]
 
 
 class Ledger:
-    """Accounts of people in projects, as `jobs.actions.use_accounts` keeps them in rows."""
+    """Accounts of people in projects, as `jobs.queueing.usage` keeps them in rows."""
 
     def __init__(self, half_life_s: float = WEEK_S) -> None:
         self._half_life_s = half_life_s

@@ -23,7 +23,7 @@ from bench.schedule import bare
 from bench.schedule.ground import fill, servers
 
 if TYPE_CHECKING:
-    from jobs.actions.queued_rows import QueuedRows
+    from jobs.queueing.queued_rows import QueuedRows
 
 REPEATS = 5
 PARTS = (25_000, 50_000)
@@ -62,9 +62,9 @@ def measured() -> Found:
     django.setup()
     # The reconciler's own parts: only after the set-up.
     import jobs.reconcilers.queue  # noqa: F401, PLC0415
-    from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
-    from jobs.actions.queued_rows import QueuedRows  # noqa: PLC0415
     from jobs.ground.garbage import look_seldom  # noqa: PLC0415
+    from jobs.queueing.queued_rows import QueuedRows  # noqa: PLC0415
+    from jobs.queueing.snapshot import load_snapshot  # noqa: PLC0415
     from jobs.scheduling.plan import plan  # noqa: PLC0415
 
     look_seldom()  # as the worker does
@@ -116,11 +116,11 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
 
     Before it another hundredth of the rows has changed.
     """
-    from jobs.actions.plan_pass import begin_pass  # noqa: PLC0415
-    from jobs.actions.queue_snapshot import load_snapshot  # noqa: PLC0415
     from jobs.actions.tell_waits import changed_waits, tell_waits  # noqa: PLC0415
     from jobs.ground.garbage import look_later  # noqa: PLC0415
     from jobs.models import Job  # noqa: PLC0415
+    from jobs.queueing.pass_number import begin_pass  # noqa: PLC0415
+    from jobs.queueing.snapshot import load_snapshot  # noqa: PLC0415
     from jobs.scheduling.plan import plan  # noqa: PLC0415
     from jobs.scheduling.snapshot import Wait  # noqa: PLC0415
 

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.db.models import Case, Q, When
 
 from jobs.actions.cancel import cancel_job, cancel_together
-from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.rerun import check_again
+from jobs.admission.checked_spec import Checked
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
 from jobs.ground.disk_space import require_room
 from jobs.models import Job, JobArray

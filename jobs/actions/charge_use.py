@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jobs.actions.queue_places import Asked, Places, load_queues
 from jobs.ground import clock
 from jobs.models import Attempt, Job, UseAccount
+from jobs.queueing.limits import Asked, Places, load_queues
 from jobs.scheduling.shares import Account, decayed_use
 
 

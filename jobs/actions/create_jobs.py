@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from jobs.actions.children import refuse_children, tell_parent
-from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.draft_jobs import Draft
 from jobs.actions.follow_reruns import follow_reruns
 from jobs.actions.history import record_actions
 from jobs.actions.keep_project import keep_open
+from jobs.admission.dependency_messages import wait_for_dependencies
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, JobArray, JobDependency
 from jobs.permissions import Actor, Verb

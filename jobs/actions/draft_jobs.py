@@ -12,14 +12,14 @@ from typing import Any
 
 import yaml
 
-from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.children import parent_fields
-from jobs.actions.find_dependencies import Needs
 from jobs.actions.hold import held_by
-from jobs.actions.kept_wishes import takes_alike
-from jobs.actions.queue_places import counted_of
+from jobs.admission.checked_spec import Checked, Source
+from jobs.admission.dependencies import Needs
 from jobs.models import Job, JobArray, Project
 from jobs.permissions import Actor
+from jobs.queueing.limits import counted_of
+from jobs.queueing.warm_requests import takes_alike
 from monarch_client.spec import PortalBlock
 from monarch_client.spec.array_keys import combinations, variable_of
 

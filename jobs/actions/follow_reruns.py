@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jobs.actions.dependency_words import wait_for_dependencies
+from jobs.admission.dependency_messages import wait_for_dependencies
 from jobs.live.channel import publish_many_on_commit, publish_queue_on_commit
 from jobs.models import Job, JobDependency
 from jobs.statuses import JobStatus

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.dependency_words import wait_for_dependencies
 from jobs.actions.history import record_action
 from jobs.actions.present import keep, read_again, refuse_ended
+from jobs.admission.dependency_messages import wait_for_dependencies
 from jobs.errors import ConflictError
 from jobs.models import Job
 from jobs.permissions import Actor, require_hold

@@ -12,19 +12,15 @@ from typing import Any
 from django.db import transaction
 
 from jobs.actions.history import record_note
-from jobs.actions.kept_wishes import (
-    cluster_named,
-    may_take_kept,
-    wish_of,
-)
-from jobs.actions.queue_places import load_queues
-from jobs.actions.warm_read import BEST_FIRST, OFF_SINCE, as_kept, joinable
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.ground import clock
 from jobs.limits import idle_limit
 from jobs.models import Attempt, AttemptStage, Cluster, Job, Queue
 from jobs.policies.idle import IdlePolicy, backstop_minutes
 from jobs.policies.reuse import leaves_healthy
+from jobs.queueing.limits import load_queues
+from jobs.queueing.warm_clusters import BEST_FIRST, OFF_SINCE, as_kept, joinable
+from jobs.queueing.warm_requests import cluster_named, may_take_kept, wish_of
 from jobs.scheduling.kept import Wish, fits, why_not
 from jobs.spending import is_waiting_kind
 from jobs.statuses import ClusterStatus, StageName, StopReason

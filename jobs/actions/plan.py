@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.submit import check_spec
+from jobs.admission.checked_spec import Checked, Source
 from jobs.backends import registry
 from jobs.backends.base import Candidate, Plan, is_keeping
 from jobs.errors import BackendError, StillLookingError

@@ -10,11 +10,11 @@ from django.db import transaction
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
 from jobs.actions.kept_clusters import begin_switching_off, let_nobody_in
-from jobs.actions.plan_pass import require_newest
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Cluster, Job
 from jobs.policies.idle import IdlePolicy
+from jobs.queueing.pass_number import require_newest
 from jobs.scheduling.causes import job_words
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
 from jobs.wakeups import wake_on_commit

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.checked_spec import Checked
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import Draft, draft_rerun
 from jobs.actions.history import record_action
 from jobs.actions.submit import check_specs
+from jobs.admission.checked_spec import Checked
 from jobs.errors import InvalidSpecError
 from jobs.ground.disk_space import require_room
 from jobs.models import Job

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.keep_project import lock_project
 from jobs.actions.run_schedule import keep_schedule, owner_of
 from jobs.actions.submit import check_spec
+from jobs.admission.checked_spec import Checked, Source
 from jobs.errors import ConflictError, InvalidSpecError
 from jobs.ground import clock
 from jobs.models import Project, Schedule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jobs.actions.dependency_words import wait_for_dependencies, why_it_cannot_start
 from jobs.actions.history import record_note
+from jobs.admission.dependency_messages import wait_for_dependencies, why_it_cannot_start
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.models import Job, JobDependency

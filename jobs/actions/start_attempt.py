@@ -9,13 +9,13 @@ from django.db import transaction
 from django.db.models import Max
 
 from jobs.actions.kept_clusters import idle_policy_of, take_cluster
-from jobs.actions.kept_wishes import may_take_kept
-from jobs.actions.plan_pass import require_newest
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move, start_together
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
+from jobs.queueing.pass_number import require_newest
+from jobs.queueing.warm_requests import may_take_kept
 from jobs.spending import budget_of_job, has_spent_its_budget
 from jobs.statuses import JobStatus, StageName
 from jobs.wakeups import wake_on_commit

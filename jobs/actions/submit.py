@@ -11,13 +11,13 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from jobs.actions.check_policies import backend_problems, policy_problems
-from jobs.actions.check_queue import queue_problems
-from jobs.actions.checked_spec import Checked, Source
 from jobs.actions.children import would_end_with
 from jobs.actions.create_jobs import create_jobs
 from jobs.actions.draft_jobs import draft_jobs
-from jobs.actions.find_dependencies import find_dependencies
+from jobs.admission.checked_spec import Checked, Source
+from jobs.admission.dependencies import find_dependencies
+from jobs.admission.policies import backend_problems, policy_problems
+from jobs.admission.queues import queue_problems
 from jobs.backends import registry
 from jobs.errors import BackendUnavailableError, IdempotencyConflictError, InvalidSpecError
 from jobs.ground import clock

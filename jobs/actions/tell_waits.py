@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from jobs.actions.queued_rows import QueuedRow
 from jobs.live.channel import publish_many_on_commit
 from jobs.models import Job
+from jobs.queueing.queued_rows import QueuedRow
 from jobs.scheduling.causes import Cause
 from jobs.scheduling.snapshot import Preempt, Wait
 from jobs.statuses import JobStatus

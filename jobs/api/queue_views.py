@@ -10,7 +10,6 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from jobs.actions.pools import PoolChange, delete_pool, set_pool
-from jobs.actions.queue_state import QueueState
 from jobs.actions.queues import QueueChange, delete_queue, set_queue
 from jobs.actions.quotas import Whose, delete_quota, set_quota, set_weight
 from jobs.api.base import PortalView
@@ -28,6 +27,7 @@ from jobs.api.queue_serializers import (
     WeightSerializer,
 )
 from jobs.api.schema import page_of, problems
+from jobs.readers.queue_state import QueueState
 
 _READS, _SETS, _DELETES = problems(401), problems(400, 401, 403, 422), problems(401, 403, 404)
 # A name that no address can have is not found.

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.explain_wait import explain_wait
 from jobs.api.base import PortalView
 from jobs.api.schema import problems
 from jobs.permissions import job_for
+from jobs.readers.wait_explanation import explain_wait
 
 
 class NamedJobSerializer(serializers.Serializer[Any]):

@@ -9,7 +9,6 @@ from django.db import transaction
 from jobs.actions.end_attempt import take_down
 from jobs.actions.history import record_note
 from jobs.actions.kept_clusters import begin_switching_off
-from jobs.actions.kept_wishes import who_wants
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
 from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
@@ -26,6 +25,7 @@ from jobs.policies.idle import (
     decide,
     longer_backstop,
 )
+from jobs.queueing.warm_requests import who_wants
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus

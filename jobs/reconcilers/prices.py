@@ -15,12 +15,12 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from jobs.actions.plan import NOTHING_FITS, plan_of, price_of
-from jobs.actions.queue_places import price_key_of
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.ground import clock
 from jobs.models import ExpectedPrice, Job, Quota
 from jobs.policies.costs import rounded
 from jobs.policies.endings import retry_delay_s
+from jobs.queueing.limits import price_key_of
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.limits import USD_PER_HOUR
 from jobs.wakeups import first_to_ask, wake

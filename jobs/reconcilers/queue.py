@@ -15,10 +15,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs.actions.plan_pass import begin_pass, require_newest
 from jobs.actions.preempt import give_back, preempt
-from jobs.actions.queue_snapshot import load_snapshot
-from jobs.actions.queued_rows import QueuedRows
 from jobs.actions.start_attempt import start_attempt, start_attempts
 from jobs.actions.tell_waits import Changed, changed_waits, tell_waits
 from jobs.errors import StaleJobError
@@ -27,6 +24,9 @@ from jobs.ground.garbage import look_later
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
+from jobs.queueing.pass_number import begin_pass, require_newest
+from jobs.queueing.queued_rows import QueuedRows
+from jobs.queueing.snapshot import load_snapshot
 from jobs.reconcilers import pace
 from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.causes import NoPrice

@@ -12,12 +12,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.actions.explain_wait import explain_wait
 from jobs.permissions import Actor, job_for, project_for
 from jobs.readers.job_history import EventView, job_history
 from jobs.readers.job_page import AttemptView, JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
 from jobs.readers.removed_logs import removed_logs
+from jobs.readers.wait_explanation import explain_wait
 from jobs.statuses import EVIDENCE, JobStatus, WaitReason
 from jobs.web.access import signed_in
 from jobs.web.forms import EXTENSIONS

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jobs.actions.queue_state import PAGE, QueueState
 from jobs.permissions import Actor, may_share, project_for
+from jobs.readers.queue_state import PAGE, QueueState
 from jobs.web.access import signed_in
 from jobs.web.frame import render_page
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from jobs.actions.queue_places import counted_of
 from jobs.backends.fake.backend import FakeBackend
 from jobs.lifecycle import move
 from jobs.models import Job, Pool, Project, Queue, Quota, User
+from jobs.queueing.limits import counted_of
 from jobs.statuses import JobStatus, StopReason
 from tests.browser import team
 from tests.browser.test_pictures import LOOKS, Camera

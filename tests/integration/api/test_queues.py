@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.queue_places import counted_of
 from jobs.models import Job, Pool, Project, Queue, Quota
+from jobs.queueing.limits import counted_of
 from jobs.statuses import JobStatus, Role
 from tests.each_case import check_each
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user

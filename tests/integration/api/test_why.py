@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from jobs.actions.hold import hold_job
-from jobs.actions.queue_places import counted_of
 from jobs.errors import BackendUnavailableError
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
+from jobs.queueing.limits import counted_of
 from jobs.reconcilers import prices, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_project, make_spec, set_default_queue

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.kept_wishes import who_wants
-from jobs.actions.plan_pass import begin_pass
-from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobDependency, Queue
 from jobs.policies.idle import Wanted
+from jobs.queueing.pass_number import begin_pass
+from jobs.queueing.snapshot import load_snapshot
+from jobs.queueing.warm_requests import who_wants
 from jobs.reconcilers import queue
 from jobs.statuses import ClusterStatus, JobStatus, WaitReason
 from tests.factories import make_job, make_project
@@ -236,7 +236,7 @@ def test_who_waits_for_a_cluster_by_its_name_takes_none_from_others_unless_it_is
 def test_a_cluster_stays_an_hour_longer_where_nothing_can_start_for_whatever_reason(
     cluster, submit_kept, monkeypatch, time_machine
 ):
-    monkeypatch.setattr("jobs.actions.capacity.shortage", lambda: "The disk is nearly full.")
+    monkeypatch.setattr("jobs.queueing.capacity.shortage", lambda: "The disk is nearly full.")
     job = submit_kept()
     queue.run_pass()
     assert (status_of(job), job.message) == (JobStatus.QUEUED, "The disk is nearly full.")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import give_back
-from jobs.actions.queue_places import counted_of
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobEvent, Pool, Project, Queue
+from jobs.queueing.limits import counted_of
+from jobs.queueing.pass_number import begin_pass
 from jobs.reconcilers import autostop, queue
 from jobs.statuses import ClusterStatus, JobStatus
 from tests.factories import make_job, make_project, make_spec, set_default_queue

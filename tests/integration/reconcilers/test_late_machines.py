@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import give_back
-from jobs.actions.queue_snapshot import load_snapshot
 from jobs.errors import NotYetGoneError
 from jobs.models import Attempt, Cluster, Job, Queue
+from jobs.queueing.pass_number import begin_pass
+from jobs.queueing.snapshot import load_snapshot
 from jobs.reconcilers import provisioning, queue, running
 from jobs.scheduling.snapshot import RunningJob
 from jobs.statuses import ClusterStatus, JobStatus

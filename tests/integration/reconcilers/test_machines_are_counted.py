@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from jobs.actions.delete import delete_job
-from jobs.actions.kept_wishes import who_wants
-from jobs.actions.queue_places import counted_of
-from jobs.actions.queue_snapshot import load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.submit import submit_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import InvalidSpecError, StaleJobError
 from jobs.models import Cluster, Job, Pool, Project, Queue
 from jobs.policies.idle import Wanted
+from jobs.queueing.limits import counted_of
+from jobs.queueing.snapshot import load_snapshot
+from jobs.queueing.warm_requests import who_wants
 from jobs.reconcilers import queue
 from jobs.scheduling.snapshot import RunningJob
 from jobs.statuses import JobStatus, Role

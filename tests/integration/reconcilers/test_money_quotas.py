@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.queue_places import counted_of
-from jobs.actions.queue_state import QueueState
 from jobs.actions.quotas import Whose, set_quota
 from jobs.backends.base import Plan
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.models import Cluster, ExpectedPrice, Job, Project
 from jobs.permissions import Actor
+from jobs.queueing.limits import counted_of
+from jobs.readers.queue_state import QueueState
 from jobs.reconcilers import prices, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_project, make_spec, make_user

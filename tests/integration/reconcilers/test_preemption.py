@@ -9,14 +9,14 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.cancel import cancel_job
-from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import preempt
-from jobs.actions.queue_places import counted_of
 from jobs.actions.quotas import Whose, set_quota
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import BackendError, StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount
 from jobs.permissions import Actor
+from jobs.queueing.limits import counted_of
+from jobs.queueing.pass_number import begin_pass
 from jobs.reconcilers import queue, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
 from tests.factories import make_job, make_project, make_spec, make_user, set_default_queue

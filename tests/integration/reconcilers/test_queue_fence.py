@@ -7,10 +7,10 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from jobs.actions.plan_pass import begin_pass, require_newest
 from jobs.actions.start_attempt import start_attempt
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job
+from jobs.queueing.pass_number import begin_pass, require_newest
 from jobs.reconcilers import queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job

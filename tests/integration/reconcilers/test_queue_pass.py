@@ -11,10 +11,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from jobs.actions.queue_places import ASKED
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
+from jobs.queueing.limits import ASKED
 from jobs.reconcilers import pace, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from jobs.actions.prioritize import prioritize_job
-from jobs.actions.queue_places import counted_of
-from jobs.actions.queue_state import QueueState
 from jobs.actions.queues import QueueChange, set_queue
 from jobs.actions.quotas import Whose, set_quota, set_weight
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job, Pool, Project, Queue, User
 from jobs.permissions import Actor
+from jobs.queueing.limits import counted_of
+from jobs.readers.queue_state import QueueState
 from jobs.reconcilers import prices, queue
 from jobs.statuses import ClusterStatus, JobStatus, StopReason
 from tests.factories import make_job, make_member, make_project, make_spec, make_user

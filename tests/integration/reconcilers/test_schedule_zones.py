@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.checked_spec import Source
 from jobs.actions.schedules import Wish, change_schedule, resume_schedule
+from jobs.admission.checked_spec import Source
 from jobs.models import Job, Schedule
 from jobs.permissions import Actor
 from jobs.policies.timetables import ZoneGoneError

@@ -9,11 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.actions import start_attempt
-from jobs.actions.plan_pass import begin_pass
 from jobs.actions.start_attempt import start_attempts
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job, JobEvent, LogHead
+from jobs.queueing.pass_number import begin_pass
 from jobs.reconcilers import queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job

@@ -6,14 +6,14 @@ import pytest
 
 from jobs.actions.cancel import cancel_job
 from jobs.actions.hold import hold_job, release_job
-from jobs.actions.plan_pass import begin_pass
 from jobs.actions.preempt import give_back, preempt
-from jobs.actions.queue_snapshot import AROUND_RUN_S, load_snapshot
 from jobs.actions.start_attempt import start_attempt
 from jobs.actions.tell_waits import changed_waits, tell_waits
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job
 from jobs.permissions import Actor
+from jobs.queueing.pass_number import begin_pass
+from jobs.queueing.snapshot import AROUND_RUN_S, load_snapshot
 from jobs.reconcilers import queue
 from jobs.scheduling.causes import Told
 from jobs.scheduling.snapshot import Wait

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from jobs.actions import queue_state
-from jobs.actions.queue_places import counted_of
 from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError
 from jobs.ground import clock
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
+from jobs.queueing.limits import counted_of
+from jobs.readers import queue_state
 from jobs.reconcilers import prices
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user
@@ -185,8 +185,8 @@ def test_a_backend_that_is_away_is_told_and_the_page_is_there(member, monkeypatc
 def test_of_a_plan_that_takes_long_all_who_look_for_a_while_have_the_same(
     limit, least, member, project, monkeypatch
 ):
-    monkeypatch.setattr(f"jobs.actions.planned_now.{limit}", least)
-    monkeypatch.setattr("jobs.actions.planned_now._last", None)
+    monkeypatch.setattr(f"jobs.queueing.current_pass.{limit}", least)
+    monkeypatch.setattr("jobs.queueing.current_pass._last", None)
     for _ in range(2):
         job_of(project, 9, queue_name="default")
     assert queue_state.QueueState(Actor(member.user)).number_waiting == 2

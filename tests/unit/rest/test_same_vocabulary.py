@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from jobs import errors as portal_errors
-from jobs.actions.explain_wait import Named, Waiting
 from jobs.api import array_serializers, cluster_serializers, queue_serializers, serializers
 from jobs.api.budget_view import BudgetSerializer, NoticeSerializer
 from jobs.api.cloud_views import CloudEntrySerializer, CloudStateSerializer
@@ -46,6 +45,7 @@ from jobs.readers.schedules import ScheduleRunView, ScheduleView
 from jobs.readers.secret_list import SecretView
 from jobs.readers.token_list import TokenView
 from jobs.readers.usage import Usage, UsageRow
+from jobs.readers.wait_explanation import Named, Waiting
 from monarch_client import errors as client_errors
 from monarch_client.rest import (
     array_models,

@@ -8,8 +8,6 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from jobs.actions.capacity import capacity_of
-from jobs.actions.queue_places import load_queues, pool_of
 from jobs.errors import BackendError
 from jobs.ground import clock
 from jobs.limits import idle_limit
@@ -19,6 +17,8 @@ from jobs.models.startable_jobs import startable_jobs
 from jobs.policies.idle import IdlePolicy, Wanted, stays_s
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.reuse import fingerprint
+from jobs.queueing.capacity import capacity_of
+from jobs.queueing.limits import load_queues, pool_of
 from jobs.scheduling.kept import Wish
 from jobs.statuses import ClusterStatus, JobStatus, WaitReason
 

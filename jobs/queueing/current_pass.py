@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from jobs.actions.queue_snapshot import load_snapshot
 from jobs.backends import registry
+from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Decision, Snapshot
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet, Sum
 
-from jobs.actions.queue_places import Asked
 from jobs.models import Attempt, Cluster
+from jobs.queueing.limits import Asked
 
 # The first columns of `Machines`; then those that make an `Asked`, but for `group_name`: of jobs
 # that must not run at once there is no limit of machines.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.actions.checked_spec import Checked
-from jobs.actions.queue_places import Asked, Places, counted_of
+from jobs.admission.checked_spec import Checked
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
+from jobs.queueing.limits import Asked, Places, counted_of
 from jobs.scheduling.amounts import counted, most_at_once
 from jobs.scheduling.limits import GPUS, JOBS, NODES, Limit, LimitKind, Shape, gpus_of
 from monarch_client.spec import JobSpec, SpecCode

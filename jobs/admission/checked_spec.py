@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from jobs.actions.find_dependencies import Needs
-from jobs.actions.warm_read import joinable
+from jobs.admission.dependencies import Needs
 from jobs.backends import registry
 from jobs.backends.base import ComputeBackend
 from jobs.models import Project
+from jobs.queueing.warm_clusters import joinable
 from monarch_client.spec import JobSpec
 
 Source = str | dict[str, Any]

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 from django.db.models import QuerySet
 
-from jobs.actions.kept_wishes import Wants
-from jobs.actions.queue_machines import Last, Machines, last_on, machines_of
-from jobs.actions.queue_places import Asked, Places, backend_key
-from jobs.actions.warm_read import OFF_SINCE
 from jobs.models import Cluster
 from jobs.policies.idle import IdlePolicy, Kept, Wanted, counted_until
 from jobs.policies.limits import Limit as MostOf
+from jobs.queueing.limits import Asked, Places, backend_key
+from jobs.queueing.machines import Last, Machines, last_on, machines_of
+from jobs.queueing.warm_clusters import OFF_SINCE
+from jobs.queueing.warm_requests import Wants
 from jobs.scheduling.limits import Shape
 from jobs.scheduling.snapshot import RunningJob
 from jobs.statuses import ClusterStatus, JobStatus

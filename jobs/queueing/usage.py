@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from jobs.actions.queue_places import Asked, Places
 from jobs.models import UseAccount
+from jobs.queueing.limits import Asked, Places
 from jobs.scheduling.shares import Account, decayed_use, promised_use
 from jobs.scheduling.snapshot import QueuedJob, Share
 

@@ -9,15 +9,6 @@ from typing import Any
 
 from django.db.models import FilteredRelation, Q, QuerySet
 
-from jobs.actions.capacity import capacity_of
-from jobs.actions.epochs import epoch_s
-from jobs.actions.kept_wishes import Wants, waiting, wishes_of
-from jobs.actions.queue_holders import AROUND_RUN_S, Active, Holders
-from jobs.actions.queue_machines import nodes_of
-from jobs.actions.queue_places import Asked, Places, backend_key, group_key
-from jobs.actions.queued_rows import QueuedRow, QueuedRows
-from jobs.actions.use_accounts import shares_of, used_by_persons
-from jobs.actions.warm_read import kept_clusters
 from jobs.errors import BackendError
 from jobs.ground import clock
 from jobs.limits import duration_limit, idle_limit
@@ -25,6 +16,15 @@ from jobs.models import Cluster, Job, Project
 from jobs.models.startable_jobs import startable_jobs
 from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
+from jobs.queueing.capacity import capacity_of
+from jobs.queueing.epochs import epoch_s
+from jobs.queueing.holders import AROUND_RUN_S, Active, Holders
+from jobs.queueing.limits import Asked, Places, backend_key, group_key
+from jobs.queueing.machines import nodes_of
+from jobs.queueing.queued_rows import QueuedRow, QueuedRows
+from jobs.queueing.usage import shares_of, used_by_persons
+from jobs.queueing.warm_clusters import kept_clusters
+from jobs.queueing.warm_requests import Wants, waiting, wishes_of
 from jobs.scheduling.limits import JOBS, NODES, Shape
 from jobs.scheduling.snapshot import Preemption, QueuedJob, Snapshot
 from jobs.spending import budget_blocks

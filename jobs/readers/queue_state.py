@@ -13,9 +13,13 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from jobs.actions.planned_now import planned_now
-from jobs.actions.queue_places import Places, backend_key, pool_key, quota_key
-from jobs.actions.queue_rows import (
+from jobs.backends import registry
+from jobs.models import Job, Pool, Project, Quota
+from jobs.models.queue import DEFAULT_QUEUE
+from jobs.permissions import Actor, projects_of
+from jobs.queueing.current_pass import planned_now
+from jobs.queueing.limits import Places, backend_key, pool_key, quota_key
+from jobs.readers.queue_rows import (
     AmountRow,
     PersonRow,
     PlaceRow,
@@ -25,11 +29,7 @@ from jobs.actions.queue_rows import (
     WaitingRow,
     place_words,
 )
-from jobs.actions.told_causes import told_to
-from jobs.backends import registry
-from jobs.models import Job, Pool, Project, Quota
-from jobs.models.queue import DEFAULT_QUEUE
-from jobs.permissions import Actor, projects_of
+from jobs.readers.visible_causes import told_to
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import JOBS, NODES, Limit
 from jobs.scheduling.snapshot import (

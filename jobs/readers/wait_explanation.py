@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.actions.past_runs import usual_seconds
-from jobs.actions.planned_now import planned_now
-from jobs.actions.told_causes import told_to
 from jobs.models import Job
 from jobs.permissions import Actor, projects_of
+from jobs.queueing.current_pass import planned_now
+from jobs.queueing.past_runs import usual_seconds
+from jobs.readers.visible_causes import told_to
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.causes import Cause, GaveWay, NoPrice, NoRoom, OverQuota, Told, job_words
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from django.db.models import F, Prefetch, QuerySet
 
-from jobs.actions.kept_wishes import port_of, wants_gpus
-from jobs.actions.queue_places import machines_in, pool_of
 from jobs.models import Attempt, Cluster, Job, Project, Queue
 from jobs.policies.idle import IdlePolicy, stays_s
 from jobs.policies.limits import Limit as MostOf
+from jobs.queueing.limits import machines_in, pool_of
+from jobs.queueing.warm_requests import port_of, wants_gpus
 from jobs.scheduling.kept import Guest, KeptCluster
 from jobs.statuses import ClusterStatus
 

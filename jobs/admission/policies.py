@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
-from jobs.actions.checked_spec import Checked
-from jobs.actions.queue_places import load_queues, pool_of
-from jobs.actions.warm_read import joinable
+from jobs.admission.checked_spec import Checked
 from jobs.backends.base import is_keeping
 from jobs.limits import duration_limit, idle_limit
 from jobs.logs.bad_patterns import BadPatternError
@@ -16,6 +14,8 @@ from jobs.logs.matching import compiled_part
 from jobs.models import Cluster, Project
 from jobs.policies.limits import shown_s
 from jobs.policies.log_rules import KNOWN_RULES
+from jobs.queueing.limits import load_queues, pool_of
+from jobs.queueing.warm_clusters import joinable
 from monarch_client.spec import JobSpec, SpecCode
 
 Problem = tuple[str, SpecCode, str]

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions.kept_wishes import wish_of, wishes_of
-from jobs.actions.queue_places import load_queues
-from jobs.actions.queue_snapshot import load_snapshot
 from jobs.models import Job
+from jobs.queueing.limits import load_queues
+from jobs.queueing.snapshot import load_snapshot
+from jobs.queueing.warm_requests import wish_of, wishes_of
 from tests.factories import make_job, make_project, make_spec
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8")]

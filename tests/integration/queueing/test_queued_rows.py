@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions.queue_places import ASKED, PRICED
-from jobs.actions.queue_snapshot import load_snapshot
-from jobs.actions.queued_rows import QueuedRow, QueuedRows
 from jobs.actions.tell_waits import changed_waits
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
+from jobs.queueing.limits import ASKED, PRICED
+from jobs.queueing.queued_rows import QueuedRow, QueuedRows
+from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.causes import Told
 from jobs.scheduling.snapshot import Wait
 from tests.factories import make_job, make_project
@@ -107,7 +107,7 @@ def test_a_snapshot_with_what_was_known_before_is_that_of_now(remembered):
 
 
 def test_wishes_of_jobs_that_have_left_are_forgotten_and_new_ones_shared(remembered, monkeypatch):
-    monkeypatch.setattr("jobs.actions.queued_rows._ALIKE_AT_LEAST", 0)
+    monkeypatch.setattr("jobs.queueing.queued_rows._ALIKE_AT_LEAST", 0)
     project = make_project()
     left = [make_job(project, num_nodes=number) for number in range(1, 6)]
     stays = make_job(project, num_nodes=9)

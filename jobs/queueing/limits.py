@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from jobs.actions.queue_prices import Prices
 from jobs.models import Job, Pool, Queue, Quota, User
 from jobs.models.pool import DAY_S, WEEK_S
 from jobs.policies.reuse import fingerprint
+from jobs.queueing.prices import Prices
 from jobs.scheduling.limits import (
     GPUS,
     JOBS,

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from django.contrib.postgres.aggregates import StringAgg
 from django.db.models import Func, QuerySet, TextField
 
-from jobs.actions.epochs import epoch_s
-from jobs.actions.queue_places import Asked
 from jobs.models import Job
+from jobs.queueing.epochs import epoch_s
+from jobs.queueing.limits import Asked
 
 # A job's number, and of this version of its row the transaction that wrote it and where it lies
 # (System Columns in PostgreSQL's manual): another text after every change, and the same without.
