@@ -55,7 +55,7 @@ def _begin_worker(**_: object) -> None:
 
 @worker_init.connect
 def _refuse_newer_database(**_: object) -> None:
-    from jobs.actions.releases import why_not_to_start  # noqa: PLC0415 - models come later
+    from jobs.actions.accounts.releases import why_not_to_start  # noqa: PLC0415 - models come later
 
     if why := why_not_to_start():
         raise SystemExit(why)

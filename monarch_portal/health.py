@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 
-from jobs.actions.releases import about_newer_database
+from jobs.actions.accounts.releases import about_newer_database
 from jobs.ground.disk_space import shortage
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from jobs.actions.releases import why_not_to_start
+from jobs.actions.accounts.releases import why_not_to_start
 from jobs.api.body_limit import Application, Refusal, refuse
 from jobs.errors import DatabaseUnavailableError
 

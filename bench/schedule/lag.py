@@ -67,7 +67,7 @@ def _fill(home: Path, jobs: int) -> FakeBackend:
     # Models only after the set-up.
     from django.db import transaction  # noqa: PLC0415
 
-    from jobs.actions.note_seen import note_seen  # noqa: PLC0415
+    from jobs.actions.attempts.note_seen import note_seen  # noqa: PLC0415
     from jobs.backends.fake.backend import FakeBackend, FakePlan  # noqa: PLC0415
     from jobs.models import Attempt  # noqa: PLC0415
 

@@ -116,7 +116,7 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
 
     Before it another hundredth of the rows has changed.
     """
-    from jobs.actions.tell_waits import changed_waits, tell_waits  # noqa: PLC0415
+    from jobs.actions.jobs.tell_waits import changed_waits, tell_waits  # noqa: PLC0415
     from jobs.ground.garbage import look_later  # noqa: PLC0415
     from jobs.models import Job  # noqa: PLC0415
     from jobs.queueing.pass_number import begin_pass  # noqa: PLC0415

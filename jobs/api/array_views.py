@@ -10,9 +10,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.arrays import cancel_array, rerun_failed
-from jobs.actions.submit import submit_jobs
-from jobs.actions.submit_documents import submit_documents
+from jobs.actions.jobs.arrays import cancel_array, rerun_failed
+from jobs.actions.jobs.submit import submit_jobs
+from jobs.actions.jobs.submit_documents import submit_documents
 from jobs.api.array_serializers import ArraySerializer, BatchSerializer
 from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.set_budget import LARGEST, MOST_THRESHOLDS, remove_budget, set_budget
+from jobs.actions.projects.set_budget import LARGEST, MOST_THRESHOLDS, remove_budget, set_budget
 from jobs.api.base import PortalView
 from jobs.api.schema import problems
 from jobs.api.serializers import MoneyField

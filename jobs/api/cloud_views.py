@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.clouds import add_cloud, remove_cloud
+from jobs.actions.sharing.clouds import add_cloud, remove_cloud
 from jobs.api.base import PortalView
 from jobs.api.schema import page_of, problems
 from jobs.readers.cloud_list import cloud_check, cloud_list

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.clusters import take_down_cluster
-from jobs.actions.strays import take_down_stray
+from jobs.actions.clusters.strays import take_down_stray
+from jobs.actions.clusters.take_down import take_down_cluster
 from jobs.api.base import PortalView
 from jobs.api.cluster_serializers import ClusterSerializer
 from jobs.api.schema import page_of, problems

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.extend import MOST_S, extend_cluster, extend_job
+from jobs.actions.jobs.extend import MOST_S, extend_cluster, extend_job
 from jobs.api.cluster_serializers import ClusterSerializer
 from jobs.api.cluster_views import ClusterView
 from jobs.api.job_views import MAX_KEY_LENGTH, JobView, idempotency_key

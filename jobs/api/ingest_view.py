@@ -1,6 +1,6 @@
 """Where runners post their frames. They sign in with their attempt's token, never with a user's.
 
-The body is bounded before and after decompression; `jobs.actions.ingest_frames` does the rest.
+The body is bounded before and after decompression; `jobs.actions.ingest.ingest_frames` does the rest.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from jobs.actions.answer_runner import NO_ORDERS, Orders, answer_runner
-from jobs.actions.ingest_frames import take_in
+from jobs.actions.ingest.answer_runner import NO_ORDERS, Orders, answer_runner
+from jobs.actions.ingest.ingest_frames import take_in
 from jobs.api.body_limit import CAME_AT
 from jobs.api.errors import problem, problem_of
 from jobs.api.strict import require_known_parameters

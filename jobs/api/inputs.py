@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from jobs.actions.submit import MOST_DOCUMENTS
+from jobs.actions.jobs.submit import MOST_DOCUMENTS
 from jobs.api.text_field import TextField
 from jobs.readers.job_table import MAX_LIMIT
 from jobs.statuses import JobKind, JobStatus

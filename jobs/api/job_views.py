@@ -13,11 +13,11 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.delete import delete_job
-from jobs.actions.hold import hold_job, release_job
-from jobs.actions.rerun import rerun_job
-from jobs.actions.submit import check_spec, submit_job
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.jobs.hold import hold_job, release_job
+from jobs.actions.jobs.rerun import rerun_job
+from jobs.actions.jobs.submit import check_spec, submit_job
 from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView
 from jobs.api.inputs import JobQuery, SubmitBody

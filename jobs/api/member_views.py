@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.members import remove_member, set_role
+from jobs.actions.projects.members import remove_member, set_role
 from jobs.api.base import PortalView
 from jobs.api.schema import page_of, problems
 from jobs.permissions import Verb, require

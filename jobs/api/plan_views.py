@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.plan import plan_job
+from jobs.actions.jobs.plan import plan_job
 from jobs.api.cluster_serializers import PlanSerializer
 from jobs.api.inputs import SubmitBody
 from jobs.api.job_views import SpecView

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.prioritize import prioritize_job
+from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.api.job_views import JobView
 from jobs.api.schema import problems
 from jobs.api.serializers import JobSerializer

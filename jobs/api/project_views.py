@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.close_projects import archive_project, delete_project, unarchive_project
-from jobs.actions.projects import make_project, rename_project
+from jobs.actions.projects.close_projects import archive_project, delete_project, unarchive_project
+from jobs.actions.projects.make_project import make_project, rename_project
 from jobs.api.base import PortalView
 from jobs.api.schema import page_of, problems
 from jobs.api.serializers import (

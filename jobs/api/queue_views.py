@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from jobs.actions.pools import PoolChange, delete_pool, set_pool
-from jobs.actions.queues import QueueChange, delete_queue, set_queue
-from jobs.actions.quotas import Whose, delete_quota, set_quota, set_weight
+from jobs.actions.sharing.pools import PoolChange, delete_pool, set_pool
+from jobs.actions.sharing.queues import QueueChange, delete_queue, set_queue
+from jobs.actions.sharing.quotas import Whose, delete_quota, set_quota, set_weight
 from jobs.api.base import PortalView
 from jobs.api.queue_serializers import (
     PageQuery,

@@ -11,8 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.run_schedule import run_now
-from jobs.actions.schedules import (
+from jobs.actions.schedules.edit_schedules import (
     Wish,
     change_schedule,
     create_schedule,
@@ -20,6 +19,7 @@ from jobs.actions.schedules import (
     pause_schedule,
     resume_schedule,
 )
+from jobs.actions.schedules.run_schedule import run_now
 from jobs.api.base import PortalView
 from jobs.api.inputs import SpecField
 from jobs.api.job_views import JobView

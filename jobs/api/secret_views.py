@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.secrets import delete_secret, set_secret
+from jobs.actions.projects.secrets import delete_secret, set_secret
 from jobs.api.base import PortalView
 from jobs.api.schema import page_of, problems
 from jobs.api.text_field import TextField

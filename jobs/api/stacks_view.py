@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.ask_stacks import ask_stacks
+from jobs.actions.attempts.ask_stacks import ask_stacks
 from jobs.api.base import PortalView
 from jobs.api.inputs import AttemptQuery
 from jobs.api.log_inputs import checked

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.tokens import create_token, revoke_token
+from jobs.actions.accounts.tokens import create_token, revoke_token
 from jobs.api.base import PortalView
 from jobs.api.inputs import TokenBody
 from jobs.api.schema import page_of, problems

@@ -12,7 +12,7 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.actions.store_upload import store_upload
+from jobs.actions.projects.store_upload import store_upload
 from jobs.api.authentication import WITH_DRIVERS
 from jobs.api.base import PortalView
 from jobs.api.parsers import UnreadParser

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from django.db import DatabaseError, connections
 
-from jobs.actions.store_frames import batches, store_batch
+from jobs.actions.ingest.store_frames import batches, store_batch
 from jobs.backends import registry
 from jobs.backends.base import PullingBackend
 from jobs.errors import BackendError, FramesPostponedError

@@ -1,6 +1,6 @@
 """Reading what a runner posts: NDJSON frames, checked strictly and within bounds.
 
-Who sent them, what is new and what it means is for `jobs.actions.ingest_frames`.
+Who sent them, what is new and what it means is for `jobs.actions.ingest.ingest_frames`.
 """
 
 from __future__ import annotations

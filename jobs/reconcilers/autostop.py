@@ -6,9 +6,9 @@ import logging
 
 from django.db import transaction
 
-from jobs.actions.end_attempt import take_down
-from jobs.actions.history import record_note
-from jobs.actions.kept_clusters import begin_switching_off
+from jobs.actions.attempts.end_attempt import take_down
+from jobs.actions.clusters.warm_clusters import begin_switching_off
+from jobs.actions.jobs.history import record_note
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
 from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError

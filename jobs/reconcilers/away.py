@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from jobs.actions.history import record_note
+from jobs.actions.jobs.history import record_note
 from jobs.errors import BackendError
 from jobs.models import Attempt, Job
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from jobs.actions.clusters import release_unneeded
+from jobs.actions.clusters.take_down import release_unneeded
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move

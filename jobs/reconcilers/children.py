@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.actions.children import end_with_parent
+from jobs.actions.jobs.children import end_with_parent
 from jobs.errors import StaleJobError
 from jobs.models import Job
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.actions.settle_dependencies import settle_dependencies
+from jobs.actions.jobs.settle_dependencies import settle_dependencies
 from jobs.models import JobDependency
 from jobs.statuses import JobStatus
 

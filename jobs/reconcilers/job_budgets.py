@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from jobs.actions.history import record_note
+from jobs.actions.jobs.history import record_note
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move

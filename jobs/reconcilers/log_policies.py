@@ -12,7 +12,7 @@ from functools import cache
 
 from django.db.models import F, Q, QuerySet
 
-from jobs.actions.apply_log_policies import apply_log_policies, give_up
+from jobs.actions.attempts.apply_log_policies import apply_log_policies, give_up
 from jobs.errors import (
     InvalidPatternError,
     LogStoreAwayError,

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError
 
-from jobs.actions.clusters import release_unneeded, take_down_again, unneeded_since
-from jobs.actions.strays import note_strays, ordered_strays
+from jobs.actions.clusters.strays import note_strays, ordered_strays
+from jobs.actions.clusters.take_down import release_unneeded, take_down_again, unneeded_since
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, SeenCluster
 from jobs.errors import BackendError, NotYetGoneError, StillLookingError

@@ -14,7 +14,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from jobs.actions.plan import NOTHING_FITS, plan_of, price_of
+from jobs.actions.jobs.plan import NOTHING_FITS, plan_of, price_of
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.ground import clock
 from jobs.models import ExpectedPrice, Job, Quota

@@ -10,10 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
-from jobs.actions.apply_log_policies import avoided_nodes
-from jobs.actions.end_attempt import close_attempt, finish_attempt, release_cluster
-from jobs.actions.hand_secrets import hand_secrets
-from jobs.actions.note_seen import news_of, note_seen
+from jobs.actions.attempts.apply_log_policies import avoided_nodes
+from jobs.actions.attempts.end_attempt import close_attempt, finish_attempt, release_cluster
+from jobs.actions.attempts.hand_secrets import hand_secrets
+from jobs.actions.attempts.note_seen import news_of, note_seen
 from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.backends import registry
 from jobs.backends.base import (

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs.actions.preempt import give_back, preempt
-from jobs.actions.start_attempt import start_attempt, start_attempts
-from jobs.actions.tell_waits import Changed, changed_waits, tell_waits
+from jobs.actions.attempts.preempt import give_back, preempt
+from jobs.actions.attempts.start_attempt import start_attempt, start_attempts
+from jobs.actions.jobs.tell_waits import Changed, changed_waits, tell_waits
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.ground.garbage import look_later

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from django.db.models import Q
 
-from jobs.actions.history import record_note
-from jobs.actions.start_attempt import start_attempt
+from jobs.actions.attempts.start_attempt import start_attempt
+from jobs.actions.jobs.history import record_note
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.ground import clock
 from jobs.ground.disk_space import shortage

@@ -15,9 +15,9 @@ from time import monotonic
 from django.conf import settings
 from django.contrib.sessions.models import Session
 
-from jobs.actions.claim_blobs import claim_blobs
-from jobs.actions.submit import IDEMPOTENCY_WINDOW
-from jobs.actions.sweep_uploads import sweep_uploads
+from jobs.actions.ingest.claim_blobs import claim_blobs
+from jobs.actions.jobs.submit import IDEMPOTENCY_WINDOW
+from jobs.actions.projects.sweep_uploads import sweep_uploads
 from jobs.errors import LogStoreAwayError
 from jobs.ground import clock
 from jobs.logs import blobs, removal, stores

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
-from jobs.actions.end_attempt import finish_attempt
+from jobs.actions.attempts.end_attempt import finish_attempt
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.ground.outages import is_database_away

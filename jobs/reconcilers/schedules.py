@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from jobs.actions.run_schedule import run_due
+from jobs.actions.schedules.run_schedule import run_due
 from jobs.ground import clock
 from jobs.models import Schedule
 from jobs.policies.schedules import MOST_CAUGHT_UP

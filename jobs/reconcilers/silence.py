@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from jobs.actions.end_attempt import close_attempt
-from jobs.actions.history import record_note
-from jobs.actions.leftovers import ingest_leftovers
+from jobs.actions.attempts.end_attempt import close_attempt
+from jobs.actions.ingest.leftovers import ingest_leftovers
+from jobs.actions.jobs.history import record_note
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ClusterView, ComputeBackend, NodeView
 from jobs.errors import BackendError, FramesPostponedError, StillLookingError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from jobs.actions.answer_runner import GRACE_S
-from jobs.actions.end_attempt import close_attempt, finish_stopping
-from jobs.actions.kept_clusters import is_shared, let_nobody_in
-from jobs.actions.leftovers import ingest_leftovers
+from jobs.actions.attempts.end_attempt import close_attempt, finish_stopping
+from jobs.actions.clusters.warm_clusters import is_shared, let_nobody_in
+from jobs.actions.ingest.answer_runner import GRACE_S
+from jobs.actions.ingest.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ComputeBackend
 from jobs.errors import (

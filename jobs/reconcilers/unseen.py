@@ -8,8 +8,8 @@ from datetime import datetime
 
 import redis
 
-from jobs.actions.clusters import release_unneeded
-from jobs.actions.history import record_note
+from jobs.actions.clusters.take_down import release_unneeded
+from jobs.actions.jobs.history import record_note
 from jobs.ground import clock
 from jobs.ground.redis_client import connection
 from jobs.live.channel import publish_clusters_on_commit

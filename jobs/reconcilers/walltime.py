@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.db.models import Q, QuerySet
 
-from jobs.actions.history import record_note
+from jobs.actions.jobs.history import record_note
 from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import duration_limit, walltime_of

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.actions.arrays import cancel_array, rerun_failed
+from jobs.actions.jobs.arrays import cancel_array, rerun_failed
 from jobs.permissions import Actor, project_for
 from jobs.readers.job_array import array_for, job_array
 from jobs.web.access import attempt_action, signed_in

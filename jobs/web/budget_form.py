@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django import forms
 
-from jobs.actions.set_budget import LARGEST, MOST_THRESHOLDS
+from jobs.actions.projects.set_budget import LARGEST, MOST_THRESHOLDS
 from jobs.statuses import OnSpent
 
 MOST_PERCENT = 1000

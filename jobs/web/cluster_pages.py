@@ -10,9 +10,9 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.actions.clusters import take_down_cluster
-from jobs.actions.extend import extend_cluster
-from jobs.actions.strays import take_down_stray
+from jobs.actions.clusters.strays import take_down_stray
+from jobs.actions.clusters.take_down import take_down_cluster
+from jobs.actions.jobs.extend import extend_cluster
 from jobs.models import Project
 from jobs.permissions import Actor, project_for
 from jobs.readers.clusters import ROW, cluster_anywhere, cluster_list, cluster_named

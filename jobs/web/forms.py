@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 
-from jobs.actions.extend import MOST_S
+from jobs.actions.jobs.extend import MOST_S
 from jobs.models import User
 from jobs.statuses import CatchUpPolicy, OverlapPolicy, Role
 from monarch_client.spec.durations import seconds_in

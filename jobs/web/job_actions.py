@@ -10,12 +10,12 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.delete import delete_job
-from jobs.actions.extend import extend_job
-from jobs.actions.hold import hold_job, release_job
-from jobs.actions.prioritize import prioritize_job
-from jobs.actions.rerun import rerun_job
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.jobs.extend import extend_job
+from jobs.actions.jobs.hold import hold_job, release_job
+from jobs.actions.jobs.prioritize import prioritize_job
+from jobs.actions.jobs.rerun import rerun_job
 from jobs.errors import ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Job
 from jobs.permissions import Actor, job_for, require_extend, require_prioritize

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.actions.members import remove_member, set_role
+from jobs.actions.projects.members import remove_member, set_role
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may, project_for

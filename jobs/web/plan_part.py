@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from jobs.actions.plan import plan_job
+from jobs.actions.jobs.plan import plan_job
 from jobs.errors import InvalidSpecError
 from jobs.permissions import Actor, project_for
 from jobs.web.access import signed_in

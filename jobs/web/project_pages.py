@@ -9,9 +9,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.actions.close_projects import archive_project, delete_project, unarchive_project
-from jobs.actions.projects import rename_project
-from jobs.actions.queue_input import InvalidSettingsError
+from jobs.actions.projects.close_projects import archive_project, delete_project, unarchive_project
+from jobs.actions.projects.make_project import rename_project
+from jobs.actions.sharing.queue_input import InvalidSettingsError
 from jobs.errors import ConflictError
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may, project_for, require

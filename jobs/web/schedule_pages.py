@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from jobs.actions.run_schedule import run_now
-from jobs.actions.schedules import (
+from jobs.actions.jobs.submit import expect_job
+from jobs.actions.schedules.edit_schedules import (
     Wish,
     change_schedule,
     create_schedule,
@@ -20,7 +20,7 @@ from jobs.actions.schedules import (
     pause_schedule,
     resume_schedule,
 )
-from jobs.actions.submit import expect_job
+from jobs.actions.schedules.run_schedule import run_now
 from jobs.errors import BackendError, ConflictError, InvalidSpecError, StorageFullError
 from jobs.models import Project, Schedule
 from jobs.permissions import Actor, Verb, may, project_for, require, require_schedule

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.actions.secrets import delete_secret, set_secret
+from jobs.actions.projects.secrets import delete_secret, set_secret
 from jobs.errors import ConflictError, InvalidSecretError, SecretsUnavailableError
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may, project_for

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.actions.tokens import create_token, revoke_token
+from jobs.actions.accounts.tokens import create_token, revoke_token
 from jobs.permissions import Actor, project_for
 from jobs.readers.project_list import project_list
 from jobs.readers.token_list import token_list

@@ -15,7 +15,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.actions.sign_in_links import redeem
+from jobs.actions.accounts.sign_in_links import redeem
 from jobs.errors import NotFoundError, TooManyTriesError
 from jobs.live.tries import Subject, begin_try, of_address, of_links_from, of_name, succeeded
 from jobs.web.forms import SignInForm

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from jobs.actions.ask_stacks import ask_stacks
+from jobs.actions.attempts.ask_stacks import ask_stacks
 from jobs.permissions import Actor, job_for, require_stacks
 from jobs.readers.stacks import StackChoice, job_stacks
 from jobs.web.access import attempt_action, signed_in

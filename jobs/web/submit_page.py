@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from jobs.actions.submit import expect_job
-from jobs.actions.submit_documents import submit_documents
+from jobs.actions.jobs.submit import expect_job
+from jobs.actions.jobs.submit_documents import submit_documents
 from jobs.errors import ConflictError, InvalidSpecError, NotFoundError, StorageFullError
 from jobs.models import Job
 from jobs.permissions import Actor, Verb, project_for, require

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from jobs.actions.set_budget import remove_budget, set_budget
+from jobs.actions.projects.set_budget import remove_budget, set_budget
 from jobs.ground import clock
 from jobs.models import Project
 from jobs.permissions import Actor, project_for, require_budget

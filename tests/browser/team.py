@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from jobs.actions.history import record_action, record_note
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
+from jobs.actions.jobs.history import record_action, record_note
 from jobs.attempt_tokens import attempt_token
 from jobs.models import (
     ApiToken,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.attempt_tokens import attempt_token
 from jobs.lifecycle import move
 from jobs.permissions import Actor

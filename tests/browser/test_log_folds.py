@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.statuses import JobStatus
 from tests.browser.test_live import Runner
 from tests.factories import make_job

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.ground import clock
 from jobs.models import Attempt, MeshTree

@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import Membership
 from jobs.statuses import Role
 from tests.browser import team, team_queue

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import User
 from jobs.statuses import JobStatus
 from tests.browser.visits import Visitors

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.permissions import Actor
 from jobs.statuses import JobKind, JobStatus, Role
 from tests.factories import make_job, make_member

@@ -46,7 +46,7 @@ PREPARE = """
 import django
 django.setup()
 from django.core.management import call_command
-from jobs.actions.tokens import create_token
+from jobs.actions.accounts.tokens import create_token
 from jobs.models import User
 from jobs.permissions import Actor
 call_command("prepare", verbosity=0)

@@ -24,7 +24,7 @@ LOCAL = {"infra": "local"}
 LINK = """
 import django
 django.setup()
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import User
 print(create_sign_in_link(User.objects.get(username="admin")))
 """

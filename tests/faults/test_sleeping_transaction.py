@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from django.db import DatabaseError, InterfaceError, connection, transaction
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.models import Job
 from jobs.statuses import JobStatus
 from monarch_portal.database_settings import connection_options

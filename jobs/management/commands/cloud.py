@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jobs.actions.clouds import add_cloud, remove_cloud
+from jobs.actions.sharing.clouds import add_cloud, remove_cloud
 from jobs.errors import PortalError
 from jobs.readers.cloud_list import cloud_check, cloud_list
 

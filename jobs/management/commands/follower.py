@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from jobs.actions.releases import why_not_to_start
+from jobs.actions.accounts.releases import why_not_to_start
 from jobs.follower.loop import FollowerLoop
 
 

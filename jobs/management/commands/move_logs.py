@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jobs.actions.claim_blobs import claim_blobs
+from jobs.actions.ingest.claim_blobs import claim_blobs
 from jobs.errors import LogStoreAwayError
 from jobs.logs import moving, stores
 from jobs.logs.moving import CopyDiffersError, Moved

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from jobs.actions.bootstrap import bootstrap
-from jobs.actions.releases import about_newer_database, record_release
-from jobs.actions.tokens import create_token
+from jobs.actions.accounts.bootstrap import bootstrap
+from jobs.actions.accounts.releases import about_newer_database, record_release
+from jobs.actions.accounts.tokens import create_token
 from jobs.ground import clock
 from jobs.models import ApiToken, User
 from jobs.models.api_token import token_digest

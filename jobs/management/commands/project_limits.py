@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jobs.actions.set_limits import set_limits
+from jobs.actions.projects.set_limits import set_limits
 from jobs.limits import duration_limit, idle_limit
 from jobs.models import Project
 from jobs.policies.limits import shown_s

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jobs.actions.secrets import reseal_secrets
+from jobs.actions.projects.secrets import reseal_secrets
 from jobs.errors import SecretsUnavailableError
 from jobs.ground.seals import new_key
 from monarch_portal.embedded.home import Home

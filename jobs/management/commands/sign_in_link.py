@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from jobs.actions.bootstrap import bootstrap
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.bootstrap import bootstrap
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import User
 
 

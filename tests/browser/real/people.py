@@ -30,7 +30,7 @@ def make_people() -> None:
 
 
 def _keys_of(name: str) -> dict[str, Any]:
-    from jobs.actions.tokens import create_token
+    from jobs.actions.accounts.tokens import create_token
     from jobs.models import User
     from jobs.permissions import Actor
 

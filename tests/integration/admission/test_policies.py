@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.submit import submit_job
+from jobs.actions.jobs.submit import submit_job
 from jobs.backends import registry
 from jobs.errors import InvalidSpecError
 from jobs.models import Cluster, Job
@@ -142,7 +142,7 @@ def test_a_job_goes_to_the_backend_of_the_cluster_it_was_checked_for(submit, pro
         cluster.delete()
         return []
 
-    monkeypatch.setattr("jobs.actions.submit.queue_problems", released_meanwhile)
+    monkeypatch.setattr("jobs.actions.jobs.submit.queue_problems", released_meanwhile)
     assert registry.names()[0] == "fake"
     assert submit("portal:\n  cluster: mpa-1\n").backend_name == "local"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.ask_stacks import MOST_KEPT
-from jobs.actions.delete import delete_job
-from jobs.actions.end_attempt import close_attempt
-from jobs.actions.hand_secrets import hand_secrets
-from jobs.actions.ingest_frames import ingest_frames
-from jobs.actions.secrets import set_secret
-from jobs.actions.store_stacks import MOST_CHARS, MOST_PROCESSES
+from jobs.actions.attempts.ask_stacks import MOST_KEPT
+from jobs.actions.attempts.end_attempt import close_attempt
+from jobs.actions.attempts.hand_secrets import hand_secrets
+from jobs.actions.attempts.store_stacks import MOST_CHARS, MOST_PROCESSES
+from jobs.actions.ingest.ingest_frames import ingest_frames
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.projects.secrets import set_secret
 from jobs.attempt_tokens import attempt_token
 from jobs.errors import InvalidFrameError
 from jobs.ground import clock

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from jobs.actions.hold import hold_job
+from jobs.actions.jobs.hold import hold_job
 from jobs.errors import BackendUnavailableError
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.actions.set_budget import set_budget
-from jobs.actions.settle_dependencies import settle_dependencies
+from jobs.actions.jobs.settle_dependencies import settle_dependencies
+from jobs.actions.projects.set_budget import set_budget
 from jobs.models import Cluster, Job, Pool, Queue
 from jobs.permissions import Actor
 from jobs.scheduling.causes import Cause

@@ -12,7 +12,7 @@ import pytest
 from django.core.files.storage import default_storage
 from django.test import Client
 
-from jobs.actions.store_upload import store_upload
+from jobs.actions.projects.store_upload import store_upload
 from jobs.attempt_tokens import attempt_token
 from jobs.errors import StorageFullError
 from jobs.ground import disk_space
@@ -217,8 +217,10 @@ def test_an_upload_that_gets_no_more_room_is_removed_and_told_in_words(
 ):
     disk.free_mb = 10 * RESERVE_MB
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr("jobs.actions.store_upload._keep", lambda *_: (_ for _ in ()).throw(full))
-    monkeypatch.setattr("jobs.actions.store_upload._checked", lambda _draft: None)
+    monkeypatch.setattr(
+        "jobs.actions.projects.store_upload._keep", lambda *_: (_ for _ in ()).throw(full)
+    )
+    monkeypatch.setattr("jobs.actions.projects.store_upload._checked", lambda _draft: None)
     with pytest.raises(StorageFullError):
         store_upload(Actor(user=member, source=""), project, iter([b"x"]))
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import Attempt, Job, Worker
 from jobs.statuses import JobStatus, Role, StopReason
 from tests.each_case import check_each

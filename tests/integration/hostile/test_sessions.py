@@ -7,7 +7,7 @@ import re
 import pytest
 from django.test import Client
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import Job
 from jobs.statuses import JobStatus
 from tests.each_case import check_each

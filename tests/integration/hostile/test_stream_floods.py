@@ -13,7 +13,7 @@ from django.conf import settings as portal_settings
 from django.test import Client
 from redis import Redis
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.api import log_stream
 from jobs.attempt_tokens import attempt_token
 from jobs.live.places import PLACES

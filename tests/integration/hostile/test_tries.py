@@ -9,7 +9,7 @@ import redis
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.live import tries
 from tests.factories import make_member, make_project, make_token, make_user
 from tests.integration.web.conftest import text_of

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt, Job
 from monarch_client.rest.server_sent import ServerSentEvent, read_events

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt
 from tests.factories import make_attempt, make_job

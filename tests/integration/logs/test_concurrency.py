@@ -12,7 +12,7 @@ import httpx
 import pytest
 from django.db import connection, transaction
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.logs import sealing
 from jobs.logs.reading import read_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.end_attempt import close_attempt
+from jobs.actions.attempts.end_attempt import close_attempt
 from jobs.statuses import StopReason
 from tests.frame_bytes import frame
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.end_attempt import close_attempt
+from jobs.actions.attempts.end_attempt import close_attempt
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, Job
 from jobs.statuses import JobStatus, StopReason

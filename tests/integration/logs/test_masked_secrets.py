@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from jobs.actions.end_attempt import close_attempt
-from jobs.actions.hand_secrets import hand_secrets
-from jobs.actions.history import record_note
-from jobs.actions.ingest_frames import ingest_frames
-from jobs.actions.secrets import set_secret
+from jobs.actions.attempts.end_attempt import close_attempt
+from jobs.actions.attempts.hand_secrets import hand_secrets
+from jobs.actions.ingest.ingest_frames import ingest_frames
+from jobs.actions.jobs.history import record_note
+from jobs.actions.projects.secrets import set_secret
 from jobs.attempt_tokens import attempt_token, driver_token
 from jobs.errors import SecretsUnavailableError
 from jobs.ground.seals import new_key

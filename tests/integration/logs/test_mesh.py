@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.delete import delete_job
+from jobs.actions.jobs.delete import delete_job
 from jobs.errors import InvalidFrameError
 from jobs.ground import clock
 from jobs.logs.mesh_frames import MOST_NODES

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from jobs.actions.claim_blobs import claim_blobs
+from jobs.actions.ingest.claim_blobs import claim_blobs
 from jobs.errors import NotFoundError
 from jobs.logs import blobs, moving, parts, sealing
 from jobs.logs.deletion import delete_log

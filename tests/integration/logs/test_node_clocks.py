@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.logs.reading import read_lines
 from jobs.models import Attempt, AttemptStage

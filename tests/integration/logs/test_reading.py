@@ -7,7 +7,7 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.logs import parts, reading, sealing
 from jobs.logs.reading import Wanted, latest, read_after, read_before, read_lines

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs import wakeups
-from jobs.actions.end_attempt import close_attempt
+from jobs.actions.attempts.end_attempt import close_attempt
 from jobs.models import Attempt, Job, JobEvent
 from jobs.statuses import StageName, StopReason, WorkerStatus
 from tests.frame_bytes import T0, frame

@@ -10,11 +10,11 @@ import pytest
 import zstandard
 from django.db import connection
 
-from jobs.actions.claim_blobs import claim_blobs
-from jobs.actions.diagnose_attempt import diagnose_attempt
-from jobs.actions.hand_secrets import hand_secrets
-from jobs.actions.ingest_frames import ingest_frames
-from jobs.actions.secrets import set_secret
+from jobs.actions.attempts.diagnose_attempt import diagnose_attempt
+from jobs.actions.attempts.hand_secrets import hand_secrets
+from jobs.actions.ingest.claim_blobs import claim_blobs
+from jobs.actions.ingest.ingest_frames import ingest_frames
+from jobs.actions.projects.secrets import set_secret
 from jobs.attempt_tokens import attempt_token
 from jobs.errors import LogStoreAwayError
 from jobs.logs import blobs, sealing

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions.delete import delete_job
+from jobs.actions.jobs.delete import delete_job
 from jobs.errors import InvalidFrameError
 from jobs.ground import clock
 from jobs.models import Attempt, Cluster, HostMetrics, Job, LogHead

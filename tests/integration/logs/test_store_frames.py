@@ -8,7 +8,7 @@ import logging
 import pytest
 from django.utils import timezone
 
-from jobs.actions.store_frames import store_batch
+from jobs.actions.ingest.store_frames import store_batch
 from jobs.logs.cursor import START
 from jobs.models import Cluster
 from jobs.readers.job_log import log_after

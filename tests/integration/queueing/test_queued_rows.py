@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions.tell_waits import changed_waits
+from jobs.actions.jobs.tell_waits import changed_waits
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs

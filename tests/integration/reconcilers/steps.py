@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.base import LaunchRequest
 from jobs.models import Installation, Job

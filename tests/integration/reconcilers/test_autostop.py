@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.start_attempt import start_attempt
+from jobs.actions.attempts.start_attempt import start_attempt
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import BackendError
 from jobs.models import Cluster

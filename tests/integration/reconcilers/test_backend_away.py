@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError
 from jobs.permissions import Actor

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from jobs.actions.set_budget import remove_budget, set_budget
+from jobs.actions.projects.set_budget import remove_budget, set_budget
 from jobs.backends.fake.backend import FakePlan
 from jobs.models import Budget, BudgetNotice, Cluster, Job, Project
 from jobs.permissions import Actor

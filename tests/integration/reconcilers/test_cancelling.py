@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.models import Attempt, Cluster
 from jobs.permissions import Actor

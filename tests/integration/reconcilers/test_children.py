@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.delete import delete_job
-from jobs.actions.submit import submit_job
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.jobs.submit import submit_job
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job, JobEvent
 from jobs.permissions import Actor

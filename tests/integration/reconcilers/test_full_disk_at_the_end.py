@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.base import Leftovers
 from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.errors import FramesPostponedError
@@ -29,9 +29,9 @@ def full(monkeypatch):
     def refuse() -> None:
         raise FramesPostponedError
 
-    monkeypatch.setattr("jobs.actions.leftovers.require_room_for_frames", refuse)
+    monkeypatch.setattr("jobs.actions.ingest.leftovers.require_room_for_frames", refuse)
     return lambda: monkeypatch.setattr(
-        "jobs.actions.leftovers.require_room_for_frames", lambda: None
+        "jobs.actions.ingest.leftovers.require_room_for_frames", lambda: None
     )
 
 

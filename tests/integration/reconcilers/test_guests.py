@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.start_attempt import start_attempt
+from jobs.actions.attempts.start_attempt import start_attempt
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobDependency, Queue
 from jobs.policies.idle import Wanted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.delete import delete_job
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.delete import delete_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.models import Cluster
 from jobs.reconcilers import queue

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.actions.preempt import give_back
+from jobs.actions.attempts.preempt import give_back
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobEvent, Pool, Project, Queue

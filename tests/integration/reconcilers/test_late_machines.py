@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.preempt import give_back
+from jobs.actions.attempts.preempt import give_back
 from jobs.errors import NotYetGoneError
 from jobs.models import Attempt, Cluster, Job, Queue
 from jobs.queueing.pass_number import begin_pass

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.logs import blobs, sealing
 from jobs.models import Attempt, HostMetrics, JobEvent, LogBlock, LogChunk, LogHead, Project

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from zstandard import ZstdError
 
-from jobs.actions.apply_log_policies import apply_log_policies
-from jobs.actions.ingest_frames import ingest_frames
+from jobs.actions.attempts.apply_log_policies import apply_log_policies
+from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import LogStoreAwayError, PortalBusyError

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.delete import delete_job
-from jobs.actions.start_attempt import start_attempt
-from jobs.actions.submit import submit_job
+from jobs.actions.attempts.start_attempt import start_attempt
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.jobs.submit import submit_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import InvalidSpecError, StaleJobError
 from jobs.models import Cluster, Job, Pool, Project, Queue

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.quotas import Whose, set_quota
+from jobs.actions.sharing.quotas import Whose, set_quota
 from jobs.backends.base import Plan
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.models import Cluster, ExpectedPrice, Job, Project

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.models import Cluster, Job
 from jobs.reconcilers import provisioning, queue

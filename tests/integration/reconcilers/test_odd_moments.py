@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.models import Attempt, Cluster, Job, Worker

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.strays import take_down_stray
+from jobs.actions.clusters.strays import take_down_stray
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends import registry
 from jobs.backends.fake.backend import FakeBackend, FakePlan
 from jobs.errors import BackendUnavailableError, ConflictError, NotFoundError, StillLookingError

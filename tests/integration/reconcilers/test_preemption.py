@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.preempt import preempt
-from jobs.actions.quotas import Whose, set_quota
+from jobs.actions.attempts.preempt import preempt
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.sharing.quotas import Whose, set_quota
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import BackendError, StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount

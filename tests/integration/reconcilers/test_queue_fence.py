@@ -7,7 +7,7 @@ import threading
 import pytest
 from django.db import connection, transaction
 
-from jobs.actions.start_attempt import start_attempt
+from jobs.actions.attempts.start_attempt import start_attempt
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job
 from jobs.queueing.pass_number import begin_pass, require_newest

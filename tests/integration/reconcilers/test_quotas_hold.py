@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.prioritize import prioritize_job
-from jobs.actions.queues import QueueChange, set_queue
-from jobs.actions.quotas import Whose, set_quota, set_weight
+from jobs.actions.jobs.prioritize import prioritize_job
+from jobs.actions.sharing.queues import QueueChange, set_queue
+from jobs.actions.sharing.quotas import Whose, set_quota, set_weight
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job, Pool, Project, Queue, User
 from jobs.permissions import Actor

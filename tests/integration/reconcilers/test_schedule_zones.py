@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.schedules import Wish, change_schedule, resume_schedule
+from jobs.actions.schedules.edit_schedules import Wish, change_schedule, resume_schedule
 from jobs.admission.checked_spec import Source
 from jobs.models import Job, Schedule
 from jobs.permissions import Actor

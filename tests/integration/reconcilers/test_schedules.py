@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from django.db import connection
 
-from jobs.actions.run_schedule import run_due
-from jobs.actions.schedules import Wish, change_schedule
+from jobs.actions.schedules.edit_schedules import Wish, change_schedule
+from jobs.actions.schedules.run_schedule import run_due
 from jobs.errors import BackendUnavailableError, StorageFullError
 from jobs.models import Job, Membership, Schedule, ScheduleRun
 from jobs.permissions import Actor
@@ -207,7 +207,7 @@ def test_while_the_portal_itself_can_not_submit_the_time_stays_due(make, monkeyp
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("jobs.actions.run_schedule.check_specs", refuse)
+        patch.setattr("jobs.actions.schedules.run_schedule.check_specs", refuse)
         tick()
     schedule.refresh_from_db()
     assert (schedule.next_at, schedule.message) == (THREE, f"Waits: {error.message}")
@@ -224,7 +224,7 @@ def test_who_changes_it_between_the_look_and_the_run_wins(make, monkeypatch):
         if point == "schedule.due":
             change_schedule(owner, Schedule.objects.get(), Wish("run: echo new\n", "0 4 * * *"))
 
-    monkeypatch.setattr("jobs.actions.run_schedule.reach", change)
+    monkeypatch.setattr("jobs.actions.schedules.run_schedule.reach", change)
     assert not run_due(schedule.pk)
     assert not Job.objects.exists()
 

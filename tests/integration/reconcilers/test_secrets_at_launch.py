@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.secrets import delete_secret, set_secret
+from jobs.actions.projects.secrets import delete_secret, set_secret
 from jobs.backends.fake.backend import FakeBackend
 from jobs.models import Attempt, HandedSecrets
 from jobs.statuses import JobStatus, Role, StopReason

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions import start_attempt
-from jobs.actions.start_attempt import start_attempts
+from jobs.actions.attempts import start_attempt
+from jobs.actions.attempts.start_attempt import start_attempts
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, AttemptStage, Cluster, Job, JobEvent, LogHead

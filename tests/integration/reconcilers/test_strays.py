@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from jobs.actions.strays import note_strays, take_down_stray
+from jobs.actions.clusters.strays import note_strays, take_down_stray
 from jobs.backends.base import SeenCluster
 from jobs.models import StrayCluster
 from jobs.permissions import Actor
@@ -83,7 +83,7 @@ def test_an_order_that_comes_while_clusters_are_noted_is_kept(monkeypatch):
             take_down_stray(Actor(admin), "mpown-1")
         given.set()
 
-    monkeypatch.setattr("jobs.actions.strays._told", told_late)
+    monkeypatch.setattr("jobs.actions.clusters.strays._told", told_late)
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(noted), pool.submit(ordered)]:
             done.result(timeout=20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.cancel import cancel_job
+from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import NotYetGoneError
 from jobs.models import Attempt, Cluster

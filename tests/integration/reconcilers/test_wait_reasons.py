@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.hold import hold_job, release_job
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.hold import hold_job, release_job
 from jobs.errors import BackendUnavailableError
 from jobs.models import Cluster, Job
 from jobs.permissions import Actor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.extend import extend_job
+from jobs.actions.jobs.extend import extend_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.ground import clock
 from jobs.models import Job

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.utils import timezone
 
-from jobs.actions.hold import hold_job
+from jobs.actions.jobs.hold import hold_job
 from jobs.models import Budget, Cluster, Job, JobDependency, Quota
 from jobs.permissions import Actor
 from jobs.reconcilers import queue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.cancel import cancel_job
-from jobs.actions.hold import hold_job, release_job
-from jobs.actions.preempt import give_back, preempt
-from jobs.actions.start_attempt import start_attempt
-from jobs.actions.tell_waits import changed_waits, tell_waits
+from jobs.actions.attempts.preempt import give_back, preempt
+from jobs.actions.attempts.start_attempt import start_attempt
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.hold import hold_job, release_job
+from jobs.actions.jobs.tell_waits import changed_waits, tell_waits
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job
 from jobs.permissions import Actor
@@ -118,7 +118,7 @@ def test_machines_that_nobody_gets_back_are_not_counted_on_for_ever(project, tim
 
 @pytest.mark.feature("P5.5")
 def test_those_in_front_are_told_exactly_in_each_pool(project, monkeypatch):
-    monkeypatch.setattr("jobs.actions.tell_waits.TOLD_EXACTLY", 1)
+    monkeypatch.setattr("jobs.actions.jobs.tell_waits.TOLD_EXACTLY", 1)
     jobs = [make_job(project) for _ in range(4)]
     waits = [Wait(job.pk, Told(f"Sentence {number}.")) for number, job in enumerate(jobs)]
     pools = {job.pk: pool for job, pool in zip(jobs, "aabb", strict=True)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.submit import submit_job, submit_jobs
+from jobs.actions.jobs.submit import submit_job, submit_jobs
 from jobs.models import Job, JobArray
 from jobs.permissions import Actor
 from jobs.statuses import Role

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.statuses import JobStatus, Role
 from tests.each_case import check_each
 from tests.factories import make_attempt, make_job, make_member, make_project, make_schedule

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobs.actions.history import record_note
+from jobs.actions.jobs.history import record_note
 from jobs.backends.fake.backend import FakeBackend
 from jobs.models import AttemptStage, Job, JobEvent, Worker
 from jobs.statuses import EVIDENCE, LOG_POLICY, EventKind, JobStatus, WorkerStatus

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.actions.close_projects import archive_project
-from jobs.actions.projects import rename_project
+from jobs.actions.projects.close_projects import archive_project
+from jobs.actions.projects.make_project import rename_project
 from jobs.models import Membership, Project
 from jobs.permissions import Actor
 from jobs.statuses import JobStatus, Role

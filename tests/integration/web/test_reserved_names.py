@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from jobs.actions.bootstrap import FIRST_PROJECT
+from jobs.actions.accounts.bootstrap import FIRST_PROJECT
 from jobs.models import Project
 from jobs.models.project import RESERVED_SLUGS
 from tests.each_case import check_each

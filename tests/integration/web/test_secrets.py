@@ -56,6 +56,8 @@ def test_without_keys_the_page_says_whose_matter_it_is(maintainer, settings):
 
 def test_line_ends_are_those_that_were_typed(maintainer, monkeypatch):
     seen = []
-    monkeypatch.setattr("jobs.actions.secrets.sealed", lambda text, **_: seen.append(text) or b"")
+    monkeypatch.setattr(
+        "jobs.actions.projects.secrets.sealed", lambda text, **_: seen.append(text) or b""
+    )
     send(maintainer, value="one line\r\nanother\r\n")
     assert seen == ["one line\nanother\n"]

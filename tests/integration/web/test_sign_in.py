@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from monarch_portal import settings as settings_module
 from tests.factories import make_user
 from tests.integration.web.conftest import text_of

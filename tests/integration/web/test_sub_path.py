@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from jobs.actions.sign_in_links import create_sign_in_link
+from jobs.actions.accounts.sign_in_links import create_sign_in_link
 from jobs.models import Job, User
 from jobs.statuses import JobStatus
 from monarch_client.rest.client import PortalClient

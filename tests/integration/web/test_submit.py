@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.submit import check_spec
+from jobs.actions.jobs.submit import check_spec
 from jobs.models import Job
 from jobs.web.examples import EXAMPLES
 from tests.factories import make_actor, make_job

@@ -1,0 +1,73 @@
+"""Asking a node of a running job where its Python processes stand."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.present import keep
+from jobs.errors import ConflictError, NotFoundError
+from jobs.ground import clock
+from jobs.logs.write import locked_head
+from jobs.models import Attempt, Job, StackDump
+from jobs.models.stack_dump import ANSWER_WITHIN
+from jobs.permissions import Actor, require_stacks
+from jobs.statuses import Carrier, StackState
+
+# Of one attempt: the oldest answer gives way, and so many may be waited for.
+MOST_KEPT = 64
+NO_ANSWER = (
+    f"Nothing came within {ANSWER_WITHIN.seconds // 60} minutes. The node may be cut off, or its "
+    "runner may come from an older version of the portal, which cannot do this."
+)
+
+
+def ask_stacks(actor: Actor, job: Job, rank: int, pid: int | None = None) -> StackDump:
+    """Have the runner of `rank` dump the stacks of its Python processes, or of the one with `pid`.
+
+    ConflictError: no node can be asked now, or this one is being asked already. NotFoundError: the
+    job has no such rank, or was deleted.
+    """
+    require_stacks(actor, job)
+    if rank >= job.num_nodes:
+        raise NotFoundError(f"Job {job.pk} has no rank {rank}: it has {job.num_nodes}, from 0.")
+    with transaction.atomic():
+        # Whoever changes an attempt and its log locks the log first; and it may end meanwhile.
+        locked_head(_attempt_to_ask(job).pk)
+        keep(job)
+        attempt = _attempt_to_ask(job)
+        now, waiting = clock.now(), attempt.stack_dumps.open()
+        waiting.filter(asked_at__lt=now - ANSWER_WITHIN).update(
+            state=StackState.FAILED, ended_at=now, why=NO_ANSWER
+        )
+        if waiting.filter(rank=rank).exists():
+            raise ConflictError(f"Rank {rank} is being asked already; wait for the answer.")
+        if waiting.count() >= MOST_KEPT:
+            raise ConflictError(f"{MOST_KEPT} ranks are being asked already; wait for an answer.")
+        dump = StackDump.objects.create(attempt=attempt, rank=rank, pid=pid, asked_by=actor.user)
+        _drop_oldest(attempt)
+        what = f"rank {rank}" if pid is None else f"process {pid} of rank {rank}"
+        record_action(job, actor, "stacks", f"Stack dump of {what}, attempt {attempt.number}.")
+    return dump
+
+
+def _attempt_to_ask(job: Job) -> Attempt:
+    attempt = job.attempts.open().order_by("-number").first()
+    if attempt is None or attempt.contacted_at is None:
+        raise ConflictError(
+            f"No node of job {job.pk} can be asked now: only while it runs, once its first node "
+            "has reported."
+        )
+    if attempt.carrier == Carrier.PULL:
+        raise ConflictError(
+            f"The nodes of job {job.pk} do not reach this portal, so they cannot be asked from "
+            "here. Reach the node by ssh (the tab Workers says how) and run `py-spy dump --pid` "
+            "with the id of its process."
+        )
+    return attempt
+
+
+def _drop_oldest(attempt: Attempt) -> None:
+    answered = attempt.stack_dumps.exclude(state=StackState.ASKED)
+    kept = answered.order_by("-pk").values_list("pk", flat=True)[: MOST_KEPT - 1]
+    answered.exclude(pk__in=list(kept)).delete()

@@ -1,0 +1,45 @@
+"""Taking out of a project what an attempt is given of its secrets."""
+
+from __future__ import annotations
+
+import json
+
+from jobs.actions.projects.secrets import about_secret
+from jobs.errors import BackendError, SecretMissingError, SecretsUnavailableError
+from jobs.ground.seals import sealed, unsealed
+from jobs.logs.handed import about_attempt, values_handed
+from jobs.models import Attempt, HandedSecrets, Job, ProjectSecret
+
+
+def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:
+    """Environment variable -> value, for the backend alone; again the same, whatever changes.
+
+    What is given is stored first, sealed: by it the attempt's log is masked from its first line
+    on. SecretMissingError: the project has not got one any more. BackendError: no key opens them.
+    """
+    wanted: dict[str, str] = job.spec.get("secrets") or {}
+    if not wanted:
+        return {}
+    try:
+        row = HandedSecrets.objects.filter(pk=attempt.pk).first() or _store(job, attempt, wanted)
+        return values_handed(row)
+    except SecretsUnavailableError as error:
+        hint = "An administrator of this portal must mend it; then run the job again."
+        raise BackendError(error.message, hint=hint) from error
+
+
+def _store(job: Job, attempt: Attempt, wanted: dict[str, str]) -> HandedSecrets:
+    rows = ProjectSecret.objects.filter(project=job.project, name__in=wanted.values())
+    by_name = {row.name: row for row in rows}
+    missing = sorted(set(wanted.values()) - set(by_name))
+    if missing:
+        raise SecretMissingError(
+            f"Project {job.project.slug} has no secret {', '.join(missing)} any more.",
+            hint=f"Set it with `mportal secret set {missing[0]}`, and run the job again.",
+        )
+    values = {
+        variable: unsealed(by_name[name].ciphertext, about=about_secret(by_name[name]))
+        for variable, name in wanted.items()
+    }
+    content = sealed(json.dumps(values), about=about_attempt(attempt.pk))
+    return HandedSecrets.objects.get_or_create(attempt=attempt, defaults={"sealed": content})[0]

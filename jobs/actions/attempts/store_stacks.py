@@ -1,0 +1,73 @@
+"""Keeping what runners tell of stacks that somebody has asked for.
+
+Called inside the transaction of `jobs.actions.ingest.ingest_frames`, under the lock of the attempt's log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobs.ground import clock
+from jobs.logs.frames import Frame
+from jobs.logs.handed import redaction_of
+from jobs.logs.lines import storable
+from jobs.models import Attempt, StackDump
+from jobs.statuses import StackState
+
+MOST_PROCESSES = 64
+# Of characters, in all texts of one dump.
+MOST_CHARS = 512 * 1024
+_COMMAND_CHARS = 300
+_WHY_CHARS = 2000
+_MOST_LEFT_OUT = 1_000_000
+_OVER = "The attempt ended before the node had answered."
+
+
+def store_stacks(attempt: Attempt, reports: list[Frame]) -> None:
+    """Store what was asked for and not answered yet; all else is left."""
+    for number in dict.fromkeys(report["ask"] for report in reports):
+        open_dumps = StackDump.objects.open().select_for_update(no_key=True)
+        dump = open_dumps.filter(pk=number, attempt=attempt).first()
+        if dump is None:
+            continue
+        # A rank speaks for itself alone.
+        told = [r for r in reports if r["ask"] == number and r["rank"] == dump.rank]
+        if told:
+            _store(attempt, dump, told)
+
+
+def end_stacks(attempt: Attempt) -> None:
+    """Nobody answers for an attempt that has ended."""
+    StackDump.objects.open().filter(attempt=attempt).update(
+        state=StackState.FAILED, ended_at=clock.now(), why=_OVER
+    )
+
+
+def _store(attempt: Attempt, dump: StackDump, told: list[Frame]) -> None:
+    excerpt = redaction_of(attempt).excerpt
+    room = MOST_CHARS - sum(len(each["text"]) for each in dump.processes)
+    for report in told:
+        if report.get("done"):
+            _end(dump, report, storable(excerpt(report.get("why") or ""), _WHY_CHARS))
+            break
+        process: dict[str, Any] = {
+            "pid": report.get("pid"),
+            "command": storable(excerpt(report.get("command") or ""), _COMMAND_CHARS),
+            "text": storable(excerpt(report.get("text") or ""), MOST_CHARS),
+            "why": storable(excerpt(report.get("why") or ""), _WHY_CHARS),
+        }
+        room -= len(process["text"])
+        if room < 0 or len(dump.processes) == MOST_PROCESSES:
+            dump.left_out += 1
+        else:
+            dump.processes.append(process)
+    dump.save(update_fields=["state", "ended_at", "why", "processes", "left_out"])
+
+
+def _end(dump: StackDump, report: Frame, why: str) -> None:
+    has_text = any(process["text"] for process in dump.processes)
+    dump.state = StackState.DONE if has_text else StackState.FAILED
+    reasons = (process["why"] for process in dump.processes if process["why"])
+    dump.why = why or ("" if has_text else next(reasons, "The node found nothing to tell of."))
+    dump.left_out = min(dump.left_out + (report.get("left_out") or 0), _MOST_LEFT_OUT)
+    dump.ended_at = clock.now()

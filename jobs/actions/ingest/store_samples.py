@@ -1,0 +1,98 @@
+"""Keeping what hosts tell of themselves: the latest sample of each, and a history that is bounded.
+
+Called inside the transaction of `jobs.actions.ingest.ingest_frames`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from jobs.ground import clock
+from jobs.logs.frames import Frame
+from jobs.logs.lines import moment_of
+from jobs.logs.samples import kept_of
+from jobs.logs.write import locked_head
+from jobs.models import Attempt, HostMetrics
+from jobs.policies.gpu_idle import GpuHost, after_sample, below_of
+from jobs.policies.series import MOST_RECENT, folded, late_after, point_of
+
+# Whoever sends more often, or the same again, is not listened to.
+LEAST_PAUSE = timedelta(seconds=1)
+
+
+def store_samples(attempt: Attempt, samples: list[Frame]) -> None:
+    """Store the newest of `samples` of each rank, in one statement whatever their number."""
+    # Whoever changes an attempt and its log locks the log first; so samples come one by one, too.
+    locked_head(attempt.pk)
+    told: dict[int, list[Frame]] = defaultdict(list)
+    for sample in sorted(samples, key=lambda each: each["t"]):
+        told[sample["rank"]].append(sample)
+    known = _known(attempt, told)
+    rows = [_row(attempt, known.get(rank), told[rank]) for rank in sorted(told)]
+    fresh = [row for row in rows if row is not None]
+    HostMetrics.objects.bulk_create(
+        fresh,
+        update_conflicts=True,
+        unique_fields=["attempt", "rank"],
+        update_fields=["at", "latest", "recent", "gpus_idle_since"],
+    )
+    # Not all hosts of a job at once.
+    full = [row.rank for row in fresh if len(row.recent) >= MOST_RECENT + row.rank % MOST_RECENT]
+    if full:
+        _fold(attempt, full)
+
+
+def _known(attempt: Attempt, ranks: Iterable[int]) -> dict[int, HostMetrics]:
+    rows = HostMetrics.objects.filter(attempt=attempt, rank__in=list(ranks))
+    return {row.rank: row for row in rows.only("rank", "at", "recent", "gpus_idle_since")}
+
+
+def _row(attempt: Attempt, known: HostMetrics | None, samples: list[Frame]) -> HostMetrics | None:
+    newest = samples[-1]
+    at = _moment(newest)
+    if known is not None and at - known.at < LEAST_PAUSE:
+        return None
+    latest = kept_of(newest)
+    recent = [*(known.recent if known else []), point_of(latest, at.timestamp())]
+    return HostMetrics(
+        attempt=attempt,
+        rank=newest["rank"],
+        at=at,
+        latest=latest,
+        recent=recent,
+        gpus_idle_since=_idle_since(attempt, known, samples),
+    )
+
+
+def _idle_since(
+    attempt: Attempt, known: HostMetrics | None, samples: list[Frame]
+) -> datetime | None:
+    """Since when this host's GPUs are idle, if its job is to end then; every sample counts."""
+    below = below_of(attempt.job.spec)
+    if below is None:
+        return None
+    late = late_after(settings.MPORTAL_METRICS_SECONDS)
+    host = GpuHost(known.at, known.gpus_idle_since) if known else None
+    for sample in samples:
+        at = _moment(sample)
+        if host is None or at > host.told_at:
+            uses = [gpu["utilization"] for gpu in kept_of(sample)["gpus"]]
+            host = after_sample(host, at, uses, below, late)
+    return host.idle_since if host else None
+
+
+def _moment(sample: Frame) -> datetime:
+    # A clock that is ahead must not make all that follows look old.
+    return min(moment_of(int(sample["t"] * 1000)), clock.now())
+
+
+def _fold(attempt: Attempt, ranks: list[int]) -> None:
+    rows = list(HostMetrics.objects.filter(attempt=attempt, rank__in=ranks).defer("latest"))
+    for row in rows:
+        row.history, row.step_s = folded(row.history, row.recent, row.step_s)
+        row.recent = []
+    HostMetrics.objects.bulk_update(rows, ["history", "step_s", "recent"], batch_size=100)

@@ -1,0 +1,104 @@
+"""Child jobs: what the program of a job submits, and what its end means for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from jobs.actions.jobs.history import record_note
+from jobs.errors import ConflictError, StaleJobError
+from jobs.lifecycle import move
+from jobs.models import Attempt, Job
+from jobs.permissions import Actor
+from jobs.statuses import JobStatus, StopReason
+from jobs.wakeups import wake_on_commit
+from monarch_client.spec import JobSpec
+
+# A job that somebody submitted, its children, theirs, and theirs.
+MOST_LEVELS = 3
+
+_HINT = "What is to outlive the job that submits it says `portal.detached: true`."
+
+
+def parent_fields(actor: Actor, spec: JobSpec) -> dict[str, Any]:
+    """What a new job's row says of its parent; of one without, that it would outlive it."""
+    fields: dict[str, Any] = {"detached": spec.portal.detached}
+    if actor.driver is None:
+        return fields
+    parent = actor.driver.job
+    number = {"parent_number": parent.pk, "parent_attempt": actor.driver.number}
+    return {**fields, **number, "parent_id": parent.pk, "depth": parent.depth + 1}
+
+
+def would_end_with(actor: Actor) -> frozenset[int]:
+    """With the ends of which jobs a child would end that the actor submits now, by number.
+
+    Unless it is detached: then it outlives them all.
+    """
+    job = actor.driver.job if actor.driver is not None else None
+    found = set()
+    while job is not None:
+        found.add(job.pk)
+        job = None if job.detached else job.parent
+    return frozenset(found)
+
+
+def refuse_children(driver: Attempt, parent: Job, count: int) -> None:
+    """Pass silently if `parent`, locked by the caller, may have `count` more children.
+
+    ConflictError says why it may not.
+    """
+    is_over = Attempt.objects.filter(pk=driver.pk, ended_at__isnull=False).exists()
+    if parent.is_final or parent.status == JobStatus.STOPPING or is_over:
+        raise ConflictError(f"Job {parent.pk} is ending: it submits nothing any more.")
+    if parent.depth >= MOST_LEVELS:
+        raise ConflictError(
+            f"Job {parent.pk} is the child of a child already, {parent.depth} levels down: below "
+            "that nothing is submitted."
+        )
+    most: int = settings.MPORTAL_MAX_CHILDREN
+    alive = Job.objects.unfinished().filter(parent=parent).count()
+    if alive + count > most:
+        raise ConflictError(
+            f"Job {parent.pk} has {alive} child jobs that have not ended, and may have {most}; "
+            f"{count} more are too many. Submit them once others have ended."
+        )
+
+
+def tell_parent(driver: Attempt, children: list[Job]) -> None:
+    """Note on the parent what it submitted, in the transaction of that."""
+    first, count = children[0], len(children)
+    told = f"job {first.pk} ({first.name})" if count == 1 else f"{count} jobs, from {first.pk} on"
+    record_note(driver.job, f"Submitted {told}.", driver)
+
+
+def end_with_parent(job_id: int) -> None:
+    """End a job whose parent has ended; a second call changes nothing.
+
+    StaleJobError: it has moved meanwhile.
+    """
+    job = Job.objects.orphaned().select_related("parent").filter(pk=job_id).first()
+    if job is None:
+        return
+    how = JobStatus(job.parent.status).label.lower() if job.parent else "deleted"
+    message = f"Job {job.parent_number}, which submitted it, has ended ({how})."
+    if job.status == JobStatus.STOPPING:
+        _queue_no_more(job, message)
+        return
+    waits = job.status == JobStatus.QUEUED
+    with transaction.atomic():
+        to = JobStatus.CANCELLED if waits else JobStatus.STOPPING
+        move(job, to, reason=StopReason.PARENT, message=message, hint=_HINT)
+        # One that waits no more stands in nobody's way.
+        wake_on_commit("queue" if waits else "stopping", None if waits else job.pk)
+
+
+@transaction.atomic
+def _queue_no_more(job: Job, message: str) -> None:
+    """See to it that a job which gives way to another is not queued again."""
+    told = {"stop_reason": StopReason.PARENT, "message": message, "hint": _HINT}
+    if not Job.objects.orphaned().filter(pk=job.pk).update(**told, preempted_by=None):
+        raise StaleJobError(job=job.pk)
+    record_note(job, message)

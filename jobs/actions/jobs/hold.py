@@ -1,0 +1,79 @@
+"""Holding a queued job back, and letting it go again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.present import keep, read_again, refuse_ended
+from jobs.admission.dependency_messages import wait_for_dependencies
+from jobs.errors import ConflictError
+from jobs.models import Job
+from jobs.permissions import Actor, require_hold
+from jobs.statuses import JobStatus, WaitReason
+from jobs.wakeups import wake_on_commit
+
+
+def hold_job(actor: Actor, job: Job) -> Job:
+    """Keep a queued job from starting until it is released; it keeps its place in the queue.
+
+    Once this has returned, nothing starts it. A second hold changes nothing. ConflictError when
+    it has started, JobAlreadyFinalError when it has ended.
+    """
+    require_hold(actor, job)
+    with transaction.atomic():
+        # Either the hold comes first or the start, or a release, never both.
+        keep(job)
+        queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
+        # What others gave up for it goes to whoever is next, and it has no claim to it any more.
+        if queued.update(**held_by(actor), is_owed=False):
+            record_action(job, actor, "hold", f"Held by {actor.user.get_username()}.")
+            # It stands in nobody's way any more.
+            wake_on_commit("queue")
+        read_again(job)
+    refuse_ended(job)
+    if not job.held:
+        raise ConflictError(
+            f"Job {job.pk} has started already ({job.status}): only a job that is queued can be "
+            "held. Cancel it instead, and run it again later.",
+        )
+    return job
+
+
+def release_job(actor: Actor, job: Job) -> Job:
+    """Let a held job take its turn again; one that is not held is left as it is.
+
+    JobAlreadyFinalError when it has ended.
+    """
+    require_hold(actor, job)
+    with transaction.atomic():
+        held = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=True)
+        if held.update(held=False, hint="", **_what_it_waits_for(job)):
+            record_action(job, actor, "release", f"Released by {actor.user.get_username()}.")
+            wake_on_commit("queue")
+    read_again(job)
+    refuse_ended(job)
+    return job
+
+
+def held_by(actor: Actor) -> dict[str, Any]:
+    """The columns of a job that `actor` holds back."""
+    return {
+        "held": True,
+        "wait_reason": WaitReason.HELD,
+        "message": f"Held by {actor.user.get_username()}.",
+        "hint": "It does not start before it is released, by its button or `mportal release`.",
+    }
+
+
+def _what_it_waits_for(job: Job) -> dict[str, Any]:
+    """What a released job waits for, as far as it is known before the next pass looks."""
+    if told := wait_for_dependencies(list(job.dependencies.all())):
+        return told
+    last = job.attempts.newest()
+    if last is None:
+        return {"wait_reason": "", "message": ""}
+    # It came back because there was no room, and its pause may still last.
+    return {"wait_reason": WaitReason.BACKOFF, "message": last.message}

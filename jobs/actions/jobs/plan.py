@@ -1,0 +1,137 @@
+"""What would become of a job, before anything starts: where it could run, and for how much."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from jobs.actions.jobs.submit import check_spec
+from jobs.admission.checked_spec import Checked, Source
+from jobs.backends import registry
+from jobs.backends.base import Candidate, Plan, is_keeping
+from jobs.errors import BackendError, StillLookingError
+from jobs.limits import duration_limit
+from jobs.models import Project
+from jobs.permissions import Actor
+from jobs.policies.costs import NOTHING, for_time, shown
+from jobs.policies.limits import shown_s, walltime_s
+from monarch_client.spec import JobSpec
+
+log = logging.getLogger(__name__)
+
+NOTHING_FITS = "Nothing that could run this job was found."
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """The backend's candidates, the chosen one first. `problem` says why there are none.
+
+    `usd` is the price of the chosen one for `max_duration_s`, the longest that the job may run;
+    None where there is no such limit. While `is_pending` the backend is still at it: ask again.
+    `warnings` keep nobody from submitting it.
+    """
+
+    backend: str
+    candidates: tuple[Candidate, ...]
+    reasons: tuple[str, ...]
+    problem: str
+    is_pending: bool
+    max_duration_s: int | None
+    usd_per_hour: Decimal | None
+    usd: Decimal | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The one that would be taken."""
+        return next((each for each in self.candidates if each.is_chosen), None)
+
+
+def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
+    """Check `source` as a submit does and ask its backend for a plan; stores and starts nothing.
+
+    InvalidSpecError carries every error in `data["errors"]`. Whatever else is wrong is told in the
+    plan itself.
+    """
+    checked = check_spec(actor, project, source)
+    spec = checked.spec
+    plan, problem, is_pending = _ask(checked)
+    candidates = tuple(
+        sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
+    )
+    limit_s = _limit_s(project, spec)
+    price = price_of(plan)
+    usd = None if price is None or limit_s is None else for_time(price, limit_s)
+    return JobPlan(
+        backend=checked.backend_name,
+        candidates=candidates,
+        reasons=plan.reasons,
+        problem=problem,
+        is_pending=is_pending,
+        max_duration_s=limit_s,
+        usd_per_hour=price,
+        usd=usd,
+        warnings=tuple(_beyond_budget(spec, usd, limit_s)),
+    )
+
+
+def _beyond_budget(spec: JobSpec, usd: Decimal | None, limit_s: int | None) -> Iterator[str]:
+    if spec.portal.budget_usd is None or usd is None or limit_s is None:
+        return
+    budget = Decimal(str(spec.portal.budget_usd))
+    if usd > budget:
+        yield (
+            f"It costs {shown(usd)} if it runs for {shown_s(limit_s)}, and its budget_usd is "
+            f"{shown(budget)}: it is stopped when that is spent."
+        )
+
+
+def plan_of(backend_name: str, spec: dict[str, Any]) -> Plan:
+    """What the backend offers for a checked specification. BackendError: why it offers nothing.
+
+    StillLookingError: it is at it, ask again.
+    """
+    backend = registry.get(backend_name)
+    if not is_keeping(backend):
+        return Plan((_on_own_machines(backend_name),))
+    return backend.plan(spec)
+
+
+def price_of(plan: Plan) -> Decimal | None:
+    """What an hour of the candidate that would be taken costs; None where there is none."""
+    return next((each.usd_per_hour for each in plan.candidates if each.is_chosen), None)
+
+
+def _ask(checked: Checked) -> tuple[Plan, str, bool]:
+    """The plan, why there is none, and whether it is still being made."""
+    try:
+        plan = plan_of(checked.backend_name, checked.content)
+    except StillLookingError as error:
+        return Plan(), error.message, True
+    except BackendError as error:
+        return Plan(), error.message, False
+    except Exception as error:
+        log.exception("no plan", extra={"action": "plan", "backend": checked.backend_name})
+        return Plan(), f"The portal failed to plan it: {type(error).__name__}: {error}", False
+    return plan, "" if plan.candidates else NOTHING_FITS, False
+
+
+def _on_own_machines(backend_name: str) -> Candidate:
+    """What a backend offers whose machines cost nothing more when they are used."""
+    return Candidate(
+        infra=backend_name,
+        instance_type="",
+        cpus="",
+        memory="",
+        accelerators="",
+        use_spot=False,
+        usd_per_hour=NOTHING,
+        is_chosen=True,
+    )
+
+
+def _limit_s(project: Project, spec: JobSpec) -> int | None:
+    return walltime_s(spec.portal.max_duration_s, 0, duration_limit(project))

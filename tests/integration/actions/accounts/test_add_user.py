@@ -1,0 +1,37 @@
+"""Further users."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from jobs.actions.accounts.add_user import add_user
+from jobs.errors import ConflictError
+from jobs.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_new_user_is_let_in_by_the_link_and_is_in_no_project():
+    out = StringIO()
+    call_command("add_user", "nora", stdout=out)
+    link = out.getvalue().strip()
+    browser = Client()
+    browser.post(link[link.index("/sign-in/once/") :])
+    assert b"You are in no project yet" in browser.get("/").content
+    nora = User.objects.get(username="nora")
+    assert not nora.has_usable_password()
+    assert not nora.is_superuser
+
+
+@pytest.mark.parametrize("name", ["nora", "two words", "", "x" * 200, "me", ".", ".."])
+def test_a_name_that_is_taken_or_is_none_is_refused_and_makes_nobody(name):
+    add_user("nora")
+    with pytest.raises(ConflictError):
+        add_user(name)
+    with pytest.raises(CommandError):
+        call_command("add_user", name)
+    assert User.objects.count() == 1
