@@ -1,6 +1,6 @@
 """Where runners post their frames. They sign in with their attempt's token, never with a user's.
 
-The body is bounded before and after decompression; `jobs.actions.ingest.ingest_frames` does the rest.
+The body is bounded before and after decompression; `ingest_frames` does the rest.
 """
 
 from __future__ import annotations

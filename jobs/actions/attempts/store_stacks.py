@@ -1,6 +1,6 @@
 """Keeping what runners tell of stacks that somebody has asked for.
 
-Called inside the transaction of `jobs.actions.ingest.ingest_frames`, under the lock of the attempt's log.
+Called inside the transaction of `ingest_frames`, under the lock of the attempt's log.
 """
 
 from __future__ import annotations

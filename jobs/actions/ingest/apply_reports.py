@@ -1,6 +1,6 @@
 """What a runner's reports change: stages, workers, the attempt and its verdict.
 
-Called inside the transaction of `jobs.actions.ingest.ingest_frames`, under the lock of the attempt's log,
+Called inside the transaction of `ingest_frames`, under the lock of the attempt's log,
 so that the reports of one attempt are applied one after another.
 """
 
