@@ -32,7 +32,7 @@ class MeshProcSerializer(serializers.Serializer[Any]):
     """A process of a mesh."""
 
     id = serializers.CharField()
-    state = serializers.CharField(help_text="alive, dead, poisoned or unknown.")
+    state = serializers.CharField(help_text="alive, dead, silent, poisoned or unknown.")
     told = serializers.CharField()
     why = serializers.CharField(allow_blank=True, help_text="What was asked, and what answered.")
     left_out = serializers.IntegerField(help_text="Actors that are not listed.")

@@ -43,7 +43,7 @@ def _rank(value: object) -> bool:
 
 
 HOST_STATES = ("up", "ended", "unreachable", "unknown")
-PROC_STATES = ("alive", "dead", "poisoned", "unknown")
+PROC_STATES = ("alive", "dead", "silent", "poisoned", "unknown")
 ACTOR_STATES = ("running", "failed", "stopped", "unknown")
 # Of each level: what a node must have, and what its children are called.
 _LEVELS: tuple[tuple[str, dict[str, _Check]], ...] = (

@@ -21,7 +21,7 @@ SILENT_AFTER = timedelta(seconds=75)
 UNKNOWN = "unknown"
 # Of how many losses, the latest ones, the last lines of their ranks are shown, and how many.
 MOST_LOSSES, LINES_OF_A_LOSS = 3, 8
-_LOSSES = frozenset({"dead", "unreachable"})
+_LOSSES = frozenset({"dead", "silent", "unreachable"})
 
 
 @dataclass(frozen=True, slots=True)

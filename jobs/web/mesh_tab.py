@@ -22,7 +22,7 @@ MOST_PROCS_IN_TREE = 100
 MOST_HOSTS_IN_GRID, MOST_UNWELL_IN_GRID = 200, 300
 MOST_FAILED_IN_TREE, MOST_ACTORS_OF_PROC, MOST_ACTORS_IN_TREE = 300, 50, 500
 _WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
-_UNWELL = ("unreachable", "dead", "poisoned", "failed", "unknown")
+_UNWELL = ("unreachable", "dead", "silent", "poisoned", "failed", "unknown")
 
 
 @dataclass(frozen=True, slots=True)

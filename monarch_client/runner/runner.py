@@ -126,6 +126,7 @@ class Runner:
             attempt.end_after_crash()
         else:
             self._mesh_watch.has_ended = attempt.has_worker_ended
+            self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
             attempt.begin()
 

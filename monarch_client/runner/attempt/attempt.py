@@ -96,6 +96,11 @@ class Attempt:
         """Whether the driver has shut a worker down. From any thread."""
         return self._states.get(rank, NodeState()).worker == node_state.EXITED
 
+    def has_proc_ended(self, rank: int | None, name: str) -> bool:
+        """Whether a node has reported the end of the process of a proc. From any thread."""
+        state = None if rank is None else self._states.get(rank)
+        return state is not None and state.has_proc_ended(name)
+
     def end(self, verdict: Verdict) -> None:
         """Stop everything everywhere. The first verdict stands."""
         if self._verdict is not None:

@@ -35,6 +35,7 @@ _MOST_COUNT = 2**53
 _ACTOR_NAME = re.compile(r"[^.<@]*(?:<[^>]*>)?")
 _NO_TURN = "It has not been asked yet: there are too many."
 _NOT_FOUND = "not_found"
+_SILENT = "Its process has not exited: it may be stopped or too busy to answer."
 _ACTOR_STATES = {"failed": "failed", "stopped": "stopped", "unknown": "unknown"}
 
 
@@ -42,9 +43,13 @@ class Walk:
     """Looks again and again at what the same driver has."""
 
     def __init__(
-        self, rank_of: Callable[[str], int | None], now: Callable[[], float] = time.monotonic
+        self,
+        rank_of: Callable[[str], int | None],
+        has_proc_ended: Callable[[int | None, str], bool],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rank_of = rank_of
+        self._has_proc_ended = has_proc_ended
         self.misses = Misses(now)
         # Of each host what it had when it last answered.
         self._known: dict[str, Node] = {}
@@ -162,14 +167,14 @@ class Walk:
         answers = self._ask(admin, "procs", [each for _, each in procs], _PART_OF_PROCS)
         actors: list[tuple[Node, str]] = []
         for (host, reference), answer in zip(procs, answers):
-            proc = self._proc(reference, answer)
+            proc = self._proc(host["rank"], reference, answer)
             host["procs"].append(proc)
             if answer is not None and answer.is_ok:
                 self._have_answered.add(proc["id"])
                 actors += [(proc, each) for each in _actors_of(answer)]
         self._add_actors(admin, actors)
 
-    def _proc(self, reference: str, answer: Answer | None) -> Node:
+    def _proc(self, rank: int | None, reference: str, answer: Answer | None) -> Node:
         proc = {"id": _name_of(reference), "why": "", "left_out": 0, "actors": []}
         if answer is None:
             return {**proc, "state": "unknown", "why": _NO_TURN}
@@ -182,8 +187,13 @@ class Walk:
             return {**proc, "state": "poisoned", "why": why}
         if not self.misses.note(reference, ENOUGH_OF_PROC):
             return {**proc, "state": "alive"}
-        state = "dead" if answer.code == _NOT_FOUND else "unknown"
-        return {**proc, "state": state, "why": self.misses.evidence(reference, answer.words)}
+        why = self.misses.evidence(reference, answer.words)
+        state = "unknown"
+        if answer.code == _NOT_FOUND:
+            # The admin says the same of a process that is stopped or busy.
+            has_ended = self._has_proc_ended(rank, str(proc["id"]))
+            state, why = ("dead", why) if has_ended else ("silent", f"{why} {_SILENT}")
+        return {**proc, "state": state, "why": why}
 
     def _add_actors(self, admin: MeshAdmin, actors: list[tuple[Node, str]]) -> None:
         answers = self._ask(admin, "actors", [reference for _, reference in actors])
@@ -208,7 +218,7 @@ class Walk:
             proc = {**proc, "actors": before["actors"], "left_out": before["left_out"]}
         if host["state"] != "up":
             proc = {**proc, "state": "unknown", "why": "Its host does not answer."}
-        if proc["state"] in {"dead", "unknown"}:
+        if proc["state"] in {"dead", "silent", "unknown"}:
             # Nobody knows how they are.
             actors = [{**actor, "state": "unknown"} for actor in proc["actors"]]
             proc = {**proc, "actors": actors}

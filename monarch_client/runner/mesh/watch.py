@@ -42,7 +42,7 @@ TELL_AGAIN_S = 15.0
 _MOST_REMARKS = 40
 # A driver's report of this kind says that Monarch has lost something.
 _LOSS_REPORTED = "monarch"
-_LOST = frozenset({"dead", "unreachable"})
+_LOST = frozenset({"dead", "silent", "unreachable"})
 
 
 class MeshWatch:
@@ -51,19 +51,21 @@ class MeshWatch:
     def __init__(self, place: Place) -> None:
         # Whether the driver has shut down the worker of a rank.
         self.has_ended: Callable[[int], bool] = lambda _rank: False
+        # Whether the process of a proc (rank, name) has exited.
+        self.has_proc_ended: Callable[[int | None, str], bool] = lambda _rank, _name: False
         self.admin_process = MeshAdminProcess(place)
         self._place = place
         self._wanted_at: float | None = None
         self._stopping = threading.Event()
         self._urls: tuple[str, ...] = ()
         self._admins: list[MeshAdmin] = []
-        self._walk = Walk(place.config.rank_at)
+        self._walk = Walk(place.config.rank_at, self._is_proc_gone)
         self._told: Tree | None = None
         self._told_at = 0.0
         self._second_looks = 0
         self._has_report = False
-        # Hosts and procs by (host, proc): those that the log tells of, and the latest losses.
-        self._remarked: set[tuple[str, str]] = set()
+        # Hosts and procs by (host, proc): what the log tells of them, and the latest losses.
+        self._remarked: set[tuple[str, str, str]] = set()
         self._lost: set[tuple[str, str]] = set()
 
     def start(self) -> None:
@@ -143,6 +145,9 @@ class MeshWatch:
             self._walk.misses.clear()
         return is_there
 
+    def _is_proc_gone(self, rank: int | None, name: str) -> bool:
+        return self.has_proc_ended(rank, name)
+
     def _host_as_it_is(self, host: Tree) -> Tree:
         """Who was shut down does not answer, and is no loss."""
         if host["state"] == "up" or host["rank"] is None or not self.has_ended(host["rank"]):
@@ -188,8 +193,9 @@ class MeshWatch:
                 self._lost.add(key)
                 # What stands in the log stays there: a host may just be ending of its own accord.
                 is_due = what == "proc" or key in before
-                if is_due and key not in self._remarked and len(self._remarked) < _MOST_REMARKS:
-                    self._remarked.add(key)
+                remark = (*key, node["state"])
+                if is_due and remark not in self._remarked and len(self._remarked) < _MOST_REMARKS:
+                    self._remarked.add(remark)
                     where = "" if host["rank"] is None else f" of rank {host['rank']}"
                     self._place.recorder.remark(
                         f"The {what} {node['id']}{where} is {node['state']}. {node['why']}"

@@ -127,7 +127,8 @@ class Node:
 
     def _procs_gone(self) -> None:
         kills = max(0, oom_kills() - self._oom_kills)
-        self._update(procs_gone=self._procs.gone, oom_kills=kills)
+        procs = self._procs
+        self._update(procs_gone=procs.gone, gone_names=procs.gone_names, oom_kills=kills)
 
     def _run(self) -> None:
         config = self._place.config

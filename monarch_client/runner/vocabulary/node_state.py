@@ -34,13 +34,18 @@ class NodeState:
     # A signal ended the command itself, not a program whose signal the shell reports.
     run_signalled: bool = False
     oom: bool = False
-    # How many mesh processes here exited while the worker lived; and the number of kernel kills
-    # for lack of memory by then.
+    # How many mesh processes here exited while the worker lived, and the names of their procs
+    # (None: not known); and the number of kernel kills for lack of memory by then.
     procs_gone: int = 0
+    gone_names: list[str] | None = None
     oom_kills: int = 0
     evidence: str = ""
     stopped_by: str = ""
     ended: bool = False
+
+    def has_proc_ended(self, name: str) -> bool:
+        """Whether the process of a proc of this node has exited."""
+        return self.procs_gone > 0 if self.gone_names is None else name in self.gone_names
 
     def to_dict(self) -> dict[str, Any]:
         """For the wire."""

@@ -119,6 +119,31 @@ def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
 
 
 @pytest.mark.feature("P4.2")
+def test_a_stopped_proc_is_silent_until_it_answers_and_dead_only_when_it_has_exited(
+    make_rig,
+) -> None:
+    rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
+    rig.write("train.py", DRIVER + IDLE)
+    rig.start()
+    alive = {0: ["alive"] * 2, 1: ["alive"] * 2}
+    rig.ingest.wait_for(lambda: states(latest(rig)) == alive, 180)
+    stopped = pids_of(rig)["others"][0]
+
+    os.kill(stopped, signal.SIGSTOP)
+    rig.ingest.wait_for(lambda: states(latest(rig)).get(1) == ["alive", "silent"], 60)
+    os.kill(stopped, signal.SIGCONT)
+    rig.ingest.wait_for(lambda: states(latest(rig)) == alive, 60)
+    assert [text for text in rig.ingest.texts("portal") if "is dead" in text] == []
+
+    os.kill(stopped, signal.SIGSTOP)
+    rig.ingest.wait_for(lambda: states(latest(rig)).get(1) == ["alive", "silent"], 60)
+    os.kill(stopped, signal.SIGKILL)
+    rig.ingest.wait_for(lambda: states(latest(rig)).get(1) == ["alive", "dead"], 60)
+    rig.write("done", "")
+    assert reason_of(rig) == "COMPLETED"
+
+
+@pytest.mark.feature("P4.2")
 def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_rig) -> None:
     rig = make_rig(run="python train.py", meshes={"trainers": 1})
     # As most drivers are: a fault that Monarch can hand to nobody interrupts it. What it does

@@ -47,7 +47,7 @@ def test_hosts_that_take_all_their_time_keep_no_proc_of_the_others_from_being_as
     monkeypatch.setattr(mesh_walk, "time", SimpleNamespace(monotonic=clock))
     procs = {f"host<h{n}>@{n}": f"p<{n}>@z" for n in range(24)}
     admin = SlowAdmin(clock, [], procs)
-    walk = Walk(lambda _address: 0, clock)
+    walk = Walk(lambda _address: 0, lambda *_proc: True, clock)
     walk.look([admin])
     admin.late = list(procs)[:16]
     admin.asked.clear()

@@ -47,11 +47,27 @@ def clock() -> Clock:
     return Clock()
 
 
+class Exited:
+    """What nodes report of the processes of procs: all have exited, or those in `only`."""
+
+    def __init__(self) -> None:
+        self.only: set[tuple[int | None, str]] | None = None
+
+    def __call__(self, rank: int | None, name: str) -> bool:
+        return self.only is None or (rank, name) in self.only
+
+
 @pytest.fixture
-def walk(clock: Clock) -> Walk:
-    return Walk(
-        lambda address: next((RANKS[each] for each in RANKS if each in address), None), clock
-    )
+def exited() -> Exited:
+    return Exited()
+
+
+@pytest.fixture
+def walk(exited: Exited, clock: Clock) -> Walk:
+    def rank_of(address: str) -> int | None:
+        return next((RANKS[each] for each in RANKS if each in address), None)
+
+    return Walk(rank_of, exited, clock)
 
 
 @pytest.fixture
@@ -101,6 +117,25 @@ def test_a_proc_is_dead_when_it_was_not_there_three_times(look, stand_in) -> Non
     assert [actor["state"] for actor in lost["actors"]] == ["unknown"]
     # As long as it stays so, the first evidence stands.
     assert look()["hosts"][1]["procs"] == [lost]
+
+
+def test_a_proc_is_silent_until_its_process_has_exited(look, stand_in, exited) -> None:
+    look()
+    exited.only = {(0, "trainers<p1>"), (1, "trainers<p0>")}
+    well, stand_in.answers[DEAD] = stand_in.answers[DEAD], GONE
+    for _ in range(3):
+        tree = look()
+    assert states(tree)[1] == (1, "up", ["silent"])
+    (silent,) = tree["hosts"][1]["procs"]
+    assert silent["why"].endswith(
+        "Its process has not exited: it may be stopped or too busy to answer."
+    )
+    assert [actor["state"] for actor in silent["actors"]] == ["unknown"]
+    assert what_is_wrong_with_tree({**tree, "rank": 0}, 2) == ""
+    exited.only.add((1, "trainers<p1>"))
+    assert states(look())[1] == (1, "up", ["dead"])
+    stand_in.answers[DEAD] = well
+    assert states(look())[1] == (1, "up", ["alive"])
 
 
 def test_a_proc_that_was_gone_while_it_was_asked_is_not_dead(look, stand_in) -> None:
@@ -252,7 +287,7 @@ def test_a_large_mesh_is_asked_a_few_questions_at_once_and_not_more_than_the_lim
     procs = {f"p<{n}>@z": [f"a<{n}>@z"] for n in range(100)}
     stand_in.mesh({"host<h0>@w": procs})
     admin = MeshAdmin(stand_in.url, None)
-    (found,) = Walk(lambda _address: 0).look([admin])["hosts"]
+    (found,) = Walk(lambda _address: 0, lambda *_proc: True).look([admin])["hosts"]
     admin.close()
     assert len(found["procs"]) == 100
     assert len(stand_in.asked) == 151

@@ -99,7 +99,7 @@ def test_what_may_be_lost_is_asked_again_soon_however_long_a_look_takes(watch, s
 )
 def test_a_loss_is_told_as_soon_as_is_promised(watch, stand_in, lost, answer, look_s, most_s):
     now = [0.0]
-    watch._walk = Walk(watch._place.config.rank_at, lambda: now[0])
+    watch._walk = Walk(watch._place.config.rank_at, lambda *_proc: True, lambda: now[0])
     watch._look()
     stand_in.answers[lost] = answer
     pause_s = mesh_watch.PACE_S
@@ -164,6 +164,21 @@ def test_procs_of_the_same_name_on_two_hosts_are_both_told(believing, stand_in, 
     assert [line.split(" is ")[0] for line in remarks] == [
         "The proc trainers<p0> of rank 0",
         "The proc trainers<p0> of rank 1",
+    ]
+
+
+def test_the_log_tells_of_a_silent_proc_once_and_of_its_death_again(
+    believing, stand_in, remarks
+) -> None:
+    stand_in.answers["trainers<p0>@x"] = GONE
+    believing._look()
+    believing._look()
+    believing.has_proc_ended = lambda rank, name: (rank, name) == (1, "trainers<p0>")
+    believing._look()
+    believing._look()
+    assert [line.split(". ")[0] for line in remarks] == [
+        "The proc trainers<p0> of rank 1 is silent",
+        "The proc trainers<p0> of rank 1 is dead",
     ]
 
 
