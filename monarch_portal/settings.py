@@ -113,12 +113,12 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["jobs.web.template_tags"],
+            "builtins": ["jobs.web.base.template_tags"],
         },
     }
 ]
 AUTH_USER_MODEL = "jobs.User"
-CSRF_FAILURE_VIEW = "jobs.web.refused_forms.refused_form"
+CSRF_FAILURE_VIEW = "jobs.web.base.refused_forms.refused_form"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from django.urls import path
 
-from jobs.web import (
+from jobs.web.account import settings_pages, sign_in
+from jobs.web.base import live
+from jobs.web.clusters import cluster_pages, infra_page
+from jobs.web.jobs import (
     array_pages,
-    cluster_pages,
     hosts_tab,
-    infra_page,
     job_actions,
     job_pages,
-    landing,
-    live,
-    member_pages,
     mesh_tab,
     plan_part,
-    project_pages,
-    queue_page,
     schedule_pages,
-    secret_pages,
-    settings_pages,
-    sign_in,
     stacks_tab,
     submit_page,
     table_page,
-    usage_page,
 )
+from jobs.web.projects import landing, member_pages, project_pages, secret_pages
+from jobs.web.queue import queue_page
+from jobs.web.usage import usage_page
 
 app_name = "web"
 

@@ -16,8 +16,8 @@ from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import access
 from jobs.live.access import Access
 from jobs.models import ApiToken, Membership, User
-from jobs.web import live
-from jobs.web.live import ChangesWatch
+from jobs.web.base import live
+from jobs.web.base.live import ChangesWatch
 from tests.factories import make_job, make_member, make_project, make_token
 
 pytestmark = pytest.mark.django_db

@@ -31,7 +31,7 @@ def test_a_page_says_so_and_when_to_come_back(visitor, monkeypatch, error):
     def lose(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("jobs.web.table_page.job_table", lose)
+    monkeypatch.setattr("jobs.web.jobs.table_page.job_table", lose)
     page = visitor.get("/rl/jobs")
     assert page.status_code == 503
     assert page.headers["Retry-After"]
@@ -58,7 +58,7 @@ def test_a_transaction_that_the_database_ended_says_so_as_well(visitor, monkeypa
             assert eventually(lambda: has_ended(connection.connection))
             cursor.execute("SELECT 1")
 
-    for reader in ("jobs.web.table_page.job_table", "jobs.api.job_views.job_table"):
+    for reader in ("jobs.web.jobs.table_page.job_table", "jobs.api.job_views.job_table"):
         monkeypatch.setattr(reader, rest_for_too_long)
     page = visitor.get("/rl/jobs")
     assert (page.status_code, bool(page.headers["Retry-After"])) == (503, True)
@@ -81,7 +81,7 @@ def test_a_mistake_of_the_portals_own_is_told_as_one(visitor, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("jobs.web.table_page.job_table", fail)
+    monkeypatch.setattr("jobs.web.jobs.table_page.job_table", fail)
     page = visitor.get("/rl/jobs")
     assert page.status_code == 500
     assert "Something broke here" in page.text

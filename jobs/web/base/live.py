@@ -1,0 +1,95 @@
+"""Live pages: a stream that says "look again", upon which the page asks for its parts.
+
+One stream serves every filter of a table: what changed is never in a hint. A job page uses the
+stream of its log, which tells of the job as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_GET
+
+from jobs.errors import PermissionDeniedError, PortalError
+from jobs.live import sse
+from jobs.live.access import Access, read_session_again
+from jobs.live.channel import QUEUE_TOPIC, project_topic
+from jobs.live.looking import Look, News, Watch, events_of, in_thread
+from jobs.live.places import PLACES
+from jobs.models import Project
+from jobs.permissions import project_for
+from jobs.web.base.access import actor_of
+
+_CHANGED = sse.event("changed", "look")
+
+
+class ChangesWatch(Watch):
+    """Sends `changed` whenever one of `topics` was hinted at, many hints at once as one."""
+
+    def __init__(self, access: Access, *topics: str) -> None:
+        super().__init__(access)
+        self._topics = set(topics)
+        self._is_hinted = False
+
+    def topics(self) -> set[str]:
+        """What to watch."""
+        return self._topics
+
+    def wants(self, hinted: set[str]) -> None:
+        """Nothing is read here: the page asks with its own address."""
+        self._is_hinted = bool(hinted)
+
+    def take(self, news: News, *, is_newest: bool) -> Look:
+        """That something has changed."""
+        del news, is_newest
+        return Look([_CHANGED] if self._is_hinted else [])
+
+
+@require_GET
+async def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """`/{slug}/jobs/stream`: the project's jobs changed."""
+    return await _stream(request, slug, "table", lambda project: project_topic(project.pk))
+
+
+@require_GET
+async def queue_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """`/{slug}/queue/stream`: jobs of any project changed, or how machines are shared."""
+    return await _stream(request, slug, "queue", lambda _: QUEUE_TOPIC)
+
+
+async def _stream(
+    request: HttpRequest, slug: str, name: str, topic_of: Callable[[Project], str]
+) -> HttpResponseBase:
+    try:
+        PLACES.refuse_when_full()
+        project = await in_thread(_project, request, slug)
+        # Nobody is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
+        # but its page asks for its parts on every loss, and goes to the sign-in page by itself.
+        if project is None:
+            return HttpResponse(status=204)
+        place = PLACES.take(request.user.pk or 0)
+    except PortalError as error:
+        wait = getattr(error, "retry_after", None)
+        headers = {"Retry-After": str(wait)} if wait else None
+        return HttpResponse(status=error.http_status, headers=headers)
+    right = Access(
+        lambda: _access(request, slug),
+        (name, request.user.pk, request.session.session_key, slug),
+    )
+    watch = ChangesWatch(right, topic_of(project))
+    return sse.response(request, events_of(watch, place))
+
+
+def _project(request: HttpRequest, slug: str) -> Project | None:
+    if not request.user.is_authenticated:
+        return None
+    return project_for(actor_of(request), slug)
+
+
+def _access(request: HttpRequest, slug: str) -> None:
+    """PortalError when the session has ended, or its user is no member any more."""
+    read_session_again(request)
+    if _project(request, slug) is None:
+        raise PermissionDeniedError("Sign in again.")

@@ -1,0 +1,147 @@
+"""The job page: header, ending, stages, and tabs for log, events, workers and more."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from jobs.permissions import Actor, job_for, project_for
+from jobs.readers.job_history import EventView, job_history
+from jobs.readers.job_page import AttemptView, JobPage, job_page
+from jobs.readers.named_jobs import named_jobs
+from jobs.readers.removed_logs import removed_logs
+from jobs.readers.wait_explanation import explain_wait
+from jobs.statuses import EVIDENCE, JobStatus, WaitReason
+from jobs.web.base.access import signed_in
+from jobs.web.base.forms import EXTENSIONS
+from jobs.web.base.frame import render_page
+from jobs.web.jobs.hosts_tab import hosts_context, number_in
+from jobs.web.jobs.mesh_tab import mesh_context
+from jobs.web.jobs.stacks_tab import stacks_context
+from jobs.web.jobs.workers_part import workers_part
+from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+
+TABS = (
+    ("log", "Log"),
+    ("events", "Events"),
+    ("workers", "Workers"),
+    ("hosts", "Hosts"),
+    ("mesh", "Mesh"),
+    ("stacks", "Stacks"),
+    ("spec", "Spec"),
+)
+# Of tabs that are asked for when somebody looks at them.
+_CONTEXTS = {"hosts": hosts_context, "mesh": mesh_context, "stacks": stacks_context}
+# What of an address chooses what is shown.
+_OF_LIVE = ("attempt", "workers")
+EVENTS_SHOWN = 1000
+RANKS_AS_CHIPS = 16
+MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a runner left to show why an attempt failed. Of a long one the page shows the end."""
+
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Line by line."""
+        return self.text.rstrip("\n").split("\n")
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it would push everything else off the page."""
+        return len(self.lines) > MOST_EVIDENCE_LINES
+
+    @property
+    def end(self) -> str:
+        """Its last lines: in a traceback, the error itself."""
+        return "\n".join(self.lines[-EVIDENCE_END_LINES:])
+
+
+@require_safe
+@signed_in
+def page(
+    request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = "log"
+) -> HttpResponse:
+    """The whole page with one of its tabs open."""
+    if tab not in dict(TABS):
+        raise Http404("A job has no such page.")
+    context = page_context(actor, slug, job_id, request.GET)
+    project = project_for(actor, slug)
+    if tab in _CONTEXTS:
+        context |= _CONTEXTS[tab](actor, slug, job_id, request.GET)
+    context |= {"tab": tab, "tabs": TABS, "project": project, "nav": "jobs"}
+    return render_page(request, actor, "jobs/page.html", context, project=project)
+
+
+@require_safe
+@signed_in
+def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """The parts of the page that change; each is the partial of the first paint."""
+    context = page_context(actor, slug, job_id, request.GET)
+    return render(request, "jobs/_page_live.html", context)
+
+
+def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
+    """All that the page's templates read; `query` may choose an attempt, and which workers."""
+    number = number_in(query, "attempt")
+    found = job_page(actor, slug, job_id, number)
+    # Held, it waits for a person alone, and says for whom.
+    waits = found.job.status == JobStatus.QUEUED and found.job.wait_reason != WaitReason.HELD
+    shown = _attempt_of(found, number)
+    events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
+    ranks = range(found.job.num_nodes)
+    is_newest = shown is None or shown == found.attempts[0]
+    waiting = explain_wait(actor, job_for(actor, slug, job_id)) if waits else None
+    # Who looks at the newest one goes on with the job, to the next.
+    kept = {name: query[name] for name in _OF_LIVE if query.get(name)}
+    if is_newest:
+        kept.pop("attempt", None)
+    return {
+        "page": found,
+        "job": found.job,
+        "attempt": shown,
+        "is_newest": is_newest,
+        "waiting": waiting,
+        "named": named_jobs(actor, found.job.wait_message, waiting.sentence if waiting else ""),
+        "workers": workers_part(
+            shown.workers if shown else [], found.job.num_nodes, query.get("workers", "")
+        ),
+        "live_query": urlencode(kept),
+        "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
+        "lowest_priority": LOWEST_PRIORITY,
+        "highest_priority": HIGHEST_PRIORITY,
+        "extensions": EXTENSIONS,
+        "extension_key": secrets.token_hex(8),
+        "evidence": Evidence(_evidence(shown, events)),
+        "events": events,
+        "ranks": list(ranks[:RANKS_AS_CHIPS]),
+        "more_ranks": list(ranks[RANKS_AS_CHIPS:]),
+    }
+
+
+def _attempt_of(found: JobPage, number: int | None) -> AttemptView | None:
+    """The attempt asked for, else the newest; None before the first."""
+    if number is None:
+        return found.attempts[0] if found.attempts else None
+    for attempt in found.attempts:
+        if attempt.number == number:
+            return attempt
+    raise Http404(f"This job has no attempt {number}.")
+
+
+def _evidence(attempt: AttemptView | None, events: list[EventView]) -> str:
+    """What the attempt's runner left to show why it failed: the last lines of an error, mostly."""
+    number = attempt.number if attempt else None
+    found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)
+    return next((event.message for event in found), "")

@@ -1,0 +1,154 @@
+"""The meshes of a job: what failed and when, a grid of hosts and procs, and the tree of actors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from jobs.permissions import Actor
+from jobs.readers.mesh import ActorNode, HostNode, MeshView, ProcNode, job_mesh
+from jobs.web.base.access import signed_in
+from jobs.web.jobs.hosts_tab import number_in
+
+# Beyond so many procs the tree holds those that failed, and the first of the others.
+MOST_PROCS_IN_TREE = 100
+# No page grows without end: of those that failed, of the actors of one proc, and of all.
+MOST_HOSTS_IN_GRID, MOST_UNWELL_IN_GRID = 200, 300
+MOST_FAILED_IN_TREE, MOST_ACTORS_OF_PROC, MOST_ACTORS_IN_TREE = 300, 50, 500
+_WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
+_UNWELL = ("unreachable", "dead", "silent", "poisoned", "failed", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An actor of the tree. `key`: its place in the page, the same as long as it is there."""
+
+    key: str
+    actor: ActorNode
+
+
+@dataclass(frozen=True, slots=True)
+class Twig:
+    """A proc of the tree, with those of its actors that are shown, and how many there are."""
+
+    key: str
+    proc: ProcNode
+    leaves: list[Leaf]
+    actors: int
+
+    @property
+    def hidden(self) -> int:
+        """How many of its actors are not shown."""
+        return self.actors - len(self.leaves)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A host of the tree, with those of its procs that are shown."""
+
+    key: str
+    host: HostNode
+    twigs: list[Twig]
+    hidden: int
+
+
+@require_safe
+@signed_in
+def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """The tab as it stands now."""
+    return render(request, "jobs/_mesh.html", mesh_context(actor, slug, job_id, request.GET))
+
+
+def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
+    """All that the tab's templates read; `query` may choose an attempt."""
+    found = job_mesh(actor, slug, job_id, number_in(query, "attempt"))
+    branches, grid = _branches(found), _grid(found.hosts)
+    return {
+        "slug": slug,
+        "job_id": job_id,
+        "mesh": found,
+        "grid": grid,
+        "hosts_beside_grid": len(found.hosts) - len(grid),
+        "unwell_beside_grid": sum(map(_is_unwell, found.hosts)) - sum(map(_is_unwell, grid)),
+        "branches": branches,
+        "hidden_hosts": len(found.hosts) - len(branches),
+        "mesh_summary": _summary(found),
+        "failures": sum(change.is_failure for change in found.changes),
+    }
+
+
+def _grid(hosts: list[HostNode]) -> list[HostNode]:
+    """All of a few; of many those that are not well, and the first of the others."""
+    unwell = sum(map(_is_unwell, hosts))
+    room = {True: MOST_UNWELL_IN_GRID, False: MOST_HOSTS_IN_GRID - unwell}
+    shown = []
+    for host in hosts:
+        is_unwell = _is_unwell(host)
+        if room[is_unwell] > 0:
+            room[is_unwell] -= 1
+            shown.append(host)
+    return shown
+
+
+def _is_unwell(host: HostNode) -> bool:
+    return host.told not in _WELL or any(
+        proc.has_failed or proc.told not in _WELL for proc in host.procs
+    )
+
+
+def _branches(found: MeshView) -> list[Branch]:
+    failed = sum(proc.has_failed for host in found.hosts for proc in host.procs)
+    room = {True: MOST_FAILED_IN_TREE, False: MOST_PROCS_IN_TREE - failed}
+    actors_room = MOST_ACTORS_IN_TREE
+    branches = []
+    for host in found.hosts:
+        shown = []
+        for proc in host.procs:
+            if room[proc.has_failed] <= 0:
+                continue
+            room[proc.has_failed] -= 1
+            twig = _twig(host, proc, min(actors_room, MOST_ACTORS_OF_PROC))
+            actors_room -= len(twig.leaves)
+            shown.append(twig)
+        hidden = len(host.procs) - len(shown) + host.left_out
+        # Where there are many, the grid tells of those that are well.
+        if shown or not hidden or host.told not in _WELL:
+            branches.append(Branch(_key(host.id), host, shown, hidden))
+    return branches
+
+
+def _twig(host: HostNode, proc: ProcNode, most: int) -> Twig:
+    # Those that failed first; the others stay in their order.
+    actors = sorted(proc.actors, key=lambda actor: not actor.has_failed)[:most]
+    leaves = [Leaf(_key(host.id, proc.id, actor.id), actor) for actor in actors]
+    return Twig(_key(host.id, proc.id), proc, leaves, len(proc.actors) + proc.left_out)
+
+
+def _key(*names: str) -> str:
+    """Names an element by what it shows: its place among others changes when one of them goes."""
+    return hashlib.blake2s("\n".join(names).encode(), digest_size=8).hexdigest()
+
+
+def _summary(found: MeshView) -> str:
+    """In words what the grid shows in colours."""
+    procs = [proc for host in found.hosts for proc in host.procs]
+    actors = [actor for proc in procs for actor in proc.actors]
+    counts = (
+        ("host", len(found.hosts) + found.left_out),
+        ("proc", len(procs) + sum(host.left_out for host in found.hosts)),
+        ("actor", len(actors) + sum(proc.left_out for proc in procs)),
+    )
+    parts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts]
+    nodes: list[HostNode | ProcNode | ActorNode] = [*found.hosts, *procs, *actors]
+    states = [node.told for node in nodes]
+    trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNWELL if bad in states)
+    # What was too much to be told one by one is mostly well, but nobody has said so.
+    is_all = sum(count for _, count in counts) == len(nodes)
+    well = "all well" if is_all else "all well that are listed"
+    return f"{', '.join(parts)}: {trouble or well}"

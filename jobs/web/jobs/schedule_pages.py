@@ -1,0 +1,188 @@
+"""The schedules of a project: a list, a page for each, and the form that makes or changes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from jobs.actions.jobs.submit import expect_job
+from jobs.actions.schedules.edit_schedules import (
+    Wish,
+    change_schedule,
+    create_schedule,
+    delete_schedule,
+    pause_schedule,
+    resume_schedule,
+)
+from jobs.actions.schedules.run_schedule import run_now
+from jobs.errors import BackendError, ConflictError, InvalidSpecError, StorageFullError
+from jobs.models import Project, Schedule
+from jobs.permissions import Actor, Verb, may, project_for, require, require_schedule
+from jobs.readers.schedules import schedule_list, schedule_named, schedule_page, zone_names
+from jobs.web.base.access import attempt_action, signed_in
+from jobs.web.base.forms import ScheduleForm
+from jobs.web.base.frame import render_page
+from jobs.web.jobs.submit_page import first_source
+
+_PREFIX = "schedule."
+
+
+@require_safe
+@signed_in
+def schedules(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """The list."""
+    project = project_for(actor, slug)
+    context = {
+        "project": project,
+        "nav": "schedules",
+        "schedules": schedule_list(actor, project),
+        "may_make": may(actor, Verb.MANAGE_OWN_SCHEDULES, project),
+    }
+    return render_page(request, actor, "schedules/list.html", context, project=project)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def new(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """The form for a new one; a good one leads to its page."""
+    project = project_for(actor, slug)
+    require(actor, Verb.MANAGE_OWN_SCHEDULES, project)
+    expect_job()
+    initial = {"source": first_source(request, actor, slug)}
+    form = ScheduleForm(_typed(request), initial=initial, is_new=True)
+
+    def make(wish: Wish) -> Schedule:
+        return create_schedule(actor, project, form.cleaned_data["name"], wish)
+
+    if request.method == "POST" and (schedule := _sent(form, make)):
+        messages.success(request, f"{schedule.name} is made.")
+        return redirect("web:schedule", slug=slug, schedule_name=schedule.name)
+    return _form_page(request, actor, project, form, {})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> HttpResponse:
+    """One schedule; with POST, changed."""
+    project = project_for(actor, slug)
+    schedule = schedule_named(actor, project, schedule_name)
+    fields = ("cron", "zone", "overlap", "catch_up")
+    initial = {name: getattr(schedule, name) for name in fields}
+    form = ScheduleForm(
+        _typed(request), initial={**initial, "source": schedule.spec_source}, is_new=False
+    )
+    if request.method == "POST":
+        require_schedule(actor, schedule)
+        if _sent(form, lambda wish: _change(actor, schedule, wish)):
+            messages.success(request, f"{schedule_name} is changed.")
+            return redirect("web:schedule", slug=slug, schedule_name=schedule_name)
+        schedule = schedule_named(actor, project, schedule_name)
+    shown = schedule_page(actor, schedule)
+    return _form_page(request, actor, project, form, {"page": shown, "schedule": shown.schedule})
+
+
+@require_POST
+@signed_in
+def pause(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> HttpResponse:
+    """Pause it and stay on its page."""
+    return _do(request, actor, (slug, schedule_name), pause_schedule)
+
+
+@require_POST
+@signed_in
+def resume(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> HttpResponse:
+    """Resume it and stay on its page."""
+    return _do(request, actor, (slug, schedule_name), resume_schedule)
+
+
+@require_POST
+@signed_in
+def run(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> HttpResponse:
+    """Run it now, and go to the job."""
+    schedule = schedule_named(actor, project_for(actor, slug), schedule_name)
+    try:
+        job = run_now(actor, schedule)
+    except InvalidSpecError as error:
+        messages.error(request, " ".join(row["message"] for row in error.data["errors"]))
+    except (BackendError, ConflictError, StorageFullError) as error:
+        messages.error(request, error.message)
+    else:
+        return redirect("web:job", slug=slug, job_id=job.pk)
+    return redirect("web:schedule", slug=slug, schedule_name=schedule_name)
+
+
+@require_POST
+@signed_in
+def delete(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> HttpResponse:
+    """Delete it and go to the list."""
+    schedule = schedule_named(actor, project_for(actor, slug), schedule_name)
+    return attempt_action(
+        request,
+        lambda: delete_schedule(actor, schedule),
+        done=f"{schedule_name} is deleted.",
+        back=reverse("web:schedules", args=[slug]),
+    )
+
+
+def _do(
+    request: HttpRequest,
+    actor: Actor,
+    place: tuple[str, str],
+    action: Callable[[Actor, Schedule], object],
+) -> HttpResponse:
+    """Do it, and back to the schedule's page, with what there is to say."""
+    slug, name = place
+    schedule = schedule_named(actor, project_for(actor, slug), name)
+    back = reverse("web:schedule", args=[slug, name])
+    return attempt_action(request, lambda: action(actor, schedule), back=back)
+
+
+def _change(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
+    """A specification that is sent as it was is not sent: it stays its owner's."""
+    is_same = wish.source == schedule.spec_source
+    source = None if is_same else wish.source
+    wish = Wish(source, wish.cron, wish.zone, wish.overlap, wish.catch_up)
+    return change_schedule(actor, schedule, wish)
+
+
+def _typed(request: HttpRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
+
+
+def _sent(form: ScheduleForm, act: Callable[[Wish], Schedule]) -> Schedule | None:
+    """The schedule that `act` made of the form; None: the form says why not."""
+    if not form.is_valid():
+        return None
+    fields = ("source", "cron", "zone", "overlap", "catch_up")
+    try:
+        return act(Wish(**{name: form.cleaned_data[name] for name in fields}))
+    except InvalidSpecError as error:
+        for row in error.data["errors"]:
+            field = row["path"].removeprefix(_PREFIX)
+            if row["path"] == field:
+                line = f"Line {row['line']}: " if row["line"] else ""
+                form.add_error("source", f"{line}{row['message']}")
+            else:
+                form.add_error(field, row["message"])
+    except ConflictError as error:
+        form.add_error("name" if "name" in form.fields else None, error.message)
+    return None
+
+
+def _form_page(
+    request: HttpRequest,
+    actor: Actor,
+    project: Project,
+    form: ScheduleForm,
+    context: dict[str, Any],
+) -> HttpResponse:
+    more = {"project": project, "nav": "schedules", "form": form, "zones": zone_names(), **context}
+    template = "schedules/page.html" if context else "schedules/new.html"
+    status = 422 if form.errors else 200
+    return render_page(request, actor, template, more, project=project, status=status)

@@ -1,0 +1,64 @@
+"""The stack dumps of a job: ask a rank for one, read one of those that came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from jobs.actions.attempts.ask_stacks import ask_stacks
+from jobs.permissions import Actor, job_for, require_stacks
+from jobs.readers.stacks import StackChoice, job_stacks
+from jobs.web.base.access import attempt_action, signed_in
+from jobs.web.base.forms import StacksForm
+from jobs.web.jobs.hosts_tab import number_in
+
+
+@require_safe
+@signed_in
+def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """The tab as it stands now."""
+    return render(request, "jobs/_stacks.html", stacks_context(actor, slug, job_id, request.GET))
+
+
+@require_POST
+@signed_in
+def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
+    """Ask for what the form says, and show it as soon as it comes."""
+    job = job_for(actor, slug, job_id)
+    require_stacks(actor, job)
+    back = reverse("web:job_tab", args=[slug, job_id, "stacks"])
+    form = StacksForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Choose a rank of the job, and a process by its number or none.")
+        return redirect(back)
+    rank, pid = form.cleaned_data["rank"], form.cleaned_data["pid"]
+    return attempt_action(request, lambda: ask_stacks(actor, job, rank, pid), back=back)
+
+
+def stacks_context(
+    actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
+) -> dict[str, Any]:
+    """All that the tab's templates read; `query` may choose attempt, rank and dump."""
+    asked = number_in(query, "attempt")
+    choice = StackChoice(asked, shown=number_in(query, "dump"))
+    found = job_stacks(actor, slug, job_id, choice)
+    wanted = next((dump for dump in found.dumps if dump.id == choice.shown), None)
+    shown = wanted or (found.dumps[0] if found.dumps else None)
+    rank = number_in(query, "rank")
+    if rank is None:
+        rank = shown.rank if shown else 0
+    return {
+        "slug": slug,
+        "job_id": job_id,
+        "stacks": found,
+        "asked_attempt": asked,
+        "stack_rank": rank,
+        "last_rank": found.ranks - 1,
+        "shown_dump": shown,
+    }

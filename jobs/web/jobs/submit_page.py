@@ -1,0 +1,94 @@
+"""The submit page: an editor for the job's YAML, checked by the same action as everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from jobs.actions.jobs.submit import expect_job
+from jobs.actions.jobs.submit_documents import submit_documents
+from jobs.errors import ConflictError, InvalidSpecError, NotFoundError, StorageFullError
+from jobs.models import Job
+from jobs.permissions import Actor, Verb, project_for, require
+from jobs.readers.job_page import job_page
+from jobs.web.base.access import signed_in
+from jobs.web.base.frame import render_page
+from jobs.web.jobs.examples import EXAMPLES, example
+
+MAX_KEY_LENGTH = 64
+# As many lines have their numbers; no specification has more that is not refused for its size.
+MOST_LINES = 5000
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """The empty, prefilled or refused form; a good one leads to the new job's page."""
+    project = project_for(actor, slug)
+    require(actor, Verb.SUBMIT_JOB, project)
+    source, errors, status = first_source(request, actor, slug), [], 200
+    expect_job()
+    if request.method == "POST":
+        source = request.POST.get("source", "").replace("\r\n", "\n")
+        try:
+            jobs = submit_documents(actor, project, source, idempotency_key=_key(request))
+        except InvalidSpecError as error:
+            errors = error.data.get("errors", [])
+        except (StorageFullError, ConflictError) as error:
+            messages.error(request, error.message)
+            status = error.http_status
+        else:
+            return redirect(_place_of(slug, jobs))
+    context: dict[str, Any] = {
+        "project": project,
+        "nav": "jobs",
+        "source": source,
+        "line_count": range(1, min(source.count("\n"), MOST_LINES) + 2),
+        "errors": errors,
+        "bad_lines": {row["line"] for row in errors},
+        "examples": EXAMPLES,
+    }
+    return render_page(
+        request,
+        actor,
+        "jobs/submit.html",
+        context,
+        project=project,
+        status=422 if errors else status,
+    )
+
+
+def _place_of(slug: str, jobs: Sequence[Job]) -> str:
+    """Where to look at what was submitted: at the job, at its array, at all jobs."""
+    arrays = {job.array_id for job in jobs}
+    if len(jobs) == 1:
+        return reverse("web:job", args=[slug, jobs[0].pk])
+    if len(arrays) == 1 and None not in arrays:
+        return reverse("web:array", args=[slug, jobs[0].array_id])
+    return reverse("web:jobs", args=[slug])
+
+
+def first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
+    """What the editor opens with: an example, the spec of an earlier job, or the first example."""
+    earlier = request.GET.get("from", "")
+    if earlier.isascii() and earlier.isdecimal():
+        return _source_of(actor, slug, earlier)
+    return example(request.GET.get("example", "")).source
+
+
+def _source_of(actor: Actor, slug: str, job_id: str) -> str:
+    if len(job_id) > len(str(2**62)):
+        raise NotFoundError
+    return job_page(actor, slug, int(job_id)).spec_source
+
+
+def _key(request: HttpRequest) -> str | None:
+    """Sent by the page's script, new for each visit: two clicks on "Submit" are one job."""
+    key = request.POST.get("key", "")[:MAX_KEY_LENGTH]
+    return key if key.isprintable() and key else None

@@ -1,0 +1,105 @@
+"""/{project}/jobs/{id}/hosts: what the hosts are busy with, and their history."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from jobs.ground import clock
+from jobs.models import Attempt, HostMetrics, Job, Worker
+from jobs.statuses import JobStatus
+from jobs.web.jobs.hosts_tab import MOST_TILES
+from tests.factories import make_attempt, make_job
+from tests.integration.web.conftest import SOURCE
+from tests.sample_frames import tell_of_hosts
+
+LARGEST_PAGE = 200_000
+
+
+@pytest.fixture
+def attempt(project, member) -> Attempt:
+    job = make_job(
+        project,
+        status=JobStatus.RUNNING,
+        submitted_by=member.user,
+        num_nodes=2,
+        spec_source=SOURCE,
+    )
+    return make_attempt(job)
+
+
+def test_each_host_has_its_numbers_beside_its_bars_and_the_first_its_charts(viewer, attempt):
+    tell_of_hosts(attempt, 2, gpus=2)
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
+    assert "2 hosts now: mean GPU" in page
+    for words in ("Rank 0", "Rank 1", "8 processors", "of 32 GiB", "GPU 1", "413 W", "61 °C"):
+        assert words in page
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts").content.decode()
+    titles = re.findall(r"<figcaption>\s*<b>([^<]+)", html)
+    assert titles == ["Processor", "Memory", "GPU use", "GPU memory", "Network", "Disk"]
+    # Whoever sees no lines is told what they show.
+    assert re.search(
+        r'aria-label="GPU use. GPU 0: last \d+ %, mean \d+ %, highest \d+ %. GPU 1', html
+    )
+    assert re.search(r"<title>\d+ min: GPU 0 \d+ %, GPU 1 \d+ %</title>", html)
+
+
+def test_the_part_that_lives_is_the_part_of_the_first_paint(viewer, attempt):
+    tell_of_hosts(attempt, 2)
+    whole = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts?rank=1").content.decode()
+    part = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts/live?rank=1").content.decode()
+    assert "History of rank 1" in part
+    shown = re.sub(r"\s+", "", whole)
+    assert re.sub(r"\s+", "", re.search(r"<figure.*</figure>", part, re.DOTALL)[0]) in shown
+
+
+def test_a_thousand_hosts_are_a_grid_that_stays_small(viewer, attempt):
+    tell_of_hosts(attempt, 1000, gpus=8, points=2)
+    HostMetrics.objects.filter(rank=7).update(at=clock.now() - timedelta(minutes=5))
+    response = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts/live?rank=999")
+    html = response.content.decode()
+    assert len(response.content) < LARGEST_PAGE
+    assert len(re.findall(r"<a[^>]*data-host[^>]*title=", html)) == 1000
+    assert 'title="GPU' in html
+    assert "1000 hosts" in html
+    assert "1 silent" in html
+    assert re.search(r'class="hs"[^>]*title="silent; last GPU', html)
+    assert "History of rank 999" in html
+
+
+def test_the_grid_is_coloured_by_what_one_chooses(viewer, attempt):
+    tell_of_hosts(attempt, MOST_TILES + 1, points=2)
+    path = f"/rl/jobs/{attempt.job_id}/hosts/live"
+    # Without GPUs nobody can choose them.
+    assert "by=gpu" not in viewer.get(f"{path}?by=gpu").content.decode()
+    html = viewer.get(f"{path}?by=memory").content.decode()
+    assert re.search(r"by=memory[^>]*aria-current", html)
+    heats = set(re.findall(r'<a class="h(\w)"', html))
+    assert heats == {"4", "5"}
+
+
+def test_after_the_end_it_is_what_was_told_last(viewer, attempt):
+    tell_of_hosts(attempt, 1, gpus=1)
+    Attempt.objects.update(ended_at=clock.now())
+    Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts").content.decode()
+    assert "as they last told" in html
+    assert "data-final" in html
+    assert "<polyline" in html
+
+
+def test_before_anything_was_told_the_page_says_so(viewer, attempt):
+    assert "No hosts yet" in viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
+    Worker.objects.create(attempt=attempt, rank=0)
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
+    assert "Nothing told yet." in page
+    assert "This host has told nothing yet." in page
+
+
+@pytest.mark.parametrize(
+    "query", ["attempt=7", "attempt=x", "rank=-1", "rank=1e3", f"rank={'9' * 30}"]
+)
+def test_what_is_not_there_is_not_found(viewer, attempt, query):
+    assert viewer.get(f"/rl/jobs/{attempt.job_id}/hosts/live?{query}").status_code == 404

@@ -1,0 +1,140 @@
+"""/{project}/jobs: rows, filters in the address, pages, what an empty table says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.utils import timezone
+
+from jobs.statuses import JobKind, JobStatus
+from jobs.web.jobs import table_page
+from tests.factories import make_job, make_project
+
+PATH = "/rl/jobs"
+
+
+def rows(browser, **query):
+    html = browser.get(PATH, query).content.decode()
+    return [int(number) for number in re.findall(r'<tr id="job-(\d+)"', html)]
+
+
+def test_a_row_tells_status_name_owner_nodes_and_times(viewer, member, project):
+    job = make_job(project, name="ppo", submitted_by=member.user, num_nodes=3)
+    page = viewer.text(PATH)
+    row = page[page.index(f" {job.pk} ") :]
+    assert "Queued" in page
+    for word in ("ppo", "mia", "3", "just now"):
+        assert word in row
+
+
+def test_a_waiting_job_says_why_and_a_failed_one_how(viewer, project):
+    make_job(project, wait_reason="CAPACITY", message="Needs 16 nodes; 13 of 16 are free.")
+    make_job(project, status=JobStatus.FAILED, message="The driver raised ValueError.")
+    make_job(project, wait_reason="QUOTA")
+    page = viewer.text(PATH)
+    assert "Needs 16 nodes; 13 of 16 are free." in page
+    assert "The driver raised ValueError." in page
+    assert "Over a quota" in page
+
+
+def test_jobs_of_other_projects_are_not_here(viewer, project):
+    make_job(make_project("elsewhere"), name="secret-job")
+    make_job(project)
+    assert "secret-job" not in viewer.text(PATH)
+
+
+def test_a_project_that_is_not_mine_is_as_if_it_did_not_exist(stranger, project):
+    for path in (PATH, f"{PATH}/live", "/no-such-project/jobs"):
+        assert stranger.get(path).status_code == 404
+
+
+def test_filters_come_from_the_address(viewer, member, project):
+    mine = make_job(project, submitted_by=viewer.user)
+    failed = make_job(project, status=JobStatus.FAILED, name="sweep-7", submitted_by=member.user)
+    done = make_job(
+        project, status=JobStatus.SUCCEEDED, kind=JobKind.MONARCH, submitted_by=member.user
+    )
+    assert rows(viewer) == [done.pk, failed.pk, mine.pk]
+    assert rows(viewer, status="FAILED") == [failed.pk]
+    assert rows(viewer, status="FAILED,QUEUED") == [failed.pk, mine.pk]
+    assert rows(viewer, status=["FAILED", "QUEUED"]) == [failed.pk, mine.pk]
+    assert rows(viewer, user="me") == [mine.pk]
+    assert rows(viewer, user="mia") == [done.pk, failed.pk]
+    assert rows(viewer, kind="monarch") == [done.pk]
+    assert rows(viewer, q="sweep") == [failed.pk]
+    assert rows(viewer, q=str(done.pk)) == [done.pk]
+    assert rows(viewer, status="NONSENSE", kind="odd") == [done.pk, failed.pk, mine.pk]
+
+
+def test_a_chip_shows_its_count_and_turns_its_status_on_and_off(viewer, project):
+    for _ in range(3):
+        make_job(project, status=JobStatus.FAILED)
+    make_job(project)
+    html = viewer.get(PATH, {"status": "QUEUED", "q": "hel"}).content.decode()
+    on = re.search(r'id="chip-failed"\s+href="\?([^"]*)"', html)
+    off = re.search(r'id="chip-queued"\s+href="\?([^"]*)"\s+aria-current="true"', html)
+    assert on is not None and off is not None
+    assert on[1] == "q=hel&amp;status=QUEUED,FAILED"
+    assert off[1] == "q=hel"
+    assert re.search(r"Failed <span class=\"count\">3</span>", html)
+
+
+def test_pages_lead_on_and_back_and_keep_the_filters(viewer, project, monkeypatch):
+    monkeypatch.setattr(table_page, "PAGE_SIZE", 2)
+    jobs = [make_job(project).pk for _ in range(5)][::-1]
+    html = viewer.get(PATH, {"status": "QUEUED"}).content.decode()
+    assert "Newer" not in html
+    older = re.search(r'href="(\?[^"]+)" rel="next"', html)
+    assert older is not None and "status=QUEUED" in older[1]
+    html = viewer.get(PATH + older[1].replace("&amp;", "&")).content.decode()
+    assert re.findall(r'<tr id="job-(\d+)"', html) == [str(pk) for pk in jobs[2:4]]
+    assert 'rel="prev"' in html
+
+
+def test_a_cursor_that_is_not_ours_leads_to_the_first_page(viewer, project):
+    make_job(project)
+    response = viewer.get(PATH, {"cursor": "nonsense", "status": "QUEUED"})
+    assert (response.status_code, response["Location"]) == (302, "/rl/jobs?status=QUEUED")
+
+
+@pytest.mark.parametrize("query", ["q=%00", "user=%00", "status=%00", "kind=%00", "cursor=%00"])
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/live"])
+def test_an_address_typed_by_hand_never_breaks_the_page(viewer, project, path, query):
+    assert viewer.get(f"{path}?{query}", follow=True).status_code == 200
+
+
+def test_an_empty_table_teaches_the_next_step(member, viewer):
+    page = member.text(PATH)
+    assert "No jobs in rl yet" in page
+    assert "mportal login --url http://testserver" in page
+    assert "mportal submit -F -f job.yaml -p rl" in page
+    assert "Submit a job" in page
+    assert "Submit a job" not in viewer.text(PATH)
+
+
+def test_a_table_that_filters_emptied_offers_to_clear_them(viewer, project):
+    make_job(project)
+    page = viewer.text(PATH, status="FAILED")
+    assert "No job matches" in page
+    assert "Clear filters" in page
+
+
+def test_the_live_parts_are_the_same_markup_as_the_first_paint(viewer, project):
+    make_job(project, status=JobStatus.RUNNING, started_at=timezone.now())
+    whole = viewer.get(PATH, {"status": "RUNNING"}).content.decode()
+    parts = viewer.get(f"{PATH}/live", {"status": "RUNNING"}).content.decode()
+    names = re.findall(r' id="([^"]+)"', parts)
+    assert {"job-chips", "job-rows"} <= set(names)
+    assert all(f'id="{name}"' in whole for name in names)
+    assert "<html" not in parts
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_the_number_of_queries_does_not_grow_with_the_rows(
+    viewer, project, count, django_assert_max_num_queries
+):
+    for _ in range(count):
+        make_job(project)
+    with django_assert_max_num_queries(20):
+        viewer.get(PATH)

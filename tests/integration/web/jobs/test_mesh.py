@@ -1,0 +1,156 @@
+"""/{project}/jobs/{id}/mesh: what failed, the grid of hosts and procs, the tree of actors."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from jobs.actions.ingest.ingest_frames import ingest_frames
+from jobs.attempt_tokens import attempt_token
+from jobs.ground import clock
+from jobs.models import Attempt, Job, MeshTree
+from jobs.statuses import JobKind, JobStatus
+from jobs.web.jobs.mesh_tab import (
+    MOST_ACTORS_OF_PROC,
+    MOST_FAILED_IN_TREE,
+    MOST_PROCS_IN_TREE,
+    _key,
+)
+from tests.factories import make_attempt, make_job
+from tests.frame_bytes import body, frame
+from tests.integration.web.conftest import SOURCE
+from tests.mesh_frames import actor, dead, host, proc, tree
+
+LARGEST_PAGE = 500_000
+
+
+@pytest.fixture
+def attempt(project, member) -> Attempt:
+    job = make_job(
+        project,
+        status=JobStatus.RUNNING,
+        submitted_by=member.user,
+        num_nodes=200,
+        kind=JobKind.MONARCH,
+        spec_source=SOURCE,
+    )
+    return make_attempt(job)
+
+
+def tell(attempt: Attempt, *hosts, **fields) -> None:
+    told = {**tree(0, *hosts, **fields), "t": clock.now().timestamp()}
+    token = attempt_token(attempt.job_id, attempt.number)
+    ingest_frames(attempt.pk, token, body(told))
+
+
+def opening_of(html: str, *names: str) -> str:
+    """The opening tag of the tree's part that shows a node."""
+    tag = re.search(rf'<details id="mesh-{_key(*names)}"[^>]*>', html)
+    assert tag, names
+    return tag[0]
+
+
+def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) -> None:
+    token = attempt_token(attempt.job_id, attempt.number)
+    ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the last words")))
+    tell(attempt, host(0), host(1, procs=[proc("other<p2>"), dead()]))
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    assert "2 hosts, 3 procs, 3 actors: 1 dead" in page
+    assert "1 failure" in page
+    assert "404 not_found: no agent" in page
+    assert "the last words" in page
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    # In the tree it is open.
+    assert opening_of(html, "host<h1>", "trainers<p1>").endswith("open>")
+    assert not opening_of(html, "host<h1>", "other<p2>").endswith("open>")
+
+
+def test_the_failure_of_an_actor_is_shown_as_text(viewer, attempt) -> None:
+    bad = actor(state="failed", why="ValueError: <script>alert(1)</script>")
+    tell(attempt, host(0, procs=[proc(state="poisoned", actors=[bad])]))
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    assert "ValueError: &lt;script&gt;" in html
+    assert "<script>alert" not in html
+
+
+def test_the_part_that_lives_is_the_part_of_the_first_paint(viewer, attempt) -> None:
+    tell(attempt)
+    whole = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    part = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live").content.decode()
+    assert re.search(r'<section class="mesh-tree".*</section>', part, re.DOTALL)[0] in whole
+
+
+def test_many_procs_are_a_grid_and_a_tree_of_those_that_matter(viewer, attempt) -> None:
+    hosts = [host(rank, procs=[proc(f"p<{n}>") for n in range(8)]) for rank in range(199)]
+    tell(attempt, *hosts, host(199, procs=[dead()]))
+    response = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live")
+    html = response.content.decode()
+    assert len(response.content) < LARGEST_PAGE
+    assert html.count('class="m-alive"') == 199 * 8
+    shown = [key for key in keys(hosts) if f'id="mesh-{key}"' in html]
+    assert len(shown) == MOST_PROCS_IN_TREE - 1
+    assert opening_of(html, "host<h199>", "trainers<p1>")
+    assert "more procs, not listed here" in html
+    assert f'id="mesh-{_key("host<h150>")}"' not in html
+    assert "And 186 more hosts, not listed here." in html
+
+
+def keys(hosts) -> list[str]:
+    return [_key(each["id"], proc["id"]) for each in hosts for proc in each["procs"]]
+
+
+def test_what_failed_and_its_actors_are_not_listed_without_end(viewer, attempt) -> None:
+    failed = actor("last<a>", state="failed")
+    crowded = proc("full<p>", actors=[*(actor(f"a<{n}>") for n in range(400)), failed])
+    lost = [dead(f"p<{n}>") for n in range(MOST_FAILED_IN_TREE + 50)]
+    tell(attempt, host(0, procs=[crowded, *lost]))
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live").content.decode()
+    assert opening_of(html, "host<h0>", "full<p>", "last<a>")
+    assert f"And {401 - MOST_ACTORS_OF_PROC} more, not listed here." in html
+    assert "And 51 more procs, not listed here." in html
+    assert "401 actors" in html
+
+
+def test_what_nobody_has_asked_yet_is_not_called_well(viewer, attempt) -> None:
+    tell(attempt, host(0, procs=[proc(), proc("p<2>", state="unknown", actors=[])]))
+    path = f"/rl/jobs/{attempt.job_id}/mesh"
+    assert "1 host, 2 procs, 1 actor: 1 unknown" in viewer.text(path)
+
+
+def test_what_is_only_counted_is_not_called_well(viewer, attempt) -> None:
+    tell(attempt, host(0, left_out=7), left_out=3)
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    assert "4 hosts, 8 procs, 1 actor: all well that are listed" in page
+    assert "and 7 more, not listed" in page
+    assert "And 3 more hosts, not listed." in page
+
+
+def test_silence_is_told_as_unknown(viewer, attempt) -> None:
+    tell(attempt)
+    MeshTree.objects.update(at=clock.now() - timedelta(minutes=5))
+    page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
+    assert "How the meshes are now is not known" in page
+    assert "alive" not in page
+
+
+def test_after_the_end_it_is_what_was_told_last(viewer, attempt) -> None:
+    tell(attempt)
+    Attempt.objects.update(ended_at=clock.now())
+    Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
+    html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
+    assert "as it was last told" in html
+    assert 'id="job-mesh" data-final' in html
+
+
+def test_before_anything_was_told_the_page_says_so(viewer, attempt) -> None:
+    path = f"/rl/jobs/{attempt.job_id}/mesh"
+    assert "Nothing told yet" in viewer.text(path)
+    Job.objects.update(kind=JobKind.PLAIN)
+    assert "This is a plain job" in viewer.text(path)
+
+
+@pytest.mark.parametrize("query", ["attempt=7", "attempt=x"])
+def test_what_is_not_there_is_not_found(viewer, attempt, query) -> None:
+    assert viewer.get(f"/rl/jobs/{attempt.job_id}/mesh/live?{query}").status_code == 404

@@ -1,0 +1,50 @@
+"""Which workers of many are shown, and what is counted of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobs.readers.job_page import WorkerView
+from jobs.web.jobs.workers_part import MOST_ROWS, workers_part
+
+
+def worker(rank: int, status: str = "EXITED", exit_code: int | None = 0) -> WorkerView:
+    unsaid: dict[str, Any] = {"python": "", "pid": None, "detail": "", "ssh": "", "address": ""}
+    times: dict[str, Any] = {"ready_at": None, "ended_at": None}
+    return WorkerView(rank=rank, mesh="", status=status, exit_code=exit_code, **unsaid, **times)
+
+
+def test_all_of_a_few_are_shown_without_a_word():
+    few = [worker(rank) for rank in range(MOST_ROWS)]
+    part = workers_part(few, MOST_ROWS, "trouble")
+    assert (part.rows, part.summary, part.choices, part.left_out) == (few, "", (), 0)
+
+
+def test_those_that_nobody_heard_of_and_rare_exit_codes_are_counted_as_well():
+    codes = [*range(1, 9), *[9] * 3]
+    many = [worker(rank, exit_code=code) for rank, code in enumerate(codes)]
+    many += [worker(rank, "RUNNING", None) for rank in range(len(many), 150)]
+    part = workers_part(many, 200, "")
+    assert part.summary == (
+        "200 workers: 139 running, 11 exited, 50 not heard of. "
+        "Exit code 9 on 3, 1 on 1, 2 on 1, 3 on 1, 4 on 1, others on 4."
+    )
+    assert part.rows == many[:11]
+
+
+def test_of_more_in_trouble_than_fit_it_is_said_how_many_are_left_out():
+    lost = [worker(rank, "LOST", None) for rank in range(250)]
+    part = workers_part(lost, 250, "")
+    assert (part.rows, part.left_out) == (lost[:MOST_ROWS], 150)
+    assert [choice.words for choice in part.choices] == [
+        "Not well: 250",
+        "0–99",
+        "100–199",
+        "200–249",
+    ]
+
+
+def test_what_nobody_has_a_name_for_is_as_if_nothing_was_asked():
+    many = [worker(rank) for rank in range(101)]
+    assert workers_part(many, 101, "7; DROP").rows == many[:100]
+    assert workers_part(many, 101, "100").rows == many[100:]
