@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views import defaults
 
-from jobs.api.errors import problem, problem_of
+from jobs.api.base.errors import problem, problem_of
 from jobs.errors import DatabaseUnavailableError
 from jobs.ground.outages import is_database_away
 

@@ -87,7 +87,7 @@ INSTALLED_APPS = [
     "jobs",
 ]
 MIDDLEWARE = [
-    "jobs.api.request_ids.request_id_middleware",
+    "jobs.api.base.request_ids.request_id_middleware",
     "monarch_portal.in_loop.Security",
     "monarch_portal.static_files.static_files",
     "monarch_portal.in_loop.FrameOptions",
@@ -244,7 +244,7 @@ CONTENT_SECURITY_POLICY = {
 
 # --- REST -----------------------------------------------------------------------------------
 # Authentication, permissions and errors stand in `jobs.api`, where no setting can open them.
-REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "jobs.api.schema.PortalSchema"}
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "jobs.api.base.schema.PortalSchema"}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Monarch portal",
     "DESCRIPTION": "Submit, watch and stop distributed PyTorch Monarch jobs.",

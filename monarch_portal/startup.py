@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from jobs.actions.accounts.releases import why_not_to_start
-from jobs.api.body_limit import Application, Refusal, refuse
+from jobs.api.base.body_limit import Application, Refusal, refuse
 from jobs.errors import DatabaseUnavailableError
 
 

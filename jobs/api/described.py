@@ -19,9 +19,9 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.base import PortalView
-from jobs.api.log_inputs import DownloadQuery, StreamQuery
-from jobs.api.schema import problems
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import problems
+from jobs.api.logs.log_inputs import DownloadQuery, StreamQuery
 
 Endpoint = tuple[str, str, str, Any]
 

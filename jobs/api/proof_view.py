@@ -9,8 +9,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.authentication import CHALLENGE
-from jobs.api.schema import problems
+from jobs.api.base.authentication import CHALLENGE
+from jobs.api.base.schema import problems
 from jobs.api.schema_views import PublicView
 from jobs.live.tries import begin_try, of_tokens_from
 from jobs.readers.portal_proof import proof_for

@@ -13,8 +13,8 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.base import PortalView
-from jobs.api.schema import problems
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import problems
 from monarch_client.spec import json_schema
 
 

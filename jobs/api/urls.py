@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from django.urls import path, re_path, register_converter
 
-from jobs.api import (
+from jobs.api import proof_view, schema_views
+from jobs.api.account import token_views
+from jobs.api.base.errors import not_found_view
+from jobs.api.base.names import NameConverter
+from jobs.api.clusters import cloud_views, cluster_views, infra_views
+from jobs.api.jobs import (
     array_views,
-    budget_view,
-    cloud_views,
-    cluster_views,
     extend_views,
     history_views,
-    infra_views,
     job_views,
-    log_views,
-    member_views,
-    mesh_view,
-    metric_views,
     plan_views,
     priority_view,
-    project_views,
-    proof_view,
-    queue_views,
     schedule_views,
-    schema_views,
-    secret_views,
-    stacks_view,
-    token_views,
     upload_views,
-    usage_view,
     why_view,
 )
-from jobs.api.errors import not_found_view
-from jobs.api.ingest_view import ingest_view
-from jobs.api.log_search_view import LogSearchView
-from jobs.api.log_stream import log_stream
-from jobs.api.names import NameConverter
+from jobs.api.logs import log_views, mesh_view, metric_views, stacks_view
+from jobs.api.logs.ingest_view import ingest_view
+from jobs.api.logs.log_search_view import LogSearchView
+from jobs.api.logs.log_stream import log_stream
+from jobs.api.projects import member_views, project_views, secret_views
+from jobs.api.queue import queue_views
+from jobs.api.usage import budget_view, usage_view
 
 app_name = "api"
 register_converter(NameConverter, "name")

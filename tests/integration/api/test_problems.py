@@ -12,7 +12,7 @@ from django.urls import URLPattern
 from rest_framework import exceptions
 
 from jobs import errors
-from jobs.api.errors import problem_of
+from jobs.api.base.errors import problem_of
 from jobs.api.urls import urlpatterns
 from tests.each_case import check_each
 from tests.integration.api.conftest import assert_problem
@@ -60,8 +60,8 @@ def test_a_bug_is_logged_and_answered_without_its_inside(viewer, project, monkey
     def broken(*args, **kwargs):
         raise RuntimeError("the password is hunter2")
 
-    monkeypatch.setattr("jobs.api.job_views.job_table", broken)
-    with caplog.at_level(logging.ERROR, logger="jobs.api.errors"):
+    monkeypatch.setattr("jobs.api.jobs.job_views.job_table", broken)
+    with caplog.at_level(logging.ERROR, logger="jobs.api.base.errors"):
         response = viewer.get("/projects/rl/jobs")
     assert_problem(response, 500, "internal_error")
     assert b"hunter2" not in response.content

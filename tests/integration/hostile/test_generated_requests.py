@@ -22,7 +22,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.meta import ParameterLocation
 
-from jobs.api import log_stream, log_views
+from jobs.api.logs import log_stream, log_views
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt
 from jobs.statuses import JobStatus, Role

@@ -14,7 +14,7 @@ from django.test import Client
 from redis import Redis
 
 from jobs.actions.ingest.ingest_frames import ingest_frames
-from jobs.api import log_stream
+from jobs.api.logs import log_stream
 from jobs.attempt_tokens import attempt_token
 from jobs.live.places import PLACES
 from jobs.models import Job, Project, User

@@ -13,7 +13,7 @@ from django.conf import settings as portal_settings
 from django.core.handlers.asgi import ASGIHandler
 from django.test import Client
 
-from jobs.api import body_limit
+from jobs.api.base import body_limit
 from jobs.attempt_tokens import attempt_token
 from jobs.ground import clock
 from jobs.logs import node_clock

@@ -27,7 +27,7 @@ def download(client, job):
 def test_a_log_is_downloaded_whole_whatever_is_sealed(
     download, post, attempt, job, monkeypatch
 ) -> None:
-    monkeypatch.setattr("jobs.api.log_views._DOWNLOAD_LINES", 100)
+    monkeypatch.setattr("jobs.api.logs.log_views._DOWNLOAD_LINES", 100)
     monkeypatch.setattr(sealing, "CHUNK_BYTES", 1)
     post(*lines(1, 250))
     sealing.seal(attempt.pk)
@@ -98,7 +98,7 @@ def test_strangers_and_nobody_get_no_text(client, web, job) -> None:
 
 @pytest.mark.feature("P3.2")
 def test_a_log_comes_as_a_gzip_file_with_the_same_text(download, post, monkeypatch) -> None:
-    monkeypatch.setattr("jobs.api.log_views._DOWNLOAD_LINES", 100)
+    monkeypatch.setattr("jobs.api.logs.log_views._DOWNLOAD_LINES", 100)
     post(*lines(1, 333))
     answer = download(format="gzip", times=True)
     assert answer.headers["Content-Type"] == "application/gzip"

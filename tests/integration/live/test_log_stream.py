@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from jobs.actions.ingest.ingest_frames import ingest_frames
-from jobs.api import log_stream
+from jobs.api.logs import log_stream
 from jobs.attempt_tokens import attempt_token
 from jobs.lifecycle import move
 from jobs.live import access, looking, sse

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from jobs.api import log_stream
+from jobs.api.logs import log_stream
 from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import access
 from jobs.live.access import Access

@@ -44,7 +44,7 @@ def test_the_api_says_so_by_a_code(visitor, monkeypatch, error):
     def lose(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("jobs.api.job_views.job_table", lose)
+    monkeypatch.setattr("jobs.api.jobs.job_views.job_table", lose)
     answer = visitor.get("/api/v1/projects/rl/jobs")
     assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
     assert answer.headers["Retry-After"]
@@ -58,7 +58,7 @@ def test_a_transaction_that_the_database_ended_says_so_as_well(visitor, monkeypa
             assert eventually(lambda: has_ended(connection.connection))
             cursor.execute("SELECT 1")
 
-    for reader in ("jobs.web.jobs.table_page.job_table", "jobs.api.job_views.job_table"):
+    for reader in ("jobs.web.jobs.table_page.job_table", "jobs.api.jobs.job_views.job_table"):
         monkeypatch.setattr(reader, rest_for_too_long)
     page = visitor.get("/rl/jobs")
     assert (page.status_code, bool(page.headers["Retry-After"])) == (503, True)

@@ -11,24 +11,23 @@ import httpx
 import pytest
 
 from jobs import errors as portal_errors
-from jobs.api import array_serializers, cluster_serializers, queue_serializers, serializers
-from jobs.api.budget_view import BudgetSerializer, NoticeSerializer
-from jobs.api.cloud_views import CloudEntrySerializer, CloudStateSerializer
-from jobs.api.errors import problem_of
-from jobs.api.log_views import LogLineSerializer
-from jobs.api.member_views import MemberSerializer
-from jobs.api.schedule_views import (
+from jobs.api.base import serializers
+from jobs.api.base.errors import problem_of
+from jobs.api.clusters import cluster_serializers
+from jobs.api.clusters.cloud_views import CloudEntrySerializer, CloudStateSerializer
+from jobs.api.jobs import array_serializers
+from jobs.api.jobs.schedule_views import (
     ScheduleDetailSerializer,
     ScheduleRunSerializer,
     ScheduleSerializer,
 )
-from jobs.api.secret_views import SecretSerializer
-from jobs.api.usage_view import UsageRowSerializer, UsageSerializer
-from jobs.api.why_view import (
-    BindingLimitSerializer,
-    NamedJobSerializer,
-    WaitingSerializer,
-)
+from jobs.api.jobs.why_view import BindingLimitSerializer, NamedJobSerializer, WaitingSerializer
+from jobs.api.logs.log_views import LogLineSerializer
+from jobs.api.projects.member_views import MemberSerializer
+from jobs.api.projects.secret_views import SecretSerializer
+from jobs.api.queue import queue_serializers
+from jobs.api.usage.budget_view import BudgetSerializer, NoticeSerializer
+from jobs.api.usage.usage_view import UsageRowSerializer, UsageSerializer
 from jobs.policies.diagnosis import Diagnosis
 from jobs.readers.budget import BudgetView, Notice
 from jobs.readers.cloud_list import CloudView

@@ -1,0 +1,56 @@
+"""The caller's own API tokens."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.accounts.tokens import create_token, revoke_token
+from jobs.api.base.inputs import TokenBody
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.api.base.serializers import NewTokenSerializer, TokenSerializer
+from jobs.permissions import project_for
+from jobs.readers.token_list import token_list
+
+
+class TokenListView(PortalView):
+    """`/tokens`."""
+
+    tag = "account"
+
+    @extend_schema(
+        operation_id="token_list", responses={200: page_of(TokenSerializer), **problems(401)}
+    )
+    def get(self, request: Request) -> Response:
+        """The tokens that still work, newest first."""
+        rows = TokenSerializer(token_list(self.actor), many=True).data
+        return Response({"results": rows, "next": None, "previous": None})
+
+    @extend_schema(
+        operation_id="token_create",
+        request=TokenBody,
+        responses={201: NewTokenSerializer, **problems(400, 401, 403, 404)},
+    )
+    def post(self, request: Request) -> Response:
+        """Make a token. Its secret is in this answer and nowhere else."""
+        body = self.parsed(TokenBody, request.data)
+        slug = body.pop("project")
+        project = project_for(self.actor, slug) if slug else None
+        token, secret = create_token(self.actor, project=project, **body)
+        view = next(row for row in token_list(self.actor) if row.id == token.pk)
+        answer = {**TokenSerializer(view).data, "token": secret}
+        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+
+
+class TokenDetailView(PortalView):
+    """`/tokens/{id}`."""
+
+    tag = "account"
+
+    @extend_schema(operation_id="token_revoke", responses={204: None, **problems(401, 404)})
+    def delete(self, request: Request, token_id: int) -> Response:
+        """End a token at once."""
+        revoke_token(self.actor, token_id)
+        return Response(status=204)

@@ -1,0 +1,140 @@
+"""The shapes of what the API is asked. Meaning is the business of `JobSpec` and the actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from jobs.actions.jobs.submit import MOST_DOCUMENTS
+from jobs.api.base.text_field import TextField
+from jobs.readers.job_table import MAX_LIMIT
+from jobs.statuses import JobKind, JobStatus
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
+class SpecField(serializers.Field[Any, Any, Any, Any]):
+    """A specification as text or as an object."""
+
+    default_error_messages = {"invalid": "Give the specification as text or as an object."}  # noqa: RUF012
+
+    def to_internal_value(self, data: Any) -> str | dict[str, Any]:
+        """Either as it is; everything else is an error."""
+        if not isinstance(data, str | dict):
+            self.fail("invalid")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        """As it came."""
+        return value
+
+
+class SubmitBody(serializers.Serializer[Any]):
+    """A job to submit or to validate."""
+
+    spec = SpecField()
+
+
+class BatchBody(serializers.Serializer[Any]):
+    """Jobs to submit together: `specs` is a list, `spec` a YAML text with several documents."""
+
+    specs = serializers.ListField(
+        child=SpecField(), required=False, min_length=1, max_length=MOST_DOCUMENTS
+    )
+    spec = TextField(required=False, trim_whitespace=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Exactly one of the two."""
+        if len(attrs) != 1:
+            raise serializers.ValidationError("Give either specs or spec.")
+        return attrs
+
+
+class AttemptListQuery(serializers.Serializer[Any]):
+    """How much of a job's attempts."""
+
+    workers = serializers.ChoiceField(
+        choices=["all", "newest", "none"],
+        default="all",
+        help_text="Which attempts come with their workers, of which each may have a thousand.",
+    )
+
+
+class AttemptQuery(serializers.Serializer[Any]):
+    """Of which attempt."""
+
+    attempt = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text="Its number; the newest one else.",
+    )
+
+
+class TokenBody(serializers.Serializer[Any]):
+    """A token to make."""
+
+    name = serializers.CharField(max_length=100)
+    project = serializers.SlugField(required=False, allow_null=True, default=None)
+    read_only = serializers.BooleanField(required=False, default=False)  # type: ignore[assignment]
+    days = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=3650
+    )
+
+
+class JobQuery(serializers.Serializer[Any]):
+    """The filters of the job list."""
+
+    status = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="One or more statuses, separated by commas.",
+    )
+    user = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="A user name, or `me`."
+    )
+    name = serializers.CharField(required=False, allow_blank=True, default="")
+    kind = serializers.ChoiceField(
+        choices=JobKind.choices, required=False, allow_blank=True, default=""
+    )
+    array = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**62,
+        help_text="Only jobs of this array.",
+    )
+    parent = serializers.IntegerField(  # type: ignore[assignment]
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**62,
+        help_text="Only jobs that the program of this job submitted.",
+    )
+    q = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="Looks in names and ids."
+    )
+    cursor = serializers.CharField(required=False, default=None, allow_null=True, allow_blank=True)
+    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=MAX_LIMIT)
+
+    def validate_status(self, value: str) -> tuple[str, ...]:
+        """Split at commas; a word that is no status is an error."""
+        words = tuple(word for word in value.split(",") if word)
+        unknown = sorted(set(words) - set(JobStatus))
+        if unknown:
+            known = ", ".join(JobStatus)
+            raise serializers.ValidationError(f"No status {unknown[0]}; there are {known}.")
+        return words
+
+
+class EventQuery(serializers.Serializer[Any]):
+    """Where to go on in a job's history."""
+
+    after = serializers.IntegerField(required=False, default=0, min_value=0)
+    limit = serializers.IntegerField(required=False, default=200, min_value=1, max_value=1000)

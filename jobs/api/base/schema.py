@@ -1,0 +1,77 @@
+"""Pieces from which the OpenAPI description of the views is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import build_bearer_security_scheme_object
+from drf_spectacular.utils import OpenApiResponse, inline_serializer
+from rest_framework import serializers
+
+from jobs.api.base.authentication import DriverAuthentication, TokenAuthentication
+from jobs.api.base.serializers import ProblemSerializer
+
+
+class PortalSchema(AutoSchema):
+    """Groups operations by their view's `tag`; a docstring's first line is the summary."""
+
+    def get_tags(self) -> list[str]:
+        """The view's own."""
+        view: Any = self.view
+        return [view.tag]
+
+    def get_summary(self) -> str:
+        """What stands beside the address on the API's page."""
+        method = getattr(self.view, self.method.lower())
+        return (method.__doc__ or "").strip().split("\n", 1)[0]
+
+    def get_request_serializer(self) -> Any:
+        """Return None, the body of an operation that declares none."""
+        return None
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the description names API tokens."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        """A bearer token in the Authorization header."""
+        return build_bearer_security_scheme_object("Authorization", "Bearer", "mpt_...")
+
+
+class DriverScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the description names the tokens of jobs' own programs."""
+
+    target_class = DriverAuthentication
+    name = "driver_token"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        """A bearer token in the Authorization header."""
+        return build_bearer_security_scheme_object("Authorization", "Bearer", "mpj_...")
+
+
+def page_of(
+    serializer: type[serializers.Serializer[Any]], **further: Any
+) -> serializers.Serializer[Any]:
+    """The envelope of every list: `next` and `previous` are opaque, null at the ends.
+
+    `further`: fields that one list has beside them.
+    """
+    name = serializer.__name__.removesuffix("Serializer") + "Page"
+    fields: dict[str, Any] = {
+        "results": serializer(many=True),
+        "next": serializers.CharField(allow_null=True),
+        "previous": serializers.CharField(allow_null=True),
+        **further,
+    }
+    return inline_serializer(name, fields)
+
+
+def problems(*statuses: int) -> dict[Any, OpenApiResponse]:
+    """Return the errors that an operation may answer with; always includes 400."""
+    answer = OpenApiResponse(ProblemSerializer)
+    return {(status, "application/problem+json"): answer for status in sorted({400, *statuses})}

@@ -1,0 +1,108 @@
+"""Credentials of clouds, for administrators of the installation. No answer holds any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.sharing.clouds import add_cloud, remove_cloud
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.readers.cloud_list import cloud_check, cloud_list
+
+
+class CloudEntrySerializer(serializers.Serializer[Any]):
+    """One set of credentials: whose they are, never what they are."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    about = serializers.CharField()
+
+
+class CloudStateSerializer(serializers.Serializer[Any]):
+    """One cloud as SkyPilot sees it."""
+
+    name = serializers.CharField()
+    is_enabled = serializers.BooleanField()
+    reason = serializers.CharField()
+
+
+class CloudBody(serializers.Serializer[Any]):
+    """Credentials to store; which fields, depends on the kind."""
+
+    fields_of_kind = serializers.DictField(
+        child=serializers.CharField(trim_whitespace=False, allow_blank=True), write_only=True
+    )
+
+
+class StoredSerializer(serializers.Serializer[Any]):
+    """Under which names they are listed."""
+
+    names = serializers.ListField(child=serializers.CharField())
+
+
+class CloudListView(PortalView):
+    """`/clouds`."""
+
+    tag = "clouds"
+
+    @extend_schema(
+        operation_id="cloud_list",
+        responses={200: page_of(CloudEntrySerializer), **problems(401, 403, 409)},
+    )
+    def get(self, request: Request) -> Response:
+        """What was added, by kind and name."""
+        rows = CloudEntrySerializer(cloud_list(self.actor), many=True).data
+        return Response({"results": rows, "next": None, "previous": None})
+
+
+class CloudCheckView(PortalView):
+    """`/clouds/check`."""
+
+    tag = "clouds"
+
+    @extend_schema(
+        operation_id="cloud_check",
+        request=None,
+        responses={200: page_of(CloudStateSerializer), **problems(401, 403, 502, 503)},
+    )
+    def post(self, request: Request) -> Response:
+        """Ask SkyPilot which clouds it can use. 503 `still_looking`: ask again in a moment."""
+        rows = CloudStateSerializer(cloud_check(self.actor), many=True).data
+        return Response({"results": rows, "next": None, "previous": None})
+
+
+class CloudKindView(PortalView):
+    """`/clouds/{kind}`."""
+
+    tag = "clouds"
+
+    @extend_schema(
+        operation_id="cloud_add",
+        request={
+            "application/json": {"type": "object", "additionalProperties": {"type": "string"}}
+        },
+        responses={200: StoredSerializer, **problems(400, 401, 403, 404, 409, 422)},
+    )
+    def put(self, request: Request, kind: str) -> Response:
+        """Store credentials of `aws`, `gcp`, `kubernetes` or `slurm`."""
+        content = self.parsed(CloudBody, {"fields_of_kind": request.data})["fields_of_kind"]
+        return Response({"names": add_cloud(self.actor, kind, content)})
+
+
+class CloudEntryView(PortalView):
+    """`/clouds/{kind}/{name}`."""
+
+    tag = "clouds"
+
+    @extend_schema(
+        operation_id="cloud_remove", responses={204: None, **problems(401, 403, 404, 409)}
+    )
+    def delete(self, request: Request, kind: str, name: str) -> Response:
+        """Forget these credentials."""
+        remove_cloud(self.actor, kind, name)
+        return Response(status=204)

@@ -1,0 +1,88 @@
+"""Clusters over REST: what exists, and taking it down."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.clusters.strays import take_down_stray
+from jobs.actions.clusters.take_down import take_down_cluster
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.api.clusters.cluster_serializers import ClusterSerializer
+from jobs.readers.clusters import (
+    cluster_anywhere,
+    cluster_list,
+    cluster_named,
+    cluster_row,
+    stray_row,
+)
+
+CLUSTERS = page_of(ClusterSerializer)
+
+
+class ClusterView(PortalView):
+    """A view of clusters."""
+
+    tag = "clusters"
+
+
+class ClusterListView(ClusterView):
+    """`/projects/{slug}/clusters`."""
+
+    @extend_schema(
+        operation_id="cluster_list",
+        responses={200: CLUSTERS, **problems(401, 404)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's clusters that exist, newest first."""
+        rows = cluster_list(self.actor, self.project())
+        body = ClusterSerializer(rows, many=True).data
+        return Response({"results": body, "next": None, "previous": None})
+
+
+class ClusterDownView(ClusterView):
+    """`/projects/{slug}/clusters/{name}/actions/down`."""
+
+    @extend_schema(
+        operation_id="cluster_down",
+        request=None,
+        responses={202: ClusterSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, cluster_name: str) -> Response:
+        """Take down a cluster on which no job is. It is over when the list shows it no more."""
+        cluster = cluster_named(self.actor, self.project(), cluster_name)
+        row = cluster_row(self.actor, take_down_cluster(self.actor, cluster))
+        return Response(ClusterSerializer(row).data, 202)
+
+
+class AllClustersView(ClusterView):
+    """`/clusters`."""
+
+    @extend_schema(
+        operation_id="cluster_list_all",
+        responses={200: CLUSTERS, **problems(401)},
+    )
+    def get(self, request: Request) -> Response:
+        """Clusters of all one's projects; for the installation's administrators all there are."""
+        body = ClusterSerializer(cluster_list(self.actor), many=True).data
+        return Response({"results": body, "next": None, "previous": None})
+
+
+class AnyClusterDownView(ClusterView):
+    """`/clusters/{name}/actions/down`."""
+
+    @extend_schema(
+        operation_id="cluster_down_any",
+        request=None,
+        responses={202: ClusterSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, cluster_name: str) -> Response:
+        """Take down a cluster by its name alone: also one without a row, but never a stranger's."""
+        cluster = cluster_anywhere(self.actor, cluster_name)
+        if cluster is not None:
+            row = cluster_row(self.actor, take_down_cluster(self.actor, cluster))
+        else:
+            row = stray_row(self.actor, take_down_stray(self.actor, cluster_name))
+        return Response(ClusterSerializer(row).data, 202)

@@ -1,0 +1,111 @@
+"""Several jobs as one over REST: submitted together, and arrays."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.jobs.arrays import cancel_array, rerun_failed
+from jobs.actions.jobs.submit import submit_jobs
+from jobs.actions.jobs.submit_documents import submit_documents
+from jobs.api.base.authentication import WITH_DRIVERS
+from jobs.api.base.inputs import BatchBody
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import problems
+from jobs.api.base.serializers import JobSerializer
+from jobs.api.jobs.array_serializers import ArraySerializer, BatchSerializer
+from jobs.api.jobs.job_views import MAX_KEY_LENGTH, SpecView, idempotency_key
+from jobs.permissions import Verb, require
+from jobs.readers.job_array import array_for, job_array
+from jobs.readers.job_table import rows_of
+
+
+class JobBatchView(SpecView):
+    """`/projects/{slug}/jobs/batch`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(
+        operation_id="job_submit_batch",
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+                location=OpenApiParameter.HEADER,
+                description="The same key and body give the same jobs again, for 24 hours.",
+            )
+        ],
+        request={"application/yaml": OpenApiTypes.STR, "application/json": BatchBody},
+        responses={
+            201: BatchSerializer,
+            **problems(400, 401, 403, 404, 409, 413, 415, 422, 507),
+        },
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Submit several jobs, which may depend on one another: all of them or none."""
+        project = self.project()
+        require(self.actor, Verb.SUBMIT_JOB, project)
+        body = self.parsed(BatchBody, request.data)
+        key = idempotency_key(request)
+        if "spec" in body:
+            jobs = submit_documents(self.actor, project, body["spec"], idempotency_key=key)
+        else:
+            jobs = submit_jobs(self.actor, project, body["specs"], idempotency_key=key)
+        rows = rows_of(self.actor, project, jobs)
+        answer = JobSerializer(rows, many=True, context={"request": request}).data
+        return Response({"results": answer}, HTTPStatus.CREATED)
+
+
+class _AnswersArray(PortalView):
+    """A view whose answer is an array."""
+
+    def answer(self, status: HTTPStatus = HTTPStatus.OK) -> Response:
+        """The array as it stands now."""
+        found = job_array(self.actor, self.kwargs["slug"], self.kwargs["array_id"])
+        return Response(ArraySerializer(found, context={"request": self.request}).data, status)
+
+
+class ArrayView(_AnswersArray):
+    """`/projects/{slug}/arrays/{id}`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(operation_id="array_get", responses={200: ArraySerializer, **problems(401, 404)})
+    def get(self, request: Request, slug: str, array_id: int) -> Response:
+        """An array with its jobs, and how many of them stand where."""
+        return self.answer()
+
+
+class ArrayCancelView(_AnswersArray):
+    """`/projects/{slug}/arrays/{id}/actions/cancel`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(
+        operation_id="array_cancel",
+        request=None,
+        responses={202: ArraySerializer, **problems(401, 403, 404)},
+    )
+    def post(self, request: Request, slug: str, array_id: int) -> Response:
+        """End all jobs of the array that have not ended."""
+        cancel_array(self.actor, array_for(self.actor, slug, array_id))
+        return self.answer(HTTPStatus.ACCEPTED)
+
+
+class ArrayRerunFailedView(_AnswersArray):
+    """`/projects/{slug}/arrays/{id}/actions/rerun-failed`."""
+
+    @extend_schema(
+        operation_id="array_rerun_failed",
+        request=None,
+        responses={201: ArraySerializer, **problems(401, 403, 404, 409, 422, 507)},
+    )
+    def post(self, request: Request, slug: str, array_id: int) -> Response:
+        """Run the jobs of the array again that failed or were cancelled."""
+        rerun_failed(self.actor, array_for(self.actor, slug, array_id))
+        return self.answer(HTTPStatus.CREATED)

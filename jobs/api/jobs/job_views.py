@@ -1,0 +1,220 @@
+"""Jobs over REST: list, submit, validate, read, delete, cancel, hold, release, rerun."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.jobs.hold import hold_job, release_job
+from jobs.actions.jobs.rerun import rerun_job
+from jobs.actions.jobs.submit import check_spec, submit_job
+from jobs.api.base.authentication import WITH_DRIVERS
+from jobs.api.base.inputs import JobQuery, SubmitBody
+from jobs.api.base.parsers import (
+    BoundedJsonParser,
+    OldYamlTextParser,
+    TextYamlParser,
+    YamlTextParser,
+)
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.api.base.serializers import JobDetailSerializer, JobSerializer, ValidationSerializer
+from jobs.errors import InvalidSpecError
+from jobs.readers.job_page import job_now, job_page
+from jobs.readers.job_table import JobFilter, job_table
+
+MAX_KEY_LENGTH = 255
+
+_SPEC_BODY = {"application/yaml": OpenApiTypes.STR, "application/json": SubmitBody}
+
+
+class JobView(PortalView):
+    """A view whose answer is a job."""
+
+    def answer(self, job_id: int, status: HTTPStatus) -> Response:
+        """The job as it stands now; with CREATED also where it is."""
+        job = job_now(self.actor, self.kwargs["slug"], job_id)
+        body = JobSerializer(job, context={"request": self.request}).data
+        place = reverse("api:job", args=[job.project, job.id])
+        created = status == HTTPStatus.CREATED
+        return Response(body, status, headers={"Location": place} if created else None)
+
+
+class SpecView(JobView):
+    """A view that takes a job specification, as YAML text or inside JSON."""
+
+    parser_classes: Any = (
+        BoundedJsonParser,
+        YamlTextParser,
+        OldYamlTextParser,
+        TextYamlParser,
+    )
+
+    def source(self) -> str | dict[str, Any]:
+        """The specification as it was sent."""
+        source: str | dict[str, Any] = self.parsed(SubmitBody, self.request.data)["spec"]
+        return source
+
+
+class JobListView(SpecView):
+    """`/projects/{slug}/jobs`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(
+        operation_id="job_list",
+        parameters=[JobQuery],
+        responses={200: page_of(JobSerializer), **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's jobs, newest first."""
+        query = self.parsed(JobQuery, request.query_params)
+        cursor, limit = query.pop("cursor"), query.pop("limit")
+        table = job_table(
+            self.actor, self.project(), JobFilter(**query), cursor=cursor, limit=limit
+        )
+        rows = JobSerializer(table.rows, many=True, context={"request": request}).data
+        return Response({"results": rows, "next": table.next, "previous": table.previous})
+
+    @extend_schema(
+        operation_id="job_submit",
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+                location=OpenApiParameter.HEADER,
+                description="The same key and body give the same job again, for 24 hours.",
+            )
+        ],
+        request=_SPEC_BODY,
+        responses={201: JobSerializer, **problems(400, 401, 403, 404, 413, 415, 422, 507)},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Submit a job."""
+        job = submit_job(
+            self.actor, self.project(), self.source(), idempotency_key=idempotency_key(request)
+        )
+        return self.answer(job.pk, HTTPStatus.CREATED)
+
+
+class JobValidateView(SpecView):
+    """`/projects/{slug}/jobs/validate`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(
+        operation_id="job_validate",
+        request=_SPEC_BODY,
+        responses={200: ValidationSerializer, **problems(400, 401, 403, 404, 413, 415)},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Every error of a specification at once; nothing is stored."""
+        try:
+            checked = check_spec(self.actor, self.project(), self.source())
+        except InvalidSpecError as error:
+            errors = error.data.get("errors", [])
+            return Response({"valid": False, "errors": errors, "spec": None})
+        return Response({"valid": True, "errors": [], "spec": checked.content})
+
+
+class JobDetailView(JobView):
+    """`/projects/{slug}/jobs/{id}`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(
+        operation_id="job_get", responses={200: JobDetailSerializer, **problems(401, 404)}
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """One job with its specification."""
+        page = job_page(self.actor, slug, job_id)
+        row = {
+            **asdict(page.job),
+            "spec": page.spec,
+            "spec_source": page.spec_source,
+            "dependencies": page.dependencies,
+        }
+        return Response(JobDetailSerializer(row, context={"request": request}).data)
+
+    @extend_schema(operation_id="job_delete", responses={204: None, **problems(401, 403, 404, 409)})
+    def delete(self, request: Request, slug: str, job_id: int) -> Response:
+        """Remove an ended job with its log, attempts and events."""
+        delete_job(self.actor, self.job())
+        return Response(status=204)
+
+
+class JobCancelView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/cancel`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    @extend_schema(
+        operation_id="job_cancel",
+        request=None,
+        responses={202: JobSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """End a job. It is over when its status is final."""
+        job = cancel_job(self.actor, self.job())
+        return self.answer(job.pk, HTTPStatus.ACCEPTED)
+
+
+class JobHoldView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/hold`."""
+
+    @extend_schema(
+        operation_id="job_hold",
+        request=None,
+        responses={200: JobSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Keep a queued job from starting until it is released."""
+        job = hold_job(self.actor, self.job())
+        return self.answer(job.pk, HTTPStatus.OK)
+
+
+class JobReleaseView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/release`."""
+
+    @extend_schema(
+        operation_id="job_release",
+        request=None,
+        responses={200: JobSerializer, **problems(401, 403, 404, 409)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Let a held job take its turn again."""
+        job = release_job(self.actor, self.job())
+        return self.answer(job.pk, HTTPStatus.OK)
+
+
+class JobRerunView(JobView):
+    """`/projects/{slug}/jobs/{id}/actions/rerun`."""
+
+    @extend_schema(
+        operation_id="job_rerun",
+        request=None,
+        responses={201: JobSerializer, **problems(401, 403, 404, 422, 507)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """A new job from the same specification."""
+        job = rerun_job(self.actor, self.job())
+        return self.answer(job.pk, HTTPStatus.CREATED)
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The header, or None. ValidationError: it is empty, too long or not printable."""
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not (0 < len(key) <= MAX_KEY_LENGTH and key.isprintable()):
+        message = f"Give 1 to {MAX_KEY_LENGTH} printable characters."
+        raise ValidationError({"Idempotency-Key": message})
+    return key

@@ -1,0 +1,28 @@
+"""What would become of a job, over REST."""
+
+from __future__ import annotations
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.jobs.plan import plan_job
+from jobs.api.base.inputs import SubmitBody
+from jobs.api.base.schema import problems
+from jobs.api.clusters.cluster_serializers import PlanSerializer
+from jobs.api.jobs.job_views import SpecView
+
+
+class PlanView(SpecView):
+    """`/projects/{slug}/plan`."""
+
+    @extend_schema(
+        operation_id="job_plan",
+        request={"application/yaml": OpenApiTypes.STR, "application/json": SubmitBody},
+        responses={200: PlanSerializer, **problems(400, 401, 403, 404, 413, 415, 422)},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Where a job could run and for how much; nothing is stored or started."""
+        plan = plan_job(self.actor, self.project(), self.source())
+        return Response(PlanSerializer(plan).data)

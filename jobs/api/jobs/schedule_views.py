@@ -1,0 +1,231 @@
+"""Schedules over REST: made, read, changed, paused, resumed, run, deleted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.schedules.edit_schedules import (
+    Wish,
+    change_schedule,
+    create_schedule,
+    delete_schedule,
+    pause_schedule,
+    resume_schedule,
+)
+from jobs.actions.schedules.run_schedule import run_now
+from jobs.api.base.inputs import SpecField
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.api.base.serializers import JobSerializer
+from jobs.api.base.text_field import TextField
+from jobs.api.jobs.job_views import JobView
+from jobs.models import Schedule
+from jobs.permissions import Verb, require, require_schedule
+from jobs.readers.schedules import (
+    SchedulePage,
+    schedule_list,
+    schedule_named,
+    schedule_page,
+)
+from jobs.statuses import CatchUpPolicy, OverlapPolicy, ScheduleOutcome
+
+
+class ScheduleRunSerializer(serializers.Serializer[Any]):
+    """One time of a schedule, and what became of it."""
+
+    slot = serializers.DateTimeField(help_text="When it was due, or asked for.")
+    is_manual = serializers.BooleanField(help_text="Somebody asked for it.")
+    outcome = serializers.ChoiceField(choices=ScheduleOutcome.choices)
+    outcome_label = serializers.CharField()
+    message = serializers.CharField()
+    job = serializers.IntegerField(allow_null=True)
+    job_status = serializers.CharField()
+    job_status_label = serializers.CharField()
+
+
+class ScheduleSerializer(serializers.Serializer[Any]):
+    """A schedule as lists show it."""
+
+    name = serializers.CharField()
+    project = serializers.CharField()
+    job_name = serializers.CharField()
+    cron = serializers.CharField()
+    remarks = serializers.ListField(
+        child=serializers.CharField(), help_text="What its cron expression says and seldom means."
+    )
+    zone = serializers.CharField()
+    overlap = serializers.ChoiceField(choices=OverlapPolicy.choices)
+    catch_up = serializers.ChoiceField(choices=CatchUpPolicy.choices)
+    owner = serializers.CharField(help_text="In whose name its jobs are submitted.")
+    paused = serializers.BooleanField()
+    message = serializers.CharField(help_text="Why it is paused, or what went wrong.")
+    next_at = serializers.DateTimeField(allow_null=True)
+    last = ScheduleRunSerializer(allow_null=True)
+    last_job = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    can_manage = serializers.BooleanField()
+
+
+class ScheduleDetailSerializer(ScheduleSerializer):
+    """A schedule with its specification and the times around now."""
+
+    spec_source = serializers.CharField()
+    upcoming = serializers.ListField(child=serializers.DateTimeField())
+    runs = ScheduleRunSerializer(many=True)
+
+
+class ScheduleChanges(serializers.Serializer[Any]):
+    """What a schedule is to be; what is left out stays as it is."""
+
+    spec = SpecField(required=False)
+    cron = TextField(required=False, help_text="Five fields, or such as @daily.")
+    zone = TextField(required=False, help_text="Such as UTC or Europe/Berlin.")
+    overlap = serializers.ChoiceField(choices=OverlapPolicy.choices, required=False)
+    catch_up = serializers.ChoiceField(choices=CatchUpPolicy.choices, required=False)
+
+
+class ScheduleBody(ScheduleChanges):
+    """A schedule to make. Without more it is read in UTC, skips and catches up the latest."""
+
+    name = TextField()
+    spec = SpecField()
+    cron = TextField(help_text="Five fields, or such as @daily.")
+    paused = serializers.BooleanField(required=False, default=False)
+
+
+class ScheduleView(PortalView):
+    """A view of schedules."""
+
+    tag = "schedules"
+
+    def schedule(self) -> Schedule:
+        """The one that the address names. NotFoundError if the actor may not see it."""
+        return schedule_named(self.actor, self.project(), self.kwargs["schedule_name"])
+
+    def answer(self, schedule: Schedule, status: HTTPStatus = HTTPStatus.OK) -> Response:
+        """All of it, as it stands now."""
+        return Response(_detail(schedule_page(self.actor, schedule)), status)
+
+
+class ScheduleListView(ScheduleView):
+    """`/projects/{slug}/schedules`."""
+
+    @extend_schema(
+        operation_id="schedule_list",
+        responses={200: page_of(ScheduleSerializer), **problems(401, 404)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The project's schedules, by name."""
+        rows = schedule_list(self.actor, self.project())
+        body = ScheduleSerializer(rows, many=True).data
+        return Response({"results": body, "next": None, "previous": None})
+
+    @extend_schema(
+        operation_id="schedule_create",
+        request=ScheduleBody,
+        responses={
+            201: ScheduleDetailSerializer,
+            **problems(400, 401, 403, 404, 409, 413, 415, 422),
+        },
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Make a schedule of one's own. All that is wrong with it is told at once."""
+        project = self.project()
+        require(self.actor, Verb.MANAGE_OWN_SCHEDULES, project)
+        body = self.parsed(ScheduleBody, request.data)
+        name, paused = body.pop("name"), body.pop("paused")
+        wish = Wish(source=body.pop("spec"), **body)
+        schedule = create_schedule(self.actor, project, name, wish, paused=paused)
+        return self.answer(schedule, HTTPStatus.CREATED)
+
+
+class ScheduleDetailView(ScheduleView):
+    """`/projects/{slug}/schedules/{name}`."""
+
+    @extend_schema(
+        operation_id="schedule_get",
+        responses={200: ScheduleDetailSerializer, **problems(401, 404)},
+    )
+    def get(self, request: Request, slug: str, schedule_name: str) -> Response:
+        """One schedule, with its specification, its next times and its last fifty."""
+        return self.answer(self.schedule())
+
+    @extend_schema(
+        operation_id="schedule_change",
+        request=ScheduleChanges,
+        responses={200: ScheduleDetailSerializer, **problems(400, 401, 403, 404, 413, 415, 422)},
+    )
+    def patch(self, request: Request, slug: str, schedule_name: str) -> Response:
+        """Change it. Who changes what it runs becomes its owner."""
+        schedule = self.schedule()
+        require_schedule(self.actor, schedule)
+        body = self.parsed(ScheduleChanges, request.data)
+        now = {key: getattr(schedule, key) for key in ("cron", "zone", "overlap", "catch_up")}
+        wish = Wish(source=body.pop("spec", None), **{**now, **body})
+        return self.answer(change_schedule(self.actor, schedule, wish))
+
+    @extend_schema(operation_id="schedule_delete", responses={204: None, **problems(401, 403, 404)})
+    def delete(self, request: Request, slug: str, schedule_name: str) -> Response:
+        """Remove it. The jobs that it has made stay, and go on."""
+        delete_schedule(self.actor, self.schedule())
+        return Response(status=204)
+
+
+class SchedulePauseView(ScheduleView):
+    """`/projects/{slug}/schedules/{name}/actions/pause`."""
+
+    @extend_schema(
+        operation_id="schedule_pause",
+        request=None,
+        responses={200: ScheduleDetailSerializer, **problems(401, 403, 404)},
+    )
+    def post(self, request: Request, slug: str, schedule_name: str) -> Response:
+        """Have it submit nothing until it is resumed."""
+        return self.answer(pause_schedule(self.actor, self.schedule()))
+
+
+class ScheduleResumeView(ScheduleView):
+    """`/projects/{slug}/schedules/{name}/actions/resume`."""
+
+    @extend_schema(
+        operation_id="schedule_resume",
+        request=None,
+        responses={200: ScheduleDetailSerializer, **problems(401, 403, 404, 422)},
+    )
+    def post(self, request: Request, slug: str, schedule_name: str) -> Response:
+        """Let it go on with its next time."""
+        return self.answer(resume_schedule(self.actor, self.schedule()))
+
+
+class ScheduleRunView(JobView):
+    """`/projects/{slug}/schedules/{name}/actions/run`."""
+
+    tag = "schedules"
+
+    @extend_schema(
+        operation_id="schedule_run",
+        request=None,
+        responses={201: JobSerializer, **problems(401, 403, 404, 409, 422, 507)},
+    )
+    def post(self, request: Request, slug: str, schedule_name: str) -> Response:
+        """Submit its job at once, in its owner's name; the answer is the job."""
+        schedule = schedule_named(self.actor, self.project(), schedule_name)
+        return self.answer(run_now(self.actor, schedule).pk, HTTPStatus.CREATED)
+
+
+def _detail(page: SchedulePage) -> Any:
+    row = {
+        **asdict(page.schedule),
+        "spec_source": page.spec_source,
+        "upcoming": page.upcoming,
+        "runs": page.runs,
+    }
+    return ScheduleDetailSerializer(row).data

@@ -1,0 +1,107 @@
+"""Where runners post their frames. They sign in with their attempt's token, never with a user's.
+
+The body is bounded before and after decompression; `ingest_frames` does the rest.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from jobs.actions.ingest.answer_runner import NO_ORDERS, Orders, answer_runner
+from jobs.actions.ingest.ingest_frames import take_in
+from jobs.api.base.body_limit import CAME_AT
+from jobs.api.base.errors import problem, problem_of
+from jobs.api.base.strict import require_known_parameters
+from jobs.errors import InvalidFrameError
+from jobs.ground.disk_space import require_room_for_frames
+from jobs.logs.senders import sender_of
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+
+_GZIP = 16 + zlib.MAX_WBITS
+_TOO_LARGE = f"Post at most {MAX_BODY_BYTES} bytes of frames at once."
+
+
+class BodyTooLargeError(Exception):
+    """More than the bound, as sent or once unpacked."""
+
+
+@csrf_exempt
+@require_POST
+def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
+    """`POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem.
+
+    `"stop": {"grace_s": seconds}` beside it: the attempt is to end.
+    `"stacks": [{"id", "rank", "pid"}]`: the stack dumps that somebody waits for.
+    """
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        headers = {"WWW-Authenticate": 'Bearer realm="mportal-attempt"'}
+        return problem(401, "not_authenticated", "Send the attempt's token.", headers=headers)
+    try:
+        require_known_parameters(request.GET, ())
+        frames = _frames_in(request)
+        if frames:  # a sign of life needs no room
+            require_room_for_frames()
+        sender = sender_of(attempt_id, token.strip())
+        acked = take_in(sender, frames, sent_at=_sent_at(request), took_s=_took_s(request))
+        # Most are told nothing else: whoever is asked for something now hears of it next time.
+        orders = answer_runner(attempt_id) if sender.is_waited_for else NO_ORDERS
+        answer = _answer(acked, orders)
+    except BodyTooLargeError:
+        return problem(413, "body_too_large", _TOO_LARGE)
+    except Exception as error:  # noqa: BLE001 - every answer here is a problem document
+        return problem_of(error)
+    return JsonResponse(answer)
+
+
+def _answer(acked: dict[str, int], orders: Orders) -> dict[str, Any]:
+    answer: dict[str, Any] = {"acked": acked}
+    if orders.stop_grace_s is not None:
+        answer["stop"] = {"grace_s": orders.stop_grace_s}
+    if orders.stacks:
+        answer["stacks"] = [ask._asdict() for ask in orders.stacks]
+    return answer
+
+
+def _sent_at(request: HttpRequest) -> float | None:
+    """What the runner's clock showed; None from one that does not tell."""
+    try:
+        return float(request.headers.get("X-Sent-At", ""))
+    except ValueError:
+        return None
+
+
+def _took_s(request: HttpRequest) -> float:
+    """Since the head of the request came. Its body may have taken minutes before any view ran."""
+    now = time.monotonic()
+    came_at: float = getattr(request, "scope", {}).get(CAME_AT, now)
+    return now - came_at
+
+
+def _frames_in(request: HttpRequest) -> bytes:
+    body = request.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise BodyTooLargeError
+    if request.headers.get("Content-Encoding", "").lower() == "gzip":
+        return _unzipped(body)
+    return body
+
+
+def _unzipped(body: bytes) -> bytes:
+    """`body` unpacked; a bomb is given up at the bound, not after it."""
+    unzip = zlib.decompressobj(_GZIP)
+    try:
+        frames = unzip.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise InvalidFrameError("The body is not gzip, as Content-Encoding says.") from None
+    if len(frames) > MAX_BODY_BYTES:
+        raise BodyTooLargeError
+    if not unzip.eof:
+        raise InvalidFrameError("The gzip body ends too early.")
+    return frames

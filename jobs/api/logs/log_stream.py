@@ -1,0 +1,148 @@
+"""A job live: its log and its changes as server-sent events, resumed exactly where they broke.
+
+Events: `line` (a JSON list of lines; the id is the last one's cursor), `job` (it changed: read it
+again), `end` (the job is over and every line is out; nothing follows).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_GET
+
+from jobs.api.base.authentication import authenticate, authenticate_again
+from jobs.api.base.errors import problem_of
+from jobs.api.logs.log_inputs import StreamQuery, checked, choice_of
+from jobs.api.logs.log_views import line_row
+from jobs.live import sse
+from jobs.live.access import Access
+from jobs.live.channel import job_topic, log_topic
+from jobs.live.looking import Look, News, Watch, events_of, in_thread
+from jobs.live.packing import Piece
+from jobs.live.places import PLACES, Place
+from jobs.live.shared_reads import Common
+from jobs.logs.cursor import START, Cursor, parse
+from jobs.models import Job
+from jobs.permissions import job_for
+from jobs.readers.job_log import LogChoice, log_before, log_of_attempts
+from jobs.statuses import JobStatus
+
+# Lines in one event. Further ones follow as soon as the reader has taken these.
+LINES_AN_EVENT = 2000
+
+
+@require_GET
+async def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
+    """`/projects/{slug}/jobs/{id}/logs/stream`."""
+    try:
+        PLACES.refuse_when_full()
+        watch, place = await in_thread(_open, request, slug, job_id)
+    except Exception as error:  # noqa: BLE001 - every answer here is a problem document
+        return problem_of(error)
+    return sse.response(request, events_of(watch, place))
+
+
+def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place]:
+    query = checked(StreamQuery, request.GET)
+    choice = choice_of(query)
+
+    def access() -> Job:
+        return job_for(authenticate_again(request, drivers_too=True), slug, job_id)
+
+    actor = authenticate(request, drivers_too=True)
+    place = PLACES.take(actor.user.pk)
+    job = job_for(actor, slug, job_id)
+    if last_id := request.headers.get("Last-Event-ID", ""):
+        after = parse(last_id)
+    elif query["tail"] is not None:
+        after = _before_the_last(job, query["tail"], choice)
+    else:
+        after = query["after"] or START
+    by = (actor.token and actor.token.pk, actor.driver and actor.driver.pk)
+    whose = (actor.user.pk, *by, request.session.session_key)
+    return LogWatch(Access(access, (whose, slug, job_id)), job, after, choice), place
+
+
+def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
+    page = log_before(job.pk, None, max(1, count), choice)
+    if count == 0 or not page.lines:
+        return page.last
+    first = page.lines[0].cursor
+    return Cursor(first.attempt, first.line - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one read found: the job's status, of before the lines were read, and where they end."""
+
+    status: str
+    topics: set[str]
+    last: Cursor
+    is_cut: bool
+    # That the job has changed, and that it is over, for those who do not know yet.
+    changed: Piece
+    over: Piece
+
+
+class LogWatch(Watch):
+    """Where one reader of a job stands."""
+
+    def __init__(self, access: Access, job: Job, after: Cursor, choice: LogChoice) -> None:
+        super().__init__(access)
+        self._job_id = job.pk
+        self._topics = {job_topic(job.pk)}
+        self._after = after
+        self._choice = choice
+        self._told: str | None = None  # the status that the reader knows
+        self._is_changed = False  # so somebody has hinted, since the reader was told
+
+    def topics(self) -> set[str]:
+        """The job's, and those of its attempts' logs."""
+        return self._topics
+
+    def wants(self, hinted: set[str]) -> Common[News]:
+        """What comes after the last line that was sent."""
+        self._is_changed |= job_topic(self._job_id) in hinted
+        where = (self._job_id, self._choice, self._after)
+        return Common(where, partial(_read, *where))
+
+    def take(self, news: News, *, is_newest: bool) -> Look:
+        """Lines, then what changed, then the end: in this order nothing is missed."""
+        found: _Found = news.found
+        self._after, self._topics = max(self._after, found.last), self._topics | found.topics
+        if not is_newest:
+            return Look(news.events, is_behind=True)
+        events = news.events
+        if self._is_changed or found.status != self._told:
+            events = [*events, found.changed]
+        self._told, self._is_changed = found.status, False
+        if found.is_cut:
+            return Look(events, is_behind=True)
+        if JobStatus(found.status).is_final:
+            return Look([*events, found.over], is_over=True)
+        return Look(events)
+
+
+def _read(job_id: int, choice: LogChoice, after: Cursor) -> News:
+    """The lines after `after`, as the one event that tells of them."""
+    status, attempts = choice.state(job_id)
+    page = log_of_attempts(attempts, after, LINES_AN_EVENT, choice.wanted)
+    events = []
+    if page.lines:
+        event = _event("line", list(map(line_row, page.lines)), str(page.lines[-1].cursor))
+        # Most readers take it so; here in a thread it holds no other stream up.
+        _ = event.packed
+        events = [event]
+    topics = {log_topic(pk) for _, pk in attempts}
+    state = {"id": job_id, "status": status}
+    changed, over = _event("job", state), _event("end", state)
+    return News(events, _Found(status, topics, page.last, page.is_cut, changed, over))
+
+
+def _event(name: str, data: Any, event_id: str = "") -> Piece:
+    return sse.event(name, json.dumps(data, separators=(",", ":")), event_id)

@@ -1,0 +1,199 @@
+"""A job's log over REST: pages by cursor, and the whole of it as text. Live: `log_stream`."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.base.authentication import WITH_DRIVERS, authenticate
+from jobs.api.base.errors import problem_of
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.api.logs.log_inputs import END, DownloadQuery, LogQuery, checked, choice_of
+from jobs.api.logs.log_text import LogText
+from jobs.live.looking import in_thread
+from jobs.logs.cursor import START, Cursor
+from jobs.models import Job
+from jobs.permissions import job_for
+from jobs.readers.job_log import JobLogLine, JobLogPage, log_after, log_before
+from jobs.readers.removed_logs import removed_logs
+
+# Lines read at once for a download; what they weigh is bounded by the reader.
+_DOWNLOAD_LINES = 5000
+
+
+# Of zlib: with the header and the end of a gzip file, and quick rather than small.
+_GZIP_WINDOW, _GZIP_LEVEL = 31, 4
+
+
+class Packer(Protocol):
+    """Compresses piece by piece."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """What is ready of all data so far."""
+
+    def flush(self) -> bytes:
+        """The rest."""
+
+
+def gzip_packer() -> Packer:
+    """One that makes a gzip file."""
+    return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+
+
+class LogLineSerializer(serializers.Serializer[Any]):
+    """One line. `more`: the next line of its rank goes on with it."""
+
+    line = serializers.IntegerField()
+    attempt = serializers.IntegerField()
+    rank = serializers.IntegerField()
+    stream = serializers.CharField()
+    at = serializers.DateTimeField()
+    text = serializers.CharField()
+    more = serializers.BooleanField()
+
+
+_LINES = page_of(LogLineSerializer, removed=serializers.CharField())
+
+
+class LogView(PortalView):
+    """`/projects/{slug}/jobs/{id}/logs`."""
+
+    authentication_classes: Any = WITH_DRIVERS
+
+    tag = "logs"
+
+    @extend_schema(
+        operation_id="log_list",
+        parameters=[LogQuery],
+        responses={200: _LINES, **problems(400, 401, 404, 503)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """Lines in order. `next` goes into `after`, `previous` into `before`.
+
+        `removed` says of which attempts the log was removed for its age; empty where of none.
+        """
+        query = checked(LogQuery, request.query_params)
+        job = self.job()
+        limit, choice = query["limit"], choice_of(query)
+        if query["before"] is not None:
+            before = None if query["before"] == END else query["before"]
+            page = log_before(job.pk, before, limit, choice)
+            following = None if before is None else str(page.last)
+            previous = str(page.first) if page.is_cut else None
+        else:
+            page = log_after(job.pk, query["after"] or START, limit, choice)
+            following = str(page.last) if page.is_cut else None
+            previous = _before(page)
+        rows = [line_row(line) for line in page.lines]
+        removed = removed_logs(job.pk, choice.attempt)
+        return Response(
+            {"results": rows, "next": following, "previous": previous, "removed": removed}
+        )
+
+
+def line_row(line: JobLogLine) -> dict[str, Any]:
+    """The line as JSON; the same in pages and in the stream."""
+    return {
+        "attempt": line.attempt,
+        "line": line.line,
+        "rank": line.rank,
+        "stream": line.stream,
+        "at": line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "text": line.text,
+        "more": line.more,
+    }
+
+
+def _before(page: JobLogPage) -> str | None:
+    """Where to go back from a page that was read forwards."""
+    first = page.lines[0].cursor if page.lines else page.first
+    return str(first) if first > Cursor(1, 1) else None
+
+
+class Download:
+    """One reader's way through a log, piece by piece."""
+
+    def __init__(self, job: Job, query: dict[str, Any]) -> None:
+        has_ranks = job.num_nodes > 1 and query["rank"] is None
+        self._text = LogText(ranks=has_ranks, times=query["times"])
+        self._job_id = job.pk
+        self._choice = choice_of(query)
+        self._after = START
+        self.is_file = query["format"] == "gzip"
+        self.is_over = False
+
+    def first_piece(self) -> bytes:
+        """The begin: what was removed, if anything, and the first lines."""
+        removed = removed_logs(self._job_id, self._choice.attempt)
+        return (f"[portal] {removed}\n".encode() if removed else b"") + self.piece()
+
+    def piece(self) -> bytes:
+        """The next lines."""
+        page = log_after(self._job_id, self._after, _DOWNLOAD_LINES, self._choice)
+        self._after, self.is_over = page.last, not page.is_cut
+        text = self._text.of(page.lines)
+        return (text + self._text.end() if self.is_over else text).encode()
+
+
+@require_safe
+async def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
+    """`/projects/{slug}/jobs/{id}/logs/download`: all of it as plain text, as it is by now.
+
+    As a gzip file when asked for one; else compressed on its way to whoever takes that.
+    """
+    try:
+        download, begin = await in_thread(_opened, request, slug, job_id)
+    except Exception as error:  # noqa: BLE001 - every answer here is a problem document
+        return problem_of(error)
+    name, kind = f"job-{job_id}.log", "text/plain; charset=utf-8"
+    headers = {}
+    if download.is_file:
+        name, kind = f"{name}.gz", "application/gzip"
+    else:
+        headers["Vary"] = "Accept-Encoding"
+    is_packed = download.is_file or _takes_gzip(request)
+    if is_packed and not download.is_file:
+        headers["Content-Encoding"] = "gzip"
+    headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    body = _body(download, begin, gzip_packer() if is_packed else None)
+    return StreamingHttpResponse(body, content_type=kind, headers=headers)  # type: ignore[return-value]
+
+
+def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[Download, bytes]:
+    """The download and its begin: what cannot be read at all is answered as a problem."""
+    query = checked(DownloadQuery, request.GET)
+    download = Download(job_for(authenticate(request), slug, job_id), query)
+    return download, download.first_piece()
+
+
+def _takes_gzip(request: HttpRequest) -> bool:
+    """Whether the caller says so; `gzip;q=0` says that it does not."""
+    for coding in request.headers.get("Accept-Encoding", "").split(","):
+        name, *parameters = coding.replace(" ", "").lower().split(";")
+        if name == "gzip":
+            return not any(each in {"q=0", "q=0.0", "q=0.00", "q=0.000"} for each in parameters)
+    return False
+
+
+async def _body(download: Download, begin: bytes, packer: Packer | None) -> AsyncIterator[bytes]:
+    def packed(piece: bytes) -> bytes:
+        return packer.compress(piece) if packer else piece
+
+    ready = await in_thread(packed, begin)
+    while True:
+        if ready:
+            yield ready
+        if download.is_over:
+            break
+        ready = await in_thread(lambda: packed(download.piece()))
+    if packer:
+        yield packer.flush()

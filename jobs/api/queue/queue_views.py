@@ -1,0 +1,206 @@
+"""Queues, pools, quotas and shares: everybody looks, administrators of the installation set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import Serializer
+
+from jobs.actions.sharing.pools import PoolChange, delete_pool, set_pool
+from jobs.actions.sharing.queues import QueueChange, delete_queue, set_queue
+from jobs.actions.sharing.quotas import Whose, delete_quota, set_quota, set_weight
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import page_of, problems
+from jobs.api.queue.queue_serializers import (
+    PageQuery,
+    PlaceSerializer,
+    PoolBody,
+    QueueBody,
+    QueueSerializer,
+    QuotaBody,
+    QuotaSerializer,
+    ShareSerializer,
+    TurnSerializer,
+    WeightBody,
+    WeightSerializer,
+)
+from jobs.readers.queue_state import QueueState
+
+_READS, _SETS, _DELETES = problems(401), problems(400, 401, 403, 422), problems(401, 403, 404)
+# A name that no address can have is not found.
+_SETS_NAMED = {**_SETS, **problems(404)}
+
+
+# Two lists of quotas, one name in the description.
+_QUOTA_PAGE = page_of(QuotaSerializer)
+
+
+def _page(rows: list[Any], serializer: type[Serializer[Any]], **more: Any) -> Response:
+    body = serializer(rows, many=True).data
+    return Response({"results": body, "next": None, "previous": None, **more})
+
+
+class PoolListView(PortalView):
+    """`/pools`."""
+
+    tag = "queue"
+
+    @extend_schema(operation_id="pool_list", responses={200: page_of(PlaceSerializer), **_READS})
+    def get(self, request: Request) -> Response:
+        """Machines by what shares them: pools, then backends, with what is used of each now."""
+        return _page(QueueState(self.actor).places(), PlaceSerializer)
+
+
+class PoolView(PortalView):
+    """`/pools/{name}`."""
+
+    tag = "queue"
+
+    @extend_schema(
+        operation_id="pool_set", request=PoolBody, responses={200: PlaceSerializer, **_SETS_NAMED}
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Make a pool, or change what is named of it."""
+        set_pool(self.actor, name, PoolChange(**self.parsed(PoolBody, request.data)))
+        rows = QueueState(self.actor).places()
+        made = next(row for row in rows if (row.kind, row.name) == ("pool", name))
+        return Response(PlaceSerializer(made).data)
+
+    @extend_schema(operation_id="pool_delete", responses={204: None, **_DELETES, **problems(409)})
+    def delete(self, request: Request, name: str) -> Response:
+        """Forget it with the quotas that hold in it alone. 409 while queues use it."""
+        delete_pool(self.actor, name)
+        return Response(status=204)
+
+
+class QueueListView(PortalView):
+    """`/queues`."""
+
+    tag = "queue"
+
+    @extend_schema(operation_id="queue_list", responses={200: page_of(QueueSerializer), **_READS})
+    def get(self, request: Request) -> Response:
+        """Queues, the highest rank first, with how many jobs wait, are held and run."""
+        return _page(QueueState(self.actor).queues(), QueueSerializer)
+
+
+class QueueView(PortalView):
+    """`/queues/{name}`."""
+
+    tag = "queue"
+
+    @extend_schema(
+        operation_id="queue_set", request=QueueBody, responses={200: QueueSerializer, **_SETS_NAMED}
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Make a queue, or change what is named of it."""
+        set_queue(self.actor, name, QueueChange(**self.parsed(QueueBody, request.data)))
+        made = next(row for row in QueueState(self.actor).queues() if row.name == name)
+        return Response(QueueSerializer(made).data)
+
+    @extend_schema(operation_id="queue_delete", responses={204: None, **_DELETES, **problems(409)})
+    def delete(self, request: Request, name: str) -> Response:
+        """Forget it with its quotas. 409 while jobs wait or run in it."""
+        delete_queue(self.actor, name)
+        return Response(status=204)
+
+
+class WaitingView(PortalView):
+    """`/queue`."""
+
+    tag = "queue"
+
+    @extend_schema(
+        operation_id="queue_waiting",
+        parameters=[PageQuery],
+        responses={200: page_of(TurnSerializer), **problems(400, 401)},
+    )
+    def get(self, request: Request) -> Response:
+        """Who waits for machines, place by place in the order in which they would start."""
+        query = self.parsed(PageQuery, request.query_params)
+        begin, limit = query["cursor"], query["limit"]
+        state = QueueState(self.actor)
+        rows = state.waiting(begin, limit)
+        after = str(begin + limit) if begin + limit < state.number_waiting else None
+        before = str(max(0, begin - limit)) if begin else None
+        return _page(rows, TurnSerializer, next=after, previous=before)
+
+
+class QuotaListView(PortalView):
+    """`/quotas`."""
+
+    tag = "queue"
+
+    @extend_schema(operation_id="quota_list", responses={200: _QUOTA_PAGE, **_READS})
+    def get(self, request: Request) -> Response:
+        """Those of queues and of your projects, with what is used of each now."""
+        return _page(QueueState(self.actor).quotas(), QuotaSerializer)
+
+    @extend_schema(
+        operation_id="quota_set", request=QuotaBody, responses={200: QuotaSerializer, **_SETS}
+    )
+    def post(self, request: Request) -> Response:
+        """Set how much may run at once: a new quota, or other amounts of the one there is."""
+        body = self.parsed(QuotaBody, request.data)
+        caps, nominal = body.pop("caps"), body.pop("nominal")
+        quota = set_quota(self.actor, Whose(**body), caps, nominal)
+        made = next(row for row in QueueState(self.actor).quotas() if row.id == quota.pk)
+        return Response(QuotaSerializer(made).data)
+
+
+class QuotaView(PortalView):
+    """`/quotas/{id}`."""
+
+    tag = "queue"
+
+    @extend_schema(operation_id="quota_delete", responses={204: None, **_DELETES})
+    def delete(self, request: Request, quota_id: int) -> Response:
+        """Take a quota away."""
+        delete_quota(self.actor, quota_id)
+        return Response(status=204)
+
+
+class ProjectQuotaListView(PortalView):
+    """`/projects/{slug}/quotas`."""
+
+    tag = "queue"
+
+    @extend_schema(
+        operation_id="project_quota_list",
+        responses={200: _QUOTA_PAGE, **problems(401, 404)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The quotas of one project, with what is used of each now."""
+        return _page(QueueState(self.actor).quotas(self.project()), QuotaSerializer)
+
+
+class ShareListView(PortalView):
+    """`/shares`."""
+
+    tag = "queue"
+
+    @extend_schema(operation_id="share_list", responses={200: page_of(ShareSerializer), **_READS})
+    def get(self, request: Request) -> Response:
+        """What projects have used of each place; whose weighted use is least comes first."""
+        return _page(QueueState(self.actor).shares(), ShareSerializer)
+
+
+class WeightView(PortalView):
+    """`/projects/{slug}/weight`."""
+
+    tag = "queue"
+
+    @extend_schema(
+        operation_id="weight_set",
+        request=WeightBody,
+        responses={200: WeightSerializer, **_SETS_NAMED},
+    )
+    def put(self, request: Request, slug: str) -> Response:
+        """Say how much of a pool a project may have beside others, as a proportion."""
+        body = self.parsed(WeightBody, request.data)
+        project = set_weight(self.actor, slug, body["weight"])
+        row = {"project": project.slug, "weight": project.share_weight}
+        return Response(WeightSerializer(row).data)

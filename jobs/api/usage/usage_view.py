@@ -1,0 +1,94 @@
+"""What a project has used over REST: by person, job or day."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import problems
+from jobs.api.base.serializers import MoneyField
+from jobs.ground import clock
+from jobs.readers.usage import MOST_DAYS, usage
+from jobs.statuses import UsageBy
+
+
+class UsageQuery(serializers.Serializer[Any]):
+    """Of which days (UTC), and added up by what."""
+
+    by = serializers.ChoiceField(choices=UsageBy.choices, required=False, default=UsageBy.USER)
+
+    def get_fields(self) -> dict[str, Any]:
+        """`from` is a word of Python, and no attribute can be called so."""
+        first = serializers.DateField(
+            required=False,
+            allow_null=True,
+            default=None,
+            help_text="The first day; else the first of the month of the last one.",
+        )
+        last = serializers.DateField(
+            required=False, allow_null=True, default=None, help_text="The last day; else today."
+        )
+        return {"from": first, "to": last, **super().get_fields()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Both days, in their order."""
+        today = clock.now().date()
+        last: date = attrs["to"] or today
+        if last > (latest := today + timedelta(MOST_DAYS)):
+            message = f"{last} is too far ahead; {latest} is the last day that can be asked for."
+            raise serializers.ValidationError({"to": message})
+        first: date = attrs["from"] or last.replace(day=1)
+        if first > last:
+            raise serializers.ValidationError({"from": f"{first} is after {last}."})
+        if (last - first).days >= MOST_DAYS:
+            message = f"At most {MOST_DAYS} days; those are {(last - first).days + 1}."
+            raise serializers.ValidationError({"from": message})
+        return {"first_day": first, "last_day": last, "by": UsageBy(attrs["by"])}
+
+
+class UsageRowSerializer(serializers.Serializer[Any]):
+    """What one person, job or day has used."""
+
+    key = serializers.CharField(
+        help_text="A user name, a job's id or a day; empty: machines without a job."
+    )
+    name = serializers.CharField()
+    usd = MoneyField(allow_null=False)
+    node_hours = serializers.FloatField()
+    gpu_hours = serializers.FloatField(allow_null=True, help_text="Null where that is not known.")
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    """What those days have cost by now."""
+
+    project = serializers.CharField()
+    first_day = serializers.DateField()
+    last_day = serializers.DateField()
+    by = serializers.ChoiceField(choices=UsageBy.choices)
+    rows = UsageRowSerializer(many=True)
+    usd = MoneyField(allow_null=False)
+    node_hours = serializers.FloatField()
+    gpu_hours = serializers.FloatField(allow_null=True)
+
+
+class UsageView(PortalView):
+    """`/projects/{slug}/usage`."""
+
+    tag = "projects"
+
+    @extend_schema(
+        operation_id="usage",
+        parameters=[UsageQuery],
+        responses={200: UsageSerializer, **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """What the project has used: US$, node hours, GPU hours."""
+        project = self.project()
+        query = self.parsed(UsageQuery, request.query_params)
+        return Response(UsageSerializer(usage(self.actor, project, **query)).data)

@@ -1,0 +1,183 @@
+"""Why a job waits: the causes that others bring about, and that each cause there is was planted."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from jobs.actions.jobs.settle_dependencies import settle_dependencies
+from jobs.actions.projects.set_budget import set_budget
+from jobs.models import Cluster, Job, Pool, Queue
+from jobs.permissions import Actor
+from jobs.scheduling.causes import Cause
+from jobs.statuses import OnSpent, WaitReason
+from tests.factories import make_project, make_user
+from tests.integration.api.jobs import test_why
+from tests.integration.api.jobs.test_why import no_hints, queued, running, why
+
+__all__ = ["no_hints"]  # a fixture
+pytestmark = test_why.pytestmark
+WHY = Path(__file__).parents[4] / "docs/reference/why.md"
+
+
+def spec(name: str, **portal: Any) -> dict[str, Any]:
+    return {"name": name, "run": "true", "resources": {"infra": "fake"}, "portal": portal}
+
+
+def of(client: Any, number: int) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/projects/rl/jobs/{number}/why").json()
+    return found
+
+
+@pytest.fixture
+def ranked(fake) -> Pool:
+    """Two nodes, with a queue whose jobs take them from others."""
+    fake.set_capacity(8)
+    pool = Pool.objects.create(
+        name="gpus", backend_name="fake", caps={"nodes": 2}, preempts_by_rank=True
+    )
+    Queue.objects.create(name="low", pool=pool, preemptible=True)
+    Queue.objects.create(name="urgent", pool=pool, rank=10)
+    return pool
+
+
+@pytest.mark.feature("S2.6")
+def test_who_waits_for_another_job_is_told_which(member, project):
+    body = {"specs": [spec("b", depends_on=["a"]), spec("a")]}
+    answer = member.post("/projects/rl/jobs/batch", body)
+    assert answer.status_code == 201, answer.content
+    after, before = answer.json()["results"]
+    told = of(member, after["id"])
+    assert (told["code"], told["reason"]) == ("dependency", "DEPENDENCY")
+    assert str(before["id"]) in told["sentence"]
+
+
+@pytest.mark.feature("S2.6")
+def test_who_is_held_since_a_job_that_it_needs_failed_is_told_so_and_what_lets_it_go_on(
+    member, project
+):
+    held = spec("b", depends_on=["a"], if_dependency_fails="hold")
+    answer = member.post("/projects/rl/jobs/batch", {"specs": [held, spec("a")]})
+    after, before = answer.json()["results"]
+    Job.objects.filter(pk=before["id"]).update(status="FAILED", ended_at=timezone.now())
+    settle_dependencies(after["id"])
+    told = of(member, after["id"])
+    assert (told["code"], told["reason"]) == ("held", "HELD")
+    assert told["sentence"] == (
+        f"It needs what did not succeed: job {before['id']} (a) failed. It is held until "
+        f"`mportal release {after['id']}`, or its button, lets it take its turn."
+    )
+
+
+@pytest.mark.feature("S2.6")
+def test_who_waits_for_others_of_its_array_is_told_how_many_may_run(member, project):
+    array = spec("ppo", array={"lr": ["1e-4", "3e-4"]}, max_parallel=1)
+    answer = member.post("/projects/rl/jobs", {"spec": array})
+    assert answer.status_code == 201, answer.content
+    first = answer.json()
+    told = of(member, first["id"] + 1)
+    assert (told["code"], told["reason"]) == ("parallel", "PARALLEL")
+    assert told["sentence"] == f"Array {first['array']} runs at most 1 job at once."
+
+
+@pytest.mark.feature("P5.4")
+def test_for_whom_somebody_is_stopped_is_told_whom(member, project, ranked):
+    victim = running(project, 2, queue_name="low")
+    told = why(member, queued(project, 2, queue_name="urgent"))
+    assert (told["code"], told["reason"]) == ("preempting", "CAPACITY")
+    said = f"Waits for 2 nodes of job {victim.pk}, which is being stopped for it."
+    assert told["sentence"] == said
+
+
+@pytest.mark.feature("P5.4")
+def test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for(
+    member, project, ranked
+):
+    urgent = running(project, 2, queue_name="urgent", portal={"max_duration": "1h"})
+    victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
+    told = why(member, victim)
+    assert (told["code"], told["reason"]) == ("preempted", "PREEMPTED")
+    assert told["sentence"].startswith(f"Was preempted by job {urgent.pk}. Needs 2 nodes;")
+    limit = {"kind": "machines", "name": "gpus", "what": "nodes", "needed": 2, "used": 2, "cap": 2}
+    assert (told["limit"], told["basis"]) == (limit, "bounds")
+    assert [(each["job_id"], each["has"]) for each in told["holders"]] == [(urgent.pk, "2 nodes")]
+
+
+def spend(project: Any) -> None:
+    """Use up a budget of the project that keeps its jobs from starting."""
+    set_budget(Actor(make_user(is_superuser=True)), project, Decimal(1), OnSpent.HOLD, (100,))
+    now = timezone.now()
+    values = {"status": "GONE", "created_at": now, "gone_at": now, "billed_at": now}
+    Cluster.objects.create(
+        project=project, name="mp-1", backend_name="fake", num_nodes=1, usd=Decimal(2), **values
+    )
+
+
+@pytest.mark.feature("P5.6")
+def test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing(member, project):
+    spend(project)
+    told = why(member, queued(project))
+    assert (told["code"], told["reason"]) == ("budget", "BUDGET")
+    assert "start again on" in told["sentence"]
+    assert (told["expected_at"], told["basis"]) == (None, "")
+
+
+def test_who_waits_for_a_budget_takes_no_machines_from_those_behind(member, project, fake):
+    fake.set_capacity(1)
+    others = make_project("spent")
+    spend(others)
+    running(project, portal={"max_duration": "1h"})
+    queued(others, name="other")
+    queued(project, portal={"max_duration": "1h"})
+    told = why(member, queued(project, portal={"max_duration": "2h"}))
+    assert (told["code"], told["position"], told["basis"]) == ("behind", 3, "past_runs")
+
+
+def test_what_can_never_start_is_told_so(member, project, fake):
+    fake.set_capacity(2)
+    told = why(member, queued(project, 3))
+    said = "Needs 3 nodes, but fake has 2 in all."
+    assert (told["code"], told["sentence"]) == ("never", said)
+
+
+def test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn(member, project):
+    soon = timezone.now() + timezone.timedelta(minutes=1)
+    assert why(member, queued(project, next_try_at=soon))["code"] == "queued"
+
+
+# Each code of docs/reference/why.md, and the test that brings its cause about.
+PLANTED = {
+    "next": test_why.test_a_job_that_starts_next_or_runs_is_said_to,
+    "not_waiting": test_why.test_a_job_that_starts_next_or_runs_is_said_to,
+    "no_room": test_why.test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when,
+    "behind": test_why.test_who_is_behind_is_told_for_whom_and_its_place,
+    "quota": test_why.test_a_quota_is_named_with_whose_it_is_and_who_uses_it,
+    "price": test_why.test_a_quota_of_money_tells_what_is_left_and_before_that_for_what_it_waits,
+    "told": test_why.test_a_backend_that_is_away_is_named_in_its_own_words,
+    "held": test_why.test_who_holds_it_is_told,
+    "backoff": test_why.test_a_pause_after_a_failed_start_is_told_in_the_clouds_words,
+    "dependency": test_who_waits_for_another_job_is_told_which,
+    "parallel": test_who_waits_for_others_of_its_array_is_told_how_many_may_run,
+    "preempting": test_for_whom_somebody_is_stopped_is_told_whom,
+    "preempted": test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for,
+    "budget": test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing,
+    "never": test_what_can_never_start_is_told_so,
+    "queued": test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn,
+}
+# What a reason is told as, where the code is another word.
+CODES_OF = {WaitReason.CAPACITY: "no_room"}
+# A schedule submits its jobs when their time has come: none waits for it.
+NEVER_GIVEN = {WaitReason.SCHEDULE}
+
+
+def test_each_cause_is_planted_and_has_a_line_in_the_reference():
+    documented = set(re.findall(r"^\| `(\w+)` \|", WHY.read_text(), flags=re.MULTILINE))
+    reasons = {CODES_OF.get(each, each.lower()) for each in set(WaitReason) - NEVER_GIVEN}
+    causes = {each.code for each in Cause.__subclasses__()}
+    assert documented - {"code"} == set(PLANTED)  # but for the heading
+    assert causes | reasons <= set(PLANTED)

@@ -1,0 +1,47 @@
+"""Who has what a job waits for: of the limit that binds, and only who is counted in it."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from jobs.models import Cluster, Pool, Queue, Quota
+from jobs.statuses import ClusterStatus, JobStatus
+from tests.factories import make_attempt
+from tests.integration.api.jobs import test_why
+from tests.integration.api.jobs.test_why import no_hints, queued, running, why
+
+__all__ = ["no_hints"]  # a fixture
+pytestmark = test_why.pytestmark
+
+
+def test_a_pool_that_is_called_like_its_backend_is_not_taken_for_it(member, project, fake):
+    """The backend is full, by a job without a pool; of the pool two more are free."""
+    fake.set_capacity(3)
+    pool = Pool.objects.create(name="fake", backend_name="fake", caps={"nodes": 4})
+    Queue.objects.create(name="pooled", pool=pool)
+    outside, inside = running(project, 1), running(project, 2, queue_name="pooled")
+    told = why(member, queued(project, 2, queue_name="pooled"))
+    assert (told["limit"]["used"], told["limit"]["cap"]) == (3, 3)
+    assert [each["job_id"] for each in told["holders"]] == [inside.pk, outside.pk]
+
+
+def test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota(member, project, fake):
+    """They hold machines, and are told there; of the project's quota their job has nothing."""
+    fake.set_capacity(4)
+    quota = Quota.objects.create(caps={"nodes": 2}, project=project)
+    kept = make_attempt(
+        queued(project, 2, status=JobStatus.SUCCEEDED, ended_at=timezone.now()),
+        ended_at=timezone.now(),
+    )
+    Cluster.objects.filter(pk=kept.cluster_id).update(
+        status=ClusterStatus.UP, is_reusable=True, idle_since=timezone.now()
+    )
+    holder = running(project, 1)
+    waits = queued(project, 2)
+    told = why(member, waits)
+    assert told["code"] == "quota"
+    assert [each["job_id"] for each in told["holders"]] == [holder.pk]
+    quota.delete()
+    told = why(member, waits)
+    assert told["code"] == "no_room"
+    assert {each["job_id"] for each in told["holders"]} == {holder.pk, kept.job_id}
