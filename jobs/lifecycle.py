@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Coalesce
 
+from jobs.background.hints import wake_on_commit
 from jobs.errors import IllegalMoveError, StaleJobError
 from jobs.ground import clock
 from jobs.live.channel import (
@@ -17,7 +18,6 @@ from jobs.live.channel import (
 )
 from jobs.models import Attempt, Job, JobDependency, JobEvent
 from jobs.statuses import EventKind, JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 
 MOVES: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.QUEUED: frozenset({JobStatus.PROVISIONING, JobStatus.CANCELLED, JobStatus.FAILED}),

@@ -51,6 +51,6 @@ def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
         "CELERY_WORKER_SEND_TASK_EVENTS": False,
         "CELERY_TIMEZONE": "UTC",
         # Keeps its clock in memory: what was due while beat was away is found by the next tick.
-        "CELERY_BEAT_SCHEDULER": "monarch_portal.beat:PatientScheduler",
+        "CELERY_BEAT_SCHEDULER": "jobs.background.ticks:BoundedScheduler",
         "CELERY_BEAT_MAX_LOOP_INTERVAL": 5,
     }

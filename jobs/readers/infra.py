@@ -12,9 +12,9 @@ from typing import Any
 
 from jobs.backends import registry
 from jobs.backends.base import CloudState, GpuState, is_keeping
+from jobs.background.hints import wake
 from jobs.ground import clock
 from jobs.live import infra_cache
-from jobs.wakeups import wake
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from jobs.actions.clusters.warm_clusters import begin_switching_off
 from jobs.actions.jobs.history import record_note
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, is_keeping
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_later, wake_on_commit
 from jobs.errors import BackendError, BackendUnavailableError, NotYetGoneError
 from jobs.ground import clock
 from jobs.limits import backstop_of, idle_limit
@@ -26,10 +28,7 @@ from jobs.policies.idle import (
     longer_backstop,
 )
 from jobs.queueing.warm_requests import who_wants
-from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
@@ -104,7 +103,7 @@ def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
     try:
         backend.stop_machines(cluster.name)
     except NotYetGoneError:
-        come_back("autostop", cluster.pk, delay_s=LOOK_AGAIN_S)
+        wake_later("autostop", cluster.pk, delay_s=LOOK_AGAIN_S)
         return
     except BackendUnavailableError:
         raise

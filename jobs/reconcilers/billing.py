@@ -11,13 +11,13 @@ from django.db.models import F, Prefetch, Q
 
 from jobs.backends import registry
 from jobs.backends.base import Bill, ClusterKeeper
+from jobs.background.exclusive import LockSpace, exclusive
 from jobs.errors import BackendError, StillLookingError
 from jobs.ground import clock
 from jobs.ground.outages import is_database_away
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
 from jobs.policies.costs import per_hour, rounded, shares
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.spending import OF_COST, charge_of, is_waiting_kind, uses_of
 from jobs.statuses import ClusterStatus
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from jobs.actions.clusters.take_down import release_unneeded
+from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move
@@ -19,7 +20,6 @@ from jobs.policies.budgets import Month, newly_crossed, said_of
 from jobs.policies.costs import NOTHING
 from jobs.spending import spent_in
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)

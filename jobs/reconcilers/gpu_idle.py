@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
+from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import gpu_rule_of
@@ -15,7 +16,6 @@ from jobs.policies.gpu_idle import LEAST, GpuHost, GpuRule, idle_for
 from jobs.policies.limits import shown_minutes_s
 from jobs.policies.series import late_after
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 
 
 def may_be_idle() -> Exists:

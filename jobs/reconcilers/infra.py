@@ -8,11 +8,11 @@ from typing import Any
 
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_later
 from jobs.errors import BackendError, StillLookingError
 from jobs.ground import clock
 from jobs.live import infra_cache
-from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.wakeups import first_to_ask, wake
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ def step() -> None:
         if not alone:
             return
         is_waiting = [_ask(name, backend) for name, backend in registry.keeping().items()]
-    if any(is_waiting) and first_to_ask(ASK_AGAIN_S, "infra"):
-        wake("infra", delay_s=ASK_AGAIN_S)
+    if any(is_waiting):
+        wake_later("infra", delay_s=ASK_AGAIN_S)
 
 
 def _ask(name: str, backend: ClusterKeeper) -> bool:

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from jobs.actions.jobs.history import record_note
+from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move
@@ -16,7 +17,6 @@ from jobs.policies.budgets import Stand, stand_of
 from jobs.policies.costs import percent_of, shown
 from jobs.spending import budget_of_job, cost_of_job
 from jobs.statuses import ACTIVE_STATUSES, BUDGET, JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 
 _STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING}
 

@@ -13,6 +13,7 @@ from functools import cache
 from django.db.models import F, Q, QuerySet
 
 from jobs.actions.attempts.apply_log_policies import apply_log_policies, give_up
+from jobs.background.exclusive import LockSpace, exclusive
 from jobs.errors import (
     InvalidPatternError,
     LogStoreAwayError,
@@ -24,7 +25,6 @@ from jobs.logs.matching import Matcher, Question
 from jobs.logs.searching import Budget, OwnLooker, Stretch, search_after
 from jobs.models import Attempt, LogHead, LogWatch
 from jobs.policies.log_rules import KNOWN_RULES, LogRule, any_of, rules_of, still_open
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import ACTIVE_STATUSES
 
 log = logging.getLogger(__name__)

@@ -17,14 +17,14 @@ from jobs.actions.clusters.strays import note_strays, ordered_strays
 from jobs.actions.clusters.take_down import release_unneeded, take_down_again, unneeded_since
 from jobs.backends import registry
 from jobs.backends.base import ClusterKeeper, SeenCluster
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_later
 from jobs.errors import BackendError, NotYetGoneError, StillLookingError
 from jobs.ground import clock
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, Installation
 from jobs.reconcilers import unseen
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import ClusterStatus
-from jobs.wakeups import first_to_ask, wake
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +64,7 @@ def _sweep(name: str, backend: ClusterKeeper) -> None:
         _compare(name, seen)
         _carry_out_orders(name, backend)
     except StillLookingError:
-        if first_to_ask(ASK_AGAIN_S, "orphans"):
-            wake("orphans", delay_s=ASK_AGAIN_S)
+        wake_later("orphans", delay_s=ASK_AGAIN_S)
     except BackendError as error:
         log.warning("not swept: %s", error, extra={"action": "orphans", "backend": name})
     except DatabaseError:

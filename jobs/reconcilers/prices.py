@@ -15,15 +15,15 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from jobs.actions.jobs.plan import NOTHING_FITS, plan_of, price_of
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake, wake_later
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.ground import clock
 from jobs.models import ExpectedPrice, Job, Quota
 from jobs.policies.costs import rounded
 from jobs.policies.endings import retry_delay_s
 from jobs.queueing.limits import price_key_of
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.limits import USD_PER_HOUR
-from jobs.wakeups import first_to_ask, wake
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,8 @@ def step() -> None:
         ExpectedPrice.objects.filter(ask_again_at__lt=clock.now() - KEPT).delete()
     if is_news:
         wake("queue")
-    if under_way and first_to_ask(ASK_AGAIN_S, "prices"):
-        wake("prices", delay_s=ASK_AGAIN_S)
+    if under_way:
+        wake_later("prices", delay_s=ASK_AGAIN_S)
 
 
 def _counted() -> QuerySet[Job] | None:

@@ -24,6 +24,8 @@ from jobs.backends.base import (
     SeenCluster,
     UploadSource,
 )
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake, wake_later
 from jobs.errors import (
     BackendError,
     BackendUnavailableError,
@@ -39,10 +41,7 @@ from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
 from jobs.reconcilers import running
 from jobs.reconcilers.away import note_away
-from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import come_back
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
-from jobs.wakeups import wake
 from monarch_client.crash_points import reach
 from monarch_client.spec import JobSpec
 
@@ -62,7 +61,7 @@ def step(job_id: int) -> None:
     """Bring one job nearer to its machines. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            come_back("provisioning", job_id, delay_s=0.3)
+            wake_later("provisioning", job_id, delay_s=0.3)
             return
         attempt = Attempt.objects.newest_of(job_id, JobStatus.PROVISIONING)
         if attempt is not None:
@@ -91,7 +90,7 @@ def _provision(attempt: Attempt) -> None:
         _back_off(job, attempt, error)
         return
     except StillLookingError:
-        come_back("provisioning", job.pk, delay_s=LOOK_AGAIN_S)
+        wake_later("provisioning", job.pk, delay_s=LOOK_AGAIN_S)
         return
     except BackendUnavailableError as error:
         note_away(job, attempt, error)

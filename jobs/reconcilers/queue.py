@@ -18,6 +18,9 @@ from django.db import transaction
 from jobs.actions.attempts.preempt import give_back, preempt
 from jobs.actions.attempts.start_attempt import start_attempt, start_attempts
 from jobs.actions.jobs.tell_waits import Changed, changed_waits, tell_waits
+from jobs.background import pace
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import begin_queue_pass, wake, wake_later
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.ground.garbage import look_later
@@ -27,16 +30,16 @@ from jobs.models.startable_jobs import startable_jobs
 from jobs.queueing.pass_number import begin_pass, require_newest
 from jobs.queueing.queued_rows import QueuedRows
 from jobs.queueing.snapshot import load_snapshot
-from jobs.reconcilers import pace
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.scheduling.causes import NoPrice
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Preempt, Refuse, Start, Wait
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import hear_of_queue, wake
 from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
+
+# How soon a pass that another worker makes is looked at again.
+LOOK_AGAIN_S = 0.2
 
 Decision = Start | Refuse | Preempt
 
@@ -52,16 +55,16 @@ def step() -> None:
     """Plan once and carry it out, unless the last pass was only just made: then a little later."""
     # Hints come with each job that is submitted or ends: most of them during a rest.
     if (wait_s := pace.resting_s()) > 0:
-        pace.come_back_to_queue(wait_s, "rest")
+        wake_later("queue", delay_s=wait_s, why="rest")
         return
     with exclusive(LockSpace.QUEUE) as alone:
         if not alone:
-            pace.come_back_to_queue(pace.LOOK_AGAIN_S, "pass")
+            wake_later("queue", delay_s=LOOK_AGAIN_S, why="pass")
             return
         if (wait_s := pace.resting_s()) > 0:
-            pace.come_back_to_queue(wait_s, "rest")
+            wake_later("queue", delay_s=wait_s, why="rest")
             return
-        hear_of_queue()
+        begin_queue_pass()
         if not startable_jobs(clock.now()).exists():
             # What is known of a long queue that has gone is of no use to anybody.
             with _rows() as rows:

@@ -8,15 +8,14 @@ from django.db.models import Q
 
 from jobs.actions.attempts.start_attempt import start_attempt
 from jobs.actions.jobs.history import record_note
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_later
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.ground import clock
 from jobs.ground.disk_space import shortage
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job
-from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake
 from monarch_client.crash_points import reach
 
 _SHORTAGE = "storage_full"
@@ -33,7 +32,7 @@ def step(job_id: int) -> None:
     """Start the next attempt, or come back when it is time. Safe to repeat."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            come_back("recovering", job_id, delay_s=0.3)
+            wake_later("recovering", job_id, delay_s=0.3)
             return
         jobs = Job.objects.in_status(JobStatus.RECOVERING).select_related("project")
         job = jobs.filter(pk=job_id).first()
@@ -41,7 +40,7 @@ def step(job_id: int) -> None:
             return
         wait_s = _wait_s(job)
         if wait_s > 0:
-            wake("recovering", job_id, delay_s=wait_s)
+            wake_later("recovering", job_id, delay_s=wait_s, why="back-off")
             return
         # Two incarnations at once could write the same checkpoint: the old one goes first. A
         # cluster that was kept has none any more.

@@ -9,15 +9,15 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, Q
 
 from jobs.actions.attempts.end_attempt import finish_attempt
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_later
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.ground.outages import is_database_away
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
 from jobs.reconcilers.log_policies import catch_up, has_unseen_lines
-from jobs.reconcilers.pace import come_back
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
 from jobs.reconcilers.walltime import timed_out, watch_time
 from jobs.statuses import JobStatus, StopReason
@@ -63,7 +63,7 @@ def step(job_id: int) -> None:
     """Bring one job's status up to what is known of its attempt. Safe to repeat."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            come_back("running", job_id, delay_s=0.2)
+            wake_later("running", job_id, delay_s=0.2)
             return
         look_at(job_id)
 
@@ -118,7 +118,7 @@ def _is_looked_through(job: Job, attempt: Attempt) -> bool:
             raise
         # A file that is damaged, say. Whatever it is, it must not keep machines for ever.
         log.warning("not looked through: %s", error, extra={"action": "log_policies"})
-        come_back("running", job.pk, delay_s=0.2)
+        wake_later("running", job.pk, delay_s=0.2)
         # Without a process to look in, or the lines, nobody waits for ever.
         return clock.now() - (attempt.ended_at or clock.now()) > LONGEST_LOOK
     job.refresh_from_db(fields=["status"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 from jobs.actions.schedules.run_schedule import run_due
+from jobs.background.exclusive import LockSpace, exclusive
 from jobs.ground import clock
 from jobs.models import Schedule
 from jobs.policies.schedules import MOST_CAUGHT_UP
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from time import monotonic
 
+from jobs.background.exclusive import LockSpace, exclusive
 from jobs.errors import LogStoreAwayError
 from jobs.logs import sealing
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 
 log = logging.getLogger(__name__)
 

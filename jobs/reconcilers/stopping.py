@@ -10,6 +10,8 @@ from jobs.actions.ingest.answer_runner import GRACE_S
 from jobs.actions.ingest.leftovers import ingest_leftovers
 from jobs.backends import registry
 from jobs.backends.base import ClusterPhase, ComputeBackend
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_later
 from jobs.errors import (
     BackendError,
     FramesPostponedError,
@@ -20,8 +22,6 @@ from jobs.errors import (
 from jobs.ground import clock
 from jobs.models import Attempt, Job
 from jobs.reconcilers.away import note_away, note_no_room
-from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.pace import come_back
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.crash_points import reach
 
@@ -37,7 +37,7 @@ def step(job_id: int) -> None:
     """Bring one stopping job nearer to its end. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
-            come_back("stopping", job_id, delay_s=0.3)
+            wake_later("stopping", job_id, delay_s=0.3)
             return
         job = Job.objects.in_status(JobStatus.STOPPING).filter(pk=job_id).first()
         if job is None:
@@ -47,7 +47,7 @@ def step(job_id: int) -> None:
             if attempt.ended_at is not None or _has_ended(job, attempt):
                 finish_stopping(job, attempt)
         except StillLookingError:
-            come_back("stopping", job_id, delay_s=LOOK_AGAIN_S)
+            wake_later("stopping", job_id, delay_s=LOOK_AGAIN_S)
         except BackendError as error:
             note_away(job, attempt, error)
         except FramesPostponedError:

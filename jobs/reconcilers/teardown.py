@@ -7,13 +7,13 @@ import logging
 from django.db import transaction
 
 from jobs.backends import registry
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.hints import wake_on_commit
 from jobs.errors import BackendError, NotYetGoneError, StillLookingError
 from jobs.ground import clock
 from jobs.live.channel import publish_on_commit
 from jobs.models import AttemptStage, Cluster
-from jobs.reconcilers.exclusive import LockSpace, exclusive
 from jobs.statuses import ClusterStatus, JobStatus, StageName
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)

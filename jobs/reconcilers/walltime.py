@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from django.db.models import Q, QuerySet
 
 from jobs.actions.jobs.history import record_note
+from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.lifecycle import move
 from jobs.limits import duration_limit, walltime_of
 from jobs.models import Attempt, Job, JobEvent, Project
 from jobs.policies.limits import should_warn, shown_minutes_s, shown_s, walltime_s
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 
 WARNED = "walltime"
 

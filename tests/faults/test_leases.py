@@ -13,8 +13,8 @@ from urllib.parse import quote
 import pytest
 from django.db import connection
 
-from jobs.reconcilers.exclusive import LockSpace, exclusive
-from jobs.reconcilers.lock_session import LEASE_S, lock_session
+from jobs.background.exclusive import LockSpace, exclusive
+from jobs.background.lock_session import LEASE_S, lock_session
 from tests.portal_process import CHECKOUT
 from tests.waiting import eventually
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HOLDER = """
 import django, sys
 django.setup()
-from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.background.exclusive import LockSpace, exclusive
 with exclusive(LockSpace.JOB, 7) as alone:
     print("held" if alone else "not held", flush=True)
     sys.stdin.readline()

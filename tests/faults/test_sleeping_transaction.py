@@ -43,7 +43,7 @@ def _be_limited_as_in_service() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_job_can_be_cancelled_though_a_process_hangs_in_the_middle_of_changing_it(monkeypatch):
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     project = make_project()
     actor = make_actor(project)

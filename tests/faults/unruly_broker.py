@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from kombu.transport import redis as kombu_redis
 from kombu.utils.json import dumps
-
-from monarch_portal import redis_broker
 
 VARIABLE = "FLEET_UNRULY"
 LONGEST_DELAY_S = 3.0
@@ -45,7 +44,7 @@ def _rules() -> Rules:
 _random = random.Random(os.environ.get("FLEET_SEED", "") + os.environ.get("FLEET_MEMBER", ""))
 
 
-class Channel(redis_broker.Channel):
+class Channel(kombu_redis.Channel):
     """Sends what is left of a message when the rules have had their way."""
 
     def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:
@@ -68,7 +67,7 @@ class Channel(redis_broker.Channel):
             (client.rpush if overtakes else client.lpush)(key, text)
 
 
-class Transport(redis_broker.Transport):
-    """The portal's transport over such channels."""
+class Transport(kombu_redis.Transport):
+    """Kombu's Redis transport over such channels."""
 
     Channel = Channel

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.reconcilers.lock_session import lock_session
+from jobs.background.lock_session import lock_session
 from monarch_portal.static_files import StaticFiles
 
 

@@ -10,6 +10,7 @@ from jobs.actions.clusters.warm_clusters import let_nobody_in
 from jobs.actions.jobs.history import record_note
 from jobs.backends import registry
 from jobs.backends.base import AvoidedNode
+from jobs.background.hints import wake_on_commit
 from jobs.errors import BackendUnavailableError
 from jobs.lifecycle import can_move, move
 from jobs.logs.handed import redaction_of
@@ -19,7 +20,6 @@ from jobs.models import Attempt, Job, LogWatch
 from jobs.policies.diagnosis import readable
 from jobs.policies.log_rules import MOST_TOLD, LogRule
 from jobs.statuses import LOG_POLICY, JobKind, JobStatus, LogAction, StopReason
-from jobs.wakeups import wake_on_commit
 
 # The driver runs on the first host.
 DRIVERS_RANK = 0

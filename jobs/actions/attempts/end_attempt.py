@@ -11,6 +11,7 @@ from jobs.actions.attempts.diagnose_attempt import diagnose_attempt
 from jobs.actions.attempts.store_stacks import end_stacks
 from jobs.actions.attempts.tell_losses import tell_losses
 from jobs.actions.clusters.warm_clusters import keep_cluster
+from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move
@@ -26,7 +27,6 @@ from jobs.statuses import (
     WaitReason,
     WorkerStatus,
 )
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from jobs.actions.attempts.end_attempt import take_down
 from jobs.actions.clusters.warm_clusters import begin_switching_off, let_nobody_in
 from jobs.actions.jobs.history import record_note
+from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Cluster, Job
@@ -17,7 +18,6 @@ from jobs.policies.idle import IdlePolicy
 from jobs.queueing.pass_number import require_newest
 from jobs.scheduling.causes import job_words
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)

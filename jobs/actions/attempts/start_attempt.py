@@ -10,6 +10,7 @@ from django.db.models import Max
 
 from jobs.actions.clusters.warm_clusters import idle_policy_of, take_cluster
 from jobs.attempt_tokens import attempt_token_digest
+from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.ground import clock
 from jobs.lifecycle import move, start_together
@@ -18,7 +19,6 @@ from jobs.queueing.pass_number import require_newest
 from jobs.queueing.warm_requests import may_take_kept
 from jobs.spending import budget_of_job, has_spent_its_budget
 from jobs.statuses import JobStatus, StageName
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from django.db import transaction
 
 from jobs.backends.base import SeenCluster
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError, NotFoundError, PermissionDeniedError
 from jobs.ground import clock
 from jobs.models import Cluster, StrayCluster
 from jobs.models.stray_cluster import ORDERED_BY
 from jobs.permissions import Actor
 from jobs.statuses import StrayKind
-from jobs.wakeups import wake_on_commit
 
 # Rows that one statement writes.
 _AT_ONCE = 500

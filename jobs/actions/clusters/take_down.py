@@ -8,13 +8,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
 from jobs.actions.jobs.history import record_action, record_note
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError
 from jobs.ground import clock
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Attempt, Cluster
 from jobs.permissions import Actor, require_cluster
 from jobs.statuses import FINAL_STATUSES, ClusterStatus
-from jobs.wakeups import wake_on_commit
 
 
 @transaction.atomic

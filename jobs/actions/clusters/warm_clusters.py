@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from jobs.actions.jobs.history import record_note
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ClusterGoneError, StaleJobError
 from jobs.ground import clock
 from jobs.limits import idle_limit
@@ -24,7 +25,6 @@ from jobs.queueing.warm_requests import cluster_named, may_take_kept, wish_of
 from jobs.scheduling.kept import Wish, fits, why_not
 from jobs.spending import is_waiting_kind
 from jobs.statuses import ClusterStatus, StageName, StopReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 

@@ -13,6 +13,7 @@ from jobs.actions.attempts.tell_losses import tell_losses
 from jobs.actions.ingest.apply_stage_reports import apply_stage_reports, reported_at
 from jobs.actions.ingest.apply_worker_reports import apply_worker_reports
 from jobs.actions.jobs.history import record_note
+from jobs.background.hints import wake_on_commit
 from jobs.live.channel import publish_on_commit
 from jobs.logs.frames import Frame
 from jobs.logs.handed import redaction_of
@@ -20,7 +21,6 @@ from jobs.logs.lines import storable
 from jobs.models import Attempt, AttemptStage
 from jobs.models.attempt import CRASH_CHARS
 from jobs.statuses import EVIDENCE, JobStatus, StageName, StopReason
-from jobs.wakeups import wake_on_commit
 
 _DETAIL_CHARS = 500
 _MESSAGE_CHARS = 4000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.logs.frames import Frame
 from jobs.logs.handed import redaction_of
 from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, AttemptStage
 from jobs.statuses import StageName
-from jobs.wakeups import wake_on_commit
 
 _DETAIL_CHARS = 500
 

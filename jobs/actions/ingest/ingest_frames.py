@@ -10,6 +10,7 @@ from django.db import transaction
 from jobs.actions.ingest.apply_reports import apply_reports
 from jobs.actions.ingest.store_mesh import masked_tree, store_mesh
 from jobs.actions.ingest.store_samples import store_samples
+from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
 from jobs.logs import mesh_frames
@@ -21,7 +22,6 @@ from jobs.logs.sealing import CHUNK_BYTES
 from jobs.logs.senders import Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 # How stale `last_seen_at` may be: a write for every batch would bloat the row.

@@ -8,12 +8,12 @@ from django.db import transaction
 
 from jobs.actions.jobs.history import record_action, record_actions
 from jobs.actions.jobs.present import read_again, refuse_ended
+from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.lifecycle import end_together, move
 from jobs.models import Job
 from jobs.permissions import Actor, require_cancel
 from jobs.statuses import ACTIVE_STATUSES, JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 # How often a cancel starts over because the job moved under it; a job has few moves in its life.

@@ -8,12 +8,12 @@ from django.conf import settings
 from django.db import transaction
 
 from jobs.actions.jobs.history import record_note
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError, StaleJobError
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job
 from jobs.permissions import Actor
 from jobs.statuses import JobStatus, StopReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.spec import JobSpec
 
 # A job that somebody submitted, its children, theirs, and theirs.

@@ -12,12 +12,12 @@ from jobs.actions.jobs.follow_reruns import follow_reruns
 from jobs.actions.jobs.history import record_actions
 from jobs.actions.projects.keep_project import keep_open
 from jobs.admission.dependency_messages import wait_for_dependencies
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, JobArray, JobDependency
 from jobs.permissions import Actor, Verb
 from jobs.policies.dependency_order import order_of
 from jobs.statuses import WaitReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 # Rows in one statement: putting it together is a moment in which the transaction rests.

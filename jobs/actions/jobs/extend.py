@@ -10,6 +10,7 @@ from django.db.models import F
 
 from jobs.actions.jobs.history import record_action
 from jobs.actions.jobs.present import keep, read_again, refuse_ended
+from jobs.background.hints import wake_on_commit
 from jobs.errors import (
     ConflictError,
     IdempotencyConflictError,
@@ -23,7 +24,6 @@ from jobs.permissions import Actor, require_cluster, require_extend
 from jobs.policies.idle import IdlePolicy, Kept, idle_end
 from jobs.policies.limits import most_extension_s, shown_s
 from jobs.statuses import ClusterStatus, JobStatus
-from jobs.wakeups import wake_on_commit
 
 MOST_S = 366 * 86_400
 

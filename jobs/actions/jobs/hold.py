@@ -9,11 +9,11 @@ from django.db import transaction
 from jobs.actions.jobs.history import record_action
 from jobs.actions.jobs.present import keep, read_again, refuse_ended
 from jobs.admission.dependency_messages import wait_for_dependencies
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError
 from jobs.models import Job
 from jobs.permissions import Actor, require_hold
 from jobs.statuses import JobStatus, WaitReason
-from jobs.wakeups import wake_on_commit
 
 
 def hold_job(actor: Actor, job: Job) -> Job:

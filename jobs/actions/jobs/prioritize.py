@@ -6,11 +6,11 @@ from django.db import transaction
 
 from jobs.actions.jobs.history import record_action
 from jobs.actions.jobs.present import keep, read_again, refuse_ended
+from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError
 from jobs.models import Job
 from jobs.permissions import Actor, require_prioritize
 from jobs.statuses import JobStatus
-from jobs.wakeups import wake_on_commit
 
 
 def prioritize_job(actor: Actor, job: Job, priority: int) -> Job:

@@ -6,11 +6,11 @@ from django.db import transaction
 
 from jobs.actions.jobs.history import record_note
 from jobs.admission.dependency_messages import wait_for_dependencies, why_it_cannot_start
+from jobs.background.hints import wake_on_commit
 from jobs.lifecycle import move
 from jobs.live.channel import publish_on_commit
 from jobs.models import Job, JobDependency
 from jobs.statuses import JobStatus, StopReason, WaitReason
-from jobs.wakeups import wake_on_commit
 from monarch_client.crash_points import reach
 
 _HELD_HINT = "Release it to start it all the same, or cancel it."

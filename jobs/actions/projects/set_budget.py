@@ -8,12 +8,12 @@ from decimal import Decimal
 
 from django.db import transaction
 
+from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.models import Budget, BudgetNotice, Project
 from jobs.permissions import Actor, require_budget
 from jobs.policies.budgets import WARNS_AT, Month, is_void
 from jobs.statuses import OnSpent
-from jobs.wakeups import wake_on_commit
 
 LARGEST = Decimal(10_000_000)
 MOST_THRESHOLDS = 20

@@ -11,12 +11,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.db import IntegrityError
 
+from jobs.background.hints import wake_on_commit
 from jobs.errors import PortalError
 from jobs.live.channel import publish_queue_on_commit
 from jobs.models.project import RESERVED_SLUGS, SLUG_PATTERN
 from jobs.permissions import Actor
 from jobs.scheduling.limits import GPUS, JOBS, NODES, USD_PER_HOUR, gpus_of
-from jobs.wakeups import wake_on_commit
 from monarch_client.spec.durations import seconds_in
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ PATIENCE_S = 150
 SWEEP = """
 import django
 django.setup()
-from jobs.wakeups import wake
+from jobs.background.hints import wake
 wake("orphans")
 """
 

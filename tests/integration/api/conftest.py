@@ -94,7 +94,7 @@ def anonymous() -> Caller:
 def no_broker(monkeypatch) -> list[tuple[Any, ...]]:
     """What would have been sent to the background: tests of the API start none."""
     sent: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: sent.append(args))
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: sent.append(args))
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return sent
 

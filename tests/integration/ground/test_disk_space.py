@@ -48,7 +48,7 @@ def disk(settings, monkeypatch, tmp_path) -> Disk:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     disk = Disk(RESERVE_MB - 1)
     monkeypatch.setattr(disk_space.os, "statvfs", disk)
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return disk
 

@@ -77,7 +77,7 @@ def bounded(*, cpu_s: float = 8.0, memory: int = 160 * MIB) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def surroundings(settings: Any, tmp_path: Path, monkeypatch: Any) -> None:
     settings.MEDIA_ROOT = tmp_path / "blobs"
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
 
 

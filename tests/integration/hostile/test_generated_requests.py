@@ -106,7 +106,7 @@ def portal(db: None, redis_client: object, monkeypatch: pytest.MonkeyPatch) -> I
     # Threads of their own would see only what is committed.
     for module in (log_stream, log_views):
         monkeypatch.setattr(module, "in_thread", lambda read, *a: sync_to_async(read)(*a))
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     # As Django's test client does: the test's transaction must outlive its requests.
     for signal in (request_started, request_finished):

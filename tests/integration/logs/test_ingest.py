@@ -79,7 +79,7 @@ def test_the_first_word_of_a_runner_has_its_machines_looked_at_once(
 ) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=None, contacted_at=None)
     asked: list[tuple[str, int]] = []
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args: asked.append(args))
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args: asked.append(args))
     for _ in range(2):
         with django_capture_on_commit_callbacks(execute=True):
             post(frame(1))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobs import wakeups
 from jobs.actions.attempts.end_attempt import close_attempt
+from jobs.background import hints
 from jobs.models import Attempt, Job, JobEvent
 from jobs.statuses import StageName, StopReason, WorkerStatus
 from tests.frame_bytes import T0, frame
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """Hints that were sent, in order."""
     sent: list[tuple[str, Any]] = []
-    monkeypatch.setattr(wakeups, "wake", lambda name, row=None, **_: sent.append((name, row)))
+    monkeypatch.setattr(hints, "wake", lambda name, row=None, **_: sent.append((name, row)))
     return sent
 
 

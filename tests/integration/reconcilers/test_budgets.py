@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture(autouse=True)
 def noon(time_machine, monkeypatch):
     """It is noon in November; no hint is sent to the background."""
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     time_machine.move_to(NOON, tick=False)
 
 

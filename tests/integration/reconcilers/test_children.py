@@ -137,7 +137,7 @@ def test_a_parent_that_is_deleted_takes_its_children_along(parent):
 def test_a_killed_process_leaves_no_child_behind(parent, monkeypatch):
     child = child_of(parent)
     # The hint dies with whoever was to send it: the next beat finds the child all the same.
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *_, **__: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *_, **__: None)
     move(parent, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)
     assert children.due() == [child.pk]
 
@@ -146,7 +146,7 @@ def test_the_end_of_a_parent_wakes_the_reconciler(
     parent, monkeypatch, django_capture_on_commit_callbacks
 ):
     woken: list[str] = []
-    monkeypatch.setattr("jobs.wakeups.wake", lambda name, *_, **__: woken.append(name))
+    monkeypatch.setattr("jobs.background.hints.wake", lambda name, *_, **__: woken.append(name))
     child_of(parent)
     with django_capture_on_commit_callbacks(execute=True):
         move(parent, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)

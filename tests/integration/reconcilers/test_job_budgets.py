@@ -80,7 +80,7 @@ def test_a_job_is_warned_once_at_four_fifths_and_stopped_when_it_is_spent(run_jo
 
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_at_once_warn_once_and_stop_once(project, monkeypatch):
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     job = make_job(project, status=JobStatus.RUNNING, spec=make_spec(portal={"budget_usd": 5}))
     Attempt.objects.filter(pk=make_attempt(job).pk).update(usd=Decimal("4.5"))

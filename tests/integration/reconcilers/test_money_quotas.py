@@ -39,7 +39,8 @@ def hints(monkeypatch) -> list[str]:
     """Which reconcilers are woken, in order."""
     sent: list[str] = []
     for module in (prices, queue):
-        monkeypatch.setattr(module, "wake", lambda name, *_, **__: sent.append(name))
+        for sender in ("wake", "wake_later"):
+            monkeypatch.setattr(module, sender, lambda name, *_, **__: sent.append(name))
     return sent
 
 
@@ -210,7 +211,6 @@ def test_a_backend_that_is_away_is_asked_again_ever_more_rarely(
 def test_while_a_backend_is_at_it_the_question_is_asked_again_soon(
     fake, root, project, monkeypatch, hints
 ):
-    monkeypatch.setattr(prices, "first_to_ask", lambda *_: True)
     limit(root, project, 10)
     job = queued(project)
     answers(monkeypatch, fake, StillLookingError("It looks."))

@@ -12,10 +12,11 @@ from django.utils import timezone
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.base import ClusterPhase, ClusterView, LaunchRequest, Leftovers, NodeView
 from jobs.backends.fake.backend import FakeBackend, FakePlan
+from jobs.background import hints
 from jobs.models import Attempt, Cluster, Job, Worker
 from jobs.permissions import Actor
 from jobs.policies.endings import LONGEST_RETRY_DELAY_S, retry_delay_s
-from jobs.reconcilers import pace, provisioning, queue, running
+from jobs.reconcilers import provisioning, queue, running
 from jobs.statuses import EVIDENCE, JobStatus, StopReason, WorkerStatus
 from tests.factories import make_job
 from tests.integration.reconcilers.steps import push, status_of, verbs
@@ -126,11 +127,11 @@ def test_what_a_runner_said_before_its_machines_were_seen_is_looked_at_after_it(
 @pytest.mark.usefixtures("redis_client")
 def test_however_many_find_a_row_taken_one_comes_back(monkeypatch):
     job, sent = make_job(status=JobStatus.PROVISIONING), []
-    monkeypatch.setattr(pace, "wake", lambda *args, **kwargs: sent.append((args, kwargs)))
+    monkeypatch.setattr(hints, "_send_later", lambda *hint: sent.append(hint))
     monkeypatch.setattr(provisioning, "exclusive", lambda *_: nullcontext(False))
     for _ in range(5):
         provisioning.step(job.pk)
-    assert sent == [(("provisioning", job.pk), {"delay_s": 0.3})]
+    assert sent == [(0.3, "provisioning", job.pk)]
 
 
 def test_a_runner_that_dies_at_its_start_ends_the_job_with_what_it_printed(

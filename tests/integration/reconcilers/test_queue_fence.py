@@ -24,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture
 def no_hints(monkeypatch) -> None:
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
 
 

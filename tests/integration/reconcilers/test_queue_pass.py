@@ -11,22 +11,23 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from jobs.background import hints, pace
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
 from jobs.queueing.limits import ASKED
-from jobs.reconcilers import pace, queue
+from jobs.reconcilers import queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job
 
 
 @pytest.fixture
 def wakes(monkeypatch):
-    """What the queue asked to be woken for."""
-    asked: list[tuple] = []
-    for module in (queue, pace):
-        monkeypatch.setattr(module, "wake", lambda *args, **kwargs: asked.append((args, kwargs)))
-    return asked
+    """Hints that the queue sends itself: the delay and the hint."""
+    sent: list[tuple] = []
+    monkeypatch.setattr(hints, "_send_later", lambda *hint: sent.append(hint))
+    monkeypatch.setattr(hints, "_send", lambda *hint: sent.append((0, *hint)))
+    return sent
 
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake", "redis_client")]
@@ -43,6 +44,14 @@ def test_a_job_is_planned_at_once(wakes):
     assert wakes == []
 
 
+def test_what_comes_after_a_pass_has_begun_asks_for_another(wakes):
+    for _ in range(2):
+        hints.wake("queue")
+    queue.step()
+    hints.wake("queue")
+    assert wakes == [(0, "queue", None)] * 2
+
+
 def test_hints_during_a_rest_are_put_off_to_its_end_and_become_one_pass(wakes):
     make_job()
     queue.step()
@@ -51,9 +60,9 @@ def test_hints_during_a_rest_are_put_off_to_its_end_and_become_one_pass(wakes):
     for _ in range(5):
         queue.step()
     assert started() == 1
-    ((args, kwargs),) = wakes
-    assert args == ("queue",)
-    assert 0 < kwargs["delay_s"] <= pace.LONGEST_REST_S
+    ((delay_s, *hint),) = wakes
+    assert hint == ["queue", None]
+    assert 0 < delay_s <= pace.LONGEST_REST_S
 
 
 def test_a_hint_that_met_a_pass_holds_back_none_that_meets_the_rest_after_it(wakes, monkeypatch):
@@ -64,9 +73,9 @@ def test_a_hint_that_met_a_pass_holds_back_none_that_meets_the_rest_after_it(wak
         queue.step()
     pace.rest_after(0.1)
     queue.step()
-    waits = [kwargs["delay_s"] for _, kwargs in wakes]
+    waits = [delay_s for delay_s, *_ in wakes]
     assert len(waits) == 2
-    assert waits[0] == pace.LOOK_AGAIN_S
+    assert waits[0] == queue.LOOK_AGAIN_S
     assert 0 < waits[1] <= pace.rest_s(0.1)
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def admin(monkeypatch) -> Actor:
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return Actor(make_user("ada", is_superuser=True))
 
@@ -89,7 +89,7 @@ def test_a_cancelled_queued_job_lets_those_behind_it_be_looked_at_at_once(
     admin, monkeypatch, django_capture_on_commit_callbacks
 ):
     hints: list[tuple] = []
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: hints.append(args))
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: hints.append(args))
     with django_capture_on_commit_callbacks(execute=True):
         cancel_job(admin, make_job(num_nodes=4))
     assert ("queue", None) in hints

@@ -77,5 +77,5 @@ def loner(db) -> Browser:
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch) -> None:
     """Tests of pages start nothing in the background."""
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)

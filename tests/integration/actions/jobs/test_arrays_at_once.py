@@ -27,7 +27,7 @@ AFTER = "name: after\nrun: 'true'\nportal: {depends_on: [{job: ppo, after: end}]
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish_all", lambda *args: None)
 
 

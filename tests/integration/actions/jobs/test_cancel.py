@@ -126,7 +126,7 @@ def test_jobs_cancelled_together_get_what_each_would_get_alone(
     owner, monkeypatch, django_capture_on_commit_callbacks
 ):
     heard: list[Any] = []
-    wake = "jobs.wakeups.wake"
+    wake = "jobs.background.hints.wake"
     monkeypatch.setattr(wake, lambda name, row=None, **_: heard.append(("wake", name, row)))
 
     def publish(hints: dict[str, Any]) -> None:

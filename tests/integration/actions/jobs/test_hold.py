@@ -54,7 +54,7 @@ def fake(settings, tmp_path) -> FakeBackend:
 def no_broker(monkeypatch) -> list[tuple]:
     """The hints that were sent; nothing runs in the background."""
     sent: list[tuple] = []
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: sent.append(args))
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: sent.append(args))
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return sent
 

@@ -24,7 +24,7 @@ QUEUED = JobStatus.QUEUED
 @pytest.fixture
 def owner(monkeypatch) -> Actor:
     """Somebody with a job; no hint is sent to the background."""
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return make_actor(make_project(), Role.MEMBER)
 

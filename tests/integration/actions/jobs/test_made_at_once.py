@@ -25,7 +25,7 @@ pytestmark = [
 @pytest.fixture
 def root(monkeypatch, settings, tmp_path) -> Actor:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return Actor(make_user(is_superuser=True))
 

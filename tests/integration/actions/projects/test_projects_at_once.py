@@ -29,7 +29,7 @@ def project() -> Project:
 
 @pytest.fixture
 def admin(project, monkeypatch) -> Actor:
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return make_actor(project, Role.ADMIN)
 

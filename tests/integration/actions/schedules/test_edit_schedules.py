@@ -33,7 +33,7 @@ NIGHTLY = Wish(SPEC, "0 3 * * *", "Europe/Berlin")
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
     """No hint is sent to the background."""
-    monkeypatch.setattr("jobs.wakeups.wake", lambda *args, **_: None)
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
 
 

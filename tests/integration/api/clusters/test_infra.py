@@ -26,7 +26,7 @@ def fake(settings, tmp_path, redis_client, monkeypatch) -> FakeBackend:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     monkeypatch.setattr(FakeBackend, "clouds", lambda *_: CLOUDS)
     monkeypatch.setattr(FakeBackend, "gpus", lambda *_: GPUS)
-    monkeypatch.setattr(reconciler, "wake", lambda *_, **__: None)
+    monkeypatch.setattr(reconciler, "wake_later", lambda *_, **__: None)
     backend = registry.get("fake")
     assert isinstance(backend, FakeBackend)
     return backend

@@ -133,7 +133,7 @@ def test_an_administrator_takes_a_quarantined_cluster_down_and_no_strangers(root
 @pytest.fixture
 def fake(settings, tmp_path, redis_client, monkeypatch) -> Any:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
-    monkeypatch.setattr(infra_reconciler, "wake", lambda *_, **__: None)
+    monkeypatch.setattr(infra_reconciler, "wake_later", lambda *_, **__: None)
     monkeypatch.setattr("jobs.readers.infra.wake", lambda *_: None)
     return FakeBackend
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from jobs.reconcilers.exclusive import LockSpace, exclusive
+from jobs.background.exclusive import LockSpace, exclusive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

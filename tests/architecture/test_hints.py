@@ -1,4 +1,4 @@
-"""`jobs.wakeups` is the only sender of Celery tasks; nobody connects a Django signal."""
+"""`jobs.background.hints` is the only sender of Celery tasks; nobody connects a Django signal."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import ast
 from tests.architecture.source import at, name_of, nodes_of, python_files
 
 SENDING = {"delay", "apply_async", "send_task", "signature"}
-THE_SENDER = "jobs/wakeups.py"
+THE_SENDER = "jobs/background/hints.py"
 SIGNALS = {"django.db.models.signals", "django.dispatch"}
 
 
-def test_only_wakeups_sends_tasks() -> None:
+def test_only_hints_sends_tasks() -> None:
     offenders = [
         at(path, node.lineno, f"calls {node.func.attr}: only {THE_SENDER} sends tasks")
         for path in python_files("jobs", "monarch_portal")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from jobs.reconcilers.lock_session import lock_session
+from jobs.background.lock_session import lock_session
 
 
 class LockSpace(IntEnum):
@@ -26,12 +26,12 @@ class LockSpace(IntEnum):
 
 @contextmanager
 def exclusive(space: LockSpace, row_id: int = 0) -> Iterator[bool]:
-    """Whether nobody else is at this row; never waits.
+    """Lock a row for the block and yield whether that worked; never wait.
 
-    The lock needs no open transaction, so that slow calls may be made under it. It goes when the
+    The lock needs no open transaction, so slow calls may be made under it. It is released when the
     process dies, and within `lock_session.LEASE_S` when it hangs or loses the database. A step that
-    wakes up after that may meet another one on its row: what it writes is guarded by the status and
-    the attempt it began with, and what it asks of a backend can be asked twice.
+    wakes up after that may run beside another one on its row: its writes are guarded by the status
+    and the attempt that it began with, and its requests to a backend can be repeated.
     """
     key = (int(space), row_id % 2**31)
     session = lock_session()

@@ -1,7 +1,7 @@
-"""The database session that holds this process's advisory locks, and proves that it is alive.
+"""The database session that holds this process's advisory locks, kept alive by a heartbeat.
 
-A lock belongs to its session. Kill the process, and PostgreSQL sees the socket close; stop or hang
-it, and PostgreSQL ends the session that nobody uses any more. Its own clock alone decides.
+PostgreSQL releases a session's locks when the session ends: at once when the process is killed,
+and after `LEASE_S` by PostgreSQL's own clock when the process hangs and the heartbeat stops.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ Key = tuple[int, int]
 
 
 class LockSession:
-    """One session for all threads of a process. It opens when it is needed."""
+    """One session for all threads of a process, opened when it is needed."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
         self._guard = threading.Lock()
         self._session: psycopg.Connection | None = None
-        # Which session holds a key, by number: a lock that was lost may be taken again meanwhile.
+        # The number of the session that holds each key: a lost lock may be taken again meanwhile.
         self._held: dict[Key, int] = {}
         self._number = 0
         self._heart: threading.Thread | None = None
         self._closing = threading.Event()
 
     def take(self, key: Key) -> int | None:
-        """Lock `key`, and give what `give_back` wants to have; None when somebody holds it.
+        """Lock `key` and return the session's number for `give_back`; None if the key is taken.
 
         OperationalError: the database is away.
         """
         with self._guard:
             if key in self._held:
-                # A session may lock again what it has; two threads of one process must not.
+                # PostgreSQL lets a session repeat its lock; two threads of one process must not.
                 return None
             if not self._ask_twice("SELECT pg_try_advisory_lock(%s, %s)", key):
                 return None
@@ -51,7 +51,7 @@ class LockSession:
             return self._number
 
     def give_back(self, key: Key, number: int) -> None:
-        """Let go of `key`. Silent when the session that held it is gone: so is the lock."""
+        """Unlock `key`. Do nothing if the session that held it has ended: so has the lock."""
         with self._guard:
             if self._held.get(key) != number:
                 return
@@ -62,7 +62,7 @@ class LockSession:
                 self._lose(error)
 
     def close(self) -> None:
-        """End the session; every lock is free."""
+        """End the session, which releases every lock."""
         self._closing.set()
         heart = self._heart
         if heart is not None:
@@ -72,7 +72,7 @@ class LockSession:
             self._drop()
 
     def _ask_twice(self, query: str, key: Key) -> bool:
-        """The answer; a session that has ended while nobody needed it is opened again."""
+        """Run the query; open a new session if the last one ended while it was idle."""
         try:
             return self._ask(query, key)
         except psycopg.Error as error:
@@ -97,7 +97,7 @@ class LockSession:
             self._heart.start()
 
     def _beat(self) -> None:
-        """Use the session now and then, for as long as a lock depends on it."""
+        """Use the session every `HEARTBEAT_S`, for as long as it holds a lock."""
         while not self._closing.wait(HEARTBEAT_S):
             with self._guard:
                 if not self._held:
@@ -125,7 +125,7 @@ class LockSession:
 
 def _connect() -> psycopg.Connection:
     parameters = connection.get_connection_params()
-    # What Django's own connections need and this one does not.
+    # Django's own connections need these, this one does not.
     for name in ("context", "cursor_factory", "prepare_threshold"):
         parameters.pop(name, None)
     lease = f"-c idle_session_timeout={int(LEASE_S * 1000)}"
@@ -137,7 +137,7 @@ _of_this_process = LockSession()
 
 
 def lock_session() -> LockSession:
-    """This process's session; a fork gets one of its own."""
+    """Return this process's session; a fork gets its own."""
     global _of_this_process  # noqa: PLW0603
     if _of_this_process.pid != os.getpid():
         _of_this_process = LockSession()

@@ -7,19 +7,17 @@ import json
 import pytest
 from celery import Celery
 
-from jobs import wakeups
-from monarch_portal import beat
-from monarch_portal.celery import app
+from jobs.background import ticks
 from monarch_portal.celery_settings import broker_url
 
 
 @pytest.fixture
-def scheduler(redis_client, redis_url, monkeypatch):
-    """Beat's scheduler on a broker that is there, with nobody who takes messages."""
+def scheduler(redis_client, redis_url):
+    """Beat's scheduler on a real broker without a worker."""
     real = Celery("ticks", set_as_current=False)
     real.conf.update(broker_url=broker_url(redis_url), task_default_queue="mportal")
-    real.conf.beat_schedule = app.conf.beat_schedule
-    yield beat.PatientScheduler(app=real, lazy=False)
+    real.conf.beat_schedule = ticks.beat_schedule()
+    yield ticks.BoundedScheduler(app=real, lazy=False)
     real.close()
 
 
@@ -27,24 +25,13 @@ def test_ticks_that_nobody_takes_do_not_pile_up(scheduler, redis_client):
     """A worker that was away for an hour finds a moment's work, not thousands of messages."""
     for _ in range(3600):
         scheduler.apply_entry(scheduler.schedule["jobs.running"])
-    assert redis_client.llen("mportal") == beat.MOST_WAITING
-    redis_client.ltrim("mportal", beat.MOST_WAITING // 2, -1)
+    assert redis_client.llen("mportal") == ticks.MAX_WAITING
+    redis_client.ltrim("mportal", ticks.MAX_WAITING // 2, -1)
     scheduler.apply_entry(scheduler.schedule["jobs.running"])
-    assert redis_client.llen("mportal") == beat.MOST_WAITING // 2 + 1
+    assert redis_client.llen("mportal") == ticks.MAX_WAITING // 2 + 1
 
 
 def test_a_message_names_no_time_of_day(scheduler, redis_client):
     scheduler.apply_entry(scheduler.schedule["jobs.queue"])
     headers = json.loads(redis_client.lindex("mportal", 0))["headers"]
     assert (headers["eta"], headers["expires"]) == (None, None)
-
-
-def test_a_delayed_hint_is_sent_when_its_time_has_come(monkeypatch):
-    sent = []
-    monkeypatch.setattr(wakeups, "_send", lambda *hint: sent.append(hint))
-    monkeypatch.setattr(wakeups._later, "call", lambda delay_s, what: sent.append((delay_s, what)))
-    wakeups.wake("queue", delay_s=0.5)
-    ((delay_s, what),) = sent
-    assert delay_s == 0.5
-    what()
-    assert sent[1:] == [("queue", None)]

@@ -1,23 +1,21 @@
-"""The ticks that find what no hint told of."""
+"""The ticks that find what no hint reported."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from typing import get_args
 
-from jobs import tasks, wakeups
-from monarch_portal.beat import steady_now
+from jobs import tasks
+from jobs.background.hints import Reconciler
+from jobs.background.ticks import steady_now
 from monarch_portal.celery import app
 
 
-def test_every_tick_names_a_task_that_exists():
+def test_every_reconciler_has_a_task_and_a_tick():
     assert tasks.__doc__  # imported: that registers them
-    names = {entry["task"] for entry in app.conf.beat_schedule.values()}
-    assert names <= set(app.tasks)
-
-
-def test_every_reconciler_that_gets_hints_also_gets_ticks():
-    assert {f"jobs.{name}" for name in get_args(wakeups.Reconciler)} <= set(app.conf.beat_schedule)
+    names = {f"jobs.{name}" for name in get_args(Reconciler)}
+    assert {name for name in app.tasks if name.startswith("jobs.")} == names
+    assert {entry["task"] for entry in app.conf.beat_schedule.values()} == names
 
 
 def test_no_tick_carries_a_time_that_a_workers_clock_would_have_to_agree_with():
