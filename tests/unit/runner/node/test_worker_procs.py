@@ -7,12 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from monarch_client.runner.base.loop import MainLoop
 from monarch_client.runner.node.worker_procs import WorkerProcs, children_of, proc_name_of
 from monarch_client.runner.vocabulary.node_state import NodeState
+from tests.runner_harness import wait_until
 
 PARENT = """
 import subprocess, sys
@@ -50,6 +52,8 @@ def test_children_that_go_are_named_while_their_parent_lives(
         assert parent.stdin and parent.stdout
         child = int(parent.stdout.readline())
         assert children_of(parent.pid) == {child}
+        # A process has no environment yet while it is being loaded.
+        wait_until(Path(f"/proc/{child}/environ").read_bytes)
         procs = WorkerProcs(loop, lambda: parent.pid)
         procs.on_gone = loop.stop
         procs.start()
