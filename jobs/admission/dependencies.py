@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jobs.models import Job, JobArray, Project
 from jobs.models.job_dependency import After
@@ -37,6 +38,14 @@ def find_dependencies(
     """
     finder = _Finder(project, specs, parents)
     return finder.needs, finder.problems
+
+
+def without_deleted(project: Project, content: dict[str, Any]) -> dict[str, Any]:
+    """Return a checked specification without the dependencies on jobs that `project` lacks."""
+    block = content.get("portal", {})
+    needed = block.get("depends_on", [])
+    kept = [each for each in needed if any(_jobs_of(project, Needed.of(each).job))]
+    return {**content, "portal": {**block, "depends_on": kept}} if kept != needed else content
 
 
 class _Finder:

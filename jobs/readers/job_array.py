@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import Count, Exists, OuterRef
 
 from jobs.errors import NotFoundError
-from jobs.models import Job, JobArray
+from jobs.models import Job, JobArray, JobDependency
 from jobs.permissions import Actor, Verb, jobs_of, project_for
 from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
 from jobs.statuses import FINAL_STATUSES, JobStatus
@@ -84,3 +84,9 @@ def job_array(actor: Actor, slug: str, array_id: int) -> ArrayView:
         can_rerun_failed=bool(lost) and Verb.SUBMIT_JOB in rights.verbs,
         jobs=rows,
     )
+
+
+def misses_dependencies(array_id: int) -> bool:
+    """Whether a job that the newest jobs of an array waited for has been deleted."""
+    newest = Job.objects.filter(array=array_id).newest_of_arrays()
+    return JobDependency.objects.filter(job__in=newest, needs=None).exists()

@@ -120,6 +120,11 @@ class JobPage:
     child_count: int
     time_left: str = ""
 
+    @property
+    def misses_dependencies(self) -> bool:
+        """Whether a job that it waited for has been deleted."""
+        return not all(each.is_there for each in self.dependencies)
+
 
 def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) -> JobPage:
     """The page's content, with the workers of attempt `number`, or of the newest.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from monarch_client.cli.jobs import COLUMNS, project_option
+from monarch_client.cli.jobs import COLUMNS, drop_deleted_option, project_option
 from monarch_client.cli.output import Output, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
@@ -65,10 +65,14 @@ def cancel(session: Session, array_id: int, project: str | None) -> None:
 @array.command(name="rerun-failed")
 @_array
 @project_option
+@drop_deleted_option
 @pass_session
-def rerun_failed(session: Session, array_id: int, project: str | None) -> None:
+def rerun_failed(
+    session: Session, array_id: int, project: str | None, *, drop_deleted: bool
+) -> None:
     """Run those jobs of an array again that failed or were cancelled, in their places."""
-    say(told(session.client.rerun_failed(session.project(project), array_id)))
+    slug = session.project(project)
+    say(told(session.client.rerun_failed(slug, array_id, drop_deleted=drop_deleted)))
 
 
 def told(found: JobArray) -> str:

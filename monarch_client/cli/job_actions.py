@@ -11,7 +11,12 @@ import click
 
 from monarch_client.cli.exit_codes import PORTAL_TROUBLE
 from monarch_client.cli.follow import JobView
-from monarch_client.cli.jobs import job_argument, jobs_argument, project_option
+from monarch_client.cli.jobs import (
+    drop_deleted_option,
+    job_argument,
+    jobs_argument,
+    project_option,
+)
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say
@@ -85,22 +90,24 @@ def extend(session: Session, job_id: int, duration: str, project: str | None) ->
 @job_argument
 @project_option
 @click.option("--follow/--detach", "-f/-d", default=False, help="Show the log until it ends.")
+@drop_deleted_option
 @output_options
 @pass_session
-@click.pass_context
 def rerun(
-    context: click.Context,
     session: Session,
     job_id: int,
     project: str | None,
-    follow: bool,  # noqa: FBT001
     output: Output,
+    *,
+    follow: bool,
+    drop_deleted: bool,
 ) -> None:
     """Run a job again, as a new job with the same specification."""
-    job = session.client.rerun(session.project(project), job_id)
+    slug = session.project(project)
+    job = session.client.rerun(slug, job_id, drop_deleted=drop_deleted)
     output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
     if follow:
-        context.exit(JobView(session.client, job).follow())
+        click.get_current_context().exit(JobView(session.client, job).follow())
 
 
 @click.command()

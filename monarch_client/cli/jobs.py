@@ -16,6 +16,9 @@ from monarch_client.rest.models import Attempt, Event, Job, Stage, Worker
 
 project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
 job_argument = click.argument("job_id", type=int, metavar="JOB")
+drop_deleted_option = click.option(
+    "--drop-deleted", is_flag=True, help="Leave out dependencies on jobs that were deleted."
+)
 jobs_argument = click.argument("job_ids", type=int, nargs=-1, required=True, metavar="JOB...")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from monarch_client.rest.array_models import JobArray
+from monarch_client.rest.bodies import rerun_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
 from monarch_client.rest.models import Job
@@ -43,10 +44,14 @@ class ArrayCalls:
         path = _array(project, array_id) + "/actions/cancel"
         return decode(JobArray, self.connection.request("POST", path, repeatable=True))
 
-    def rerun_failed(self, project: str, array_id: int) -> JobArray:
-        """Run its failed and cancelled jobs again. ConflictError where there is none."""
+    def rerun_failed(self, project: str, array_id: int, *, drop_deleted: bool = False) -> JobArray:
+        """Run its failed and cancelled jobs again. ConflictError where there is none.
+
+        `drop_deleted` leaves out dependencies on jobs that were deleted.
+        """
         path = _array(project, array_id) + "/actions/rerun-failed"
-        return decode(JobArray, self.connection.request("POST", path))
+        body = rerun_body(drop_deleted=drop_deleted)
+        return decode(JobArray, self.connection.request("POST", path, json=body))
 
 
 def _array(project: str, array_id: int) -> str:

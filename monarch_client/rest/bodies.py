@@ -14,3 +14,8 @@ def spec_body(
         own = {"Content-Type": "application/yaml", **(headers or {})}
         return {"content": spec.encode(), "headers": own}
     return {"json": {"spec": dict(spec)}, "headers": dict(headers or {})}
+
+
+def rerun_body(*, drop_deleted: bool) -> dict[str, bool] | None:
+    """Return the body of a rerun; none without an option, for portals that do not know it."""
+    return {"drop_deleted": True} if drop_deleted else None

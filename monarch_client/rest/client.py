@@ -14,7 +14,7 @@ import httpx
 
 from monarch_client.errors import MissingError, NotSignedInError
 from monarch_client.rest.array_calls import ArrayCalls
-from monarch_client.rest.bodies import spec_body
+from monarch_client.rest.bodies import rerun_body, spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_log, decode_page
 from monarch_client.rest.machine_calls import MachineCalls
@@ -140,10 +140,14 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
             ),
         )
 
-    def rerun(self, project: str, job_id: int) -> Job:
-        """A new job from the same specification."""
+    def rerun(self, project: str, job_id: int, *, drop_deleted: bool = False) -> Job:
+        """Submit a new job from the same specification.
+
+        `drop_deleted` leaves out dependencies on jobs that were deleted.
+        """
         path = _job(project, job_id) + "/actions/rerun"
-        return decode(Job, self.connection.request("POST", path))
+        body = rerun_body(drop_deleted=drop_deleted)
+        return decode(Job, self.connection.request("POST", path, json=body))
 
     def delete(self, project: str, job_id: int) -> None:
         """Remove an ended job with everything it left."""

@@ -12,7 +12,7 @@ from django.db.models import Case, Q, When
 from jobs.actions.jobs.cancel import cancel_job, cancel_together
 from jobs.actions.jobs.create_jobs import create_jobs
 from jobs.actions.jobs.draft_jobs import Draft, draft_rerun
-from jobs.actions.jobs.rerun import check_again
+from jobs.actions.jobs.rerun import check_again, source_of
 from jobs.admission.checked_spec import Checked
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
 from jobs.ground.disk_space import require_room
@@ -50,9 +50,10 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
     return len(found)
 
 
-def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
+def rerun_failed(actor: Actor, array: JobArray, *, drop_deleted: bool = False) -> list[Job]:
     """Run the failed and cancelled jobs of `array` again, each at its index.
 
+    `drop_deleted` leaves out dependencies on jobs that were deleted.
     ConflictError when there is none. NotFoundError when one was deleted meanwhile, InvalidSpecError
     as for a rerun; then none runs again.
     """
@@ -60,7 +61,7 @@ def rerun_failed(actor: Actor, array: JobArray) -> list[Job]:
     require_room()
     # A backend may take seconds to answer, and so may drafts of many jobs: do both before the
     # transaction.
-    reruns = _Reruns(actor, _checked(actor, array))
+    reruns = _Reruns(actor, _checked(actor, array, drop_deleted=drop_deleted))
     reruns.drafts_of(_failed(array))
     with transaction.atomic():
         # Of two at once one finds the other's jobs in the places already.
@@ -102,7 +103,7 @@ def _failed(array: JobArray) -> JobQuerySet:
     return failed.order_by("array_index")
 
 
-def _checked(actor: Actor, array: JobArray) -> dict[str, Checked]:
+def _checked(actor: Actor, array: JobArray, *, drop_deleted: bool) -> dict[str, Checked]:
     """By what jobs have in common, the first of them: what fits for one fits for all, as it did
     when the array was submitted.
     """
@@ -111,7 +112,9 @@ def _checked(actor: Actor, array: JobArray) -> dict[str, Checked]:
     }
     if not alike:
         raise _none_failed(array)
-    return {common: check_again(actor, job) for common, job in alike.items()}
+    return {
+        common: check_again(actor, job, drop_deleted=drop_deleted) for common, job in alike.items()
+    }
 
 
 def _in_common(job: Job) -> str:
@@ -123,7 +126,8 @@ def _in_common(job: Job) -> str:
 
 def _as_it_was(job: Job, alike: Checked) -> Checked:
     spec = replace(alike.spec, name=job.spec["name"], envs=dict(job.spec.get("envs", {})))
-    return replace(alike.with_spec(spec), source=job.spec_source or job.spec)
+    own = alike.with_spec(spec)
+    return replace(own, source=source_of(job, own))
 
 
 def _none_failed(array: JobArray) -> ConflictError:

@@ -89,8 +89,7 @@ def _member(
         portal=block,
     )
     member = checked.with_spec(own)
-    text = yaml.dump(member.content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-    job = _new_job(actor, array.project, replace(member, source=text))
+    job = _new_job(actor, array.project, replace(member, source=yaml_of(member.content)))
     job.array, job.array_index, job.array_values = array, index, values
     return job
 
@@ -118,6 +117,12 @@ def _new_job(
         **parent_fields(actor, spec),
         **(held_by(actor) if is_held else {}),
     )
+
+
+def yaml_of(content: dict[str, Any]) -> str:
+    """Return a specification as the YAML text that a user may edit."""
+    text: str = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return text
 
 
 def _text_of(source: Source) -> str:

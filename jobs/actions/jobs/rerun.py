@@ -8,27 +8,36 @@ from typing import Any
 from django.db import transaction
 
 from jobs.actions.jobs.create_jobs import create_jobs
-from jobs.actions.jobs.draft_jobs import Draft, draft_rerun
+from jobs.actions.jobs.draft_jobs import Draft, draft_rerun, yaml_of
 from jobs.actions.jobs.history import record_action
 from jobs.actions.jobs.submit import check_specs
-from jobs.admission.checked_spec import Checked
+from jobs.admission.checked_spec import Checked, Source
+from jobs.admission.dependencies import without_deleted
 from jobs.errors import InvalidSpecError
 from jobs.ground.disk_space import require_room
 from jobs.models import Job
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import SpecCode
 
+_WAYS_OUT = {
+    SpecCode.UNKNOWN_JOB: "If it was deleted, rerun without it: `mportal rerun --drop-deleted`, "
+    "`drop_deleted` in REST, or the button on the page.",
+    SpecCode.DEPENDENCY_FAILED: "To run it without that job, submit its specification as a new job "
+    "with another portal.depends_on.",
+}
 
-def rerun_job(actor: Actor, job: Job) -> Job:
-    """A new job from the spec of `job`, which may be in any status.
 
-    InvalidSpecError when the spec no longer fits (an upload, a backend or a job that it needs is
-    gone). NotFoundError when `job` has been deleted meanwhile.
+def rerun_job(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Job:
+    """Submit a new job from the spec of `job`, which may be in any status.
+
+    `drop_deleted` leaves out dependencies on jobs that were deleted. InvalidSpecError when the spec
+    no longer fits: an upload, a backend or a job that it needs does not exist any more.
+    NotFoundError when `job` was deleted meanwhile.
     """
     require(actor, Verb.SUBMIT_JOB, job.project)
     require_room()
-    checked = check_again(actor, job)
-    checked = replace(checked, source=job.spec_source or job.spec)
+    checked = check_again(actor, job, drop_deleted=drop_deleted)
+    checked = replace(checked, source=source_of(job, checked))
     draft = Draft([draft_rerun(actor, job, checked)], checked.needs)
     with transaction.atomic():
         [again] = create_jobs(actor, [draft])
@@ -36,24 +45,29 @@ def rerun_job(actor: Actor, job: Job) -> Job:
     return again
 
 
-def check_again(actor: Actor, job: Job) -> Checked:
+def check_again(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Checked:
     """Check the specification of `job` as it would be submitted now.
 
-    InvalidSpecError as for a submit; if a needed job is the cause, its hint says how to rerun.
+    `drop_deleted` leaves out dependencies on jobs that were deleted. InvalidSpecError as for a
+    submit; if a needed job is the cause, the message says how to rerun.
     """
+    content = without_deleted(job.project, job.spec) if drop_deleted else job.spec
     try:
-        [checked] = check_specs(actor, job.project, [job.spec])
+        [checked] = check_specs(actor, job.project, [content])
     except InvalidSpecError as error:
         errors = [_with_way_out(each) for each in error.data["errors"]]
         raise InvalidSpecError(errors=errors) from error
     return checked
 
 
+def source_of(job: Job, checked: Checked) -> Source:
+    """Return the text of a rerun's specification: as it was submitted, unless a job was dropped."""
+    block, before = checked.content.get("portal", {}), job.spec.get("portal", {})
+    if block.get("depends_on") != before.get("depends_on"):
+        return yaml_of(checked.content)
+    return job.spec_source or job.spec
+
+
 def _with_way_out(error: dict[str, Any]) -> dict[str, Any]:
-    if error["code"] not in {SpecCode.UNKNOWN_JOB, SpecCode.DEPENDENCY_FAILED}:
-        return error
-    way_out = (
-        "To run it without that job, submit its specification as a new job with another "
-        "portal.depends_on."
-    )
-    return {**error, "message": f"{error['message']} {way_out}"}
+    way_out = _WAYS_OUT.get(error["code"])
+    return {**error, "message": f"{error['message']} {way_out}"} if way_out else error

@@ -36,6 +36,14 @@ class SubmitBody(serializers.Serializer[Any]):
     spec = SpecField()
 
 
+class RerunBody(serializers.Serializer[Any]):
+    """How to run again."""
+
+    drop_deleted = serializers.BooleanField(
+        default=False, help_text="Leave out dependencies on jobs that were deleted."
+    )
+
+
 class BatchBody(serializers.Serializer[Any]):
     """Jobs to submit together: `specs` is a list, `spec` a YAML text with several documents."""
 

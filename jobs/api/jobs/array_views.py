@@ -14,7 +14,7 @@ from jobs.actions.jobs.arrays import cancel_array, rerun_failed
 from jobs.actions.jobs.submit import submit_jobs
 from jobs.actions.jobs.submit_documents import submit_documents
 from jobs.api.base.authentication import WITH_DRIVERS
-from jobs.api.base.inputs import BatchBody
+from jobs.api.base.inputs import BatchBody, RerunBody
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.base.serializers import JobSerializer
@@ -102,10 +102,11 @@ class ArrayRerunFailedView(_AnswersArray):
 
     @extend_schema(
         operation_id="array_rerun_failed",
-        request=None,
-        responses={201: ArraySerializer, **problems(401, 403, 404, 409, 422, 507)},
+        request=RerunBody,
+        responses={201: ArraySerializer, **problems(400, 401, 403, 404, 409, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str, array_id: int) -> Response:
         """Run the jobs of the array again that failed or were cancelled."""
-        rerun_failed(self.actor, array_for(self.actor, slug, array_id))
+        array = array_for(self.actor, slug, array_id)
+        rerun_failed(self.actor, array, **self.parsed(RerunBody, request.data))
         return self.answer(HTTPStatus.CREATED)

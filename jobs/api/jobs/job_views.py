@@ -19,7 +19,7 @@ from jobs.actions.jobs.hold import hold_job, release_job
 from jobs.actions.jobs.rerun import rerun_job
 from jobs.actions.jobs.submit import check_spec, submit_job
 from jobs.api.base.authentication import WITH_DRIVERS
-from jobs.api.base.inputs import JobQuery, SubmitBody
+from jobs.api.base.inputs import JobQuery, RerunBody, SubmitBody
 from jobs.api.base.parsers import (
     BoundedJsonParser,
     OldYamlTextParser,
@@ -202,12 +202,12 @@ class JobRerunView(JobView):
 
     @extend_schema(
         operation_id="job_rerun",
-        request=None,
-        responses={201: JobSerializer, **problems(401, 403, 404, 422, 507)},
+        request=RerunBody,
+        responses={201: JobSerializer, **problems(400, 401, 403, 404, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
-        """A new job from the same specification."""
-        job = rerun_job(self.actor, self.job())
+        """Submit a new job from the same specification."""
+        job = rerun_job(self.actor, self.job(), **self.parsed(RerunBody, request.data))
         return self.answer(job.pk, HTTPStatus.CREATED)
 
 

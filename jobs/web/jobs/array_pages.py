@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.actions.jobs.arrays import cancel_array, rerun_failed
 from jobs.permissions import Actor, project_for
-from jobs.readers.job_array import array_for, job_array
+from jobs.readers.job_array import array_for, job_array, misses_dependencies
 from jobs.web.base.access import attempt_action, signed_in
 from jobs.web.base.frame import render_page
 
@@ -46,9 +46,15 @@ def rerun(request: HttpRequest, actor: Actor, slug: str, array_id: int) -> HttpR
     """Run again what failed and stay on the page."""
     array = array_for(actor, slug, array_id)
     back = reverse("web:array", args=[slug, array_id])
-    return attempt_action(request, lambda: rerun_failed(actor, array), back=back)
+    drop = "drop_deleted" in request.POST
+    return attempt_action(request, lambda: rerun_failed(actor, array, drop_deleted=drop), back=back)
 
 
 def _context(actor: Actor, slug: str, array_id: int) -> dict[str, Any]:
     found = job_array(actor, slug, array_id)
-    return {"array": found, "project": project_for(actor, slug), "nav": "jobs"}
+    return {
+        "array": found,
+        "misses_dependencies": found.can_rerun_failed and misses_dependencies(found.id),
+        "project": project_for(actor, slug),
+        "nav": "jobs",
+    }

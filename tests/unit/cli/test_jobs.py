@@ -176,6 +176,9 @@ def test_one_job_that_is_refused_does_not_keep_the_others_from_it(mportal, porta
 def test_rerun_is_a_new_job(mportal, portal):
     portal.on("POST /projects/rl/jobs/42/actions/rerun", ok(job_json(id=43), 201))
     assert mportal("rerun", "42", "-q").stdout == "43\n"
+    assert mportal("rerun", "42", "-q", "--drop-deleted").stdout == "43\n"
+    bodies = [each.content for each in portal.seen("POST /projects/rl/jobs/42/actions/rerun")]
+    assert (bodies[0], json.loads(bodies[1])) == (b"", {"drop_deleted": True})
 
 
 @pytest.mark.parametrize(("answer", "gone"), [("y\n", True), ("n\n", False)])

@@ -312,20 +312,6 @@ def test_what_an_array_waits_for_itself_does_not_wait_for_its_new_jobs(project, 
     assert (jobs[0].pk, "FAILED") in needed_by(later)
 
 
-def test_a_rerun_whose_needed_job_was_deleted_says_the_way_out(project, member):
-    first = submit_job(member, project, {**REPORT, "name": "prepare"})
-    last = submit_job(member, project, {**REPORT, "portal": {"depends_on": ["prepare"]}})
-    end(first, JobStatus.SUCCEEDED)
-    Job.objects.filter(pk=first.pk).delete()
-    with pytest.raises(InvalidSpecError) as caught:
-        rerun_job(member, last)
-    [error] = caught.value.data["errors"]
-    assert error["message"] == (
-        "portal.depends_on[0]: Project rl has no job 'prepare'. To run it without that job, submit "
-        "its specification as a new job with another portal.depends_on."
-    )
-
-
 def test_deleted_jobs_of_an_array_are_counted(project, member):
     jobs = members(submit_job(member, project, sweep()))
     end(jobs[0], JobStatus.SUCCEEDED)

@@ -50,6 +50,16 @@ def test_a_rerun_is_a_new_job_that_knows_where_it_comes_from(member, project):
     assert Job.objects.count() == 2
 
 
+def test_a_rerun_leaves_out_deleted_jobs_only_if_it_is_asked_to(member, project):
+    spec = make_spec(portal={"depends_on": [{"job": "gone", "after": "success"}]})
+    job = make_job(project, status=JobStatus.FAILED, spec=spec)
+    path = f"/projects/rl/jobs/{job.pk}/actions/rerun"
+    assert_problem(member.post(path), 422, "invalid_spec")
+    assert_problem(member.post(path, {"drop_deleted": False}), 422, "invalid_spec")
+    assert_problem(member.post(path, {"drop_deleted": "perhaps"}), 400, "invalid_request")
+    assert member.post(path, {"drop_deleted": True}).status_code == 201
+
+
 def test_a_hold_is_answered_with_the_job_and_who_holds_it(member, project):
     job = make_job(project, submitted_by=member.user)
     for _ in range(2):

@@ -46,6 +46,22 @@ def test_a_rerun_leads_to_the_new_job(member, project):
     assert response["Location"] == f"/rl/jobs/{again.pk}"
 
 
+def test_a_rerun_without_deleted_jobs_is_offered_where_one_is_missing(member, project):
+    needed = make_job(project, status=JobStatus.SUCCEEDED, name="prepare")
+    spec = make_spec(portal={"depends_on": [{"job": "prepare", "after": "success"}]})
+    job = make_job(project, status=JobStatus.FAILED, spec=spec, backend_name="local")
+    job.dependencies.create(needs=needed, needs_number=needed.pk, needs_name="prepare")
+    page = f"/rl/jobs/{job.pk}"
+    assert "rerun-without-form" not in member.get(page).content.decode()
+    needed.delete()
+    assert "rerun-without-form" in member.get(page).content.decode()
+    assert "drop_deleted" in text_of(member.post(f"{page}/rerun", follow=True))
+    response = member.post(f"{page}/rerun", {"drop_deleted": "true"})
+    again = Job.objects.get(rerun_of=job)
+    assert response["Location"] == f"/rl/jobs/{again.pk}"
+    assert again.spec["portal"].get("depends_on", []) == []
+
+
 def test_a_rerun_whose_spec_no_longer_fits_leads_to_the_editor(member, project):
     spec = {"name": "x", "run": "echo", "workdir": "upload:" + "0" * 64}
     job = make_job(project, status=JobStatus.FAILED, spec=spec, spec_source="name: x\nrun: echo\n")
