@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db.models import TextChoices
 
+from monarch_client.runner.vocabulary import carriers, reasons, stages, worker_states
+
 
 class JobStatus(TextChoices):
     """Where a job stands. The edges between these are in `jobs.lifecycle`."""
@@ -45,19 +47,19 @@ class WaitReason(TextChoices):
 class StopReason(TextChoices):
     """Why an attempt or a job ended, or is being stopped. It decides the final status."""
 
-    COMPLETED = "COMPLETED", "Completed"
-    USER_CODE = "USER_CODE", "The program failed"
-    SETUP = "SETUP", "Setup failed"
+    COMPLETED = reasons.COMPLETED, "Completed"
+    USER_CODE = reasons.USER_CODE, "The program failed"
+    SETUP = reasons.SETUP, "Setup failed"
     NO_CAPACITY = "NO_CAPACITY", "No capacity"
-    WORKER_LOST = "WORKER_LOST", "A worker was lost"
-    WORKER_NEVER_READY = "WORKER_NEVER_READY", "A worker never listened"
-    PYTHON_MISMATCH = "PYTHON_MISMATCH", "Python versions differ"
-    MONARCH = "MONARCH", "Monarch reported a fault"
+    WORKER_LOST = reasons.WORKER_LOST, "A worker was lost"
+    WORKER_NEVER_READY = reasons.WORKER_NEVER_READY, "A worker never listened"
+    PYTHON_MISMATCH = reasons.PYTHON_MISMATCH, "Python versions differ"
+    MONARCH = reasons.MONARCH, "Monarch reported a fault"
     TIMEOUT = "TIMEOUT", "Ran too long"
-    OOM = "OOM", "Out of memory"
+    OOM = reasons.OOM, "Out of memory"
     BUDGET = "BUDGET", "Budget spent"
     IDLE = "IDLE", "Idle"
-    CANCELLED_BY_USER = "CANCELLED_BY_USER", "Cancelled by a user"
+    CANCELLED_BY_USER = reasons.CANCELLED_BY_USER, "Cancelled by a user"
     PREEMPTED = "PREEMPTED", "Preempted"
     DEPENDENCY = "DEPENDENCY", "A dependency failed"
     PARENT = "PARENT", "Its parent ended"
@@ -95,11 +97,11 @@ class WorkerStatus(TextChoices):
     """What is known of one host of an attempt."""
 
     PENDING = "PENDING", "Pending"
-    SETTING_UP = "SETTING_UP", "Setting up"
-    READY = "READY", "Listening"
-    RUNNING = "RUNNING", "Running"
-    EXITED = "EXITED", "Exited"
-    LOST = "LOST", "Lost"
+    SETTING_UP = worker_states.SETTING_UP, "Setting up"
+    READY = worker_states.READY, "Listening"
+    RUNNING = worker_states.RUNNING, "Running"
+    EXITED = worker_states.EXITED, "Exited"
+    LOST = worker_states.LOST, "Lost"
     UNKNOWN = "UNKNOWN", "Unknown"
 
 
@@ -123,8 +125,8 @@ class StrayKind(TextChoices):
 class Carrier(TextChoices):
     """How an attempt's frames reach the portal."""
 
-    PUSH = "push", "Pushed by the runner"
-    PULL = "pull", "Fetched by the portal"
+    PUSH = carriers.PUSH, "Pushed by the runner"
+    PULL = carriers.PULL, "Fetched by the portal"
 
 
 class OnSpent(TextChoices):
@@ -162,10 +164,10 @@ class StageName(TextChoices):
     """The stages of one attempt, in the order in which they happen."""
 
     LAUNCH = "launch", "Launch"
-    SETUP = "setup", "Setup"
-    WORKERS = "workers", "Workers listen"
-    RUN = "run", "Run"
-    TEARDOWN = "teardown", "Tear down"
+    SETUP = stages.SETUP, "Setup"
+    WORKERS = stages.WORKERS, "Workers listen"
+    RUN = stages.RUN, "Run"
+    TEARDOWN = stages.TEARDOWN, "Tear down"
 
 
 class Role(TextChoices):

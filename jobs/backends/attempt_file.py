@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobs.backends.base import LaunchRequest
+from monarch_client.runner.base.config import FORMAT
 from monarch_client.skypilot.trust import Authority
 from monarch_client.spec import PortalBlock
+from monarch_client.spec.portal_keys import DEFAULT_PORT
 
-FORMAT = 1
-DEFAULT_PORT = 22222
 LAST_PORT = 65535
 
 

@@ -6,40 +6,35 @@ Who sent them, what is new and what it means is for `jobs.actions.ingest.ingest_
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from jobs.errors import InvalidFrameError
 from jobs.logs import mesh_frames, samples
-from jobs.logs.lines import STREAMS
-from jobs.statuses import StageName, StopReason, WorkerStatus
-from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
+from monarch_client.runner.vocabulary.frames import (
+    END,
+    EXIT,
+    LINE,
+    MESH,
+    STACKS,
+    STAGE,
+    UNNUMBERED,
+    WORKER,
+)
+from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES, MAX_PIECE_BYTES
+from monarch_client.runner.vocabulary.reasons import REASONS
+from monarch_client.runner.vocabulary.stages import PHASES, STAGES
+from monarch_client.runner.vocabulary.streams import STREAMS
+from monarch_client.runner.vocabulary.worker_states import WORKER_STATES
 
 Frame = dict[str, Any]
 
-# The runner cuts at 32 KiB of UTF-8; what replaces undecodable bytes may be longer.
-MAX_TEXT_CHARS = 64 * 1024
+# Other writers of frames may cut less exactly than the runner.
+MAX_TEXT_CHARS = 2 * MAX_PIECE_BYTES
 _MAX_FIELD_CHARS = 64 * 1024
 _MAX_SEQ = 2**53
 LATEST_TIME = 32_503_680_000  # the year 3000: beyond it times can't be shown
 _MAX_INT = 2**31 - 1
-
-# What a runner can know; the other reasons are the portal's to give.
-RUNNER_REASONS = frozenset(
-    {
-        StopReason.COMPLETED,
-        StopReason.USER_CODE,
-        StopReason.SETUP,
-        StopReason.WORKER_LOST,
-        StopReason.WORKER_NEVER_READY,
-        StopReason.PYTHON_MISMATCH,
-        StopReason.MONARCH,
-        StopReason.OOM,
-        StopReason.CANCELLED_BY_USER,
-    }
-)
-_STAGES = frozenset(StageName) - {StageName.LAUNCH}
-_STATUSES = frozenset(WorkerStatus) - {WorkerStatus.PENDING, WorkerStatus.UNKNOWN}
 
 _Check = Callable[[Any], bool]
 
@@ -60,7 +55,7 @@ def _bool(value: object) -> bool:
     return type(value) is bool
 
 
-def _one_of(values: frozenset[Any]) -> _Check:
+def _one_of(values: Collection[str]) -> _Check:
     return lambda value: type(value) is str and value in values
 
 
@@ -70,12 +65,12 @@ def _maybe(check: _Check) -> _Check:
 
 # Of each kind: fields that must be there, and fields that may.
 _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
-    "stage": (
-        {"stage": _one_of(_STAGES), "phase": _one_of(frozenset({"begin", "end"}))},
+    STAGE: (
+        {"stage": _one_of(STAGES), "phase": _one_of(PHASES)},
         {"ok": _bool, "detail": _maybe(_text)},
     ),
-    "worker": (
-        {"status": _one_of(_STATUSES)},
+    WORKER: (
+        {"status": _one_of(WORKER_STATES)},
         {
             "about": _natural,
             "host": _maybe(_text),
@@ -87,9 +82,9 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
             "detail": _maybe(_text),
         },
     ),
-    "exit": ({"exit_code": _int}, {"signal": _maybe(_int)}),
+    EXIT: ({"exit_code": _int}, {"signal": _maybe(_int)}),
     # Of one process, or, `done`, the last word.
-    "stacks": (
+    STACKS: (
         {"ask": _natural},
         {
             "pid": _maybe(_natural),
@@ -100,8 +95,8 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
             "done": _bool,
         },
     ),
-    "end": (
-        {"reason": _one_of(RUNNER_REASONS)},
+    END: (
+        {"reason": _one_of(REASONS)},
         {
             "exit_code": _maybe(_int),
             "message": _maybe(_text),
@@ -111,10 +106,8 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
         },
     ),
 }
-# Frames of these kinds tell how things stand: the next takes the place of one that is lost.
-UNNUMBERED = (samples.KIND, mesh_frames.KIND)
 # These speak for the whole attempt.
-_FROM_RANK_0 = frozenset({"stage", "end"})
+_FROM_RANK_0 = frozenset({STAGE, END})
 
 
 def parse(body: bytes, num_ranks: int) -> list[Frame]:
@@ -182,13 +175,13 @@ def _what_is_wrong(frame: Any, num_ranks: int) -> str:
 
 
 def _wrong_state(frame: Frame, num_ranks: int) -> str:
-    if frame["kind"] == mesh_frames.KIND:
+    if frame["kind"] == MESH:
         return mesh_frames.what_is_wrong_with_tree(frame, num_ranks)
     return samples.what_is_wrong_with_sample(frame)
 
 
 def _wrong_content(frame: Frame, num_ranks: int) -> str:
-    is_line = frame.get("kind") == "line"
+    is_line = frame.get("kind") == LINE
     return _wrong_line(frame) if is_line else _wrong_report(frame, num_ranks)
 
 
@@ -221,6 +214,6 @@ def _wrong_report(frame: Frame, num_ranks: int) -> str:
 
 def about_rank(frame: Frame) -> int:
     """The rank that a sound report is about: its own, or the one that rank 0 speaks of."""
-    speaks_of_another = frame["kind"] == "worker" and "about" in frame
+    speaks_of_another = frame["kind"] == WORKER and "about" in frame
     rank: int = frame["about"] if speaks_of_another else frame["rank"]
     return rank

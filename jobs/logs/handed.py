@@ -12,6 +12,7 @@ from jobs.ground.seals import unsealed
 from jobs.logs.redaction import Redaction, RedactionCache
 from jobs.logs.walking import Position
 from jobs.models import Attempt, HandedSecrets
+from monarch_client.runner.vocabulary.frames import LINE
 
 _cache = RedactionCache()
 
@@ -80,7 +81,7 @@ class LineMask:
     ) -> None:
         self._redaction = redaction
         self._open_ends = open_ends
-        lines = [frame for frame in frames if frame["kind"] == "line"]
+        lines = [frame for frame in frames if frame["kind"] == LINE]
         touched = redaction.touched([frame["text"] for frame in lines])
         self._touched = {id(lines[place]) for place in touched}
 

@@ -13,15 +13,22 @@ from datetime import datetime, timedelta, timezone
 
 import zstandard
 
+from monarch_client.runner.vocabulary import streams
+
 BLOCK_BYTES = 64 * 1024
 # A line longer than the runner sends in one piece has its code in capitals on all but the last.
-CODE_OF_STREAM = {"stdout": "o", "stderr": "e", "setup": "s", "provision": "v", "portal": "p"}
+CODE_OF_STREAM = {
+    streams.STDOUT: "o",
+    streams.STDERR: "e",
+    streams.SETUP: "s",
+    streams.PROVISION: "v",
+    streams.PORTAL: "p",
+}
 _STREAM_OF_CODE = {
     code: (name, more)
     for name, letter in CODE_OF_STREAM.items()
     for code, more in ((letter, False), (letter.upper(), True))
 }
-STREAMS = frozenset(CODE_OF_STREAM)
 # A chunk of the compactor's is 1 MB and some; this only keeps a damaged blob from filling memory.
 _MAX_RAW_BYTES = 64 * 1024 * 1024
 # How what is kept for good is compressed, in a sixth of the time of zstd's level 12. Lines that are

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jobs.logs.lines import storable
+from monarch_client.runner.vocabulary.frames import MESH
+from monarch_client.runner.vocabulary.limits import MAX_MESH_COUNT, MAX_MESH_NAME_CHARS
+from monarch_client.runner.vocabulary.mesh_states import ACTOR_STATES, HOST_STATES, PROC_STATES
 
-KIND = "mesh"
 # Of hosts, procs and actors together; and of characters in all their texts.
 MOST_NODES = 8192
 MOST_CHARS = 256 * 1024
-_MOST_NAME_CHARS = 300
 _MOST_WHY_CHARS = 4000
-_MOST_COUNT = 2**53
 
 _Check = Callable[[Any], bool]
 Mask = Callable[[str], str]
 
 
 def _name(value: object) -> bool:
-    return type(value) is str and len(value) <= _MOST_NAME_CHARS
+    return type(value) is str and len(value) <= MAX_MESH_NAME_CHARS
 
 
 def _why(value: object) -> bool:
@@ -31,20 +31,17 @@ def _why(value: object) -> bool:
 
 
 def _count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= _MOST_COUNT
+    return type(value) is int and 0 <= value <= MAX_MESH_COUNT
 
 
-def _state(*words: str) -> _Check:
-    return lambda value: type(value) is str and value in words
+def _state(*states: str) -> _Check:
+    return lambda value: type(value) is str and value in states
 
 
 def _rank(value: object) -> bool:
     return value is None or _count(value)
 
 
-HOST_STATES = ("up", "ended", "unreachable", "unknown")
-PROC_STATES = ("alive", "dead", "silent", "poisoned", "unknown")
-ACTOR_STATES = ("running", "failed", "stopped", "unknown")
 # Of each level: what a node must have, and what its children are called.
 _LEVELS: tuple[tuple[str, dict[str, _Check]], ...] = (
     (
@@ -70,13 +67,13 @@ _LEVELS: tuple[tuple[str, dict[str, _Check]], ...] = (
         },
     ),
 )
-_TEXTS = {"id": _MOST_NAME_CHARS, "kind": _MOST_NAME_CHARS, "doing": _MOST_NAME_CHARS}
+_TEXTS = {"id": MAX_MESH_NAME_CHARS, "kind": MAX_MESH_NAME_CHARS, "doing": MAX_MESH_NAME_CHARS}
 
 
 def what_is_wrong_with_tree(frame: dict[str, Any], num_ranks: int) -> str:
     """A sentence, or nothing when the tree is sound. Rank and time have been looked at."""
     if frame["rank"] != 0:
-        return f"only rank 0 may send it ({KIND})."
+        return f"only rank 0 may send it ({MESH})."
     if type(frame.get("answers")) is not bool or not _why(frame.get("why")):
         return "its answers or its why is not what a frame of kind mesh may hold."
     if not _count(frame.get("left_out")):

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from jobs.logs.lines import storable
+from monarch_client.runner.vocabulary.frames import METRICS
+from monarch_client.runner.vocabulary.limits import (
+    MAX_CELSIUS,
+    MAX_GPUS,
+    MAX_MEMORY_BYTES,
+    MAX_WATTS,
+)
 
-KIND = "metrics"
-MOST_GPUS = 64
 _MOST_CHARS = 100
-_MOST_BYTES = 2**60
 _MOST_RATE = 1e15
 
 _Check = Callable[[Any], bool]
@@ -38,10 +42,10 @@ _PERCENT = _number(0, 100)
 _HOST: dict[str, _Check] = {
     "cpu": _PERCENT,
     "cpus": _whole(1_000_000),
-    "memory_used": _whole(_MOST_BYTES),
-    "memory_total": _whole(_MOST_BYTES),
-    "disk_used": _whole(_MOST_BYTES),
-    "disk_total": _whole(_MOST_BYTES),
+    "memory_used": _whole(MAX_MEMORY_BYTES),
+    "memory_total": _whole(MAX_MEMORY_BYTES),
+    "disk_used": _whole(MAX_MEMORY_BYTES),
+    "disk_total": _whole(MAX_MEMORY_BYTES),
     "net_in": _number(0, _MOST_RATE),
     "net_out": _number(0, _MOST_RATE),
 }
@@ -49,10 +53,10 @@ _GPU: dict[str, _Check] = {
     "index": _whole(1023),
     "name": _name,
     "utilization": _PERCENT,
-    "memory_used": _whole(_MOST_BYTES),
-    "memory_total": _whole(_MOST_BYTES),
-    "celsius": _number(-273, 10_000),
-    "watts": _number(0, 1_000_000),
+    "memory_used": _whole(MAX_MEMORY_BYTES),
+    "memory_total": _whole(MAX_MEMORY_BYTES),
+    "celsius": _number(-273, MAX_CELSIUS),
+    "watts": _number(0, MAX_WATTS),
 }
 
 
@@ -60,10 +64,10 @@ def what_is_wrong_with_sample(frame: dict[str, Any]) -> str:
     """A sentence, or nothing when the sample is sound. Rank and time have been looked at."""
     wrong = next((name for name, check in _HOST.items() if not check(frame.get(name))), "")
     if wrong:
-        return f"its {wrong} is not what a frame of kind {KIND} may hold."
+        return f"its {wrong} is not what a frame of kind {METRICS} may hold."
     gpus: Any = frame.get("gpus", [])
-    if type(gpus) is not list or len(gpus) > MOST_GPUS:
-        return f"its gpus are not a list of at most {MOST_GPUS}."
+    if type(gpus) is not list or len(gpus) > MAX_GPUS:
+        return f"its gpus are not a list of at most {MAX_GPUS}."
     for gpu in gpus:
         if type(gpu) is not dict or not all(check(gpu.get(name)) for name, check in _GPU.items()):
             return "one of its gpus is not sound."

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-FAILING = frozenset({"unreachable", "dead", "poisoned", "failed", "silent"})
-WELL, UNKNOWN = "well", "unknown"
+from monarch_client.runner.vocabulary.mesh_states import FAILING, SILENT, UNKNOWN
+
+WELL = "well"
 # Of one attempt: the first ones, which mostly say how it began, and the latest.
 MOST_FIRST, MOST_LAST = 50, 150
 MOST_WHY_CHARS = 1000
@@ -30,12 +31,12 @@ def changes_between(
     """
     if not after["answers"]:
         was_silent = before is not None and not before["answers"]
-        return [] if was_silent else [_change(("", "", ""), WELL, after, None, state="silent")]
+        return [] if was_silent else [_change(("", "", ""), WELL, after, None, state=SILENT)]
     known = {key: node["state"] for key, node, _ in _nodes_of(before)} if before else {}
     last = {(each["host"], each["proc"], each["actor"]): each["state"] for each in history}
     found = []
     if before is not None and not before["answers"]:
-        found.append(_change(("", "", ""), "silent", after, None, state=WELL))
+        found.append(_change(("", "", ""), SILENT, after, None, state=WELL))
     for key, node, rank in _nodes_of(after):
         was, state = known.get(key, WELL), node["state"]
         if was == UNKNOWN:

@@ -12,16 +12,14 @@ from jobs.logs.lines import LogLine, moment_of
 from jobs.logs.reading import last_lines
 from jobs.models import MeshTree
 from jobs.permissions import Actor, job_for
-from jobs.policies.mesh_changes import FAILING
 from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.statuses import JobKind
+from monarch_client.runner.vocabulary.mesh_states import FAILING, LOST, UNKNOWN
 
 # Rank 0 tells at least every 15 seconds, every 30 where its lines are printed.
 SILENT_AFTER = timedelta(seconds=75)
-UNKNOWN = "unknown"
 # Of how many losses, the latest ones, the last lines of their ranks are shown, and how many.
 MOST_LOSSES, LINES_OF_A_LOSS = 3, 8
-_LOSSES = frozenset({"dead", "silent", "unreachable"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +180,8 @@ def _actor(actor: dict[str, Any], *, is_known: bool) -> ActorNode:
 
 def _changes(row: MeshTree) -> list[MeshChange]:
     changes = row.changes[::-1]
-    losses = [each for each in changes if each["state"] in _LOSSES and each["rank"] is not None]
-    shown = [id(each) for each in losses[:MOST_LOSSES]]
+    losses = [each for each in changes if each["state"] in LOST and each["rank"] is not None]
+    shown = [id(each) for each in losses[:MOSTLOST]]
     return [
         MeshChange(
             at=moment_of(int(each["at"] * 1000)),

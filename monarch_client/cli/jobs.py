@@ -13,6 +13,7 @@ from monarch_client.cli.output import Output, age, dollars, duration, output_opt
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
 from monarch_client.rest.models import Attempt, Event, Job, Stage, Worker
+from monarch_client.runner.vocabulary.worker_states import LOST
 
 project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
 job_argument = click.argument("job_id", type=int, metavar="JOB")
@@ -175,7 +176,7 @@ def _show_workers(workers: list[Worker], most: int) -> None:
     """At most so many, those that are not well before all others."""
     if not workers:
         return
-    unwell = [each for each in workers if each.status == "LOST" or each.exit_code]
+    unwell = [each for each in workers if each.status == LOST or each.exit_code]
     shown = workers if len(workers) <= most else (unwell or workers)[:most]
     say()
     rows = [[str(w.rank), w.mesh, w.status, w.address, _code(w.exit_code), w.detail] for w in shown]

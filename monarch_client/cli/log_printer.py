@@ -9,10 +9,10 @@ import click
 
 from monarch_client.cli.terminal import safe, write
 from monarch_client.rest.models import LogLine
+from monarch_client.runner.vocabulary.streams import PORTAL
 
 RANK_COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "bright_cyan")
 # The runner's and the portal's own remarks stand out from what the user's program prints.
-_OWN_STREAM = "portal"
 _BACK_AND_ERASE = "\r\x1b[K"
 
 
@@ -71,7 +71,7 @@ class LogPrinter:
         return "\n" if self._unfinished else ""
 
     def _prefix(self, line: LogLine) -> str:
-        if line.stream == _OWN_STREAM:
+        if line.stream == PORTAL:
             return click.style("portal | ", dim=True)
         if not self._many_ranks:
             return ""

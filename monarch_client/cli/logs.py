@@ -16,9 +16,9 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.rest.client import PortalClient
 from monarch_client.rest.models import Job, LogLine, Page
+from monarch_client.runner.vocabulary.streams import STREAMS
 
 PAGE = 1000
-STREAMS = ("stdout", "stderr", "setup", "provision", "portal")
 
 
 @click.command()

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from monarch_client.spec.portal_keys import DEFAULT_PORT
+
 Reach = Literal["auto", "direct", "tunnel"]
 LAST_PORT = 65534
 # When the workers have ended SkyPilot ends the machines this much later, where its cloud can: a
@@ -47,7 +49,7 @@ class JobSpec:
     meshes: dict[str, int]
     resources: dict[str, Any]
     cluster_name: str | None = None
-    monarch_port: int = 22222
+    monarch_port: int = DEFAULT_PORT
     idle_minutes_to_autostop: int | None = None
     down_on_autostop: bool = True
     setup_commands: str = ""

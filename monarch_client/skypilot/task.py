@@ -11,9 +11,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from monarch_client.runner.base.config import FORMAT
 from monarch_client.runner.boot import boot_script
 from monarch_client.runner.bundle import build
 from monarch_client.runner.programs.hidden_values import hidden
+from monarch_client.runner.vocabulary import carriers
 from monarch_client.skypilot.job_spec import JobSpec
 from monarch_client.skypilot.trust import Authority, new_authority
 from monarch_client.sync.copying import copy_for_skypilot
@@ -109,7 +111,7 @@ def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
     """attempt.json: see `monarch_client.runner.base.config`."""
     authority = attempt.authority
     return {
-        "format": 1,
+        "format": FORMAT,
         "attempt_id": attempt.id,
         "job_id": 0,
         "attempt_number": 1,
@@ -117,7 +119,7 @@ def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
         "job_name": attempt.job_name,
         # With no portal there is nobody to show it to but the other runners.
         "token": attempt.token,
-        "carrier": "none",
+        "carrier": carriers.NONE,
         "nodes": None,
         "setup": spec.setup_commands or None,
         "run": _wait_for_clients(spec),

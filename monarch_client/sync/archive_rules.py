@@ -8,17 +8,20 @@ from dataclasses import dataclass
 from enum import Enum
 
 from monarch_client.errors import ArchiveError, ArchiveTooLargeError
-
-_LONGEST_NAME_BYTES = 255
-_LONGEST_PATH_BYTES = 2048
+from monarch_client.runner.vocabulary.limits import (
+    MAX_ARCHIVE_BYTES,
+    MAX_ARCHIVE_MEMBERS,
+    MAX_NAME_BYTES,
+    MAX_PATH_BYTES,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much an archive may hold. Folders count as members, those only implied included."""
 
-    most_members: int = 20_000
-    most_bytes: int = 1024**3
+    most_members: int = MAX_ARCHIVE_MEMBERS
+    most_bytes: int = MAX_ARCHIVE_BYTES
 
 
 DEFAULT_LIMITS = Limits()
@@ -38,7 +41,7 @@ def clean_path(name: str) -> str:
         raise ArchiveError(f"{_shown(name)} lies outside of the archive's own folder.")
     parts = [part for part in name.split("/") if part not in {"", "."}]
     path = "/".join(parts)
-    if not _is_ordinary(path) or any(len(p.encode()) > _LONGEST_NAME_BYTES for p in parts):
+    if not _is_ordinary(path) or any(len(p.encode()) > MAX_NAME_BYTES for p in parts):
         raise ArchiveError(f"{_shown(name)} is not a name that every node can have.")
     return path
 
@@ -111,7 +114,7 @@ def _is_ordinary(path: str) -> bool:
         encoded = path.encode()
     except UnicodeEncodeError:  # bytes of the name that were not UTF-8
         return False
-    return len(encoded) <= _LONGEST_PATH_BYTES and not any(
+    return len(encoded) <= MAX_PATH_BYTES and not any(
         unicodedata.category(character) == "Cc" for character in path
     )
 

@@ -13,11 +13,12 @@ from jobs.logs.handed import redaction_of
 from jobs.logs.lines import storable
 from jobs.models import Attempt, StackDump
 from jobs.statuses import StackState
+from monarch_client.runner.vocabulary.limits import (
+    MAX_DUMP_CHARS,
+    MAX_DUMP_COMMAND_CHARS,
+    MAX_DUMP_PROCESSES,
+)
 
-MOST_PROCESSES = 64
-# Of characters, in all texts of one dump.
-MOST_CHARS = 512 * 1024
-_COMMAND_CHARS = 300
 _WHY_CHARS = 2000
 _MOST_LEFT_OUT = 1_000_000
 _OVER = "The attempt ended before the node had answered."
@@ -45,19 +46,19 @@ def end_stacks(attempt: Attempt) -> None:
 
 def _store(attempt: Attempt, dump: StackDump, told: list[Frame]) -> None:
     excerpt = redaction_of(attempt).excerpt
-    room = MOST_CHARS - sum(len(each["text"]) for each in dump.processes)
+    room = MAX_DUMP_CHARS - sum(len(each["text"]) for each in dump.processes)
     for report in told:
         if report.get("done"):
             _end(dump, report, storable(excerpt(report.get("why") or ""), _WHY_CHARS))
             break
         process: dict[str, Any] = {
             "pid": report.get("pid"),
-            "command": storable(excerpt(report.get("command") or ""), _COMMAND_CHARS),
-            "text": storable(excerpt(report.get("text") or ""), MOST_CHARS),
+            "command": storable(excerpt(report.get("command") or ""), MAX_DUMP_COMMAND_CHARS),
+            "text": storable(excerpt(report.get("text") or ""), MAX_DUMP_CHARS),
             "why": storable(excerpt(report.get("why") or ""), _WHY_CHARS),
         }
         room -= len(process["text"])
-        if room < 0 or len(dump.processes) == MOST_PROCESSES:
+        if room < 0 or len(dump.processes) == MAX_DUMP_PROCESSES:
             dump.left_out += 1
         else:
             dump.processes.append(process)

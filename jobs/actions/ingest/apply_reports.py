@@ -21,6 +21,7 @@ from jobs.logs.lines import storable
 from jobs.models import Attempt, AttemptStage
 from jobs.models.attempt import CRASH_CHARS
 from jobs.statuses import EVIDENCE, JobStatus, StageName, StopReason
+from monarch_client.runner.vocabulary.frames import END, EXIT, STACKS, STAGE, WORKER
 
 _DETAIL_CHARS = 500
 _MESSAGE_CHARS = 4000
@@ -36,10 +37,10 @@ def apply_reports(attempt: Attempt, reports: list[Frame]) -> None:
     """
     if not reports:
         return
-    apply_worker_reports(attempt, [r for r in reports if r["kind"] in {"worker", "exit"}])
-    apply_stage_reports(attempt, [r for r in reports if r["kind"] == "stage"])
-    store_stacks(attempt, [r for r in reports if r["kind"] == "stacks"])
-    end = next((r for r in reports if r["kind"] == "end"), None)
+    apply_worker_reports(attempt, [r for r in reports if r["kind"] in {WORKER, EXIT}])
+    apply_stage_reports(attempt, [r for r in reports if r["kind"] == STAGE])
+    store_stacks(attempt, [r for r in reports if r["kind"] == STACKS])
+    end = next((r for r in reports if r["kind"] == END), None)
     if end is not None:
         _apply_end(attempt, end)
     publish_on_commit(attempt.job)

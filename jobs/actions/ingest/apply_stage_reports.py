@@ -11,6 +11,7 @@ from jobs.logs.handed import redaction_of
 from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, AttemptStage
 from jobs.statuses import StageName
+from monarch_client.runner.vocabulary.stages import BEGIN, END
 
 _DETAIL_CHARS = 500
 
@@ -27,7 +28,7 @@ def apply_stage_reports(attempt: Attempt, reports: list[Frame]) -> None:
         if stage is None:
             stage = stages[report["stage"]] = _begun(attempt, report)
             begun.append(stage)
-        if report["phase"] == "end" and stage.ended_at is None:
+        if report["phase"] == END and stage.ended_at is None:
             _end(stage, attempt, report)
             ended.append(stage)
     AttemptStage.objects.bulk_create(begun, ignore_conflicts=True)
@@ -66,7 +67,7 @@ def _detail(attempt: Attempt, report: Frame) -> str:
 
 def _note_run(attempt: Attempt, reports: list[Frame]) -> None:
     """The job counts as running from the first word of its command on."""
-    runs = (r for r in reports if r["stage"] == StageName.RUN and r["phase"] == "begin")
+    runs = (r for r in reports if r["stage"] == StageName.RUN and r["phase"] == BEGIN)
     first = next(runs, None)
     if first is None:
         return

@@ -11,6 +11,7 @@ from jobs.logs.handed import redaction_of
 from jobs.logs.lines import moment_of, storable
 from jobs.models import Attempt, Worker
 from jobs.statuses import WorkerStatus
+from monarch_client.runner.vocabulary.frames import EXIT
 
 _CHARS = {"mesh": 60, "host": 100, "address": 200, "python": 20, "detail": 500}
 _LISTENING = frozenset({WorkerStatus.READY, WorkerStatus.RUNNING})
@@ -28,7 +29,7 @@ def apply_worker_reports(attempt: Attempt, reports: list[Frame]) -> None:
     for report in reports:
         rank = about_rank(report)
         worker = workers.setdefault(rank, Worker(attempt=attempt, rank=rank))
-        if report["kind"] == "exit":
+        if report["kind"] == EXIT:
             worker.exit_code = report["exit_code"]
         elif not _is_late(worker, report):
             _apply(worker, report, excerpt)

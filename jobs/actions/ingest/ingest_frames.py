@@ -13,7 +13,6 @@ from jobs.actions.ingest.store_samples import store_samples
 from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.live.channel import publish_log_on_commit, publish_on_commit
-from jobs.logs import mesh_frames
 from jobs.logs.frames import Frame, parse
 from jobs.logs.handed import AttemptKey, LineMask, redaction_for
 from jobs.logs.lines import encoded
@@ -23,6 +22,7 @@ from jobs.logs.senders import Sender, sender_of
 from jobs.logs.write import append, locked_head
 from jobs.models import Attempt, LogHead
 from monarch_client.crash_points import reach
+from monarch_client.runner.vocabulary.frames import LINE, MESH
 
 # How stale `last_seen_at` may be: a write for every batch would bloat the row.
 LAST_SEEN_PRECISION = timedelta(seconds=1)
@@ -62,9 +62,9 @@ def take_in(
     states = [frame for frame in frames if "seq" not in frame]
     if states:
         frames = [frame for frame in frames if "seq" in frame]
-    trees = [frame for frame in states if frame["kind"] == mesh_frames.KIND]
+    trees = [frame for frame in states if frame["kind"] == MESH]
     tree = masked_tree(sender.attempt, trees) if trees else None
-    samples = [frame for frame in states if frame["kind"] != mesh_frames.KIND]
+    samples = [frame for frame in states if frame["kind"] != MESH]
     with transaction.atomic():
         acked = _take_in(sender, frames) if frames else _acknowledged(sender.attempt_id)
         if samples:
@@ -121,7 +121,7 @@ def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
         if seq > expected:
             news.lines.append(_gap(frame, expected))
         acked[rank] = seq
-        if frame["kind"] == "line":
+        if frame["kind"] == LINE:
             news.lines.append(_stored(frame, mask.text(frame)))
         else:
             news.reports.append(frame)

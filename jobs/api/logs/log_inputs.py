@@ -11,10 +11,10 @@ from rest_framework import serializers
 from jobs.api.base.strict import read, require_known_parameters
 from jobs.logs.cursor import parse
 from jobs.logs.levels import PATTERNS
-from jobs.logs.lines import STREAMS
 from jobs.logs.matching import Question
 from jobs.logs.reading import MAX_LIMIT, Wanted
 from jobs.readers.job_log import LogChoice
+from monarch_client.runner.vocabulary.streams import STREAMS
 
 END = "end"
 

@@ -7,6 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from monarch_client.runner.vocabulary import frames, reasons, stages, streams, worker_states
+
+_BEGINNING = (
+    (stages.SETUP, stages.BEGIN),
+    (stages.SETUP, stages.END),
+    (stages.RUN, stages.BEGIN),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Story:
@@ -36,22 +44,22 @@ def frames_of(story: Story, now: float, after: Mapping[int, int]) -> Iterator[by
 
 def _events(story: Story) -> Iterator[tuple[float, int, str, dict[str, Any]]]:
     for rank in range(story.num_nodes):
-        yield story.up_at, rank, "worker", _worker("RUNNING")
-    for name, phase in (("setup", "begin"), ("setup", "end"), ("run", "begin")):
-        yield story.up_at, 0, "stage", _stage(name, phase, ok=True)
+        yield story.up_at, rank, frames.WORKER, _worker(worker_states.RUNNING)
+    for name, phase in _BEGINNING:
+        yield story.up_at, 0, frames.STAGE, _stage(name, phase, ok=True)
     for index, line in enumerate(story.lines):
         at = story.up_at + index * story.line_every_s
         if story.ends_at is not None and at > story.ends_at:
             break
-        yield at, 0, "line", {"stream": "stdout", "text": line, "more": False}
+        yield at, 0, frames.LINE, {"stream": streams.STDOUT, "text": line, "more": False}
     if story.ends_at is None:
         return
     exit_code = 143 if story.was_stopped else story.exit_code
-    yield story.ends_at, 0, "stage", _stage("run", "end", ok=exit_code == 0)
+    yield story.ends_at, 0, frames.STAGE, _stage(stages.RUN, stages.END, ok=exit_code == 0)
     for rank in range(story.num_nodes):
-        yield story.ends_at, rank, "exit", {"exit_code": exit_code}
-        yield story.ends_at, rank, "worker", _worker("EXITED", exit_code)
-    yield story.ends_at, 0, "end", _end(story, exit_code)
+        yield story.ends_at, rank, frames.EXIT, {"exit_code": exit_code}
+        yield story.ends_at, rank, frames.WORKER, _worker(worker_states.EXITED, exit_code)
+    yield story.ends_at, 0, frames.END, _end(story, exit_code)
 
 
 def _worker(status: str, exit_code: int | None = None) -> dict[str, Any]:
@@ -72,12 +80,12 @@ def _stage(name: str, phase: str, *, ok: bool) -> dict[str, Any]:
 
 
 def _end(story: Story, exit_code: int) -> dict[str, Any]:
-    reason, message = "COMPLETED", "The program ended."
+    reason, message = reasons.COMPLETED, "The program ended."
     if story.was_stopped:
-        reason, message = "CANCELLED_BY_USER", "The program was told to stop."
+        reason, message = reasons.CANCELLED_BY_USER, "The program was told to stop."
     elif exit_code != 0:
-        reason, message = "USER_CODE", f"The program ended with exit code {exit_code}."
-    hint = "" if reason == "COMPLETED" else "See the last lines of the log."
+        reason, message = reasons.USER_CODE, f"The program ended with exit code {exit_code}."
+    hint = "" if reason == reasons.COMPLETED else "See the last lines of the log."
     return {
         "reason": reason,
         "exit_code": exit_code,

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_LONGEST_LINE_BYTES = 1024 * 1024
+from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
+
 # Everything is loaded before root is given up: the job's user may not reach the interpreter.
 _READ_JOURNAL = """
 import os, resource, signal, sys
@@ -50,5 +51,5 @@ def unacknowledged_frames(runner: Path, state: Path, uid: int | None) -> Iterato
     ) as child:
         assert child.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
         # A longer line is no frame; its pieces are none either, and whoever parses them stops.
-        while line := child.stdout.readline(_LONGEST_LINE_BYTES):
+        while line := child.stdout.readline(MAX_FRAME_BYTES):
             yield line

@@ -11,9 +11,10 @@ import os
 import socket
 from typing import Any
 
-from jobs.backends.attempt_file import DEFAULT_PORT, ports_of
+from jobs.backends.attempt_file import ports_of
 from jobs.backends.local.processes import listener_on
 from jobs.errors import BackendError
+from monarch_client.spec.portal_keys import DEFAULT_PORT
 
 # No slot uses this address: a port in use here is in use on every address.
 _PROBED_ADDRESS = "127.63.255.254"

@@ -15,14 +15,21 @@ from jobs.permissions import Actor
 from jobs.readers.mesh import ActorNode, HostNode, MeshView, ProcNode, job_mesh
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.hosts_tab import number_in
+from monarch_client.runner.vocabulary import mesh_states
 
 # Beyond so many procs the tree holds those that failed, and the first of the others.
 MOST_PROCS_IN_TREE = 100
 # No page grows without end: of those that failed, of the actors of one proc, and of all.
 MOST_HOSTS_IN_GRID, MOST_UNWELL_IN_GRID = 200, 300
 MOST_FAILED_IN_TREE, MOST_ACTORS_OF_PROC, MOST_ACTORS_IN_TREE = 300, 50, 500
-_WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
-_UNWELL = ("unreachable", "dead", "silent", "poisoned", "failed", "unknown")
+_UNHEALTHY = (
+    mesh_states.UNREACHABLE,
+    mesh_states.DEAD,
+    mesh_states.SILENT,
+    mesh_states.POISONED,
+    mesh_states.FAILED,
+    mesh_states.UNKNOWN,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +104,8 @@ def _grid(hosts: list[HostNode]) -> list[HostNode]:
 
 
 def _is_unwell(host: HostNode) -> bool:
-    return host.told not in _WELL or any(
-        proc.has_failed or proc.told not in _WELL for proc in host.procs
+    return host.told not in mesh_states.HEALTHY or any(
+        proc.has_failed or proc.told not in mesh_states.HEALTHY for proc in host.procs
     )
 
 
@@ -118,7 +125,7 @@ def _branches(found: MeshView) -> list[Branch]:
             shown.append(twig)
         hidden = len(host.procs) - len(shown) + host.left_out
         # Where there are many, the grid tells of those that are well.
-        if shown or not hidden or host.told not in _WELL:
+        if shown or not hidden or host.told not in mesh_states.HEALTHY:
             branches.append(Branch(_key(host.id), host, shown, hidden))
     return branches
 
@@ -147,7 +154,7 @@ def _summary(found: MeshView) -> str:
     parts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts]
     nodes: list[HostNode | ProcNode | ActorNode] = [*found.hosts, *procs, *actors]
     states = [node.told for node in nodes]
-    trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNWELL if bad in states)
+    trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNHEALTHY if bad in states)
     # What was too much to be told one by one is mostly well, but nobody has said so.
     is_all = sum(count for _, count in counts) == len(nodes)
     well = "all well" if is_all else "all well that are listed"

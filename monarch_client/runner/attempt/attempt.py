@@ -13,7 +13,7 @@ from monarch_client.crash_points import reach
 from monarch_client.runner.attempt import judgement
 from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.programs import driver_plan
-from monarch_client.runner.vocabulary import node_state, verdicts
+from monarch_client.runner.vocabulary import frames, node_state, stages, verdicts, worker_states
 from monarch_client.runner.vocabulary.node_state import GOALS, NodeState
 
 if TYPE_CHECKING:
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 _FAULT_WAITS_S = 1.5
 # Beyond the grace time: killing what does not end, and the last frames of other ranks.
 _LAST_FRAMES_S = 10.0
-_STAGES = {"setup": "setup", "workers": "workers", "run": "run", "end": "teardown"}
+_STAGES = {
+    "setup": stages.SETUP,
+    "workers": stages.WORKERS,
+    "run": stages.RUN,
+    "end": stages.TEARDOWN,
+}
 
 
 class Attempt:
@@ -138,14 +143,18 @@ class Attempt:
         self.goal = goal
         write_note(self._place.folder.goal, goal)
         self._place.recorder.write(
-            "stage", stage=_STAGES[goal], phase="begin", ok=True, detail=self._detail_of(goal)
+            frames.STAGE,
+            stage=_STAGES[goal],
+            phase=stages.BEGIN,
+            ok=True,
+            detail=self._detail_of(goal),
         )
         self.ask_peers(goal)
         self._node.pursue(goal, self.grace_s)
 
     def _end_stage(self, goal: str, *, ok: bool, detail: str) -> None:
         self._place.recorder.write(
-            "stage", stage=_STAGES[goal], phase="end", ok=ok, detail=detail[:500]
+            frames.STAGE, stage=_STAGES[goal], phase=stages.END, ok=ok, detail=detail[:500]
         )
 
     def _what_was_skipped(self) -> str:
@@ -197,7 +206,7 @@ class Attempt:
         self._is_over = True
         self._end_stage("end", ok=True, detail="")
         frame = self._verdict.to_frame()
-        self._place.recorder.write("end", **frame)
+        self._place.recorder.write(frames.END, **frame)
         reach("runner.verdict")
         # After the frame: a later runner that finds this has nothing to tell any more.
         write_note(self._place.folder.verdict, json.dumps(frame))
@@ -212,9 +221,9 @@ class Attempt:
     def _record_loss(self, rank: int, what: str) -> None:
         config = self._place.config
         self._place.recorder.write(
-            "worker",
+            frames.WORKER,
             about=rank,
-            status="LOST",
+            status=worker_states.LOST,
             address=config.address_of(rank),
             mesh=config.mesh_of(rank),
             pid=None,

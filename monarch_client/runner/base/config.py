@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monarch_client.runner.vocabulary import carriers
+
 if TYPE_CHECKING:
     from typing import Sequence
 
 FORMAT = 1
-CARRIERS = ("push", "pull", "auto", "none")
 # Monarch reads ids in this order of letters; in the other common one, every fifth number overflows
 # its 64 bits and the worker refuses its address.
 _BASE58 = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -92,8 +93,8 @@ class AttemptConfig:
     timeouts: Timeouts
     linger_s: float
     uploads: tuple[Upload, ...] = ()
-    # How frames leave rank 0: "push", "pull", "auto" for whichever works, "none" without a portal.
-    carrier: str = "push"
+    # How frames leave rank 0.
+    carrier: str = carriers.PUSH
     # The version to install where a Monarch job finds none; "" installs nothing.
     torchmonarch: str = ""
     # Names of variables of the environment that hold the job's secrets.
@@ -290,7 +291,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         timeouts=Timeouts(**(raw.get("timeouts") or {})),
         linger_s=float(raw.get("linger_s", 604800)),
         uploads=_parse_uploads(raw.get("uploads") or [], folder),
-        carrier=str(raw.get("carrier") or "push"),
+        carrier=str(raw.get("carrier") or carriers.PUSH),
         torchmonarch=str(raw.get("torchmonarch") or ""),
         secrets=tuple(str(name) for name in raw.get("secrets") or ()),
         setup_always=bool(raw.get("setup_always")),
@@ -300,7 +301,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         repository=_parse_repository(raw.get("git")),
     )
     _check_meshes(config)
-    if config.carrier not in CARRIERS:
+    if config.carrier not in carriers.CARRIERS:
         raise ValueError(f"there is no carrier {config.carrier!r}")
     return config
 

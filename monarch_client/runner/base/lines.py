@@ -9,10 +9,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from monarch_client.runner.vocabulary.limits import MAX_PIECE_BYTES
+
 if TYPE_CHECKING:
     from typing import Callable
 
-MAX_PIECE_BYTES = 32 * 1024
 # UTF-8: bytes 10xxxxxx continue a character.
 _CONTINUATION = 0x80
 # How long a line without an end is kept back.

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING
 from monarch_client.runner.base.admin_lines import is_admin_line
 from monarch_client.runner.base.lines import LineReader
 from monarch_client.runner.base.process_tree import descendants, signal_all
+from monarch_client.runner.vocabulary import streams
 
 if TYPE_CHECKING:
     from typing import Callable, Mapping, Sequence
@@ -80,8 +81,8 @@ class Command:
         )
         self.pid = self.process.pid
         self._readers = [
-            self._read(self.process.stdout, "stdout"),
-            self._read(self.process.stderr, "stderr"),
+            self._read(self.process.stdout, streams.STDOUT),
+            self._read(self.process.stderr, streams.STDERR),
         ]
 
     def drain(self) -> None:

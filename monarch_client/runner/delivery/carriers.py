@@ -12,6 +12,7 @@ from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.delivery.plain_carrier import PlainCarrier
 from monarch_client.runner.delivery.print_carrier import PrintCarrier, print_verdict
 from monarch_client.runner.delivery.push import PortalConnection, PushCarrier
+from monarch_client.runner.vocabulary.carriers import AUTO, NONE, PULL, PUSH
 
 if TYPE_CHECKING:
     from monarch_client.runner.delivery.push import Answer, Callbacks
@@ -41,15 +42,15 @@ def carrier_of(place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
         wanted = place.folder.carrier.read_text()
     except OSError:
         wanted = place.config.carrier
-    if wanted == "auto":
+    if wanted == AUTO:
         return _AutoCarrier(place, journal, callbacks)
     return _named(wanted, place, journal, callbacks)
 
 
 def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
-    if name == "none":
+    if name == NONE:
         return PlainCarrier(journal, callbacks.on_drained)
-    if name == "pull":
+    if name == PULL:
         carrier = PrintCarrier(journal, place.config.attempt_id, callbacks.on_drained)
         carrier.samples = place.samples
         return carrier
@@ -88,7 +89,7 @@ class _AutoCarrier:
     def _choose(self) -> None:
         place = self._place
         why = trouble_with_portal(place)
-        name = "pull" if why else "push"
+        name = PULL if why else PUSH
         write_note(place.folder.carrier, name)
         if why:
             place.recorder.remark(

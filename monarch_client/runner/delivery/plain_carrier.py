@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.delivery.print_carrier import PrintCarrier
+from monarch_client.runner.vocabulary import frames, stages, streams
 
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from monarch_client.runner.journal.journal import Journal
 
 _BATCH_BYTES = 64 * 1024
-_SETUP, _OURS = "setup", "portal"
 
 
 class PlainCarrier(PrintCarrier):
@@ -28,31 +28,31 @@ class PlainCarrier(PrintCarrier):
         self._samples_at = math.inf
 
     def _print_batch(self) -> None:
-        frames = self._journal.peek(_BATCH_BYTES)
-        lines = (line_of(json.loads(frame)) for frame in frames)
+        batch = self._journal.peek(_BATCH_BYTES)
+        lines = (line_of(json.loads(frame)) for frame in batch)
         self._write([line.encode("utf-8", "replace") + b"\n" for line in lines if line])
-        self._journal.acknowledge(frames)
+        self._journal.acknowledge(batch)
 
 
 def line_of(frame: dict[str, Any]) -> str:
     """A frame as one line; "" for what nobody needs to read."""
     kind, rank = frame["kind"], frame["rank"]
-    if kind == "line":
+    if kind == frames.LINE:
         return _line_of_output(rank, frame["stream"], frame["text"])
-    if kind == "worker":
+    if kind == frames.WORKER:
         return _line_of_worker(frame.get("about", rank), frame)
-    if kind == "stage" and frame["phase"] == "begin":
+    if kind == frames.STAGE and frame["phase"] == stages.BEGIN:
         return _ours("{}: begins", frame["stage"])
-    if kind == "end":
+    if kind == frames.END:
         words = [frame["message"], frame["hint"]]
         return _ours("the end ({}): {}", frame["reason"], " ".join(filter(None, words)))
     return ""
 
 
 def _line_of_output(rank: int, stream: str, text: str) -> str:
-    if stream == _OURS:
+    if stream == streams.PORTAL:
         return _ours("rank {}: {}", rank, text)
-    return "rank {}{}| {}".format(rank, " setup" if stream == _SETUP else "", text)
+    return "rank {}{}| {}".format(rank, " setup" if stream == streams.SETUP else "", text)
 
 
 def _line_of_worker(rank: int, frame: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.base.config import NodeFolder
 from monarch_client.runner.journal.journal import last_acknowledged, read_leftovers
-from monarch_client.runner.vocabulary.frames import encoded
+from monarch_client.runner.vocabulary.frames import END, encoded
 
 if TYPE_CHECKING:
     from typing import Any, Iterator
@@ -27,7 +27,7 @@ def read_last_words(root: Path) -> Iterator[bytes]:
         frame = _frame_in(line)
         if frame.get("rank") == 0 and isinstance(frame.get("seq"), int):
             last = max(last, frame["seq"])
-        has_ended = has_ended or frame.get("kind") == "end"
+        has_ended = has_ended or frame.get("kind") == END
         yield line
     if not has_ended and (end := verdict_frame(folder, last + 1)):
         yield end
@@ -39,7 +39,7 @@ def verdict_frame(folder: NodeFolder, seq: int) -> bytes:
         return b""
     verdict = _frame_in(folder.verdict.read_bytes())
     at = round(folder.verdict.stat().st_mtime, 3)
-    return encoded({**verdict, "rank": 0, "seq": seq, "t": at, "kind": "end"}) if verdict else b""
+    return encoded({**verdict, "rank": 0, "seq": seq, "t": at, "kind": END}) if verdict else b""
 
 
 def _frame_in(line: bytes) -> dict[str, Any]:

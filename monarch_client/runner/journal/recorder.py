@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from monarch_client.runner.vocabulary.frames import encoded, remark
+from monarch_client.runner.vocabulary.frames import END, EXIT, LINE, encoded, remark
 
 if TYPE_CHECKING:
     from typing import Any, Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from monarch_client.runner.journal.journal import Journal
 
 # A crash of the machine may cost lines, not what ends an attempt.
-_SYNCED_KINDS = frozenset({"exit", "end"})
+_SYNCED_KINDS = frozenset({EXIT, END})
 
 
 class Recorder:
@@ -39,7 +39,7 @@ class Recorder:
         """Record lines that arrived together."""
         self._append(
             [
-                {"kind": "line", "stream": stream, "text": piece.text, "more": piece.more}
+                {"kind": LINE, "stream": stream, "text": piece.text, "more": piece.more}
                 for piece in pieces
             ],
             may_lose=True,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import threading
 
+from monarch_client.runner.vocabulary.frames import METRICS
+
 # Of what is sent or printed at once, so that lines are never kept waiting.
 MOST_BYTES = 128 * 1024
 # Of one that is pushed, so that a thousand hosts with eight GPUs each have their turn in time.
@@ -21,7 +23,7 @@ class Samples:
         self._latest: dict[tuple[int, str], bytes] = {}
         self._is_closed = False
 
-    def put(self, rank: int, line: bytes, kind: str = "metrics") -> None:
+    def put(self, rank: int, line: bytes, kind: str = METRICS) -> None:
         """Keep a sample, an encoded frame, in the place of the rank's last one of its kind."""
         with self._lock:
             if not self._is_closed and len(line) <= MOST_BYTES:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.vocabulary.mesh_states import HEALTHY, UNKNOWN
+
 if TYPE_CHECKING:
     from typing import Any, Callable
 
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 # Beside samples of hosts, which travel in the same posts.
 MOST_BYTES = 96 * 1024
 _SHORT_WHY = 200
-_WELL = frozenset({"up", "ended", "alive", "running", "stopped"})
-_NOT_LOST = _WELL | {"unknown"}
+_NOT_LOST = HEALTHY | {UNKNOWN}
 
 
 def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES) -> bytes:
@@ -35,7 +36,7 @@ def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES)
     return line
 
 
-def _without(node: Tree, name: str, states: frozenset[str] = _WELL) -> Tree:
+def _without(node: Tree, name: str, states: frozenset[str] = HEALTHY) -> Tree:
     """`node` without those of its children that are, with all below them, in such `states`."""
     kept = [child for child in node[name] if not _are_all_in(states, child)]
     return {**node, name: kept, "left_out": node["left_out"] + len(node[name]) - len(kept)}

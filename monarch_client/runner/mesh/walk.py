@@ -10,6 +10,8 @@ import time
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.mesh.misses import ENOUGH_OF_HOST, ENOUGH_OF_PROC, ENOUGH_OF_ROOT, Misses
+from monarch_client.runner.vocabulary import mesh_states
+from monarch_client.runner.vocabulary.limits import MAX_MESH_COUNT, MAX_MESH_NAME_CHARS
 
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
@@ -23,20 +25,18 @@ MOST_QUESTIONS = 1500
 MOST_S = 12.0
 # Of the text of one failure.
 _MOST_WHY = 2000
-_MOST_NAME = 300
 _ROOT = "root"
 # A level leaves so much of the questions and of the time to those below it: hosts that do not
 # answer, three seconds each, must not keep the procs of the others from being asked.
 _PART_OF_HOSTS, _PART_OF_PROCS = 0.5, 0.75
 _LOOKS_REMEMBERED = 500
-# As much as the portal takes.
-_MOST_COUNT = 2**53
 # `probe<x>` in `probe<x>.procs-0<y>@...`
 _ACTOR_NAME = re.compile(r"[^.<@]*(?:<[^>]*>)?")
 _NO_TURN = "It has not been asked yet: there are too many."
 _NOT_FOUND = "not_found"
 _SILENT = "Its process has not exited: it may be stopped or too busy to answer."
-_ACTOR_STATES = {"failed": "failed", "stopped": "stopped", "unknown": "unknown"}
+# The states that Monarch reports under the same names; all others mean that the actor runs.
+_SAME_STATES = frozenset({mesh_states.FAILED, mesh_states.STOPPED, mesh_states.UNKNOWN})
 
 
 class Walk:
@@ -131,7 +131,7 @@ class Walk:
                 children = answer.references("children")
                 self._procs_of[reference] = [e for e in children if not _is_monarchs_own(e)]
             known = self._procs_of.get(reference, [])
-            if host["state"] == "unreachable":
+            if host["state"] == mesh_states.UNREACHABLE:
                 self.misses.forget_suspects(known)
             elif answer is None or answer.is_ok:
                 procs += [(host, each) for each in known]
@@ -152,16 +152,16 @@ class Walk:
             before = self._known.get(reference)
             if before is not None:
                 return {**before, "procs": []}
-            return {**host, "state": "unknown", "why": _NO_TURN}
+            return {**host, "state": mesh_states.UNKNOWN, "why": _NO_TURN}
         if answer.is_ok:
-            return {**host, "state": "up"}
+            return {**host, "state": mesh_states.UP}
         if self.misses.note(reference, ENOUGH_OF_HOST):
             return {
                 **host,
-                "state": "unreachable",
+                "state": mesh_states.UNREACHABLE,
                 "why": self.misses.evidence(reference, answer.words),
             }
-        return {**host, "state": "up"}
+        return {**host, "state": mesh_states.UP}
 
     def _add_procs(self, admin: MeshAdmin, procs: list[tuple[Node, str]]) -> None:
         answers = self._ask(admin, "procs", [each for _, each in procs], _PART_OF_PROCS)
@@ -177,23 +177,23 @@ class Walk:
     def _proc(self, rank: int | None, reference: str, answer: Answer | None) -> Node:
         proc = {"id": _name_of(reference), "why": "", "left_out": 0, "actors": []}
         if answer is None:
-            return {**proc, "state": "unknown", "why": _NO_TURN}
+            return {**proc, "state": mesh_states.UNKNOWN, "why": _NO_TURN}
         if answer.is_ok:
             found = answer.of("Proc")
             failed = _count(found.get("failed_actor_count"))
             if not (found.get("is_poisoned") or failed):
-                return {**proc, "state": "alive"}
+                return {**proc, "state": mesh_states.ALIVE}
             why = f"{failed or 'Some'} of its actors failed: it takes no new ones."
-            return {**proc, "state": "poisoned", "why": why}
+            return {**proc, "state": mesh_states.POISONED, "why": why}
         if not self.misses.note(reference, ENOUGH_OF_PROC):
-            return {**proc, "state": "alive"}
+            return {**proc, "state": mesh_states.ALIVE}
         why = self.misses.evidence(reference, answer.words)
-        state = "unknown"
-        if answer.code == _NOT_FOUND:
-            # The admin says the same of a process that is stopped or busy.
-            has_ended = self._has_proc_ended(rank, str(proc["id"]))
-            state, why = ("dead", why) if has_ended else ("silent", f"{why} {_SILENT}")
-        return {**proc, "state": state, "why": why}
+        if answer.code != _NOT_FOUND:
+            return {**proc, "state": mesh_states.UNKNOWN, "why": why}
+        # The admin gives the same answer for a process that is stopped or busy.
+        if self._has_proc_ended(rank, str(proc["id"])):
+            return {**proc, "state": mesh_states.DEAD, "why": why}
+        return {**proc, "state": mesh_states.SILENT, "why": f"{why} {_SILENT}"}
 
     def _add_actors(self, admin: MeshAdmin, actors: list[tuple[Node, str]]) -> None:
         answers = self._ask(admin, "actors", [reference for _, reference in actors])
@@ -216,11 +216,11 @@ class Walk:
             return before
         if proc["id"] not in self._have_answered and before is not None:
             proc = {**proc, "actors": before["actors"], "left_out": before["left_out"]}
-        if host["state"] != "up":
-            proc = {**proc, "state": "unknown", "why": "Its host does not answer."}
-        if proc["state"] in {"dead", "silent", "unknown"}:
+        if host["state"] != mesh_states.UP:
+            proc = {**proc, "state": mesh_states.UNKNOWN, "why": "Its host does not answer."}
+        if proc["state"] in {mesh_states.DEAD, mesh_states.SILENT, mesh_states.UNKNOWN}:
             # Nobody knows how they are.
-            actors = [{**actor, "state": "unknown"} for actor in proc["actors"]]
+            actors = [{**actor, "state": mesh_states.UNKNOWN} for actor in proc["actors"]]
             proc = {**proc, "actors": actors}
         return proc
 
@@ -241,21 +241,22 @@ def _actors_of(answer: Answer) -> list[str]:
 def _actor(reference: str, found: Node) -> Node:
     status = str(found.get("actor_status", ""))
     word, _, rest = status.partition(":")
-    state = _ACTOR_STATES.get(word.strip().lower(), "running")
+    reported = word.strip().lower()
+    state = reported if reported in _SAME_STATES else mesh_states.RUNNING
     info = found.get("failure_info")
     failure = str(info.get("error_message", "")) if isinstance(info, dict) else ""
     return {
-        "id": (_ACTOR_NAME.findall(reference)[0] or reference)[:_MOST_NAME],
-        "kind": str(found.get("actor_type", "")).rpartition("::")[2][:_MOST_NAME],
+        "id": (_ACTOR_NAME.findall(reference)[0] or reference)[:MAX_MESH_NAME_CHARS],
+        "kind": str(found.get("actor_type", "")).rpartition("::")[2][:MAX_MESH_NAME_CHARS],
         "state": state,
-        "doing": word.strip()[:_MOST_NAME],
+        "doing": word.strip()[:MAX_MESH_NAME_CHARS],
         "messages": _count(found.get("messages_processed")),
-        "why": _failure_text(failure or rest) if state == "failed" else "",
+        "why": _failure_text(failure or rest) if state == mesh_states.FAILED else "",
     }
 
 
 def _count(value: object) -> int:
-    return min(value, _MOST_COUNT) if type(value) is int and value > 0 else 0
+    return min(value, MAX_MESH_COUNT) if type(value) is int and value > 0 else 0
 
 
 def _failure_text(text: str) -> str:
@@ -266,12 +267,12 @@ def _failure_text(text: str) -> str:
 def _address_in(reference: str) -> str:
     """Where a host is: `host:host_agent.service<x>@tls://10.0.0.1:22222` is at 10.0.0.1:22222."""
     where = reference.rpartition("@")[2]
-    return (where.rpartition("://")[2] or where)[:_MOST_NAME]
+    return (where.rpartition("://")[2] or where)[:MAX_MESH_NAME_CHARS]
 
 
 def _name_of(reference: str) -> str:
     """A proc without where it is."""
-    return reference.rpartition("@")[0][:_MOST_NAME] or reference[:_MOST_NAME]
+    return reference.rpartition("@")[0][:MAX_MESH_NAME_CHARS] or reference[:MAX_MESH_NAME_CHARS]
 
 
 def _place_of(host: Node) -> tuple[bool, int, str]:

@@ -14,7 +14,9 @@ from monarch_client.runner.mesh.admin import MeshAdmin
 from monarch_client.runner.mesh.admin_process import MeshAdminProcess
 from monarch_client.runner.mesh.sizes import fitting
 from monarch_client.runner.mesh.walk import Walk
-from monarch_client.runner.vocabulary.frames import state_line
+from monarch_client.runner.vocabulary import mesh_states
+from monarch_client.runner.vocabulary.carriers import NONE
+from monarch_client.runner.vocabulary.frames import MESH, state_line
 
 if TYPE_CHECKING:
     import ssl
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     Tree = dict[str, Any]
 
-KIND = "mesh"
 PACE_S = 3.0
 # Something did not answer: look again before anybody is told.
 _SECOND_LOOK_S = 1.0
@@ -42,7 +43,6 @@ TELL_AGAIN_S = 15.0
 _MOST_REMARKS = 40
 # A driver's report of this kind says that Monarch has lost something.
 _LOSS_REPORTED = "monarch"
-_LOST = frozenset({"dead", "silent", "unreachable"})
 
 
 class MeshWatch:
@@ -71,7 +71,7 @@ class MeshWatch:
     def start(self) -> None:
         """Begin, where there is something to watch."""
         config = self._place.config
-        if config.is_monarch and config.metrics_s > 0 and config.carrier != "none":
+        if config.is_monarch and config.metrics_s > 0 and config.carrier != NONE:
             threading.Thread(target=self._watch, daemon=True, name="mesh-watch").start()
 
     def stop(self) -> None:
@@ -150,10 +150,14 @@ class MeshWatch:
 
     def _host_as_it_is(self, host: Tree) -> Tree:
         """Who was shut down does not answer, and is no loss."""
-        if host["state"] == "up" or host["rank"] is None or not self.has_ended(host["rank"]):
+        if (
+            host["state"] == mesh_states.UP
+            or host["rank"] is None
+            or not self.has_ended(host["rank"])
+        ):
             return host
         why = "The driver has shut this host down."
-        return {**host, "state": "ended", "why": why, "procs": [], "left_out": 0}
+        return {**host, "state": mesh_states.ENDED, "why": why, "procs": [], "left_out": 0}
 
     def _is_ending(self) -> bool:
         try:
@@ -179,8 +183,8 @@ class MeshWatch:
             return
         self._told, self._told_at = tree, now
         rank = self._place.rank
-        line = fitting(tree, lambda each: state_line(rank, KIND, each))
-        self._place.samples.put(rank, line, KIND)
+        line = fitting(tree, lambda each: state_line(rank, MESH, each))
+        self._place.samples.put(rank, line, MESH)
 
     def _remark_losses(self, hosts: list[Tree]) -> None:
         """Have the log say it, too; which also brings the tree on its way at once."""
@@ -188,7 +192,7 @@ class MeshWatch:
         for host in hosts:
             for what, node in [("host", host), *(("proc", proc) for proc in host["procs"])]:
                 key = (host["id"], "" if node is host else node["id"])
-                if node["state"] not in _LOST:
+                if node["state"] not in mesh_states.LOST:
                     continue
                 self._lost.add(key)
                 # What stands in the log stays there: a host may just be ending of its own accord.

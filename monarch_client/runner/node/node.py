@@ -16,7 +16,7 @@ from monarch_client.runner.node.worker_process import WorkerProcess
 from monarch_client.runner.node.worker_procs import WorkerProcs
 from monarch_client.runner.programs import environment
 from monarch_client.runner.programs.shell import RUN, start_shell
-from monarch_client.runner.vocabulary import node_state
+from monarch_client.runner.vocabulary import frames, node_state, worker_states
 from monarch_client.runner.vocabulary.node_state import GOALS, NodeState
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _SIGKILL_CODE = 137
 _FRAME_STATUS = {
-    node_state.READY: "READY",
-    node_state.FAILED: "EXITED",
-    node_state.LOST: "LOST",
-    node_state.EXITED: "EXITED",
+    node_state.READY: worker_states.READY,
+    node_state.FAILED: worker_states.EXITED,
+    node_state.LOST: worker_states.LOST,
+    node_state.EXITED: worker_states.EXITED,
 }
 
 
@@ -90,7 +90,7 @@ class Node:
 
     def _set_up(self) -> None:
         reach("runner.setup")
-        self._report("SETTING_UP")
+        self._report(worker_states.SETTING_UP)
         if self._place.config.setup:
             limit = self._place.config.timeouts.setup_s
             self._place.loop.call_later(limit, self._setup_is_late)
@@ -133,7 +133,7 @@ class Node:
     def _run(self) -> None:
         config = self._place.config
         if config.is_monarch and self._place.rank != 0:
-            self._report("RUNNING")
+            self._report(worker_states.RUNNING)
             return
         if config.is_monarch:
             env = environment.driver_environment(self._place)
@@ -142,7 +142,7 @@ class Node:
         reach("runner.run")
         write_lines = self._place.recorder.write_lines
         self._command = start_shell(self._place, RUN, env, write_lines, self._run_ended)
-        self._report("RUNNING")
+        self._report(worker_states.RUNNING)
 
     def _run_ended(self, returncode: int) -> None:
         reach("runner.exited")
@@ -150,9 +150,9 @@ class Node:
         fields: dict[str, Any] = {"exit_code": exit_code}
         if signal_of(exit_code) is not None:
             fields["signal"] = signal_of(exit_code)
-        self._place.recorder.write("exit", **fields)
+        self._place.recorder.write(frames.EXIT, **fields)
         if not self._place.config.is_monarch:
-            self._report("EXITED", exit_code=exit_code)
+            self._report(worker_states.EXITED, exit_code=exit_code)
         self._update(
             run=exit_code,
             run_signalled=returncode < 0,
@@ -184,7 +184,7 @@ class Node:
         address = config.address_of(rank)
         command = self._worker if config.is_monarch else self._command
         self._place.recorder.write(
-            "worker",
+            frames.WORKER,
             status=status,
             host=socket.gethostname(),
             address=f"{address}:{config.port}" if config.is_monarch else address,

@@ -15,7 +15,7 @@ from monarch_client.runner.node.unpacking import UploadError, lay_out
 from monarch_client.runner.programs import environment
 from monarch_client.runner.programs.repository import repository_environment
 from monarch_client.runner.programs.shell import SETUP, WORKDIR, start_shell
-from monarch_client.runner.vocabulary import node_state
+from monarch_client.runner.vocabulary import node_state, streams
 
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -151,4 +151,4 @@ class Preparation:
         self._on_end({"evidence": self.evidence, "setup_skipped": self._skipped, **found})
 
     def _record(self, _stream: str, pieces: list[Piece]) -> None:
-        self._place.recorder.write_lines("setup", pieces)
+        self._place.recorder.write_lines(streams.SETUP, pieces)

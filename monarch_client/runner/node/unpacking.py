@@ -18,15 +18,18 @@ import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from monarch_client.runner.vocabulary.limits import (
+    MAX_ARCHIVE_BYTES,
+    MAX_ARCHIVE_MEMBERS,
+    MAX_NAME_BYTES,
+    MAX_PATH_BYTES,
+)
+
 if TYPE_CHECKING:
     from monarch_client.runner.base.config import NodeFolder, Upload
 
-MOST_MEMBERS = 20_000
-MOST_BYTES = 1024**3
 _CHUNK_BYTES = 64 * 1024
 _SUDO_S = 20.0
-_LONGEST_NAME_BYTES = 255
-_LONGEST_PATH_BYTES = 2048
 _FILE, _FOLDER, _LINK = "file", "folder", "link"
 _BROKEN = (
     tarfile.TarError,
@@ -154,8 +157,8 @@ def _clean(name: str) -> str:
     try:
         lengths = [len(part.encode()) for part in path.split("/")]
     except UnicodeEncodeError:
-        lengths = [_LONGEST_NAME_BYTES + 1]
-    is_long = max(lengths) > _LONGEST_NAME_BYTES or sum(lengths) > _LONGEST_PATH_BYTES
+        lengths = [MAX_NAME_BYTES + 1]
+    is_long = max(lengths) > MAX_NAME_BYTES or sum(lengths) > MAX_PATH_BYTES
     if is_long or _has_control_characters(path):
         raise UploadError(f"{name[:100]!a} is not a name that every node can have")
     return path
@@ -203,7 +206,7 @@ class _Contents:
             raise UploadError(f"{path[:100]!a} is in the archive twice")
         self._kinds[path] = kind
         self._bytes += size
-        if len(self._kinds) - 1 > MOST_MEMBERS or self._bytes > MOST_BYTES:
+        if len(self._kinds) - 1 > MAX_ARCHIVE_MEMBERS or self._bytes > MAX_ARCHIVE_BYTES:
             raise UploadError("the archive holds more than the portal takes")
 
     def _add_folders(self, path: str) -> None:

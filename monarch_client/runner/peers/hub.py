@@ -17,6 +17,7 @@ from monarch_client.runner.base import tls
 from monarch_client.runner.base.event_thread import EventThread
 from monarch_client.runner.peers import wire
 from monarch_client.runner.vocabulary.frames import number_of
+from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
 from monarch_client.runner.vocabulary.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Hub:
         has_tls = self._place.config.tls is not None
         context = tls.server_context(self._place.folder.certificates) if has_tls else None
         server = await asyncio.start_server(
-            self._talk, sock=listener, ssl=context, limit=wire.LINE_LIMIT
+            self._talk, sock=listener, ssl=context, limit=MAX_FRAME_BYTES
         )
         try:
             while True:

@@ -15,6 +15,7 @@ from monarch_client.runner.base import tls
 from monarch_client.runner.base.event_thread import EventThread
 from monarch_client.runner.peers import wire
 from monarch_client.runner.vocabulary.frames import number_of, stored_prefix
+from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
 from monarch_client.runner.vocabulary.stack_asks import asks_in
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Link:
                 config.address_of(0),
                 config.hub_port,
                 ssl=tls.client_context(certificates) if config.tls else None,
-                limit=wire.LINE_LIMIT,
+                limit=MAX_FRAME_BYTES,
             ),
             self._silence_s,
         )

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     import asyncio
     from typing import Any, Sequence
 
-# A frame has at most 32 KiB of text, each byte at most six characters of JSON.
-LINE_LIMIT = 1024 * 1024
-
 
 class WireError(Exception):
     """The other side does not speak as agreed, or has gone."""

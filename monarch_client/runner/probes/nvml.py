@@ -10,6 +10,13 @@ import ctypes
 import os
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.vocabulary.limits import (
+    MAX_CELSIUS,
+    MAX_GPUS,
+    MAX_MEMORY_BYTES,
+    MAX_WATTS,
+)
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -17,10 +24,8 @@ LIBRARY = "libnvidia-ml.so.1"
 # For tests: another file to load in its place.
 LIBRARY_VARIABLE = "MPORTAL_NVML_LIBRARY"
 VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
-MOST_GPUS = 64
 _NAME_BYTES = 96
 _ON_THE_CHIP = 0
-_MOST_BYTES, _MOST_CELSIUS, _MOST_WATTS = 2**60, 10_000, 1_000_000
 
 
 class _Utilization(ctypes.Structure):
@@ -48,7 +53,7 @@ class Nvml:
         count = ctypes.c_uint()
         if self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
             return []
-        indices = range(min(count.value, MOST_GPUS))
+        indices = range(min(count.value, MAX_GPUS))
         return [self._gpu(index) for index in visible(indices, os.environ.get(VISIBLE_VARIABLE))]
 
     def _gpu(self, index: int) -> dict[str, Any]:
@@ -72,14 +77,14 @@ class Nvml:
             found["utilization"] = min(100, use.gpu)
         is_silent = self._ask("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory))
         # All ones stand for what a GPU does not tell.
-        if not is_silent and memory.used <= memory.total < _MOST_BYTES:
+        if not is_silent and memory.used <= memory.total < MAX_MEMORY_BYTES:
             found["memory_used"], found["memory_total"] = memory.used, memory.total
         number, sensor = ctypes.c_uint(), ctypes.c_int(_ON_THE_CHIP)
         if not self._ask("nvmlDeviceGetTemperature", device, sensor, ctypes.byref(number)):
-            found["celsius"] = number.value if number.value < _MOST_CELSIUS else None
+            found["celsius"] = number.value if number.value < MAX_CELSIUS else None
         if not self._ask("nvmlDeviceGetPowerUsage", device, ctypes.byref(number)):
             watts = round(number.value / 1000, 1)
-            found["watts"] = watts if watts < _MOST_WATTS else None
+            found["watts"] = watts if watts < MAX_WATTS else None
 
     def _ask(self, function: str, *arguments: Any) -> int:
         """NVML's answer: 0 when all is well."""

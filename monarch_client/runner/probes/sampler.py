@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.probes import host_readings
+from monarch_client.runner.vocabulary.carriers import NONE
 from monarch_client.runner.vocabulary.frames import sample_line
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Sampler:
 
     def start(self) -> None:
         """Begin. A look that takes long, a driver's perhaps, keeps nothing else waiting."""
-        if self._interval_s > 0 and self._place.config.carrier != "none":
+        if self._interval_s > 0 and self._place.config.carrier != NONE:
             threading.Thread(target=self._sample, daemon=True, name="sampler").start()
 
     def stop(self) -> None:

@@ -16,6 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.base.process_tree import descendants, descends_from, started_at
 from monarch_client.runner.probes import py_spy
+from monarch_client.runner.vocabulary.frames import STACKS
+from monarch_client.runner.vocabulary.limits import (
+    MAX_DUMP_CHARS,
+    MAX_DUMP_COMMAND_CHARS,
+    MAX_DUMP_PROCESSES,
+)
 
 if TYPE_CHECKING:
     from typing import Callable, Collection, Iterable
@@ -23,12 +29,8 @@ if TYPE_CHECKING:
     from monarch_client.runner.place import Place
     from monarch_client.runner.vocabulary.stack_asks import StackAsk
 
-KIND = "stacks"
-MOST_PROCESSES = 64
-# Of characters: of all processes of one ask, and of one of them.
-MOST_CHARS = 512 * 1024
+# Characters of the text of one process.
 _MOST_OF_ONE = 60_000
-_MOST_COMMAND = 300
 # The portal waits no longer than two minutes.
 _MOST_S = 60.0
 _CUT = "\n[cut here: it is longer than can be kept]"
@@ -94,10 +96,10 @@ class StackDumps:
     def _dump_all(self, ask: StackAsk, targets: list[Target], program: str) -> int:
         """Tell of each; how many are left out."""
         give_up_at = time.monotonic() + _MOST_S
-        room = MOST_CHARS
+        room = MAX_DUMP_CHARS
         for done, target in enumerate(targets):
             is_over = self._stopping.is_set() or time.monotonic() > give_up_at
-            if is_over or room <= 0 or done == MOST_PROCESSES:
+            if is_over or room <= 0 or done == MAX_DUMP_PROCESSES:
                 return len(targets) - done
             look = _look_at(target, program)
             text = _cut(look.text, min(room, _MOST_OF_ONE))
@@ -110,7 +112,7 @@ class StackDumps:
 
     def _tell(self, ask: StackAsk, **fields: object) -> None:
         if not self._stopping.is_set():
-            self._place.recorder.write(KIND, ask=ask.id, **fields)
+            self._place.recorder.write(STACKS, ask=ask.id, **fields)
 
 
 def python_processes() -> list[Target]:
@@ -155,7 +157,7 @@ def _command_of(pid: int) -> str:
         words = Path("/proc", str(pid), "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     except OSError:
         return ""
-    return b" ".join(words).decode("utf-8", "replace")[:_MOST_COMMAND]
+    return b" ".join(words).decode("utf-8", "replace")[:MAX_DUMP_COMMAND_CHARS]
 
 
 def _nothing_to_see(ask: StackAsk) -> str:

@@ -9,8 +9,15 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+from monarch_client.runner.vocabulary import streams
+
 if TYPE_CHECKING:
     from typing import Any
+
+# The kinds of frames. The last two have no numbers: the next one replaces one that is lost.
+LINE, STAGE, WORKER, EXIT, STACKS, END = "line", "stage", "worker", "exit", "stacks", "end"
+METRICS, MESH = "metrics", "mesh"
+UNNUMBERED = frozenset({METRICS, MESH})
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -22,12 +29,12 @@ def encoded(frame: dict[str, Any]) -> bytes:
 
 def remark(text: str) -> dict[str, Any]:
     """Return a line for the user in the runner's own stream, not yet numbered."""
-    return {"kind": "line", "stream": "portal", "text": text, "more": False}
+    return {"kind": LINE, "stream": streams.PORTAL, "text": text, "more": False}
 
 
 def sample_line(rank: int, content: dict[str, Any]) -> bytes:
     """A sample of a host as an encoded frame."""
-    return state_line(rank, "metrics", content)
+    return state_line(rank, METRICS, content)
 
 
 def state_line(rank: int, kind: str, content: dict[str, Any]) -> bytes:
@@ -47,7 +54,7 @@ def replacement_for(line: bytes, why: str) -> bytes:
     frame = json.loads(line)
     note = "A frame of kind {!r} was refused by the portal: {}".format(frame.get("kind"), why)
     kept = {name: frame[name] for name in ("rank", "seq", "t")}
-    kept.update(kind="line", stream="portal", text=note[:2000], more=False)
+    kept.update(kind=LINE, stream=streams.PORTAL, text=note[:2000], more=False)
     return encoded(kept)
 
 

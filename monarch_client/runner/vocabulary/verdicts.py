@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
+from monarch_client.runner.vocabulary import reasons
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -38,7 +40,7 @@ class Verdict(NamedTuple):
     @property
     def is_success(self) -> bool:
         """Whether everything went as the user wanted."""
-        return self.reason == "COMPLETED"
+        return self.reason == reasons.COMPLETED
 
     def to_frame(self) -> dict[str, Any]:
         """Fields of the end frame, bounded."""
@@ -47,13 +49,13 @@ class Verdict(NamedTuple):
 
 def completed() -> Verdict:
     """All commands returned 0."""
-    return Verdict("COMPLETED", "The program finished.", exit_code=0)
+    return Verdict(reasons.COMPLETED, "The program finished.", exit_code=0)
 
 
 def stopped(signal_name: str) -> Verdict:
     """Somebody outside told a runner to end."""
     return Verdict(
-        "CANCELLED_BY_USER",
+        reasons.CANCELLED_BY_USER,
         f"The attempt was stopped from outside ({signal_name}).",
         "Run it again when you want it.",
     )
@@ -62,7 +64,7 @@ def stopped(signal_name: str) -> Verdict:
 def setup_failed(where: Where, exit_code: int, evidence: str) -> Verdict:
     """`setup` returned something other than 0."""
     return Verdict(
-        "SETUP",
+        reasons.SETUP,
         f"setup failed on {where}: it {ended_with(exit_code)}.",
         "See the log's setup stream of this rank; correct `setup` and run again.",
         exit_code,
@@ -73,7 +75,7 @@ def setup_failed(where: Where, exit_code: int, evidence: str) -> Verdict:
 def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
     """`setup` went on for longer than it may."""
     return Verdict(
-        "SETUP",
+        reasons.SETUP,
         f"setup on {where} did not finish within {seconds:g} s.",
         "Look at the last setup lines of this rank for what it waits for.",
         evidence=evidence,
@@ -83,7 +85,7 @@ def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
 def not_laid_out(where: Where, why: str) -> Verdict:
     """The folders of the job did not get to their places; `why` continues the sentence."""
     return Verdict(
-        "SETUP",
+        reasons.SETUP,
         f"{where} could not be prepared: {why}.",
         "Look at the disk and the permissions of that place, or choose another target.",
         evidence=why,
@@ -93,7 +95,7 @@ def not_laid_out(where: Where, why: str) -> Verdict:
 def not_fetched(where: Where, why: str, evidence: str) -> Verdict:
     """Name the repository that a node could not fetch; `why` continues the sentence."""
     return Verdict(
-        "SETUP",
+        reasons.SETUP,
         f"{where} could not fetch the work directory: {why}.",
         "Check url and ref of workdir. A private repository needs a secret GIT_TOKEN (https) or "
         "GIT_SSH_KEY (ssh).",
@@ -104,7 +106,7 @@ def not_fetched(where: Where, why: str, evidence: str) -> Verdict:
 def monarch_not_installed(where: Where, version: str, why: str, evidence: str) -> Verdict:
     """A node without torchmonarch stayed without; `why` is what it came to."""
     return Verdict(
-        "SETUP",
+        reasons.SETUP,
         f"torchmonarch {version} is missing on {where} and could not be installed: {why}.",
         f"Install it in `setup` (pip install torchmonarch=={version}) or use an image with "
         "Python 3.10 or newer that has it; see the setup lines of this rank.",
@@ -115,7 +117,7 @@ def monarch_not_installed(where: Where, version: str, why: str, evidence: str) -
 def never_joined(where: Where, seconds: float) -> Verdict:
     """A rank's runner did not connect to rank 0."""
     return Verdict(
-        "WORKER_NEVER_READY",
+        reasons.WORKER_NEVER_READY,
         f"The runner of {where} did not report to rank 0 within {seconds:g} s.",
         "Check that this node is up and may open connections to rank 0.",
     )
@@ -124,7 +126,7 @@ def never_joined(where: Where, seconds: float) -> Verdict:
 def worker_never_ready(where: Where, port: int, why: str, evidence: str) -> Verdict:
     """A Monarch worker did not come to listen; `why` continues the sentence."""
     return Verdict(
-        "WORKER_NEVER_READY",
+        reasons.WORKER_NEVER_READY,
         f"The worker of {where} never listened on port {port}: {why}.",
         _worker_hint(evidence),
         evidence=evidence or why,
@@ -149,7 +151,7 @@ def worker_lost(where: Where, what: str, evidence: str, ended_as: int | None = N
     # SIGTERM comes from outside, as when a machine is taken away.
     is_crash = ended_as is not None and ended_as - 128 != signal.SIGTERM
     return Verdict(
-        "WORKER_LOST",
+        reasons.WORKER_LOST,
         f"The worker of {where} was lost: {what}.",
         "If the node is well, see the last lines of this rank; else run again.",
         evidence="\n".join(filter(None, [what, evidence])),
@@ -164,7 +166,7 @@ def proc_died(where: Where | None, ended_as: int, exit_code: int, evidence: str)
     number = ended_as - 128
     if number == signal.SIGTERM:
         hint = "Something outside ended it, as when a machine is taken away."
-        return Verdict("WORKER_LOST", f"{what}.", hint, exit_code, evidence)
+        return Verdict(reasons.WORKER_LOST, f"{what}.", hint, exit_code, evidence)
     if number == signal.SIGKILL:
         hint = "Nothing says who did it; running out of memory is the usual cause."
     elif _signal_name(ended_as):
@@ -174,7 +176,7 @@ def proc_died(where: Where | None, ended_as: int, exit_code: int, evidence: str)
         )
     else:
         hint = "The program ended it; see the last lines of its rank's log."
-    return Verdict("USER_CODE", f"{what}.", hint, exit_code, evidence)
+    return Verdict(reasons.USER_CODE, f"{what}.", hint, exit_code, evidence)
 
 
 def proc_silent(
@@ -183,7 +185,7 @@ def proc_silent(
     """Report that Monarch gave up on a process or host that was silent for `limit`."""
     of = f" of {where}" if where else ""
     return Verdict(
-        "WORKER_LOST",
+        reasons.WORKER_LOST,
         f"A process of the meshes{of} was silent for {limit}, so Monarch gave it up ({setting}).",
         "It was stopped, or too busy to answer, or its network was cut. If it only needs longer, "
         f'set {setting} in `envs`, such as "300s".',
@@ -195,7 +197,7 @@ def proc_silent(
 def runner_lost(where: Where) -> Verdict:
     """The runner itself died; its guardian says so."""
     return Verdict(
-        "WORKER_LOST",
+        reasons.WORKER_LOST,
         f"The runner of {where} was killed; everything it had started was ended.",
         "Something outside killed it; look for memory pressure on this node, or run again.",
     )
@@ -205,7 +207,7 @@ def out_of_memory(where: Where | None, what: str, exit_code: int, evidence: str)
     """The kernel's counter says so."""
     of = f" of {where}" if where else ""
     return Verdict(
-        "OOM",
+        reasons.OOM,
         f"{what}{of} was killed because memory ran out.",
         "Ask for more memory, or use less: smaller batches, fewer procs on a host.",
         exit_code,
@@ -216,7 +218,7 @@ def out_of_memory(where: Where | None, what: str, exit_code: int, evidence: str)
 def python_mismatch(driver: str, workers: str, evidence: str = "") -> Verdict:
     """Monarch crashes when minor versions differ, so nothing was tried."""
     return Verdict(
-        "PYTHON_MISMATCH",
+        reasons.PYTHON_MISMATCH,
         f"The driver runs Python {driver}, but the workers run {workers}.",
         "Use the same minor version of Python for `run` and for the workers.",
         evidence=evidence,
@@ -227,7 +229,7 @@ def workers_differ(versions: dict[int, str]) -> Verdict:
     """Workers found different Pythons on their nodes."""
     listed = ", ".join(f"rank {rank}: {versions[rank]}" for rank in sorted(versions))
     return Verdict(
-        "PYTHON_MISMATCH",
+        reasons.PYTHON_MISMATCH,
         f"The workers run different versions of Python ({listed}).",
         "Use one image, or install the same minor version on every node.",
         evidence=listed,
@@ -245,13 +247,13 @@ def command_failed(where: Where, exit_code: int, evidence: str, error: str = "")
     else:
         message = f"The program on {where} {ended_with(exit_code)}."
         hint = "See the last lines of this rank's log."
-    return Verdict("USER_CODE", message, hint, exit_code, evidence)
+    return Verdict(reasons.USER_CODE, message, hint, exit_code, evidence)
 
 
 def command_killed(where: Where, exit_code: int, evidence: str) -> Verdict:
     """A signal ended a user's program; `exit_code` is 128 and its number."""
     message = f"The program on {where} {ended_with(exit_code)}."
-    return Verdict("USER_CODE", message, _hint_on_signal(exit_code), exit_code, evidence)
+    return Verdict(reasons.USER_CODE, message, _hint_on_signal(exit_code), exit_code, evidence)
 
 
 def _hint_on_signal(exit_code: int) -> str:
@@ -263,7 +265,7 @@ def _hint_on_signal(exit_code: int) -> str:
 def monarch_fault(error: str, exit_code: int, evidence: str) -> Verdict:
     """Monarch reported a fault that no worker's death explains."""
     return Verdict(
-        "MONARCH",
+        reasons.MONARCH,
         "Monarch reported a fault: {}.".format(error.rstrip(".:")),
         "An actor or a proc failed; see its lines in the log of its rank.",
         exit_code,

@@ -10,7 +10,6 @@ import pytest
 from jobs.actions.attempts.ask_stacks import MOST_KEPT
 from jobs.actions.attempts.end_attempt import close_attempt
 from jobs.actions.attempts.hand_secrets import hand_secrets
-from jobs.actions.attempts.store_stacks import MOST_CHARS, MOST_PROCESSES
 from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.projects.secrets import set_secret
@@ -22,6 +21,7 @@ from jobs.logs.redaction import RedactionCache
 from jobs.models import Attempt, Cluster, Job, StackDump
 from jobs.models.stack_dump import ANSWER_WITHIN
 from jobs.statuses import ClusterStatus, JobStatus, Role, StackState, StopReason
+from monarch_client.runner.vocabulary.limits import MAX_DUMP_CHARS, MAX_DUMP_PROCESSES
 from tests.factories import make_actor, make_attempt, make_job, make_spec
 from tests.frame_bytes import body, frame
 from tests.integration.api.conftest import assert_problem
@@ -88,9 +88,9 @@ def test_what_is_kept_is_bounded_whatever_a_runner_sends(member, attempt) -> Non
     short = {"ask": asked["id"], "pid": 8, "text": "y"}
     tell(attempt, *[short] * 100, {"ask": asked["id"], "done": True})
     (dump,) = stacks(member, attempt)["dumps"]
-    assert len(dump["processes"]) == MOST_PROCESSES
-    assert sum(len(each["text"]) for each in dump["processes"]) <= MOST_CHARS
-    assert dump["left_out"] == 110 - MOST_PROCESSES
+    assert len(dump["processes"]) == MAX_DUMP_PROCESSES
+    assert sum(len(each["text"]) for each in dump["processes"]) <= MAX_DUMP_CHARS
+    assert dump["left_out"] == 110 - MAX_DUMP_PROCESSES
 
 
 def test_the_latest_dumps_of_an_attempt_are_kept(member, attempt) -> None:
