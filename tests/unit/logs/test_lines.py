@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.logs.lines import (
-    STREAMS,
     compressed_for_good,
     decompressed,
     encoded,
@@ -18,6 +17,7 @@ from jobs.logs.lines import (
     packed,
     storable,
 )
+from monarch_client.runner.vocabulary.streams import STREAMS
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"))
 

@@ -95,8 +95,8 @@ def test_a_file_never_replaces_a_folder_that_is_there(tmp_path: Path) -> None:
 def test_more_than_the_portal_takes_is_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpacking, "MOST_BYTES", 10)
-    monkeypatch.setattr(unpacking, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(unpacking, "MAX_ARCHIVE_BYTES", 10)
+    monkeypatch.setattr(unpacking, "MAX_ARCHIVE_MEMBERS", 3)
     (tmp_path / "in").mkdir()
     for members in ([member("x", b"0" * 11)], [member("a/b/c/d")]):
         with pytest.raises(UploadError, match="more than the portal takes"):

@@ -233,7 +233,7 @@ def test_of_many_processes_some_are_left_out_and_counted(
     tmp_path: Path, monkeypatch, start
 ) -> None:
     start(), start(), start()
-    monkeypatch.setattr(stack_dumps, "MOST_PROCESSES", 2)
+    monkeypatch.setattr(stack_dumps, "MAX_DUMP_PROCESSES", 2)
     *told, end = Dumping(tmp_path).answer(StackAsk(1, 0))
     assert (len(told), end["left_out"]) == (2, 1)
 
