@@ -181,7 +181,7 @@ def _actor(actor: dict[str, Any], *, is_known: bool) -> ActorNode:
 def _changes(row: MeshTree) -> list[MeshChange]:
     changes = row.changes[::-1]
     losses = [each for each in changes if each["state"] in LOST and each["rank"] is not None]
-    shown = [id(each) for each in losses[:MOSTLOST]]
+    shown = [id(each) for each in losses[:MOST_LOSSES]]
     return [
         MeshChange(
             at=moment_of(int(each["at"] * 1000)),

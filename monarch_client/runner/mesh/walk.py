@@ -34,7 +34,7 @@ _LOOKS_REMEMBERED = 500
 _ACTOR_NAME = re.compile(r"[^.<@]*(?:<[^>]*>)?")
 _NO_TURN = "It has not been asked yet: there are too many."
 _NOT_FOUND = "not_found"
-_SILENT = "Its process has not exited: it may be stopped or too busy to answer."
+_SILENT = " Its process has not exited: it may be stopped or too busy to answer."
 # The states that Monarch reports under the same names; all others mean that the actor runs.
 _SAME_STATES = frozenset({mesh_states.FAILED, mesh_states.STOPPED, mesh_states.UNKNOWN})
 
@@ -188,12 +188,16 @@ class Walk:
         if not self.misses.note(reference, ENOUGH_OF_PROC):
             return {**proc, "state": mesh_states.ALIVE}
         why = self.misses.evidence(reference, answer.words)
-        if answer.code != _NOT_FOUND:
-            return {**proc, "state": mesh_states.UNKNOWN, "why": why}
-        # The admin gives the same answer for a process that is stopped or busy.
-        if self._has_proc_ended(rank, str(proc["id"])):
-            return {**proc, "state": mesh_states.DEAD, "why": why}
-        return {**proc, "state": mesh_states.SILENT, "why": f"{why} {_SILENT}"}
+        state = mesh_states.UNKNOWN
+        if answer.code == _NOT_FOUND:
+            # The admin gives the same answer for a process that is stopped or busy.
+            has_ended = self._has_proc_ended(rank, str(proc["id"]))
+            state = mesh_states.DEAD if has_ended else mesh_states.SILENT
+        return {
+            **proc,
+            "state": state,
+            "why": why + _SILENT if state == mesh_states.SILENT else why,
+        }
 
     def _add_actors(self, admin: MeshAdmin, actors: list[tuple[Node, str]]) -> None:
         answers = self._ask(admin, "actors", [reference for _, reference in actors])
