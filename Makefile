@@ -23,7 +23,7 @@ TWO := -n 2 --dist loadfile --no-loadscope-reorder
 # A slice of an expensive suite (see CONTRIBUTING.md): make faults SLICE=3.
 SLICED = $(if $(SLICE),--slice=$(SLICE))
 
-.PHONY: help setup run stop demo status env test test-all slow lint types format faults log-faults sky-faults browsers cluster-test cluster-shell screenshots features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test test-all slow lint types format faults log-faults sky-faults browsers cluster-test gpu-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ cluster-test: setup ## Launch on a real Slurm cluster with a real SkyPilot, as r
 	@deploy/install-rig "$(VENV)"
 	@FULL="$(FULL)" $(BIN)/python -m tests.cluster.rig -- \
 		$(abspath $(BIN))/python -m pytest -m cluster tests/cluster $(SLICED) $(ARGS)
+
+gpu-test: setup ## Run jobs on this machine's NVIDIA GPU; needs torch with CUDA (ARGS="-k word")
+	@$(BIN)/python -m pytest tests/gpu $(ARGS)
 
 cluster-shell: setup ## A shell beside that cluster: sky, sinfo, squeue, scancel
 	@deploy/install-rig "$(VENV)"
