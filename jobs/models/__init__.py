@@ -3,6 +3,7 @@
 from jobs.models.api_token import ApiToken
 from jobs.models.attempt import Attempt
 from jobs.models.attempt_stage import AttemptStage
+from jobs.models.audit_entry import AuditEntry
 from jobs.models.budget import Budget
 from jobs.models.budget_notice import BudgetNotice
 from jobs.models.cluster import Cluster
@@ -43,6 +44,7 @@ __all__ = [
     "ApiToken",
     "Attempt",
     "AttemptStage",
+    "AuditEntry",
     "Budget",
     "BudgetNotice",
     "Cluster",

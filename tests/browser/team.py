@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from jobs.actions.ingest.ingest_frames import ingest_frames
-from jobs.actions.jobs.history import record_action, record_note
+from jobs.actions.jobs.history import note_action, record_note
 from jobs.attempt_tokens import attempt_token
 from jobs.models import (
     ApiToken,
@@ -158,7 +158,7 @@ def make_tokens(ada: User) -> None:
 
 
 def _history(job: Job, by: User, status: str) -> None:
-    record_action(job, Actor(by, source="192.0.2.17"), "submit", "Submitted")
+    note_action(job, Actor(by, source="192.0.2.17"), "submit", "Submitted")
     way = {
         "QUEUED": [],
         "PROVISIONING": ["PROVISIONING"],

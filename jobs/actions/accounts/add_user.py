@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
+from jobs.audit.record import record
 from jobs.errors import ConflictError
 from jobs.models import User
 
@@ -22,6 +23,7 @@ def add_user(username: str) -> User:
         user.clean_fields(exclude=["password"])
         with transaction.atomic():
             user.save(force_insert=True)
+            record(None, "add_user", user, after={"is_superuser": False})
     except ValidationError as error:
         raise ConflictError(f"{username!r} is no user name: {' '.join(error.messages)}") from error
     except IntegrityError as error:

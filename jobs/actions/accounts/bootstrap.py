@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from jobs.audit.record import record
 from jobs.models import Installation, Membership, Project, User
 from jobs.statuses import Role
 
@@ -37,8 +38,11 @@ def bootstrap() -> Bootstrap:
         admin = User(username=FIRST_USER, is_superuser=True, is_staff=True)
         admin.set_unusable_password()
         admin.save()
+        record(None, "add_user", admin, after={"is_superuser": True})
     project = Project.objects.order_by("pk").first()
     if project is None:
         project = Project.objects.create(slug=FIRST_PROJECT, name="Default")
         Membership.objects.create(project=project, user=admin, role=Role.ADMIN)
+        after = {"slug": project.slug, "name": project.name}
+        record(None, "make_project", project, after=after)
     return Bootstrap(admin, project, created)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.db import transaction
+
+from jobs.audit.record import record
 from jobs.errors import NotFoundError, PermissionDeniedError
 from jobs.ground import clock
 from jobs.models import ApiToken, Project
@@ -11,6 +15,7 @@ from jobs.models.api_token import token_digest
 from jobs.permissions import Actor, Verb, require
 
 
+@transaction.atomic
 def create_token(
     actor: Actor,
     name: str,
@@ -36,9 +41,11 @@ def create_token(
         digest=token_digest(secret),
         expires_at=expires_at,
     )
+    record(actor, "create_token", token, after=_terms(token))
     return token, secret
 
 
+@transaction.atomic
 def revoke_token(actor: Actor, token_id: int) -> None:
     """End one of the actor's own tokens at once. NotFoundError for anybody else's.
 
@@ -49,6 +56,13 @@ def revoke_token(actor: Actor, token_id: int) -> None:
     mine = ApiToken.objects.usable(now).filter(user=actor.user, pk=token_id)
     if not mine.update(revoked_at=now):
         raise NotFoundError(f"You have no usable token {token_id}.")
+    token = ApiToken.objects.select_related("project").get(pk=token_id)
+    record(actor, "revoke_token", token, before=_terms(token))
+
+
+def _terms(token: ApiToken) -> dict[str, Any]:
+    expires_at = token.expires_at and token.expires_at.isoformat()
+    return {"read_only": token.read_only, "expires_at": expires_at}
 
 
 def _refuse_widening(

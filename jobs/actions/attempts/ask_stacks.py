@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.history import note_action
 from jobs.actions.jobs.present import keep
+from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError
 from jobs.ground import clock
 from jobs.logs.write import locked_head
@@ -47,7 +48,9 @@ def ask_stacks(actor: Actor, job: Job, rank: int, pid: int | None = None) -> Sta
         dump = StackDump.objects.create(attempt=attempt, rank=rank, pid=pid, asked_by=actor.user)
         _drop_oldest(attempt)
         what = f"rank {rank}" if pid is None else f"process {pid} of rank {rank}"
-        record_action(job, actor, "stacks", f"Stack dump of {what}, attempt {attempt.number}.")
+        asked = {"attempt": attempt.number, "rank": rank, "pid": pid}
+        record(actor, "stacks", job, after=asked)
+        note_action(job, actor, "stacks", f"Stack dump of {what}, attempt {attempt.number}.")
     return dump
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from jobs.audit.record import record
 from jobs.backends.base import SeenCluster
 from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError, NotFoundError, PermissionDeniedError
@@ -66,8 +67,10 @@ def take_down_stray(actor: Actor, name: str) -> StrayCluster:
                 f"{name} is not this portal's. Whoever made it takes it down, with the tool that "
                 "made it."
             )
-        row.seen = {**row.seen, ORDERED_BY: actor.user.get_username()}
+        before, name_of_actor = {"ordered_by": row.ordered_by}, actor.user.get_username()
+        row.seen = {**row.seen, ORDERED_BY: name_of_actor}
         row.save(update_fields=["seen"])
+        record(actor, "cluster_down", row, before=before, after={"ordered_by": name_of_actor})
         wake_on_commit("orphans")
     return row
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from jobs.actions.jobs.history import record_action, record_note
+from jobs.actions.jobs.history import note_action, record_note
+from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError
 from jobs.ground import clock
@@ -34,8 +35,10 @@ def take_down_cluster(actor: Actor, cluster: Cluster) -> Cluster:
         raise ConflictError(f"Job {busy.job_id} is on {row.name}; cancel the job.")
     row.release_requested_at = clock.now()
     row.save(update_fields=["release_requested_at"])
+    after = {"release_requested_at": row.release_requested_at.isoformat()}
+    record(actor, "cluster_down", row, before={"release_requested_at": None}, after=after)
     if last := attempts.order_by("-pk").first():
-        record_action(last.job, actor, "cluster_down", f"Takes {row.name} down")
+        note_action(last.job, actor, "cluster_down", f"Takes {row.name} down")
     publish_clusters_on_commit(row.project_id)
     wake_on_commit("teardown", row.pk)
     return row

@@ -14,6 +14,7 @@ from jobs.actions.jobs.create_jobs import create_jobs
 from jobs.actions.jobs.draft_jobs import Draft, draft_rerun
 from jobs.actions.jobs.rerun import check_again, source_of
 from jobs.admission.checked_spec import Checked
+from jobs.audit.record import record
 from jobs.errors import ConflictError, JobAlreadyFinalError, NotFoundError
 from jobs.ground.disk_space import require_room
 from jobs.models import Job, JobArray
@@ -39,7 +40,9 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
         require_cancel(actor, job)
     if not found:
         require(actor, Verb.CANCEL_OWN_JOB, array.project)
-    cancel_together(actor, [job.pk for job in found])
+    with transaction.atomic():
+        if count := cancel_together(actor, [job.pk for job in found]):
+            record(actor, "cancel", array, after={"cancelled_jobs": count})
     # Cancel the jobs that others were changing meanwhile: queued ones first, newest first.
     rest = jobs.exclude(Q(status=JobStatus.STOPPING) & ~Q(stop_reason=StopReason.PREEMPTED))
     is_queued = Case(When(status=JobStatus.QUEUED, then=0), default=1)
@@ -68,6 +71,8 @@ def rerun_failed(actor: Actor, array: JobArray, *, drop_deleted: bool = False) -
         JobArray.objects.select_for_update(no_key=True).get(pk=array.pk)
         drafts = reruns.drafts_of(_failed(array))
         again = create_jobs(actor, drafts) if drafts else []
+        if again:
+            record(actor, "rerun_failed", array, after={"jobs": [job.pk for job in again]})
     if not again:
         raise _none_failed(array)
     return again

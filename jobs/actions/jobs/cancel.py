@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 from django.db import transaction
 
-from jobs.actions.jobs.history import record_action, record_actions
+from jobs.actions.jobs.history import note_action, note_actions
 from jobs.actions.jobs.present import read_again, refuse_ended
+from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.lifecycle import end_together, move
@@ -36,8 +37,8 @@ def cancel_job(actor: Actor, job: Job) -> Job:
 
 
 @transaction.atomic
-def cancel_together(actor: Actor, numbers: Collection[int]) -> None:
-    """Cancel many queued and active jobs in a few statements.
+def cancel_together(actor: Actor, numbers: Collection[int]) -> int:
+    """Cancel many queued and active jobs in a few statements; how many there were.
 
     Skips jobs whose rows another transaction has locked; use `cancel_job` for them. Does not check
     permissions: the caller does.
@@ -47,15 +48,16 @@ def cancel_together(actor: Actor, numbers: Collection[int]) -> None:
     rows = wanted.filter(pk__in=numbers).select_for_update(no_key=True, skip_locked=True)
     jobs = list(rows.defer("spec", "spec_source").order_by("pk"))
     if not jobs:
-        return
+        return 0
     message = _cancelled_by(actor)
     end_together(jobs, reason=StopReason.CANCELLED_BY_USER, message=message)
-    record_actions([(job, message) for job in jobs], actor, "cancel")
+    note_actions([(job, message) for job in jobs], actor, "cancel")
     transaction.on_commit(_committed)
     wake_on_commit("queue")
     for job in jobs:
         if job.status != JobStatus.QUEUED:
             wake_on_commit("stopping", job.pk)
+    return len(jobs)
 
 
 def end_job(actor: Actor, job: Job, message: str) -> Job:
@@ -67,11 +69,12 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
     if job.status == JobStatus.STOPPING:
         is_queued_again = job.stop_reason == StopReason.PREEMPTED
         return _end_for_good(actor, job, message) if is_queued_again else job
-    was_queued = job.status == JobStatus.QUEUED
+    before, was_queued = {"status": job.status}, job.status == JobStatus.QUEUED
     to = JobStatus.CANCELLED if was_queued else JobStatus.STOPPING
     with transaction.atomic():
         move(job, to, reason=StopReason.CANCELLED_BY_USER, message=message, hint="")
-        record_action(job, actor, "cancel", message)
+        record(actor, "cancel", job, before=before, after={"status": to})
+        note_action(job, actor, "cancel", message)
         transaction.on_commit(_committed)
         if was_queued:
             wake_on_commit("queue")  # it stands in nobody's way any more
@@ -87,7 +90,9 @@ def _end_for_good(actor: Actor, job: Job, message: str) -> Job:
     with transaction.atomic():
         if not stopping.filter(pk=job.pk).update(**told):
             raise StaleJobError(job=job.pk)
-        record_action(job, actor, "cancel", message)
+        reasons = {"reason": StopReason.PREEMPTED}, {"reason": StopReason.CANCELLED_BY_USER}
+        record(actor, "cancel", job, before=reasons[0], after=reasons[1])
+        note_action(job, actor, "cancel", message)
     for name, value in told.items():
         setattr(job, name, value)
     return job

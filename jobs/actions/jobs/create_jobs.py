@@ -9,7 +9,7 @@ from django.db import transaction
 from jobs.actions.jobs.children import refuse_children, tell_parent
 from jobs.actions.jobs.draft_jobs import Draft
 from jobs.actions.jobs.follow_reruns import follow_reruns
-from jobs.actions.jobs.history import record_actions
+from jobs.actions.jobs.history import note_actions
 from jobs.actions.projects.keep_project import keep_open
 from jobs.admission.dependency_messages import wait_for_dependencies
 from jobs.background.hints import wake_on_commit
@@ -121,4 +121,4 @@ def _record(actor: Actor, jobs: Sequence[Job], message: str) -> None:
     others = [(job, message) for job in jobs if not job.rerun_of_id]
     for verb, told in (("rerun", reruns), ("submit", others)):
         if told:
-            record_actions(told, actor, verb)
+            note_actions(told, actor, verb)

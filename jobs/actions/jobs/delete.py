@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.actions.jobs.present import keep
+from jobs.audit.record import record
 from jobs.errors import ConflictError, JobNotFinalError
 from jobs.live.channel import publish_on_commit
 from jobs.logs.deletion import delete_log
@@ -32,4 +33,5 @@ def delete_job(actor: Actor, job: Job) -> None:
             delete_log(attempt)
         keep(job)
         publish_on_commit(job)
+        record(actor, "delete_job", job, before={"status": job.status})
         Job.objects.filter(pk=job.pk).delete()

@@ -44,6 +44,12 @@ def draft_jobs(actor: Actor, project: Project, checked: Checked) -> Draft:
     return Draft([_new_job(actor, project, checked)], checked.needs)
 
 
+def terms_of(job: Job) -> dict[str, Any]:
+    """Return what the audit log keeps of a new job; its specification may hold secrets."""
+    names = ("backend_name", "queue_name", "priority", "num_nodes", "held")
+    return {name: getattr(job, name) for name in names}
+
+
 def draft_rerun(actor: Actor, job: Job, checked: Checked) -> Job:
     """Return a job that repeats `job`, at the same index if it belongs to an array."""
     again = _new_job(actor, job.project, checked, rerun_of=job)

@@ -8,8 +8,9 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F
 
-from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.history import note_action
 from jobs.actions.jobs.present import keep, read_again, refuse_ended
+from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
 from jobs.errors import (
     ConflictError,
@@ -42,13 +43,15 @@ def extend_job(actor: Actor, job: Job, seconds: int, *, idempotency_key: str | N
             return job
         _refuse_where_it_makes_no_sense(job)
         _refuse_beyond_the_limit(job, seconds)
+        before = {"extended_s": job.extended_s}
         Job.objects.filter(pk=job.pk).update(extended_s=F("extended_s") + seconds)
         read_again(job)
         message = (
             f"Extended by {shown_s(seconds)} by {actor.user.get_username()}: "
             f"it may run for {shown_s(walltime_of(job) or 0)}."
         )
-        record_action(job, actor, "extend", message)
+        record(actor, "extend", job, before=before, after={"extended_s": job.extended_s})
+        note_action(job, actor, "extend", message)
         wake_on_commit("running", job.pk)
     return job
 
@@ -76,8 +79,10 @@ def extend_cluster(actor: Actor, cluster: Cluster, seconds: int) -> Cluster:
         )
     policy = IdlePolicy.from_dict(row.idle_policy)
     if until > idle_end(Kept(row.idle_since, policy), limit):
+        before = {"until": row.idle_policy.get("until")}
         row.idle_policy = {**row.idle_policy, "until": until.isoformat()}
         row.save(update_fields=["idle_policy"])
+        record(actor, "cluster_extend", row, before=before, after={"until": until.isoformat()})
         _tell(actor, row, f"Keeps {row.name} for {shown_s(seconds)} more")
     return row
 
@@ -85,7 +90,7 @@ def extend_cluster(actor: Actor, cluster: Cluster, seconds: int) -> Cluster:
 def _tell(actor: Actor, cluster: Cluster, message: str) -> None:
     last = cluster.attempts.select_related("job").order_by("-pk").first()
     if last is not None:
-        record_action(last.job, actor, "cluster_extend", message)
+        note_action(last.job, actor, "cluster_extend", message)
     publish_clusters_on_commit(cluster.project_id)
     wake_on_commit("autostop", cluster.pk)
 

@@ -1,4 +1,4 @@
-"""Writing down who did what to a job."""
+"""The timeline of a job: what people and the portal did to it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from jobs.permissions import Actor
 from jobs.statuses import EventKind
 
 
-def record_action(job: Job, actor: Actor, verb: str, message: str) -> None:
-    """Note that `actor` did `verb`; call it inside the transaction of the change."""
+def note_action(job: Job, actor: Actor, verb: str, message: str) -> None:
+    """Add to the job's timeline that `actor` did `verb`; call it in the transaction of the change.
+
+    The timeline is deleted with the job. `jobs.audit.record` keeps what must outlive it.
+    """
     _action(job, actor, verb, message).save(force_insert=True)
     publish_on_commit(job)
 
 
-def record_actions(messages: Sequence[tuple[Job, str]], actor: Actor, verb: str) -> None:
+def note_actions(messages: Sequence[tuple[Job, str]], actor: Actor, verb: str) -> None:
     """Store an event for each job, with its message, that `actor` did `verb`; in few statements."""
     JobEvent.objects.bulk_create(_action(job, actor, verb, told) for job, told in messages)
     publish_many_on_commit([(job.pk, job.project_id) for job, _ in messages])

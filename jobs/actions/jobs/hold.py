@@ -6,9 +6,10 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.history import note_action
 from jobs.actions.jobs.present import keep, read_again, refuse_ended
 from jobs.admission.dependency_messages import wait_for_dependencies
+from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError
 from jobs.models import Job
@@ -29,7 +30,8 @@ def hold_job(actor: Actor, job: Job) -> Job:
         queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
         # What others gave up for it goes to whoever is next, and it has no claim to it any more.
         if queued.update(**held_by(actor), is_owed=False):
-            record_action(job, actor, "hold", f"Held by {actor.user.get_username()}.")
+            record(actor, "hold", job, before={"held": False}, after={"held": True})
+            note_action(job, actor, "hold", f"Held by {actor.user.get_username()}.")
             # It stands in nobody's way any more.
             wake_on_commit("queue")
         read_again(job)
@@ -51,7 +53,8 @@ def release_job(actor: Actor, job: Job) -> Job:
     with transaction.atomic():
         held = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=True)
         if held.update(held=False, hint="", **_what_it_waits_for(job)):
-            record_action(job, actor, "release", f"Released by {actor.user.get_username()}.")
+            record(actor, "release", job, before={"held": True}, after={"held": False})
+            note_action(job, actor, "release", f"Released by {actor.user.get_username()}.")
             wake_on_commit("queue")
     read_again(job)
     refuse_ended(job)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.history import note_action
 from jobs.actions.jobs.present import keep, read_again, refuse_ended
+from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
 from jobs.errors import ConflictError
 from jobs.models import Job
@@ -27,9 +28,11 @@ def prioritize_job(actor: Actor, job: Job, priority: int) -> Job:
         before = job.priority
         queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk)
         if queued.exclude(priority=priority).update(priority=priority):
+            values = {"priority": before}, {"priority": priority}
+            record(actor, "prioritize", job, before=values[0], after=values[1])
             name = actor.user.get_username()
             message = f"Priority changed from {before} to {priority} by {name}."
-            record_action(job, actor, "prioritize", message)
+            note_action(job, actor, "prioritize", message)
             wake_on_commit("queue")
             read_again(job)
     refuse_ended(job)

@@ -9,10 +9,11 @@ from django.db import transaction
 
 from jobs.actions.jobs.create_jobs import create_jobs
 from jobs.actions.jobs.draft_jobs import Draft, draft_rerun, yaml_of
-from jobs.actions.jobs.history import record_action
+from jobs.actions.jobs.history import note_action
 from jobs.actions.jobs.submit import check_specs
 from jobs.admission.checked_spec import Checked, Source
 from jobs.admission.dependencies import without_deleted
+from jobs.audit.record import record
 from jobs.errors import InvalidSpecError
 from jobs.ground.disk_space import require_room
 from jobs.models import Job
@@ -41,7 +42,8 @@ def rerun_job(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Job:
     draft = Draft([draft_rerun(actor, job, checked)], checked.needs)
     with transaction.atomic():
         [again] = create_jobs(actor, [draft])
-        record_action(job, actor, "rerun", f"Run again as job {again.pk}")
+        record(actor, "rerun", job, after={"job": again.pk})
+        note_action(job, actor, "rerun", f"Run again as job {again.pk}")
     return again
 
 

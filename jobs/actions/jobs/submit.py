@@ -13,16 +13,17 @@ from django.db import IntegrityError, transaction
 
 from jobs.actions.jobs.children import would_end_with
 from jobs.actions.jobs.create_jobs import create_jobs
-from jobs.actions.jobs.draft_jobs import draft_jobs
+from jobs.actions.jobs.draft_jobs import Draft, draft_jobs, terms_of
 from jobs.admission.checked_spec import Checked, Source
 from jobs.admission.dependencies import find_dependencies
 from jobs.admission.policies import backend_problems, policy_problems
 from jobs.admission.queues import queue_problems
+from jobs.audit.record import record_created
 from jobs.backends import registry
 from jobs.errors import BackendUnavailableError, IdempotencyConflictError, InvalidSpecError
 from jobs.ground import clock
 from jobs.ground.disk_space import require_room
-from jobs.models import IdempotencyKey, Job, Project, ProjectSecret
+from jobs.models import IdempotencyKey, Job, JobArray, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec import InvalidSpecErrors, JobSpec, SpecCode, SpecError
 from monarch_client.spec.array_keys import count_of
@@ -73,6 +74,7 @@ def submit_jobs(
     try:
         with transaction.atomic():
             jobs = create_jobs(actor, drafts)
+            record_created(actor, "submit", [_created_by(each) for each in drafts])
             if idempotency_key:
                 IdempotencyKey.objects.create(
                     user=actor.user,
@@ -88,6 +90,14 @@ def submit_jobs(
             return jobs
         raise
     return jobs
+
+
+def _created_by(draft: Draft) -> tuple[Job | JobArray, dict[str, Any]]:
+    """Return what a draft became, its array or its job, with the values that are recorded."""
+    first = draft.jobs[0]
+    if draft.array is None:
+        return first, terms_of(first)
+    return draft.array, {**terms_of(first), "jobs": len(draft.jobs)}
 
 
 def expect_job() -> None:

@@ -7,7 +7,8 @@ from django.db.models import F
 
 from jobs.actions.projects.keep_project import lock_alone
 from jobs.actions.projects.make_project import require_no_jobs
-from jobs.actions.sharing.queue_input import Reading, tell_change
+from jobs.actions.sharing.queue_input import Reading, plan_queue_again
+from jobs.audit.record import record
 from jobs.errors import ConflictError
 from jobs.ground import clock
 from jobs.models import (
@@ -28,6 +29,7 @@ from jobs.models import (
     UseAccount,
 )
 from jobs.permissions import Actor, Verb, require
+from jobs.statuses import ProjectState
 
 # Rows that are deleted with their project.
 _GOES_AT_ONCE = (
@@ -43,6 +45,8 @@ _GOES_AT_ONCE = (
 )
 # Rows of its attempts. Logs are too large for one transaction: sweeps remove them.
 _GOES_OF_ATTEMPTS = (HandedSecrets, StackDump)
+_ACTIVE = {"state": ProjectState.ACTIVE}
+_ARCHIVED = {"state": ProjectState.ARCHIVED}
 
 
 @transaction.atomic
@@ -64,7 +68,8 @@ def archive_project(actor: Actor, project: Project) -> Project:
             revision=F("revision") + 1,
             updated_at=clock.now(),
         )
-        tell_change("archive_project", actor, project.slug)
+        record(actor, "archive_project", project, before=_ACTIVE, after=_ARCHIVED)
+        plan_queue_again()
     return project
 
 
@@ -75,7 +80,8 @@ def unarchive_project(actor: Actor, project: Project) -> Project:
     if project.archived_at is not None:
         project.archived_at = None
         project.save(update_fields=["archived_at"])
-        tell_change("unarchive_project", actor, project.slug)
+        record(actor, "unarchive_project", project, before=_ARCHIVED, after=_ACTIVE)
+        plan_queue_again()
     return project
 
 
@@ -95,6 +101,7 @@ def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
     if project.archived_at is None and Job.objects.filter(project=project).exists():
         raise ConflictError(f"Project {project.slug} has jobs. Archive it first, then delete it.")
     _require_no_clusters(project, "delete")
+    record(actor, "delete_project", project, before={"slug": project.slug})
     old, now = project.slug, clock.now()
     for kind in _GOES_AT_ONCE:
         kind._default_manager.filter(project=project).delete()
@@ -104,7 +111,7 @@ def delete_project(actor: Actor, project: Project, confirmation: str) -> None:
     project.slug = f"{old}_{project.pk}"
     project.archived_at, project.deleted_at = project.archived_at or now, now
     project.save(update_fields=["slug", "archived_at", "deleted_at"])
-    tell_change("delete_project", actor, f"{old}: its records are at {project.slug}")
+    plan_queue_again()
 
 
 def _lock(actor: Actor, project: Project) -> None:

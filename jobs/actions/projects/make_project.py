@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from jobs.actions.projects.keep_project import lock_alone
-from jobs.actions.sharing.queue_input import Reading, shown, tell_change
+from jobs.actions.sharing.queue_input import Reading, plan_queue_again, shown
+from jobs.audit.record import record
 from jobs.errors import ConflictError
 from jobs.models import FormerSlug, Job, Membership, Project
 from jobs.permissions import Actor, Verb, require, require_sharing
@@ -25,7 +26,8 @@ def make_project(actor: Actor, slug: str, name: str = "") -> Project:
     project = Project(slug=slug, name=name or slug)
     _store(project)
     Membership.objects.create(project=project, user=actor.user, role=Role.ADMIN)
-    tell_change("make_project", actor, slug)
+    record(actor, "make_project", project, after={"slug": slug, "name": project.name})
+    plan_queue_again()
     return project
 
 
@@ -41,6 +43,7 @@ def rename_project(
     require(actor, Verb.MANAGE_PROJECT, project)
     lock_alone(project, Verb.MANAGE_PROJECT)
     old, slug = project.slug, project.slug if slug is None else slug
+    before = {"slug": old, "name": project.name}
     name = project.name if name is None else name or slug
     _require_good(slug, name, is_new=slug != old)
     if slug != old:
@@ -49,7 +52,8 @@ def rename_project(
     _store(project)
     if slug != old:
         FormerSlug.objects.create(slug=old, project=project)
-    tell_change("rename_project", actor, f"{old}: now {slug}, {name}")
+    record(actor, "rename_project", project, before=before, after={"slug": slug, "name": name})
+    plan_queue_again()
     return project
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from jobs.actions.projects.keep_project import lock_project
+from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Membership, Project, User
 from jobs.permissions import Actor, Verb, require
@@ -20,9 +21,13 @@ def set_role(actor: Actor, project: Project, username: str, role: Role) -> Membe
         raise NotFoundError(f"There is no active user {username}.")
     if role != Role.ADMIN:
         _refuse_losing_last_admin(project, user)
-    return Membership.objects.update_or_create(project=project, user=user, defaults={"role": role})[
-        0
-    ]
+    was = Membership.objects.filter(project=project, user=user).first()
+    membership, _ = Membership.objects.update_or_create(
+        project=project, user=user, defaults={"role": role}
+    )
+    before = {"role": was.role} if was else None
+    record(actor, "set_role", membership, before=before, after={"role": role})
+    return membership
 
 
 @transaction.atomic
@@ -33,6 +38,7 @@ def remove_member(actor: Actor, project: Project, username: str) -> None:
     if membership is None:
         raise NotFoundError(f"{username} is not a member of {project.slug}.")
     _refuse_losing_last_admin(project, membership.user)
+    record(actor, "remove_member", membership, before={"role": membership.role})
     membership.delete()
 
 

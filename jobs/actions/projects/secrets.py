@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+from typing import Any
 
 from django.db import transaction
 
 from jobs.actions.projects.keep_project import lock_project
+from jobs.audit.record import record
+from jobs.audit.targets import Target
 from jobs.errors import ConflictError, InvalidSecretError, NotFoundError
 from jobs.ground import clock
 from jobs.ground.seals import resealed, sealed
@@ -14,8 +16,6 @@ from jobs.logs.needles import is_masked
 from jobs.models import HandedSecrets, Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
 from monarch_client.spec.secret_keys import name_complaint
-
-log = logging.getLogger(__name__)
 
 MOST_SECRETS = 200  # of one project
 MOST_BYTES = 32 * 1024
@@ -38,6 +38,7 @@ def set_secret(actor: Actor, project: Project, name: str, value: str) -> Project
     # Two at once would both find room.
     lock_project(project, Verb.MANAGE_SECRETS)
     secret = ProjectSecret.objects.filter(project=project, name=name).first()
+    before = _terms(secret) if secret else None
     if secret is None:
         if ProjectSecret.objects.filter(project=project).count() >= MOST_SECRETS:
             raise ConflictError(f"A project has at most {MOST_SECRETS} secrets; delete one first.")
@@ -47,18 +48,19 @@ def set_secret(actor: Actor, project: Project, name: str, value: str) -> Project
     secret.updated_by = actor.user
     secret.updated_at = clock.now()
     secret.save()
-    _note("set_secret", actor, secret)
+    record(actor, "set_secret", secret, before=before, after=_terms(secret))
     return secret
 
 
+@transaction.atomic
 def delete_secret(actor: Actor, project: Project, name: str) -> None:
     """Remove it. Jobs that name it fail at their start. NotFoundError when there is none."""
     require(actor, Verb.MANAGE_SECRETS, project)
     secret = ProjectSecret.objects.filter(project=project, name=name).first()
     if secret is None:
         raise NotFoundError(f"Project {project.slug} has no secret of that name.")
+    record(actor, "delete_secret", secret, before=_terms(secret))
     secret.delete()
-    _note("delete_secret", actor, secret)
 
 
 def reseal_secrets() -> int:
@@ -73,7 +75,12 @@ def reseal_secrets() -> int:
     for handed in HandedSecrets.objects.order_by("pk").iterator():
         same_row = HandedSecrets.objects.filter(pk=handed.pk, sealed=handed.sealed)
         count += same_row.update(sealed=resealed(handed.sealed))
+    record(None, "reseal_secrets", Target("secret", "all secrets"), after={"count": count})
     return count
+
+
+def _terms(secret: ProjectSecret) -> dict[str, Any]:
+    return {"masked": secret.is_masked, "updated_at": secret.updated_at.isoformat()}
 
 
 def _check(name: str, value: str) -> None:
@@ -93,12 +100,3 @@ def _value_complaint(value: str) -> str:
     except UnicodeEncodeError:
         return "The value holds half of a character."
     return f"The value is longer than {MOST_BYTES:,} bytes." if size > MOST_BYTES else ""
-
-
-def _note(verb: str, actor: Actor, secret: ProjectSecret) -> None:
-    log.info(
-        "%s %s",
-        verb.replace("_", " "),
-        secret.name,
-        extra={"action": verb, "project": secret.project.slug, "user": actor.user.get_username()},
-    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 
+from jobs.audit.record import record
 from jobs.background.hints import wake_on_commit
 from jobs.ground import clock
 from jobs.models import Budget, BudgetNotice, Project
@@ -17,8 +18,6 @@ from jobs.statuses import OnSpent
 
 LARGEST = Decimal(10_000_000)
 MOST_THRESHOLDS = 20
-
-log = logging.getLogger(__name__)
 
 
 @transaction.atomic
@@ -41,6 +40,7 @@ def set_budget(
     given = {"on_spent": on_spent, "warn_at": None if warn_at is None else sorted(set(warn_at))}
     terms = {"usd": usd, "set_by": actor.user, "set_at": clock.now()}
     terms |= {key: value for key, value in given.items() if value is not None}
+    was = Budget.objects.filter(project=project).first()
     first = {"on_spent": OnSpent.HOLD, "warn_at": sorted(WARNS_AT)}
     budget, _ = Budget.objects.update_or_create(
         project=project, defaults=terms, create_defaults=first | terms
@@ -48,20 +48,28 @@ def set_budget(
     for notice in BudgetNotice.objects.filter(project=project, month=month):
         if is_void(notice.threshold, notice.usd, usd):
             notice.delete()
-    _tell(actor, project, f"${usd} a month, {budget.on_spent}")
+    before = _terms(was) if was else None
+    record(actor, "set_budget", project, before=before, after=_terms(budget))
+    _wake()
 
 
 @transaction.atomic
 def remove_budget(actor: Actor, project: Project) -> None:
     """Let the project spend as much as it likes. PermissionDeniedError."""
     require_budget(actor)
-    Budget.objects.filter(project=project).delete()
+    was = Budget.objects.filter(project=project).first()
     BudgetNotice.objects.filter(project=project, month=Month.of(clock.now()).first_day).delete()
-    _tell(actor, project, "none")
+    if was is None:
+        return
+    was.delete()
+    record(actor, "remove_budget", project, before=_terms(was))
+    _wake()
 
 
-def _tell(actor: Actor, project: Project, what: str) -> None:
-    context = {"action": "budget_set", "project": project.slug, "by": actor.user.get_username()}
-    log.info("budget: %s", what, extra=context)
+def _terms(budget: Budget) -> dict[str, Any]:
+    return {"usd": str(budget.usd), "on_spent": budget.on_spent, "warn_at": budget.warn_at}
+
+
+def _wake() -> None:
     for reconciler in ("budgets", "queue"):
         wake_on_commit(reconciler)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
+
+from jobs.audit.record import record
 from jobs.models import Project
 
 _UNCHANGED: Any = object()
 
 
+@transaction.atomic
 def set_limits(
     project: Project,
     *,
@@ -18,7 +22,10 @@ def set_limits(
     """Change a project's limits; None takes one away. They hold at once, also for what runs."""
     given = {"max_duration_s": max_duration_s, "max_idle_minutes": max_idle_minutes}
     changes = {name: value for name, value in given.items() if value is not _UNCHANGED}
+    if not changes:
+        return
+    before = {name: getattr(project, name) for name in changes}
     for name, value in changes.items():
         setattr(project, name, value)
-    if changes:
-        project.save(update_fields=list(changes))
+    project.save(update_fields=list(changes))
+    record(None, "set_limits", project, before=before, after=changes)

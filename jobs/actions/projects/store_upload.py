@@ -16,6 +16,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import transaction
 
 from jobs.actions.projects.keep_project import keep_open
+from jobs.audit.record import record
 from jobs.errors import InvalidUploadError, UploadTooLargeError
 from jobs.ground.disk_space import refused_when_full, require_room
 from jobs.models import Project, Upload
@@ -43,15 +44,13 @@ def store_upload(actor: Actor, project: Project, chunks: Iterable[bytes]) -> Upl
         _keep(draft, upload.blob_name)
     with transaction.atomic():
         keep_open(project, Verb.UPLOAD)
-        return Upload.objects.get_or_create(
-            project=project,
-            digest=digest,
-            defaults={
-                "size_bytes": facts.size_bytes,
-                "file_count": facts.file_count,
-                "created_by": actor.user,
-            },
-        )[0]
+        sizes = {"size_bytes": facts.size_bytes, "file_count": facts.file_count}
+        upload, is_new = Upload.objects.get_or_create(
+            project=project, digest=digest, defaults={**sizes, "created_by": actor.user}
+        )
+        if is_new:
+            record(actor, "upload", upload, after=sizes)
+        return upload
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from jobs.actions.jobs.submit import check_spec
 from jobs.actions.projects.keep_project import lock_project
 from jobs.actions.schedules.run_schedule import keep_schedule, owner_of
 from jobs.admission.checked_spec import Checked, Source
+from jobs.audit.record import record
 from jobs.errors import ConflictError, InvalidSpecError
 from jobs.ground import clock
 from jobs.models import Project, Schedule
@@ -22,8 +22,6 @@ from jobs.permissions import Actor, Verb, may, require, require_schedule
 from jobs.policies.timetables import Timetable, complaints
 from jobs.statuses import CatchUpPolicy, OverlapPolicy
 from monarch_client.spec import SpecCode
-
-log = logging.getLogger(__name__)
 
 MOST_SCHEDULES = 200  # of one project
 MOST_IN_A_NAME = 60
@@ -66,7 +64,7 @@ def create_schedule(
         _take_over(schedule, actor, wish, checked)
         schedule.next_at = _next_of(schedule)
         schedule.save()
-    _log("create_schedule", actor, schedule)
+        record(actor, "create_schedule", schedule, after=_terms(schedule))
     return schedule
 
 
@@ -79,14 +77,14 @@ def change_schedule(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
     checked = _checked(actor, schedule.project, wish)
     with transaction.atomic():
         keep_schedule(schedule)
-        times = (schedule.cron, schedule.zone)
+        before, times = _terms(schedule), (schedule.cron, schedule.zone)
         _take_over(schedule, actor, wish, checked)
         if (schedule.cron, schedule.zone) != times:
             schedule.next_at = _next_of(schedule)
             if not schedule.paused:
                 schedule.message = ""  # about times that it had
         _save(schedule)
-    _log("change_schedule", actor, schedule)
+        record(actor, "change_schedule", schedule, before=before, after=_terms(schedule))
     return schedule
 
 
@@ -99,7 +97,7 @@ def pause_schedule(actor: Actor, schedule: Schedule) -> Schedule:
             schedule.paused, schedule.next_at = True, None
             schedule.message = _paused_by(actor)
             _save(schedule)
-            _log("pause_schedule", actor, schedule)
+            _record_pause(actor, "pause_schedule", schedule)
     return schedule
 
 
@@ -121,7 +119,7 @@ def resume_schedule(actor: Actor, schedule: Schedule) -> Schedule:
             schedule.paused, schedule.message = False, ""
             schedule.next_at = _next_of(schedule)
             _save(schedule)
-            _log("resume_schedule", actor, schedule)
+            _record_pause(actor, "resume_schedule", schedule)
     return schedule
 
 
@@ -130,8 +128,8 @@ def delete_schedule(actor: Actor, schedule: Schedule) -> None:
     require_schedule(actor, schedule)
     with transaction.atomic():
         keep_schedule(schedule)
+        record(actor, "delete_schedule", schedule, before=_terms(schedule))
         schedule.delete()
-    _log("delete_schedule", actor, schedule)
 
 
 def _save(schedule: Schedule) -> None:
@@ -202,10 +200,13 @@ def _error(path: str, message: str) -> dict[str, Any]:
     }
 
 
-def _log(verb: str, actor: Actor, schedule: Schedule) -> None:
-    context = {
-        "action": verb,
-        "project": schedule.project.slug,
-        "user": actor.user.get_username(),
-    }
-    log.info("%s %s", verb.replace("_", " "), schedule.name, extra=context)
+def _terms(schedule: Schedule) -> dict[str, Any]:
+    """Return what the audit log keeps of a schedule; its specification may hold secrets."""
+    names = ("cron", "zone", "overlap", "catch_up", "paused", "revision")
+    terms = {name: getattr(schedule, name) for name in names}
+    return {**terms, "owner": schedule.owner.get_username()}
+
+
+def _record_pause(actor: Actor, verb: str, schedule: Schedule) -> None:
+    paused = schedule.paused
+    record(actor, verb, schedule, before={"paused": not paused}, after={"paused": paused})

@@ -15,8 +15,9 @@ from django.db.models import QuerySet
 
 from jobs.actions.jobs.cancel import end_job
 from jobs.actions.jobs.create_jobs import create_jobs
-from jobs.actions.jobs.draft_jobs import Draft, draft_jobs
+from jobs.actions.jobs.draft_jobs import Draft, draft_jobs, terms_of
 from jobs.actions.jobs.submit import check_specs
+from jobs.audit.record import record
 from jobs.errors import (
     BackendError,
     ConflictError,
@@ -94,6 +95,7 @@ def run_now(actor: Actor, schedule: Schedule) -> Job:
             message=f"Run by {actor.user.get_username()}.",
             job=job,
         )
+        record(actor, "run_schedule", schedule, after={"job": job.pk})
     return job
 
 
@@ -182,6 +184,7 @@ def _run(schedule: Schedule, slot: datetime, draft: Draft) -> None:
                 end_job(owner_of(schedule), job, why)
     message = f"Submitted by schedule {schedule.name}, for {when}"
     job = _create(schedule, draft, message)
+    record(owner_of(schedule), "submit", job, after=terms_of(job))
     _note(schedule, slot, ScheduleOutcome.SUBMITTED, job=job)
 
 

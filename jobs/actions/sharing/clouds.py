@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
+from django.db import transaction
+
+from jobs.audit.record import record
+from jobs.audit.targets import Target
 from jobs.backends import clouds
 from jobs.errors import InvalidCloudError, NotFoundError
 from jobs.permissions import Actor, require_clouds
-
-log = logging.getLogger(__name__)
 
 MOST_CHARS = 256 * 1024  # of one field
 
@@ -31,19 +32,20 @@ def add_cloud(
         raise InvalidCloudError(f"{kind} takes {', '.join(fields)}, and no {unknown[0][:40]!r}.")
     if any(len(value) > MOST_CHARS or "\0" in value for value in content.values()):
         raise InvalidCloudError(f"A field has more than {MOST_CHARS:,} characters, or a NUL.")
-    names = clouds.add(clouds.own_home(), kind, content, allow_exec=allow_exec and actor is None)
-    _note("add_cloud", actor, kind, ", ".join(names))
+    # Begun first: without a database there would be no entry for the files.
+    with transaction.atomic():
+        names = clouds.add(
+            clouds.own_home(), kind, content, allow_exec=allow_exec and actor is None
+        )
+        target = Target("cloud", f"{kind} {', '.join(names)}")
+        record(actor, "add_cloud", target, after={"names": names})
     return names
 
 
 def remove_cloud(actor: Actor | None, kind: str, name: str) -> None:
     """Forget the credentials of that name. NotFoundError when there are none."""
     require_clouds(actor, to_change=True)
-    if kind not in clouds.KINDS or not clouds.remove(clouds.own_home(), kind, name):
-        raise NotFoundError(f"There are no credentials {kind} {name[:100]!r} here.")
-    _note("remove_cloud", actor, kind, name)
-
-
-def _note(verb: str, actor: Actor | None, kind: str, names: str) -> None:
-    user = actor.user.get_username() if actor else "the portal's host"
-    log.info("%s %s %s", verb, kind, names, extra={"action": verb, "user": user})
+    with transaction.atomic():
+        if kind not in clouds.KINDS or not clouds.remove(clouds.own_home(), kind, name):
+            raise NotFoundError(f"There are no credentials {kind} {name[:100]!r} here.")
+        record(actor, "remove_cloud", Target("cloud", f"{kind} {name}"), before={"names": [name]})

@@ -8,7 +8,8 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.sharing.queue_input import Reading, makes_or_changes, tell_change
+from jobs.actions.sharing.queue_input import Reading, makes_or_changes, plan_queue_again
+from jobs.audit.record import record
 from jobs.backends import registry
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, Pool
@@ -41,12 +42,13 @@ def set_pool(actor: Actor, name: str, change: PoolChange) -> Pool:
     require_sharing(actor)
     pool = Pool.objects.select_for_update(no_key=True).filter(name=name).first()
     reading = Reading()
+    before = _terms(pool) if pool else None
     made = pool or Pool(name=reading.name(name))
     _read(reading, made, change, is_new=pool is None)
     reading.require_none()
     made.save()
-    rights = f"reclaim {made.reclaim}, by rank {made.preempts_by_rank}"
-    tell_change("set_pool", actor, f"{name}: {made.backend_name} {made.caps}, {rights}")
+    record(actor, "set_pool", made, before=before, after=_terms(made))
+    plan_queue_again()
     return made
 
 
@@ -62,8 +64,20 @@ def delete_pool(actor: Actor, name: str) -> None:
             f"Pool {name} is used by the queues {', '.join(queues)}. Give them another pool, or "
             "none (`mportal admin queue set NAME --pool none`), then delete it."
         )
+    record(actor, "delete_pool", pool, before=_terms(pool))
     pool.delete()
-    tell_change("delete_pool", actor, name)
+    plan_queue_again()
+
+
+def _terms(pool: Pool) -> dict[str, Any]:
+    return {
+        "backend": pool.backend_name,
+        "caps": pool.caps,
+        "patience_s": pool.patience_s,
+        "half_life_s": pool.half_life_s,
+        "reclaim": pool.reclaim,
+        "preempts_by_rank": pool.preempts_by_rank,
+    }
 
 
 def _read(reading: Reading, pool: Pool, change: PoolChange, *, is_new: bool) -> None:

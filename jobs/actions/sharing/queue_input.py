@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,11 +14,8 @@ from jobs.background.hints import wake_on_commit
 from jobs.errors import PortalError
 from jobs.live.channel import publish_queue_on_commit
 from jobs.models.project import RESERVED_SLUGS, SLUG_PATTERN
-from jobs.permissions import Actor
 from jobs.scheduling.limits import GPUS, JOBS, NODES, USD_PER_HOUR, gpus_of
 from monarch_client.spec.durations import seconds_in
-
-log = logging.getLogger(__name__)
 
 MOST_CAPS, MOST_OF_ONE = 50, 1_000_000
 _USD_PLACES = 6  # of a price
@@ -169,9 +165,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def tell_change(verb: str, actor: Actor, what: str) -> None:
-    """Record an administrator's change; after commit the queue is planned anew with it."""
-    user = actor.user.get_username()
-    log.info("%s %s", verb, what, extra={"action": verb, "user": user})
+def plan_queue_again() -> None:
+    """Plan the queue again after this transaction, and have open pages read it again."""
     wake_on_commit("queue")
     publish_queue_on_commit()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.sharing.queue_input import Reading, makes_or_changes, tell_change
+from jobs.actions.sharing.queue_input import Reading, makes_or_changes, plan_queue_again
+from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError
 from jobs.models import Job, Pool, Queue
 from jobs.models.queue import DEFAULT_QUEUE
@@ -41,6 +43,7 @@ def set_queue(actor: Actor, name: str, change: QueueChange) -> Queue:
     require_sharing(actor)
     queue = Queue.objects.select_for_update(no_key=True).filter(name=name).first()
     reading = Reading()
+    before = _terms(queue) if queue else None
     made = queue or Queue(name=reading.name(name))
     if change.rank is not None:
         made.rank = reading.whole("rank", change.rank, -MOST_RANK, MOST_RANK)
@@ -50,8 +53,8 @@ def set_queue(actor: Actor, name: str, change: QueueChange) -> Queue:
         made.preemptible = change.preemptible
     reading.require_none()
     made.save()
-    said = f"rank {made.rank}, pool {made.pool or 'none'}, preemptible {made.preemptible}"
-    tell_change("set_queue", actor, f"{name}: {said}")
+    record(actor, "set_queue", made, before=before, after=_terms(made))
+    plan_queue_again()
     return made
 
 
@@ -75,8 +78,14 @@ def delete_queue(actor: Actor, name: str) -> None:
             f"In queue {name} {waiting} jobs wait and {there.count() - waiting} run (the first: "
             f"{named}). Let them end, or cancel them (`mportal cancel`), then delete the queue."
         )
+    record(actor, "delete_queue", queue, before=_terms(queue))
     queue.delete()
-    tell_change("delete_queue", actor, name)
+    plan_queue_again()
+
+
+def _terms(queue: Queue) -> dict[str, Any]:
+    pool = queue.pool.name if queue.pool else None
+    return {"rank": queue.rank, "pool": pool, "preemptible": queue.preemptible}
 
 
 def _pool(reading: Reading, queue_name: str, name: str) -> Pool | None:

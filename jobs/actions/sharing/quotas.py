@@ -8,7 +8,8 @@ from typing import Any
 
 from django.db import transaction
 
-from jobs.actions.sharing.queue_input import Reading, shown, tell_change
+from jobs.actions.sharing.queue_input import Reading, plan_queue_again, shown
+from jobs.audit.record import record
 from jobs.errors import NotFoundError
 from jobs.models import Pool, Project, Queue, Quota, User
 from jobs.permissions import Actor, project_for, require_sharing
@@ -47,8 +48,11 @@ def set_quota(
     own = _own_part(reading, whose, which, nominal)
     _require_within(reading, own, checked)
     reading.require_none()
+    was = Quota.objects.filter(**which).first()
+    before = _terms(was) if was else None
     quota, _ = Quota.objects.update_or_create(**which, defaults={"caps": checked, "nominal": own})
-    tell_change("set_quota", actor, f"{quota.pk}: {whose} {checked}, own {own}")
+    record(actor, "set_quota", quota, before=before, after=_terms(quota))
+    plan_queue_again()
     return quota
 
 
@@ -59,8 +63,9 @@ def delete_quota(actor: Actor, quota_id: int) -> None:
     quota = Quota.objects.filter(pk=quota_id).first()
     if quota is None:
         raise NotFoundError(f"There is no quota {quota_id}.")
-    tell_change("delete_quota", actor, f"{quota_id}: {quota}")
+    record(actor, "delete_quota", quota, before=_terms(quota))
     quota.delete()
+    plan_queue_again()
 
 
 @transaction.atomic
@@ -69,11 +74,24 @@ def set_weight(actor: Actor, slug: str, weight: Any) -> Project:
     require_sharing(actor)
     project = project_for(actor, slug)
     reading = Reading()
+    before = {"weight": project.share_weight}
     project.share_weight = reading.weight(weight)
     reading.require_none()
     project.save(update_fields=["share_weight"])
-    tell_change("set_weight", actor, f"{slug}: {project.share_weight:g}")
+    after = {"weight": project.share_weight}
+    record(actor, "set_weight", project, before=before, after=after)
+    plan_queue_again()
     return project
+
+
+def _terms(quota: Quota) -> dict[str, Any]:
+    pool = quota.pool.name if quota.pool else None
+    return {
+        "pool": pool,
+        "per_person": quota.per_person,
+        "caps": quota.caps,
+        "nominal": quota.nominal,
+    }
 
 
 def _own_part(

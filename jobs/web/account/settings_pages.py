@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from jobs.actions.accounts.set_password import set_password
 from jobs.actions.accounts.tokens import create_token, revoke_token
 from jobs.permissions import Actor, project_for
 from jobs.readers.project_list import project_list
@@ -70,7 +71,7 @@ def password(request: HttpRequest, actor: Actor) -> HttpResponse:
     """Change the password, or set the first one. Other sessions of the user end with it."""
     form = PasswordForm(actor.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        form.save()
+        set_password(actor, form.cleaned_data["new_password1"])
         update_session_auth_hash(request, actor.user)
         messages.success(request, "Your password is set.")
         return redirect(safe_next(request, reverse("web:password")))

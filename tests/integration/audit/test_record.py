@@ -1,0 +1,140 @@
+"""The audit log: entries are never changed, and outlive what they are about."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.management import call_command
+from django.db import DatabaseError, transaction
+from django.http import HttpResponse
+
+from jobs.actions.accounts.set_password import set_password
+from jobs.actions.accounts.sign_in_links import create_sign_in_link, redeem
+from jobs.actions.jobs.cancel import cancel_job
+from jobs.actions.jobs.delete import delete_job
+from jobs.actions.projects.close_projects import delete_project
+from jobs.actions.projects.members import set_role
+from jobs.actions.schedules.run_schedule import run_due
+from jobs.api.base.request_ids import request_id_middleware
+from jobs.audit.record import COMMAND_LINE, record
+from jobs.audit.request_context import current_request
+from jobs.ground import clock
+from jobs.models import AuditEntry, Job, JobEvent
+from jobs.permissions import Actor
+from jobs.statuses import Role
+from tests.factories import (
+    make_actor,
+    make_attempt,
+    make_job,
+    make_member,
+    make_project,
+    make_schedule,
+)
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+def entries() -> list[tuple[str, str, str]]:
+    rows = AuditEntry.objects.order_by("pk")
+    return [(row.verb, row.kind, row.name) for row in rows]
+
+
+def test_the_database_refuses_to_change_or_delete_an_entry():
+    record(make_actor(), "hold", make_job())
+    for change in (lambda rows: rows.update(verb="x"), lambda rows: rows.delete()):
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            change(AuditEntry.objects.all())
+    assert AuditEntry.objects.get().verb == "hold"
+
+
+def test_entries_outlive_the_job_and_the_project_that_they_are_about():
+    project = make_project("rl")
+    admin, job = make_actor(project, Role.ADMIN), make_job(project)
+    cancel_job(admin, job)
+    delete_job(admin, job)
+    number = job.pk
+    assert not JobEvent.objects.exists()
+    delete_project(admin, project, "rl")
+    rows = AuditEntry.objects.order_by("pk").values_list("verb", "kind", "object_id")
+    assert list(rows) == [
+        ("cancel", "job", str(number)),
+        ("delete_job", "job", str(number)),
+        ("delete_project", "project", str(project.pk)),
+    ]
+    assert set(AuditEntry.objects.values_list("project_slug", flat=True)) == {"rl"}
+
+
+def test_a_change_that_is_rolled_back_leaves_no_entry():
+    job = make_job()
+    with pytest.raises(RuntimeError), transaction.atomic():
+        cancel_job(Actor(job.submitted_by), job)
+        raise RuntimeError
+    assert not AuditEntry.objects.exists()
+
+
+def test_setting_what_is_set_already_writes_no_entry():
+    project = make_project()
+    admin, member = make_actor(project, Role.ADMIN), make_member(project)
+    set_role(admin, project, member.username, Role.VIEWER)
+    set_role(admin, project, member.username, Role.VIEWER)
+    entry = AuditEntry.objects.get()
+    assert (entry.before, entry.after) == ({"role": "member"}, {"role": "viewer"})
+
+
+def test_an_account_says_how_somebody_was_let_in_and_keeps_no_secret(caplog):
+    with caplog.at_level("INFO"):
+        call_command("add_user", "ada")
+        user = AuditEntry.objects.earliest("pk")
+        assert (user.verb, user.name, user.source) == ("add_user", "ada", COMMAND_LINE)
+        ada = make_member(make_project())
+        link = create_sign_in_link(ada)
+        set_password(Actor(redeem(link), source="203.0.113.7"), PASSWORD)
+    assert [verb for verb, _, _ in entries()] == [
+        "add_user", "create_sign_in_link", "create_sign_in_link", "use_sign_in_link",
+        "set_password",
+    ]  # fmt: skip
+    told = repr(list(AuditEntry.objects.values())) + caplog.text
+    assert link not in told and PASSWORD not in told
+
+
+def test_limits_set_on_the_command_line_are_recorded():
+    make_project("rl")
+    call_command("project_limits", "rl", "--max-idle", "30")
+    entry = AuditEntry.objects.get()
+    assert (entry.verb, entry.kind, entry.name) == ("set_limits", "project", "rl")
+    assert (entry.before, entry.after) == (
+        {"max_idle_minutes": None},
+        {"max_idle_minutes": 30},
+    )
+
+
+def test_a_job_of_a_schedule_names_its_owner_and_the_schedule(settings, tmp_path):
+    settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
+    due = clock.now().replace(second=0, microsecond=0)
+    schedule = make_schedule(name="nightly", cron="* * * * *", next_at=due)
+    run_due(schedule.pk)
+    entry = AuditEntry.objects.get()
+    assert (entry.verb, entry.object_id) == ("submit", str(Job.objects.get().pk))
+    assert (entry.username, entry.source) == (schedule.owner.username, "schedule nightly")
+
+
+def test_a_childs_entry_names_the_job_whose_program_called():
+    attempt = make_attempt()
+    child = make_job(attempt.job.project, parent=attempt.job, submitted_by=attempt.job.submitted_by)
+    cancel_job(Actor(attempt.job.submitted_by, driver=attempt), child)
+    assert AuditEntry.objects.get().caller_job_id == attempt.job_id
+
+
+def test_the_request_reaches_the_threads_of_a_view_and_ends_with_it(rf):
+    async def view(_request):
+        seen.append(await sync_to_async(current_request)())
+        return HttpResponse()
+
+    seen = []
+    request = rf.get("/", headers={"X-Request-ID": "abc"})
+    asyncio.run(request_id_middleware(view)(request))
+    assert (seen[0].request_id, seen[0].address) == ("abc", "127.0.0.1")
+    assert current_request().request_id == ""
