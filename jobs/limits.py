@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from jobs.models import Cluster, Job, Project
-from jobs.policies.gpu_idle import GpuRule, below_of
+from jobs.policies.gpu_idle import GpuRule
 from jobs.policies.idle import BACKSTOP_MARGIN_MINUTES, IdlePolicy, backstop_minutes
 from jobs.policies.limits import Limit, smaller, walltime_s
 
@@ -27,10 +27,10 @@ def walltime_of(job: Job) -> int | None:
 
 def gpu_rule_of(job: Job) -> GpuRule | None:
     """When the idleness of its GPUs ends `job`, as things stand; None: never."""
-    below = below_of(job.spec)
-    if below is None:
+    request = job.request
+    if request.gpu_below is None:
         return None
-    return GpuRule(below, job.spec["portal"]["idle"]["minutes"], idle_limit(job.project))
+    return GpuRule(request.gpu_below, request.idle.minutes, idle_limit(job.project))
 
 
 def backstop_of(cluster: Cluster) -> int:

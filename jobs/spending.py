@@ -101,7 +101,7 @@ def cost_of_job(job: Job, now: datetime) -> Decimal:
 
 def budget_of_job(job: Job) -> Decimal | None:
     """Its own, US$; None where it has none."""
-    usd = job.spec.get("portal", {}).get("budget_usd")
+    usd = job.request.budget_usd
     return None if usd is None else Decimal(str(usd))
 
 

@@ -24,8 +24,9 @@ from jobs.models import (
 )
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
-from jobs.queueing.warm_requests import takes_alike
+from jobs.policies.job_request import JobRequest
 from jobs.statuses import FINAL_STATUSES, JobKind, JobStatus, Role
+from monarch_client.spec import JobSpec
 
 _numbers = itertools.count(1)
 
@@ -76,8 +77,6 @@ def set_default_queue(**fields: Any) -> Queue:
 
 def make_spec(**fields: Any) -> dict[str, Any]:
     """The smallest checked spec of a plain job, as `JobSpec.to_dict` gives it."""
-    from monarch_client.spec import JobSpec
-
     return JobSpec.parse({"name": "hello", "run": "echo hello", **fields}).to_dict()
 
 
@@ -91,13 +90,18 @@ def make_job(project: Project | None = None, **fields: Any) -> Job:
         fields["submitted_by"] = make_member(project)
     if "spec" not in fields:
         fields["spec"] = make_spec(num_nodes=fields.get("num_nodes", 1))
-    fields.setdefault("duration_s", fields["spec"].get("portal", {}).get("max_duration"))
-    defaults = {"name": "hello", "kind": JobKind.PLAIN, "backend_name": "fake"}
-    job = Job(project=project, **{**defaults, **fields})
-    if "fingerprint" not in fields:
-        job.fingerprint = takes_alike(job.spec, job.backend_name, job.num_nodes)
-    job.save()
-    return job
+    defaults = {"name": "hello", "kind": JobKind.PLAIN, **request_fields(**fields)}
+    return Job.objects.create(project=project, **{**defaults, **fields})
+
+
+def request_fields(
+    spec: dict[str, Any], backend_name: str = "fake", num_nodes: int | None = None, **_: Any
+) -> dict[str, Any]:
+    """The columns that hold the request of a job with `spec`, on other nodes than it says if so."""
+    content = {"name": "hello", "run": "", "num_nodes": 1, **spec}
+    parsed = JobSpec.from_dict({**content, "num_nodes": num_nodes or content["num_nodes"]})
+    request = JobRequest.of(parsed, backend_name)
+    return {**request.columns(), "request_options": request.options()}
 
 
 def make_schedule(project: Project | None = None, name: str = "nightly", **fields: Any) -> Schedule:

@@ -14,6 +14,7 @@ from jobs.admission.dependencies import Needs
 from jobs.backends import registry
 from jobs.backends.base import ComputeBackend
 from jobs.models import Project
+from jobs.policies.job_request import JobRequest
 from jobs.queueing.warm_clusters import joinable
 from monarch_client.spec import JobSpec
 
@@ -24,11 +25,13 @@ Source = str | dict[str, Any]
 class Checked:
     """A parsed specification, the text it came as, its backend and what it waits for.
 
-    `content` is `spec.to_dict()`, shared by all who read it: nobody changes it.
+    `content` is `spec.to_dict()`, shared by all who read it: nobody changes it. `request` is shared
+    by all jobs of an array.
     """
 
     spec: JobSpec
     content: dict[str, Any]
+    request: JobRequest
     backend: ComputeBackend
     source: Source
     needs: Needs = field(default_factory=lambda: Needs({}, {}))
@@ -42,7 +45,7 @@ class Checked:
         """
         content = spec.to_dict()
         backend = registry.get(_backend_name(project, spec, content))
-        return cls(spec, content, backend, source)
+        return cls(spec, content, JobRequest.of(spec, backend.name), backend, source)
 
     @property
     def backend_name(self) -> str:
@@ -50,7 +53,7 @@ class Checked:
         return self.backend.name
 
     def with_spec(self, spec: JobSpec) -> Self:
-        """Return the same with another specification, which asks for the same machines."""
+        """Return the same with a specification that differs only in its name and `envs`."""
         return replace(self, spec=spec, content=spec.to_dict())
 
 

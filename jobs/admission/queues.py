@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from jobs.admission.checked_spec import Checked
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
-from jobs.queueing.limits import Asked, Places, counted_of
+from jobs.policies.job_request import JobRequest
+from jobs.queueing.limits import Asked, Places
 from jobs.scheduling.amounts import counted, most_at_once
 from jobs.scheduling.limits import GPUS, JOBS, NODES, Limit, LimitKind, Shape, gpus_of
 from monarch_client.spec import JobSpec, SpecCode
@@ -41,22 +42,21 @@ def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[P
         )
         yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
         return
-    shape = places.shape_of(_asked(project, user, checked))
+    shape = places.shape_of(_asked(project, user, checked.request))
     limits = [places.limits[key] for key in shape.limits]
     yield from _never_fits(shape, limits)
     yield from _not_counted(spec, limits)
 
 
-def _asked(project: Project, user: User, checked: Checked) -> Asked:
-    counted_columns = counted_of(checked.content)
+def _asked(project: Project, user: User, request: JobRequest) -> Asked:
     return Asked(
         project_id=project.pk,
         user_id=user.pk,
-        queue_name=checked.spec.portal.queue,
-        backend_name=checked.backend_name,
-        num_nodes=checked.spec.num_nodes,
-        gpu_type=counted_columns["gpu_type"],
-        gpu_count=counted_columns["gpu_count"],
+        queue_name=request.queue_name,
+        backend_name=request.backend_name,
+        num_nodes=request.num_nodes,
+        gpu_type=request.gpu_type,
+        gpu_count=request.gpu_count,
     )
 
 

@@ -42,7 +42,7 @@ def redaction_of(attempt: Attempt) -> Redaction:
 
     SecretsUnavailableError: no key opens its secrets, so nothing may be stored.
     """
-    has_secrets = bool(attempt.job.spec.get("secrets"))
+    has_secrets = bool(attempt.job.request.secrets)
     return redaction_for(AttemptKey(attempt.pk, attempt.job_id, attempt.number, has_secrets))
 
 

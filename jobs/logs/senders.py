@@ -17,7 +17,7 @@ from jobs.statuses import Carrier, JobStatus, StackState
 
 # Asked through models it takes six times as long, which each batch of lines would pay for.
 _SENDER = """
-SELECT attempt.id, attempt.job_id, attempt.number, job.num_nodes, job.spec -> 'secrets' IS NOT NULL,
+SELECT attempt.id, attempt.job_id, attempt.number, job.num_nodes, job.request_options ? 'secrets',
        attempt.contacted_at, attempt.last_seen_at,
        attempt.carrier <> %(push)s OR job.status = %(stopping)s OR EXISTS (
            SELECT FROM jobs_stackdump AS dump

@@ -12,6 +12,7 @@ from django.db.models.expressions import RawSQL
 from jobs.ground import clock
 from jobs.models.job_array import JobArray
 from jobs.models.project import Project
+from jobs.policies.job_request import COLUMNS, JobRequest
 from jobs.statuses import (
     FINAL_STATUSES,
     JobKind,
@@ -61,7 +62,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 # Of a job that may go onto a cluster that was kept.
-TAKES_KEPT = Q(spec__portal__has_key="reuse") | Q(spec__portal__has_key="cluster")
+TAKES_KEPT = Q(request_options__has_key="reuse") | Q(request_options__has_key="cluster")
 
 
 class Job(models.Model):
@@ -72,6 +73,8 @@ class Job(models.Model):
     kind = models.CharField(max_length=10, choices=JobKind)
     spec = models.JSONField()
     spec_source = models.TextField(blank=True)
+    # What of `request` has no column here.
+    request_options = models.JSONField(default=dict, db_default={}, blank=True)
     num_nodes = models.PositiveIntegerField(default=1)
     backend_name = models.CharField(max_length=30)
     queue_name = models.CharField(max_length=60, default="default")
@@ -172,6 +175,12 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} #{self.pk}"
+
+    @property
+    def request(self) -> JobRequest:
+        """Return the request, as the job was admitted with it."""
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return JobRequest.stored(columns, self.request_options)
 
     @property
     def is_final(self) -> bool:

@@ -6,10 +6,9 @@ busy it is, a host that has told nothing lately.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from jobs.policies.limits import Limit
 
@@ -45,13 +44,6 @@ class GpuHost:
 
     told_at: datetime
     idle_since: datetime | None
-
-
-def below_of(spec: Mapping[str, Any]) -> int | None:
-    """The use in per cent below which the job of this specification counts as idle, if any."""
-    idle = (spec.get("portal") or {}).get("idle") or {}
-    below: int | None = idle.get("gpu_below")
-    return below
 
 
 def after_sample(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from jobs.policies.known_failures import FAILURES
 from jobs.statuses import LogAction
+from monarch_client.spec import LogPolicy
 
 # What a line that shows a known failure brings about; their patterns are RE2's as well as Python's.
 _ACTIONS_OF_KNOWN = {
@@ -57,10 +57,9 @@ def _known() -> dict[str, LogRule]:
 KNOWN_RULES = _known()
 
 
-def rules_of(spec: Mapping[str, Any]) -> list[LogRule]:
-    """The rules of the job of this specification, those without an action left out."""
-    own = (spec.get("portal") or {}).get("log_policies") or ()
-    rules = {**KNOWN_RULES, **{each["name"]: _rule(each) for each in own}}
+def rules_of(own: Iterable[LogPolicy]) -> list[LogRule]:
+    """Return the rules of a job with `own` policies; rules without an action are left out."""
+    rules = {**KNOWN_RULES, **{each.name: _rule(each) for each in own}}
     return [rule for rule in rules.values() if rule.actions]
 
 
@@ -74,12 +73,11 @@ def any_of(patterns: Sequence[str]) -> str:
     return "|".join(f"(?:{pattern})" for pattern in patterns)
 
 
-def _rule(content: Mapping[str, Any]) -> LogRule:
-    known = KNOWN_RULES.get(content["name"])
-    pattern = content.get("pattern")
+def _rule(policy: LogPolicy) -> LogRule:
+    known = KNOWN_RULES.get(policy.name)
     return LogRule(
-        name=content["name"],
-        pattern=known.pattern if pattern is None and known else str(pattern),
-        actions=frozenset(LogAction(action) for action in content["actions"]),
+        name=policy.name,
+        pattern=known.pattern if policy.pattern is None and known else str(policy.pattern),
+        actions=frozenset(map(LogAction, policy.actions)),
         about=known.about if known else "",
     )

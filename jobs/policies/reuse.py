@@ -1,4 +1,4 @@
-"""Which jobs fit on a cluster that was kept, and after which endings one is worth keeping."""
+"""Compare the machines that jobs request, and decide after which endings they are sound. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.statuses import StopReason
+from monarch_client.spec import JobSpec
 
-# Endings that say nothing against the machines.
+# Endings that are not a sign of faulty machines.
 _HEALTHY = frozenset(
     {
         StopReason.COMPLETED,
@@ -21,36 +22,37 @@ _HEALTHY = frozenset(
         StopReason.IDLE,
         StopReason.PREEMPTED,
         StopReason.PARENT,
-        # One that speaks of the machines says so by another action.
+        # A policy about the machines has another action for it.
         StopReason.LOG_POLICY,
     }
 )
 
 
 def leaves_healthy(reason: StopReason) -> bool:
-    """Whether machines on which an attempt ended by `reason` can be trusted with another."""
+    """Whether machines on which an attempt ended by `reason` can run another one."""
     return reason in _HEALTHY
 
 
-def fingerprint(spec: Mapping[str, Any], backend_name: str, num_nodes: int) -> str:
-    """The same for two jobs that ask for the same machines; what runs on them does not count.
+def fingerprint(spec: JobSpec, backend_name: str) -> str:
+    """Return a hash that is equal for jobs that request the same machines of a backend.
 
-    `resources` are compared as they were written, the image among them.
+    What runs on the machines does not count. `resources` are compared as they were written, the
+    image among them.
     """
-    asked = {
+    requested = {
         "backend": backend_name,
-        "num_nodes": num_nodes,
-        "resources": spec.get("resources") or {},
-        "volumes": spec.get("volumes") or {},
-        "config": spec.get("config") or {},
-        "buckets": _buckets(spec.get("file_mounts") or {}),
+        "num_nodes": spec.num_nodes,
+        "resources": spec.resources,
+        "volumes": spec.passed_on.get("volumes") or {},
+        "config": spec.config,
+        "buckets": _buckets(spec.file_mounts),
     }
-    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(requested, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _buckets(mounts: Mapping[str, Any]) -> dict[str, Any]:
-    """What is mounted when machines are made; uploads arrive with each attempt."""
+    """Return the mounts that are made with the machines; uploads arrive with each attempt."""
     return {
         target: source
         for target, source in mounts.items()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jobs.models import Job, Pool, Queue, Quota, User
 from jobs.models.pool import DAY_S, WEEK_S
-from jobs.policies.reuse import fingerprint
 from jobs.queueing.prices import Prices
 from jobs.scheduling.limits import (
     GPUS,
@@ -22,7 +21,6 @@ from jobs.scheduling.limits import (
     gpus_of,
 )
 from jobs.scheduling.snapshot import Preemption
-from monarch_client.spec.accelerators import most_accelerators
 
 # The columns of a job that make an `Asked`, in its order.
 ASKED = (
@@ -72,30 +70,6 @@ def machines_in(num_nodes: int, gpu_type: str, gpu_count: int) -> Amounts:
     """What is counted of so many nodes, which have so many GPUs together."""
     nodes, gpus = (NODES, float(num_nodes)), float(gpu_count)
     return (nodes, (GPUS, gpus), (gpus_of(gpu_type), gpus)) if gpu_count else (nodes,)
-
-
-def counted_of(spec: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a job that the queue counts by, from its checked specification."""
-    portal = spec.get("portal", {})
-    group = portal.get("concurrency") or {}
-    gpu_type, of_each_node = most_accelerators(spec.get("resources") or {})
-    return {
-        "gpu_type": gpu_type,
-        "gpu_count": of_each_node * int(spec.get("num_nodes") or 1),
-        "duration_s": portal.get("max_duration"),
-        "preemptible": bool(portal.get("preemptible")),
-        "group_name": group.get("group", ""),
-        "group_limit": group.get("max", 1),
-        "price_key": price_key_of(spec),
-    }
-
-
-def price_key_of(spec: dict[str, Any]) -> str:
-    """The same for all that ask for the same machines, on whichever backend."""
-    return fingerprint(spec, "", int(spec.get("num_nodes") or 1))[:_KEY_LENGTH]
-
-
-_KEY_LENGTH = 24
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ from jobs.spending import budget_blocks
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, WaitReason
 
 # Of a job that has machines: what says whether they may be taken from it.
-_GIVES_WAY = ("status", "preemptible", "preempted_by_id", "spec__portal__cluster")
+_GIVES_WAY = ("status", "preemptible", "preempted_by_id", "request_options__cluster")
 _TIMES = ("duration_s", "extended_s", "group_limit")
 
 

@@ -16,7 +16,6 @@ from jobs.models.job import TAKES_KEPT
 from jobs.models.startable_jobs import startable_jobs
 from jobs.policies.idle import IdlePolicy, Wanted, stays_s
 from jobs.policies.limits import Limit as MostOf
-from jobs.policies.reuse import fingerprint
 from jobs.queueing.capacity import capacity_of
 from jobs.queueing.limits import load_queues, pool_of
 from jobs.scheduling.kept import Wish
@@ -33,14 +32,6 @@ _COLUMNS = (
     "spec__portal",
     "spec__resources",
 )
-
-
-def takes_alike(spec: Mapping[str, Any], backend_name: str, num_nodes: int) -> str:
-    """Of the machines that a job makes, if it also goes onto kept ones that are like them."""
-    portal = spec.get("portal", {})
-    if not portal.get("reuse") or portal.get("cluster"):
-        return ""
-    return fingerprint(spec, backend_name, num_nodes)
 
 
 def wish_of(job: Job, queues: Mapping[str, Queue]) -> Wish:

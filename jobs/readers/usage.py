@@ -169,7 +169,12 @@ def _machines_of(project: Project, begin: datetime, end: datetime) -> list[_Mach
     }
     stays = Attempt.objects.filter(cluster__in=clusters).order_by("pk")
     fields = ("pk", "cluster_id", "created_at", "ended_at")
-    of_job = ("job__submitted_by__username", "job_id", "job__name", "job__spec__resources")
+    of_job = (
+        "job__submitted_by__username",
+        "job_id",
+        "job__name",
+        "job__request_options__resources",
+    )
     for pk, cluster_id, begun, ended, user, job_id, name, wanted in stays.values_list(
         *fields, *of_job
     ):

@@ -26,7 +26,7 @@ def due() -> list[int]:
     # Machines cost something before the job has begun on them.
     has_begun = Exists(Attempt.objects.filter(job=OuterRef("pk")))
     begun = Q(status__in=_STOPPABLE) | Q(has_begun, status=JobStatus.QUEUED)
-    jobs = Job.objects.filter(begun, spec__portal__has_key="budget_usd")
+    jobs = Job.objects.filter(begun, request_options__has_key="budget_usd")
     return list(jobs.values_list("pk", flat=True))
 
 

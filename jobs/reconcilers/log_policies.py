@@ -86,7 +86,8 @@ def _attempts() -> QuerySet[Attempt]:
 def _look(attempt: Attempt) -> bool:
     """Look at the next stretch; whether there are lines behind it."""
     watch, _ = LogWatch.objects.get_or_create(attempt=attempt)
-    rules = [] if watch.is_given_up else still_open(rules_of(attempt.job.spec), watch.told)
+    own = attempt.job.request.log_policies
+    rules = [] if watch.is_given_up else still_open(rules_of(own), watch.told)
     stretch = _searched(attempt, watch.next_line, rules) if rules else _passed_over(attempt)
     if stretch is None or stretch.last < watch.next_line:
         return False

@@ -22,8 +22,9 @@ from jobs.ground import clock
 from jobs.models import ExpectedPrice, Job, Quota
 from jobs.policies.costs import rounded
 from jobs.policies.endings import retry_delay_s
-from jobs.queueing.limits import price_key_of
+from jobs.policies.job_request import JobRequest
 from jobs.scheduling.limits import USD_PER_HOUR
+from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
 
@@ -66,8 +67,9 @@ def _counted() -> QuerySet[Job] | None:
 
 def _give_keys(counted: QuerySet[Job]) -> None:
     """To jobs that were submitted before the portal gave them any."""
-    for job in counted.filter(price_key="").only("pk", "spec")[:_MOST_NAMED]:
-        Job.objects.filter(pk=job.pk).update(price_key=price_key_of(job.spec))
+    for job in counted.filter(price_key="").only("backend_name", "spec")[:_MOST_NAMED]:
+        request = JobRequest.of(JobSpec.from_dict(job.spec), job.backend_name)
+        Job.objects.filter(pk=job.pk).update(price_key=request.price_key)
 
 
 def _ask_all(counted: QuerySet[Job]) -> tuple[bool, int]:

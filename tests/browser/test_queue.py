@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 from jobs.backends.fake.backend import FakeBackend
 from jobs.lifecycle import move
 from jobs.models import Job, Pool, Project, Queue, Quota, User
-from jobs.queueing.limits import counted_of
 from jobs.statuses import JobStatus, StopReason
 from tests.browser import team
 from tests.browser.test_pictures import LOOKS, Camera
@@ -39,7 +38,7 @@ def fake(settings, tmp_path) -> FakeBackend:
 
 def gpu_job(project: Project, by: User, nodes: int, queue: str, **fields: Any) -> Job:
     spec = make_spec(num_nodes=nodes, resources={"accelerators": "H100:8"})
-    fields = {"spec": spec, "num_nodes": nodes, "queue_name": queue, **counted_of(spec), **fields}
+    fields = {"spec": spec, "num_nodes": nodes, "queue_name": queue, **fields}
     job = make_job(project, submitted_by=by, **fields)
     if job.status != JobStatus.QUEUED:
         make_attempt(job)

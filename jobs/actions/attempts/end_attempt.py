@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from django.db import transaction
@@ -189,14 +190,9 @@ def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:
 
 
 def _retry_policy(job: Job, attempt: Attempt) -> RetryPolicy:
-    retry = job.spec.get("portal", {}).get("retry", {})
-    default = RetryPolicy()
     # A line may have said that the same would happen again; a lost machine is another matter.
     lost_hope = LogWatch.objects.filter(attempt=attempt).exclude(no_retry_by="")
     # Of a success nobody asks.
     is_hopeless = attempt.stop_reason != StopReason.COMPLETED and lost_hope.exists()
-    max_attempts = retry.get("max_attempts", default.max_attempts)
-    return RetryPolicy(
-        max_attempts=1 if is_hopeless else max_attempts,
-        max_recoveries=retry.get("max_recoveries", default.max_recoveries),
-    )
+    retry = job.request.retry
+    return replace(retry, max_attempts=1) if is_hopeless else retry

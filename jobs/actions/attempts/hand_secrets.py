@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from jobs.actions.projects.secrets import about_secret
 from jobs.errors import BackendError, SecretMissingError, SecretsUnavailableError
@@ -17,7 +18,7 @@ def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:
     What is given is stored first, sealed: by it the attempt's log is masked from its first line
     on. SecretMissingError: the project has not got one any more. BackendError: no key opens them.
     """
-    wanted: dict[str, str] = job.spec.get("secrets") or {}
+    wanted = job.request.secrets
     if not wanted:
         return {}
     try:
@@ -28,7 +29,7 @@ def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:
         raise BackendError(error.message, hint=hint) from error
 
 
-def _store(job: Job, attempt: Attempt, wanted: dict[str, str]) -> HandedSecrets:
+def _store(job: Job, attempt: Attempt, wanted: Mapping[str, str]) -> HandedSecrets:
     rows = ProjectSecret.objects.filter(project=job.project, name__in=wanted.values())
     by_name = {row.name: row for row in rows}
     missing = sorted(set(wanted.values()) - set(by_name))

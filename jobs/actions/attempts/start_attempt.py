@@ -106,7 +106,7 @@ def _launch_stage(attempt: Attempt) -> AttemptStage:
 
 
 def _new_cluster(job: Job, number: int, key: str) -> Cluster:
-    is_reusable = bool(job.spec.get("portal", {}).get("reuse"))
+    is_reusable = job.request.reuse
     return Cluster(
         project=job.project,
         name=_new_name(job, number, key),

@@ -17,7 +17,7 @@ from jobs.logs.lines import moment_of
 from jobs.logs.samples import kept_of
 from jobs.logs.write import locked_head
 from jobs.models import Attempt, HostMetrics
-from jobs.policies.gpu_idle import GpuHost, after_sample, below_of
+from jobs.policies.gpu_idle import GpuHost, after_sample
 from jobs.policies.series import MOST_RECENT, folded, late_after, point_of
 
 # Whoever sends more often, or the same again, is not listened to.
@@ -72,7 +72,7 @@ def _idle_since(
     attempt: Attempt, known: HostMetrics | None, samples: list[Frame]
 ) -> datetime | None:
     """Since when this host's GPUs are idle, if its job is to end then; every sample counts."""
-    below = below_of(attempt.job.spec)
+    below = attempt.job.request.gpu_below
     if below is None:
         return None
     late = late_after(settings.MPORTAL_METRICS_SECONDS)

@@ -18,8 +18,6 @@ from jobs.admission.checked_spec import Checked, Source
 from jobs.admission.dependencies import Needs
 from jobs.models import Job, JobArray, Project
 from jobs.permissions import Actor
-from jobs.queueing.limits import counted_of
-from jobs.queueing.warm_requests import takes_alike
 from monarch_client.spec import PortalBlock
 from monarch_client.spec.array_keys import combinations, variable_of
 
@@ -103,21 +101,18 @@ def _member(
 def _new_job(
     actor: Actor, project: Project, checked: Checked, *, rerun_of: Job | None = None
 ) -> Job:
-    spec, content, backend_name = checked.spec, checked.content, checked.backend_name
+    spec, request = checked.spec, checked.request
     # Who runs a job again wants it to run.
     is_held = spec.portal.hold and rerun_of is None
     return Job(
         project=project,
         name=spec.name,
         kind=spec.kind,
-        spec=content,
+        spec=checked.content,
         spec_source=_text_of(checked.source),
-        num_nodes=spec.num_nodes,
-        backend_name=backend_name,
-        queue_name=spec.portal.queue,
+        **request.columns(),
+        request_options=request.options(),
         priority=spec.portal.priority,
-        **counted_of(content),
-        fingerprint=takes_alike(content, backend_name, spec.num_nodes),
         submitted_by=actor.user,
         rerun_of=rerun_of,
         **parent_fields(actor, spec),

@@ -120,8 +120,7 @@ def _refuse_where_it_makes_no_sense(job: Job) -> None:
 
 def _refuse_beyond_the_limit(job: Job, seconds: int) -> None:
     limit = duration_limit(job.project)
-    asked_s = job.spec.get("portal", {}).get("max_duration")
-    room_s = most_extension_s(asked_s, job.extended_s, limit)
+    room_s = most_extension_s(job.duration_s, job.extended_s, limit)
     if limit is not None and room_s is not None and seconds > room_s:
         more = f"at most {shown_s(room_s)} more" if room_s else "no more"
         raise OverLimitError(

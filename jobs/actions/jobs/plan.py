@@ -18,7 +18,6 @@ from jobs.models import Project
 from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time, shown
 from jobs.policies.limits import shown_s, walltime_s
-from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +56,11 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
     plan itself.
     """
     checked = check_spec(actor, project, source)
-    spec = checked.spec
     plan, problem, is_pending = _ask(checked)
     candidates = tuple(
         sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
     )
-    limit_s = _limit_s(project, spec)
+    limit_s = walltime_s(checked.request.duration_s, 0, duration_limit(project))
     price = price_of(plan)
     usd = None if price is None or limit_s is None else for_time(price, limit_s)
     return JobPlan(
@@ -74,14 +72,16 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
         max_duration_s=limit_s,
         usd_per_hour=price,
         usd=usd,
-        warnings=tuple(_beyond_budget(spec, usd, limit_s)),
+        warnings=tuple(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
     )
 
 
-def _beyond_budget(spec: JobSpec, usd: Decimal | None, limit_s: int | None) -> Iterator[str]:
-    if spec.portal.budget_usd is None or usd is None or limit_s is None:
+def _beyond_budget(
+    budget_usd: float | None, usd: Decimal | None, limit_s: int | None
+) -> Iterator[str]:
+    if budget_usd is None or usd is None or limit_s is None:
         return
-    budget = Decimal(str(spec.portal.budget_usd))
+    budget = Decimal(str(budget_usd))
     if usd > budget:
         yield (
             f"It costs {shown(usd)} if it runs for {shown_s(limit_s)}, and its budget_usd is "
@@ -131,7 +131,3 @@ def _on_own_machines(backend_name: str) -> Candidate:
         usd_per_hour=NOTHING,
         is_chosen=True,
     )
-
-
-def _limit_s(project: Project, spec: JobSpec) -> int | None:
-    return walltime_s(spec.portal.max_duration_s, 0, duration_limit(project))

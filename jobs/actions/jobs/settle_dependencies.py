@@ -58,7 +58,7 @@ def _catch_up(row: JobDependency) -> None:
 
 def _act_on_failure(job: Job, rows: list[JobDependency]) -> None:
     message = why_it_cannot_start(rows)
-    if job.spec.get("portal", {}).get("if_dependency_fails") != "hold":
+    if not job.request.held_if_dependency_fails:
         move(
             job,
             JobStatus.FAILED,

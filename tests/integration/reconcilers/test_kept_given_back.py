@@ -12,7 +12,6 @@ from jobs.actions.attempts.preempt import give_back
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobEvent, Pool, Project, Queue
-from jobs.queueing.limits import counted_of
 from jobs.queueing.pass_number import begin_pass
 from jobs.reconcilers import autostop, queue
 from jobs.statuses import ClusterStatus, JobStatus
@@ -37,7 +36,7 @@ def pool(fake) -> Pool:
 def submit(project: Project, nodes: int = 1, **fields: Any) -> Job:
     portal = {"preemptible": True, **fields.pop("portal", {})}
     spec = make_spec(num_nodes=nodes, portal=portal)
-    return make_job(project, num_nodes=nodes, spec=spec, **counted_of(spec), **fields)
+    return make_job(project, num_nodes=nodes, spec=spec, **fields)
 
 
 def running(tick: Callable[[], None]) -> Job:

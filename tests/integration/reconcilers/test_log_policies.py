@@ -166,7 +166,7 @@ def test_of_two_who_looked_at_the_same_lines_one_tells_of_them(begin):
     job = begin("ENOSPC")
     attempt = newest(job)
     LogWatch.objects.create(attempt=attempt)
-    rules = rules_of({})
+    rules = rules_of(())
     place = [rule.name for rule in rules].index("disk_full")
     line = LogLine(1, 0, "stdout", moment_of(0), "ENOSPC")
     stretch = Stretch([FoundLine(line, [], [place])], last=1, is_cut=False)

@@ -15,7 +15,6 @@ from jobs.backends.fake.backend import FakePlan
 from jobs.errors import InvalidSpecError, StaleJobError
 from jobs.models import Cluster, Job, Pool, Project, Queue
 from jobs.policies.idle import Wanted
-from jobs.queueing.limits import counted_of
 from jobs.queueing.snapshot import load_snapshot
 from jobs.queueing.warm_requests import who_wants
 from jobs.reconcilers import queue
@@ -46,7 +45,7 @@ def submit(project) -> Callable[..., Job]:
 
     def make(nodes: int = 1, of: Project | None = None, queue: str = "default", **spec: Any) -> Job:
         content = make_spec(num_nodes=nodes, **spec)
-        fields = {"num_nodes": nodes, "queue_name": queue, **counted_of(content)}
+        fields = {"num_nodes": nodes, "queue_name": queue}
         return make_job(of or project, spec=content, **fields)
 
     return make

@@ -13,7 +13,6 @@ from jobs.backends.base import Plan
 from jobs.errors import BackendError, BackendUnavailableError, StillLookingError
 from jobs.models import Cluster, ExpectedPrice, Job, Project
 from jobs.permissions import Actor
-from jobs.queueing.limits import counted_of
 from jobs.readers.queue_state import QueueState
 from jobs.reconcilers import prices, queue
 from jobs.statuses import JobStatus
@@ -60,9 +59,7 @@ def asked(fake, monkeypatch) -> list[int]:
 
 def queued(project: Project, nodes: int = 1, **fields: Any) -> Job:
     spec = make_spec(num_nodes=nodes)
-    return make_job(
-        project, backend_name="fake", num_nodes=nodes, spec=spec, **counted_of(spec), **fields
-    )
+    return make_job(project, backend_name="fake", num_nodes=nodes, spec=spec, **fields)
 
 
 def limit(root: Actor, project: Project, usd: float) -> None:

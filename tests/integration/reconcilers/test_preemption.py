@@ -15,7 +15,6 @@ from jobs.backends.fake.backend import FakePlan
 from jobs.errors import BackendError, StaleJobError
 from jobs.models import Attempt, Cluster, Job, JobEvent, Pool, Project, Queue, Quota, UseAccount
 from jobs.permissions import Actor
-from jobs.queueing.limits import counted_of
 from jobs.queueing.pass_number import begin_pass
 from jobs.reconcilers import queue, stopping
 from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
@@ -40,7 +39,7 @@ def pool(fake) -> Pool:
 def submit(project: Project, nodes: int = 1, *, preemptible: bool = True, **fields: Any) -> Job:
     portal = {"preemptible": preemptible, **fields.pop("portal", {})}
     spec = make_spec(num_nodes=nodes, portal=portal)
-    return make_job(project, num_nodes=nodes, spec=spec, **counted_of(spec), **fields)
+    return make_job(project, num_nodes=nodes, spec=spec, **fields)
 
 
 @pytest.fixture
@@ -155,8 +154,8 @@ def test_nobody_is_stopped_who_did_not_agree_or_where_no_administrator_did(
         Pool.objects.update(preempts_by_rank=False)
     holder = run(project, 2, preemptible=says_so, portal=portal)
     if change == "names its cluster":
-        holder.spec["portal"]["cluster"] = Cluster.objects.get().name
-        holder.save(update_fields=["spec"])
+        holder.request_options["cluster"] = Cluster.objects.get().name
+        holder.save(update_fields=["request_options"])
     urgent = submit(project, 2, queue_name="urgent")
     tick()
     assert status_of(holder) == JobStatus.RUNNING

@@ -17,7 +17,6 @@ from jobs.actions.sharing.quotas import Whose, set_quota, set_weight
 from jobs.lifecycle import move
 from jobs.models import Cluster, Job, Pool, Project, Queue, User
 from jobs.permissions import Actor
-from jobs.queueing.limits import counted_of
 from jobs.readers.queue_state import QueueState
 from jobs.reconcilers import prices, queue
 from jobs.statuses import ClusterStatus, JobStatus, StopReason
@@ -57,9 +56,7 @@ def queued(project: Project, user: User, nodes: int = 1, **fields: Any) -> Job:
     gpus, portal = fields.pop("gpus", ""), fields.pop("portal", {})
     resources = {"resources": {"accelerators": gpus}} if gpus else {}
     spec = make_spec(num_nodes=nodes, portal=portal, **resources)
-    return make_job(
-        project, submitted_by=user, num_nodes=nodes, spec=spec, **counted_of(spec), **fields
-    )
+    return make_job(project, submitted_by=user, num_nodes=nodes, spec=spec, **fields)
 
 
 def there() -> list[Job]:

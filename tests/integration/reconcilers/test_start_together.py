@@ -95,7 +95,7 @@ def test_what_cannot_start_together_starts_one_by_one(jobs, monkeypatch):
 
 def test_who_has_a_budget_or_takes_a_kept_cluster_is_looked_at_alone(jobs):
     with_budget, kept, *rest = jobs
-    with_budget.spec["portal"] = {**with_budget.spec.get("portal", {}), "budget_usd": 5}
+    with_budget.request_options["budget_usd"] = 5
     with_budget.save()
     Job.objects.filter(pk=kept.pk).update(fingerprint="alike")
     together = start_attempts([job.pk for job in jobs], planned_by=begin_pass())

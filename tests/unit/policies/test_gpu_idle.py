@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from jobs.policies.gpu_idle import GpuHost, GpuRule, after_sample, below_of, idle_for
+from jobs.policies.gpu_idle import GpuHost, GpuRule, after_sample, idle_for
 from jobs.policies.limits import Limit
 
 T0 = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -74,8 +74,3 @@ def test_nobody_goes_beyond_an_administrators_minutes():
     assert GpuRule(5, 30).minutes == 30
     assert GpuRule(5, 30, Limit(10, "project rl")).minutes == 10
     assert GpuRule(5, 5, Limit(10, "project rl")).minutes == 5
-
-
-@pytest.mark.parametrize("spec", [{}, {"portal": {}}, {"portal": {"idle": {"minutes": 5}}}])
-def test_a_job_that_does_not_say_so_is_never_idle(spec):
-    assert below_of(spec) is None

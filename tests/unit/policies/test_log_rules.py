@@ -16,10 +16,11 @@ from jobs.policies.log_rules import (
     still_open,
 )
 from jobs.statuses import LogAction
+from monarch_client.spec import LogPolicy
 
 
 def rules(*own: dict) -> dict:
-    return {rule.name: rule for rule in rules_of({"portal": {"log_policies": list(own)}})}
+    return {rule.name: rule for rule in rules_of(map(LogPolicy.from_dict, own))}
 
 
 def test_every_job_has_those_of_known_failures_and_their_patterns_are_those():
@@ -86,6 +87,6 @@ def test_one_without_an_action_is_off():
 
 
 def test_a_rule_that_was_told_often_enough_is_looked_for_no_more():
-    found = rules_of({})
+    found = rules_of(())
     told = {"cuda_oom": MOST_TOLD, "disk_full": MOST_TOLD - 1}
     assert {rule.name for rule in found} - {r.name for r in still_open(found, told)} == {"cuda_oom"}

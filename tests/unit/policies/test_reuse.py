@@ -6,13 +6,14 @@ import pytest
 
 from jobs.policies.reuse import fingerprint, leaves_healthy
 from jobs.statuses import StopReason
-from tests.factories import make_spec
+from monarch_client.spec import JobSpec
 
 BASE = {"resources": {"accelerators": "H100:8"}}
 
 
 def of(nodes: int = 1, backend: str = "fake", **fields) -> str:
-    return fingerprint(make_spec(**BASE | fields), backend, nodes)
+    spec = {"name": "hello", "run": "echo hello", "num_nodes": nodes, **BASE | fields}
+    return fingerprint(JobSpec.parse(spec), backend)
 
 
 def test_what_runs_does_not_matter():

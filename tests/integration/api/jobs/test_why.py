@@ -13,7 +13,6 @@ from jobs.actions.jobs.hold import hold_job
 from jobs.errors import BackendUnavailableError
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
-from jobs.queueing.limits import counted_of
 from jobs.reconcilers import prices, queue
 from jobs.statuses import JobStatus
 from tests.factories import make_attempt, make_job, make_project, make_spec, set_default_queue
@@ -47,7 +46,7 @@ def moment(text: str) -> datetime:
 def queued(project: Project, nodes: int = 1, **fields: Any) -> Job:
     portal = fields.pop("portal", {})
     spec = make_spec(num_nodes=nodes, portal=portal, **fields.pop("spec", {}))
-    return make_job(project, num_nodes=nodes, spec=spec, **counted_of(spec), **fields)
+    return make_job(project, num_nodes=nodes, spec=spec, **fields)
 
 
 def running(project: Project, nodes: int = 1, **fields: Any) -> Job:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from jobs.models import Job, Pool, Project, Queue, Quota
-from jobs.queueing.limits import counted_of
 from jobs.statuses import JobStatus, Role
 from tests.each_case import check_each
 from tests.factories import make_attempt, make_job, make_member, make_project, make_spec, make_user
@@ -45,7 +44,7 @@ def rows(caller: Any, path: str) -> list[dict[str, Any]]:
 
 def job_of(project: Project, nodes: int = 1, gpus: str = "", **fields: Any) -> Job:
     spec = make_spec(num_nodes=nodes, **({"resources": {"accelerators": gpus}} if gpus else {}))
-    return make_job(project, num_nodes=nodes, spec=spec, **{**counted_of(spec), **fields})
+    return make_job(project, num_nodes=nodes, spec=spec, **fields)
 
 
 def running(project: Project, nodes: int = 1, gpus: str = "", **fields: Any) -> Job:

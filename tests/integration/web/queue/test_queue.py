@@ -13,7 +13,6 @@ from jobs.errors import BackendUnavailableError
 from jobs.ground import clock
 from jobs.models import Cluster, Job, Pool, Project, Queue, Quota
 from jobs.permissions import Actor
-from jobs.queueing.limits import counted_of
 from jobs.readers import queue_state
 from jobs.reconcilers import prices
 from jobs.statuses import JobStatus
@@ -40,7 +39,7 @@ def big(db) -> Queue:
 def job_of(project: Project, nodes: int = 1, **fields: Any) -> Job:
     spec = make_spec(num_nodes=nodes, resources={"accelerators": "A100:8"})
     fields = {"queue_name": "train", **fields}
-    return make_job(project, num_nodes=nodes, spec=spec, **counted_of(spec), **fields)
+    return make_job(project, num_nodes=nodes, spec=spec, **fields)
 
 
 def test_it_shows_machines_queues_turns_quotas_and_shares(member, project, big):
