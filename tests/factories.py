@@ -97,7 +97,7 @@ def make_job(project: Project | None = None, **fields: Any) -> Job:
 def request_fields(
     spec: dict[str, Any], backend_name: str = "fake", num_nodes: int | None = None, **_: Any
 ) -> dict[str, Any]:
-    """The columns that hold the request of a job with `spec`, on other nodes than it says if so."""
+    """Return the columns that hold the request of a job with `spec`, on `num_nodes` if given."""
     content = {"name": "hello", "run": "", "num_nodes": 1, **spec}
     parsed = JobSpec.from_dict({**content, "num_nodes": num_nodes or content["num_nodes"]})
     request = JobRequest.of(parsed, backend_name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.models import Job, JobArray, Project
@@ -42,10 +42,12 @@ def find_dependencies(
 
 def without_deleted(project: Project, content: dict[str, Any]) -> dict[str, Any]:
     """Return a checked specification without the dependencies on jobs that `project` lacks."""
-    block = content.get("portal", {})
-    needed = block.get("depends_on", [])
-    kept = [each for each in needed if any(_jobs_of(project, Needed.of(each).job))]
-    return {**content, "portal": {**block, "depends_on": kept}} if kept != needed else content
+    spec = JobSpec.from_dict(content)
+    needed = spec.portal.depends_on
+    kept = tuple(each for each in needed if any(_jobs_of(project, each.job)))
+    if kept == needed:
+        return content
+    return replace(spec, portal=replace(spec.portal, depends_on=kept)).to_dict()
 
 
 class _Finder:

@@ -1,4 +1,4 @@
-"""What decides about jobs reads `JobRequest`: only these files read a stored specification."""
+"""`JobRequest` is all that the portal reads to decide about a job: these rules find other reads."""
 
 from __future__ import annotations
 

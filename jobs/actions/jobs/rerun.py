@@ -18,7 +18,7 @@ from jobs.errors import InvalidSpecError
 from jobs.ground.disk_space import require_room
 from jobs.models import Job
 from jobs.permissions import Actor, Verb, require
-from monarch_client.spec import SpecCode
+from monarch_client.spec import JobSpec, SpecCode
 
 _WAYS_OUT = {
     SpecCode.UNKNOWN_JOB: "If it was deleted, rerun without it: `mportal rerun --drop-deleted`, "
@@ -64,8 +64,8 @@ def check_again(actor: Actor, job: Job, *, drop_deleted: bool = False) -> Checke
 
 def source_of(job: Job, checked: Checked) -> Source:
     """Return the text of a rerun's specification: as it was submitted, unless a job was dropped."""
-    block, before = checked.content.get("portal", {}), job.spec.get("portal", {})
-    if block.get("depends_on") != before.get("depends_on"):
+    before = JobSpec.from_dict(job.spec)
+    if checked.spec.portal.depends_on != before.portal.depends_on:
         return yaml_of(checked.content)
     return job.spec_source or job.spec
 
