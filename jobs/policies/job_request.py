@@ -127,7 +127,7 @@ class JobRequest:
     def options(self) -> dict[str, Any]:
         """Return the rest as JSON, with the keys of the specification; unset ones are left out.
 
-        `jobs/migrations/0030_job_request.py` wrote the same for the jobs of earlier releases.
+        `jobs/migrations/0031_job_request.py` wrote the same for the jobs of earlier releases.
         """
         idle = self.idle.to_dict()
         if self.gpu_below is not None:

@@ -67,5 +67,5 @@ def test_jobs_of_earlier_releases_keep_what_they_requested():
     before = {job.pk: job.request for job in Job.objects.all()}
     Job.objects.update(request_options={})
     with connection.cursor() as cursor:
-        cursor.execute(import_module("jobs.migrations.0030_job_request").FILL_IN)
+        cursor.execute(import_module("jobs.migrations.0031_job_request").FILL_IN)
     assert {job.pk: job.request for job in Job.objects.all()} == before

@@ -18,7 +18,7 @@ UPDATE jobs_job SET request_options = (
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0029_attempt_crash")]
+    dependencies = [("jobs", "0030_audit_entry")]
 
     operations = [
         migrations.AddField(
