@@ -1,4 +1,4 @@
-"""The first lines that a node runs: they find a Python and give it the runner."""
+"""The shell script that a node runs first: it finds a Python and starts the runner with it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ exec "$mportal_python" -I -S "$mportal_folder/runner.pyz" --from-skypilot \\
 
 
 def boot_script(attempt_id: int) -> str:
-    """The `run` of the attempt's SkyPilot task, for a POSIX shell.
+    """Return the `run` of the attempt's SkyPilot task, for a POSIX shell.
 
-    The files of the attempt lie in `mp-<attempt id>` below the work directory.
+    The files of the attempt are in `mp-<attempt id>` below the work directory.
     """
     return _SCRIPT.format(id=int(attempt_id))

@@ -1,4 +1,4 @@
-"""Where a runner starts: arguments, lock, guardian, and the parts put together."""
+"""The entry point of a runner: arguments, lock and guardian."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from monarch_client.crash_points import reach
 from monarch_client.runner.base import process_tree
 from monarch_client.runner.base.config import ConfigError, NodeFolder, read_config
-from monarch_client.runner.base.first_signals import TOLD_BY, hold_signals, take_signals
+from monarch_client.runner.base.first_signals import END_SIGNALS, hold_signals, take_signals
 from monarch_client.runner.base.wakeups import Wakeups
 from monarch_client.runner.node.skypilot_node import skypilot_node
 
@@ -69,7 +69,7 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def _where(arguments: argparse.Namespace) -> tuple[int, tuple[str, ...], NodeFolder]:
-    """This node's rank, all addresses if the configuration leaves them out, and its folder."""
+    """Return this node's rank, all addresses if the configuration has none, and its folder."""
     root = arguments.root.resolve()
     if not arguments.from_skypilot:
         return arguments.rank, (), NodeFolder(root)
@@ -90,9 +90,9 @@ def _lock(path: Path) -> int | None:
 
 
 def _guard(run: Callable[[bool], int]) -> int:
-    """Run in a child and outlive it: if it is killed, end what it leaves, and let another tell.
+    """Run in a child process; if it is killed, end its processes and start a child that reports it.
 
-    The guardian does nothing else, so that nothing else can kill it.
+    The guardian does nothing else, which keeps it small and safe.
     """
     process_tree.become_subreaper()
     is_restart = False
@@ -100,8 +100,8 @@ def _guard(run: Callable[[bool], int]) -> int:
     while True:
         hold_signals()
         pid = _fork(run, is_restart)
-        for number in TOLD_BY:
-            signal.signal(number, _pass_on_to(pid))
+        for number in END_SIGNALS:
+            signal.signal(number, _forward_to(pid))
         # What has a handler of Python's ends a wait; what has none does not.
         signal.signal(signal.SIGCHLD, lambda *_: None)
         with wakeups.by_signals():
@@ -113,7 +113,7 @@ def _guard(run: Callable[[bool], int]) -> int:
         is_restart = True
 
 
-def _pass_on_to(pid: int) -> Callable[[int, object], None]:
+def _forward_to(pid: int) -> Callable[[int, object], None]:
     return lambda number, _frame: process_tree.signal_all([pid], number)
 
 

@@ -1,4 +1,4 @@
-"""Where a runner stands: what every part of it needs to know, and to reach, on one node."""
+"""The shared objects of a runner on one node, which each of its parts uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monarch_client.runner.journal.samples import Samples
 
 
 class Place(NamedTuple):
-    """One node of one attempt, with what its runner is made of."""
+    """A node of an attempt: its configuration, files, main loop, processes and recorder."""
 
     config: AttemptConfig
     rank: int

@@ -1,4 +1,4 @@
-"""One node's runner put together: rank 0 leads and pushes, the others follow rank 0."""
+"""The runner of one node: rank 0 leads the attempt and delivers frames, the others follow it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from monarch_client.runner.attempt.attempt import Attempt
 from monarch_client.runner.base.certificates import CertificateError, has_leaf, mint_leaf
-from monarch_client.runner.base.first_signals import TOLD_BY, take_signals
+from monarch_client.runner.base.first_signals import END_SIGNALS, take_signals
 from monarch_client.runner.base.loop import MainLoop
 from monarch_client.runner.base.process_tree import marked_processes, signal_all
 from monarch_client.runner.base.processes import Children
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from monarch_client.runner.base.config import AttemptConfig, NodeFolder
     from monarch_client.runner.delivery.carriers import Carrier
-    from monarch_client.runner.vocabulary.stack_asks import StackAsk
+    from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
-# How long a peer that is to stop waits for rank 0 to end the attempt as a whole.
+# Seconds that a peer with a stop request waits for rank 0 to end the attempt.
 _REPLY_S = 3.0
 
 
 class Runner:
-    """Lives as long as the attempt, and until all it recorded is acknowledged."""
+    """The runner of a node, from the attempt's begin until all its frames are acknowledged."""
 
     def __init__(self, config: AttemptConfig, rank: int, folder: NodeFolder) -> None:
         self._config = config
@@ -53,20 +53,20 @@ class Runner:
         self._mesh_watch = MeshWatch(self._place)
         self._stacks = StackDumps(self._place)
         self._stacks.leave_out = lambda: [self._mesh_watch.admin_process.pid]
-        # Passes asks for stack dumps on to the other ranks.
-        self._ask_peers_for_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
+        # Sends requests for stack dumps to the other ranks.
+        self._request_peers_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
         self._node = Node(self._place)
-        self._mesh_watch.admin_process.on_out_of_memory = self._node.forgive_oom_kill
+        self._mesh_watch.admin_process.on_out_of_memory = self._node.ignore_oom_kill
         self._attempt: Attempt | None = None
         self._is_lingering = False
 
     def run(self, *, is_restart: bool) -> int:
-        """Carry the attempt to its end; 0 when it got there, however it ended.
+        """Run the attempt to its end; 0 however the attempt ended.
 
-        After a crash (`is_restart`, or the traces of a runner that is gone) nothing is started
-        again: what was recorded is delivered, and the loss is told.
+        After a crash of the runner (`is_restart`, or traces of an earlier one) nothing is started
+        again: recorded frames are delivered, and the loss is reported.
         """
-        for number in TOLD_BY:
+        for number in END_SIGNALS:
             signal.signal(number, lambda n, _frame: self._loop.post(lambda: self._stop(n)))
         take_signals()
         is_after_crash = self._has_died_before() or is_restart
@@ -110,8 +110,8 @@ class Runner:
         callbacks = Callbacks(
             on_drained=lambda: self._loop.post(self._loop.stop),
             on_closed=lambda: self._loop.post(self._close),
-            on_stop=lambda grace_s: self._loop.post(lambda: self._stop_asked(grace_s)),
-            on_stacks=lambda asks: self._loop.post(lambda: self._stacks_asked(asks)),
+            on_stop=lambda grace_s: self._loop.post(lambda: self._stop_requested(grace_s)),
+            on_stacks=lambda requests: self._loop.post(lambda: self._stacks_requested(requests)),
         )
         carrier = carrier_of(self._place, self._journal, callbacks)
         carrier.start()
@@ -131,7 +131,7 @@ class Runner:
             attempt.begin()
 
     def _linger(self, carrier: Carrier) -> None:
-        """The end frame is written: stay until it is acknowledged, or nobody can want it."""
+        """Wait after the end frame until it is acknowledged, or `linger_s` is over."""
         self._is_lingering = True
         self._sampler.stop()
         self._mesh_watch.stop()
@@ -146,8 +146,8 @@ class Runner:
         hub = Hub(self._place, self._journal, attempt)
         try:
             hub.open()
-            attempt.ask_peers = hub.ask
-            self._ask_peers_for_stacks = hub.ask_for_stacks
+            attempt.send_goal = hub.send_goal
+            self._request_peers_stacks = hub.request_stacks
         except (OSError, ValueError) as error:
             where = f"{self._config.address_of(0)}:{self._config.hub_port}"
             self._node.give_up(f"rank 0 cannot listen for the others on {where}: {error}")
@@ -157,16 +157,16 @@ class Runner:
 
         link = Link(self._place, self._journal)
         link.on_goal = self._node.pursue
-        link.on_stacks = self._stacks.ask
+        link.on_stacks = self._stacks.request
         link.on_delivered = self._loop.stop
         link.on_lost = self._end_alone
         self._node.on_change = lambda: link.update(self._node.state)
         link.start()
         if is_after_crash:
-            self._node.mourn("its runner was killed")
+            self._node.mark_lost("its runner was killed")
 
     def _end_alone(self) -> None:
-        """Rank 0 is gone for good: end what runs here and go."""
+        """End this node's programs and exit, since rank 0 is lost."""
         if self._node.state.ended:
             self._loop.stop()
             return
@@ -175,30 +175,30 @@ class Runner:
         self._node.pursue("end")
 
     def _stop(self, number: int) -> None:
-        """Asked to end by a signal. While only waiting for acknowledgement: end at once."""
+        """End on a signal; at once if only an acknowledgment is missing."""
         if self._is_lingering:
             self._loop.stop()
             return
         self._node.stop(signal.Signals(number).name)
         if self._rank != 0:
-            self._loop.call_later(_REPLY_S, self._end_unasked)
+            self._loop.call_later(_REPLY_S, self._end_without_reply)
 
-    def _stop_asked(self, grace_s: float) -> None:
-        """Asked to end by the portal. Once all has ended, its last words are what it waits for."""
+    def _stop_requested(self, grace_s: float) -> None:
+        """End the attempt at the portal's request, which still takes its last frames."""
         if not self._is_lingering and self._attempt is not None:
             self._attempt.grace_s = grace_s
             self._node.stop("the portal")
 
-    def _stacks_asked(self, asks: list[StackAsk]) -> None:
-        self._stacks.ask([ask for ask in asks if ask.rank == self._rank])
-        self._ask_peers_for_stacks(asks)
+    def _stacks_requested(self, requests: list[StackRequest]) -> None:
+        self._stacks.request([request for request in requests if request.rank == self._rank])
+        self._request_peers_stacks(requests)
 
     def _close(self) -> None:
-        """The portal has given the attempt up: what still runs here has no machine of its own."""
+        """End what still runs here, since the portal has closed the attempt."""
         if not self._is_lingering:
             self._node.stop("the portal, which has closed this attempt")
 
-    def _end_unasked(self) -> None:
-        """Rank 0, told that we shall stop, has not asked us to: it may not be there."""
+    def _end_without_reply(self) -> None:
+        """End alone if rank 0 has not answered this node's stop report: it may be lost."""
         if not self._node.is_ending:
             self._end_alone()

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 from jobs.models import Attempt, StackDump
 from jobs.statuses import Carrier, JobStatus
 from monarch_client.crash_points import reach
-from monarch_client.runner.vocabulary.stack_asks import StackAsk
+from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
 # How long users' programs may take to end, in seconds, whoever asks them to.
 GRACE_S = 10.0
@@ -19,7 +19,7 @@ class Orders(NamedTuple):
     """`stop_grace_s`: the grace with which the attempt is to end; None: it goes on."""
 
     stop_grace_s: float | None
-    stacks: list[StackAsk]
+    stacks: list[StackRequest]
 
 
 NO_ORDERS = Orders(None, [])
@@ -39,13 +39,13 @@ def answer_runner(attempt_id: int) -> Orders:
     carrier, ended_at, status, is_asked = row.get()
     if carrier != Carrier.PUSH:
         attempts.update(carrier=Carrier.PUSH)
-    asks = _stack_asks(attempt_id) if is_asked and ended_at is None else []
+    asks = _stack_requests(attempt_id) if is_asked and ended_at is None else []
     if status != JobStatus.STOPPING or ended_at is not None:
         return Orders(None, asks)
     reach("stop.answering")
     return Orders(GRACE_S, asks)
 
 
-def _stack_asks(attempt_id: int) -> list[StackAsk]:
+def _stack_requests(attempt_id: int) -> list[StackRequest]:
     dumps = StackDump.objects.open().filter(attempt=attempt_id).order_by("pk")
-    return [StackAsk(dump.pk, dump.rank, dump.pid) for dump in dumps if not dump.is_overdue]
+    return [StackRequest(dump.pk, dump.rank, dump.pid) for dump in dumps if not dump.is_overdue]

@@ -20,10 +20,10 @@ from pathlib import Path
 runner, state, uid = sys.argv[1:]
 sys.path.insert(0, runner)
 try:
-    from monarch_client.runner.journal.last_words import read_last_words
+    from monarch_client.runner.journal.final_frames import read_final_frames
 except ImportError:  # a runner of an earlier version
     from monarch_client.runner.journal.journal import read_leftovers
-    def read_last_words(root):
+    def read_final_frames(root):
         return read_leftovers(root / "state" / "journal")
 os.chdir(state)
 if uid:
@@ -32,7 +32,7 @@ resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))
 signal.alarm(300)
 if any(not path.is_file() or path.is_symlink() for path in Path("journal").iterdir()):
     sys.exit("this is not what a runner writes")
-for line in read_last_words(Path("..")):
+for line in read_final_frames(Path("..")):
     sys.stdout.buffer.write(line)
 """
 

@@ -1,4 +1,4 @@
-"""Rank 0's view of the whole attempt: moves every node from goal to goal, until one verdict.
+"""The attempt as a whole, on rank 0: sets one goal after another for all nodes, until a verdict.
 
 All methods run on the main loop's thread.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from monarch_client.runner.place import Place
     from monarch_client.runner.vocabulary.verdicts import Verdict
 
-# A driver's fault often is a worker's death, of which the word is still on its way.
+# A driver's fault is often caused by a lost worker whose report has not arrived yet.
 _FAULT_WAITS_S = 1.5
 # Beyond the grace time: killing what does not end, and the last frames of other ranks.
 _LAST_FRAMES_S = 10.0
@@ -36,19 +36,19 @@ _STAGES = {
 
 
 class Attempt:
-    """Begun once; `on_over` is called once, when the end frame has been recorded."""
+    """The attempt as rank 0 drives it; calls `on_over` once the end frame is recorded."""
 
     def __init__(self, place: Place, node: Node, on_over: Callable[[], None]) -> None:
         self.goal = GOALS[0]
-        # How long users' programs may take to end; whoever asks for the end may change it before.
+        # Seconds that users' programs have to end; a stop request may change it.
         self.grace_s = place.config.timeouts.grace_s
-        # Passes a goal on to the other ranks.
-        self.ask_peers: Callable[[str], None] = lambda _goal: None
+        # Sends a goal to the other ranks.
+        self.send_goal: Callable[[str], None] = lambda _goal: None
         self._place = place
         self._node = node
         self._on_over = on_over
         self._states: dict[int, NodeState] = {}
-        self._gone: set[int] = set()
+        self._lost: set[int] = set()
         self._verdict: Verdict | None = None
         self._is_over = False
         node.on_change = lambda: self.node_changed(place.rank, node.state)
@@ -56,20 +56,20 @@ class Attempt:
     def begin(self) -> None:
         """Start the first goal everywhere, and the clock for ranks that have yet to join."""
         limit = self._place.config.timeouts.workers_s
-        self._place.loop.call_later(limit, self._look_who_is_missing)
+        self._place.loop.call_later(limit, self._end_if_ranks_are_missing)
         self._pursue("setup")
-        # What went wrong while the runner prepared itself shows in the first state.
+        # The first state reports an error from the preparation of the runner.
         self.node_changed(self._place.rank, self._node.state)
 
     def end_after_crash(self) -> None:
-        """This runner follows one that was killed: end what the other ranks still do."""
+        """End the attempt on all ranks, after the runner of this node was killed."""
         with contextlib.suppress(OSError, ValueError):
             self.goal = GOALS[GOALS.index(self._place.folder.goal.read_text())]
         self._states = {rank: NodeState() for rank in self._place.config.ranks[1:]}
         self.end(verdicts.runner_lost(judgement.where(self._place.config, self._place.rank)))
 
     def node_changed(self, rank: int, state: NodeState) -> None:
-        """A node has said how far it is. The same state may come any number of times."""
+        """Act on the reported state of a node. Repeated reports of one state change nothing."""
         self._states[rank] = state
         if self.goal == "end":
             self._finish_when_all_ended()
@@ -85,10 +85,10 @@ class Attempt:
             self._pursue(GOALS[GOALS.index(self.goal) + 1])
 
     def peer_is_silent(self, rank: int) -> None:
-        """Nothing has been heard of a rank for too long."""
-        if rank in self._gone or self._states.get(rank, NodeState()).ended:
+        """Record the loss of a rank that has been silent for too long, and end the attempt."""
+        if rank in self._lost or self._states.get(rank, NodeState()).ended:
             return
-        self._gone.add(rank)
+        self._lost.add(rank)
         seconds = self._place.config.timeouts.peer_silence_s
         what = f"nothing was heard from it for {seconds:g} s"
         self._record_loss(rank, what)
@@ -98,16 +98,16 @@ class Attempt:
             self.end(verdicts.worker_lost(judgement.where(self._place.config, rank), what, ""))
 
     def has_worker_ended(self, rank: int) -> bool:
-        """Whether the driver has shut a worker down. From any thread."""
+        """Whether the driver has shut down the worker of `rank`. Safe from any thread."""
         return self._states.get(rank, NodeState()).worker == node_state.EXITED
 
     def has_proc_ended(self, rank: int | None, name: str) -> bool:
-        """Whether a node has reported the end of the process of a proc. From any thread."""
+        """Whether a node has reported that the process of a proc exited. Safe from any thread."""
         state = None if rank is None else self._states.get(rank)
         return state is not None and state.has_proc_ended(name)
 
     def end(self, verdict: Verdict) -> None:
-        """Stop everything everywhere. The first verdict stands."""
+        """Stop all programs on all nodes. Only the first verdict counts."""
         if self._verdict is not None:
             return
         if verdict.crash:
@@ -149,7 +149,7 @@ class Attempt:
             ok=True,
             detail=self._detail_of(goal),
         )
-        self.ask_peers(goal)
+        self.send_goal(goal)
         self._node.pursue(goal, self.grace_s)
 
     def _end_stage(self, goal: str, *, ok: bool, detail: str) -> None:
@@ -183,11 +183,11 @@ class Attempt:
             return not is_monarch or all(state.worker == node_state.READY for state in states)
         return False
 
-    def _look_who_is_missing(self) -> None:
+    def _end_if_ranks_are_missing(self) -> None:
         limit = self._place.config.timeouts.workers_s
         for rank in self._place.config.ranks:
             if rank not in self._states and self.goal != "end":
-                self._gone.add(rank)
+                self._lost.add(rank)
                 self._record_loss(rank, "it never reported to rank 0")
                 self.end(verdicts.never_joined(judgement.where(self._place.config, rank), limit))
 
@@ -195,7 +195,7 @@ class Attempt:
         waiting = [
             rank
             for rank in self._place.config.ranks
-            if rank not in self._gone and rank in self._states and not self._states[rank].ended
+            if rank not in self._lost and rank in self._states and not self._states[rank].ended
         ]
         if not waiting:
             self._finish()
@@ -208,12 +208,12 @@ class Attempt:
         frame = self._verdict.to_frame()
         self._place.recorder.write(frames.END, **frame)
         reach("runner.verdict")
-        # After the frame: a later runner that finds this has nothing to tell any more.
+        # After the frame: a later runner that finds this file has nothing left to report.
         write_note(self._place.folder.verdict, json.dumps(frame))
         self._on_over()
 
     def _write_meshes(self) -> None:
-        """Tell the driver where its workers are."""
+        """Write the addresses of the workers to the driver's plan."""
         pythons = {rank: state.python for rank, state in self._states.items()}
         plan = driver_plan.plan_of(self._place.config, pythons)
         self._place.folder.meshes.write_text(json.dumps(plan))

@@ -1,4 +1,4 @@
-"""What a driver said about its own end, and the verdict that follows.
+"""A driver's report on its own end, and the verdict that follows from it.
 
 `mportal_runtime` writes the report. A driver that never imports it leaves none.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DriverReport(NamedTuple):
-    """`kind`: user, monarch or python_mismatch. `place`: file:line of the user's own code."""
+    """A driver's report. `kind`: user, monarch or python_mismatch. `place`: file:line."""
 
     kind: str
     error: str
@@ -28,7 +28,7 @@ class DriverReport(NamedTuple):
 
 
 def read_report(path: Path) -> DriverReport | None:
-    """The driver's report; None if there is none or it makes no sense."""
+    """Read the driver's report; None if there is none or it is invalid."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         return DriverReport(**{name: str(raw.get(name, "")) for name in DriverReport._fields})

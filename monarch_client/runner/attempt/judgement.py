@@ -1,4 +1,4 @@
-"""From what the nodes say to a verdict, or to none yet. It decides and does nothing."""
+"""Decisions on the verdict from the reported states of the nodes. No side effects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def where(config: AttemptConfig, rank: int) -> Where:
-    """A node, for a sentence."""
+    """Return the node of `rank` as messages name it."""
     return Where(rank, config.address_of(rank))
 
 
 def failure_of_node(config: AttemptConfig, rank: int, state: NodeState) -> Verdict | None:
-    """What is wrong with a node, if anything, whatever the users' programs say."""
+    """Return the verdict on a failure of the node itself; None while it works."""
     here = where(config, rank)
     if state.stopped_by:
         return verdicts.stopped(state.stopped_by)
@@ -53,7 +53,7 @@ def _failed_preparation(config: AttemptConfig, here: Where, state: NodeState) ->
 def outcome_of_job(
     config: AttemptConfig, states: Mapping[int, NodeState], report: Path
 ) -> Verdict | None:
-    """How the users' programs ended, once that is known; `report` is the driver's."""
+    """Return the verdict on the users' programs; None while open. `report` is the driver's."""
     if config.is_monarch:
         return _mismatch(states) or _outcome_of_driver(config, states, report)
     for rank, state in sorted(states.items()):

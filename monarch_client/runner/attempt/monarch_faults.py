@@ -72,7 +72,7 @@ def _where(config: AttemptConfig, rank: int | None) -> Where | None:
 
 
 def _silence_of(where: Where | None, loss: Loss) -> str:
-    """Identify a silence by its rank, else by its position in the mesh; "" if neither is known."""
+    """Return an id of a silence: its rank, else its position in the mesh, else ""."""
     point = _HOST_OF.search(loss.text)
     position = f"rank {where.rank}" if where else point and point.group()
     return f"silence of {position}: {loss.setting}" if position else ""

@@ -1,4 +1,4 @@
-"""What Monarch prints when a mesh admin begins to listen, such as one of the user's own."""
+"""Recognition of the lines that Monarch prints when a mesh admin starts to listen."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _OTHERS = re.compile(r"  - (?:Root node|Mesh tree|API docs|TUI): |  +cargo run -
 
 
 def is_admin_line(text: str) -> bool:
-    """Whether it is one of these lines, which are no evidence of anything."""
+    """Whether a line is such output, which is no evidence of an error."""
     return _FIRST.fullmatch(text) is not None or _OTHERS.match(text) is not None

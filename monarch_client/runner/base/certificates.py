@@ -1,4 +1,4 @@
-"""A node's own certificate, signed by the attempt's authority. The authority's key is then gone."""
+"""The certificate of a node, signed by the attempt's authority, whose key is then deleted."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ subjectAltName = {names}
 
 
 class CertificateError(Exception):
-    """No certificate could be made; the text says why."""
+    """A certificate that could not be made; the message contains the reason."""
 
 
 class _KilledError(CertificateError):
-    """The command did not fail: a signal ended it."""
+    """A command that was ended by a signal and did not fail by itself."""
 
 
 def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str) -> None:
@@ -65,8 +65,8 @@ def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str)
     try:
         _mint(authority, names, folder, python)
     except _KilledError:
-        # Who ends an attempt from outside ends all of its processes, and may begin with our child.
-        # That is no trouble with certificates; mostly we do not live to see the second try end.
+        # A stop from outside signals all processes of the attempt, and may signal this child first.
+        # Try again: the runner itself usually gets its own signal before that ends.
         _mint(authority, names, folder, python)
 
 
@@ -85,7 +85,7 @@ def _mint(authority: Authority, names: list[str], folder: Path, python: str) -> 
 
 
 def has_leaf(folder: Path) -> bool:
-    """Whether a runner before this one got so far; the last file is there only with the others."""
+    """Whether an earlier runner made the certificate; ca.crt is written last."""
     return (folder / "ca.crt").exists()
 
 
@@ -122,7 +122,7 @@ def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
 
 
 def _other_pythons() -> list[str]:
-    """SkyPilot brings an interpreter of its own to every node, and with it the package."""
+    """Return SkyPilot's own interpreter on this node, which has the `cryptography` package."""
     home = Path(os.environ.get("SKY_RUNTIME_DIR") or Path.home())
     own = home / "skypilot-runtime" / "bin" / "python"
     return [str(own)] if own.exists() else []

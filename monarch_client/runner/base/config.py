@@ -1,4 +1,4 @@
-"""attempt.json, read and checked; and where things lie on a node.
+"""Parse attempt.json, and define the files of a node.
 
 The portal writes the file; this module is the only one that knows its keys.
 """
@@ -24,7 +24,7 @@ _BASE58 = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
 class ConfigError(Exception):
-    """attempt.json cannot be used: the portal and the runner do not fit together."""
+    """An attempt.json that this version of the runner cannot use."""
 
 
 class NodeAddress(NamedTuple):
@@ -35,7 +35,7 @@ class NodeAddress(NamedTuple):
 
 
 class Timeouts(NamedTuple):
-    """Limits, in seconds."""
+    """The time limits of an attempt, in seconds."""
 
     setup_s: float = 3600.0
     workers_s: float = 60.0
@@ -51,11 +51,12 @@ class Authority(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """A tar.gz beside attempt.json, and where it is unpacked: "workdir", "~/...", or "/..."."""
+    """A tar.gz beside attempt.json, and the target that it is unpacked to."""
 
     archive: Path
+    # "workdir", "~/..." or "/...".
     target: str
-    # Of the archive, where the portal tells it: else it is computed when somebody asks.
+    # Digest of the archive; "" if the portal did not send it.
     sha256: str = ""
 
 
@@ -71,7 +72,7 @@ class Repository(NamedTuple):
 
 @dataclass(frozen=True)
 class AttemptConfig:
-    """Everything a runner is told."""
+    """The configuration of an attempt, as attempt.json defines it."""
 
     attempt_id: int
     job_id: int
@@ -100,9 +101,9 @@ class AttemptConfig:
     # Names of variables of the environment that hold the job's secrets.
     secrets: tuple[str, ...] = ()
     setup_always: bool = False
-    # How often each node tells of its processor, memory and GPUs; 0: never.
+    # Seconds between two samples of processor, memory and GPUs; 0 switches them off.
     metrics_s: float = 10.0
-    # With which the job's programs ask the portal; the runner's own `token` they do not get.
+    # The token of the job's programs, which do not get the runner's own `token`.
     driver_token: str = ""
     # Remarks of the portal for the start of the job's log.
     remarks: tuple[str, ...] = ()
@@ -120,7 +121,7 @@ class AttemptConfig:
         return tuple(node.rank for node in self.nodes)
 
     def address_of(self, rank: int) -> str:
-        """The private address of a node."""
+        """Return the private address of a node."""
         return self.nodes[rank].address
 
     def rank_at(self, text: str) -> int | None:
@@ -134,13 +135,13 @@ class AttemptConfig:
         return None
 
     def worker_address(self, rank: int) -> str:
-        """Where the Monarch worker of `rank` serves, with its service id (one on all sides)."""
+        """Return the address of the Monarch worker of `rank`, with its service id."""
         scheme = "tls" if self.tls else "tcp"
         service = service_id(self.attempt_id, rank)
         return f"service<{service}>@{scheme}://{self.address_of(rank)}:{self.port}"
 
     def ranks_of_meshes(self) -> dict[str, list[int]]:
-        """Which ranks each mesh has: nodes are dealt to meshes in rank order."""
+        """Return the ranks of each mesh: meshes take their nodes in rank order."""
         dealt: dict[str, list[int]] = {}
         ranks = iter(self.ranks)
         for mesh, size in (self.meshes or {}).items():
@@ -148,7 +149,7 @@ class AttemptConfig:
         return dealt
 
     def mesh_of(self, rank: int) -> str:
-        """The mesh that `rank` belongs to; "" in a plain job."""
+        """Return the mesh of `rank`; "" in a plain job."""
         for mesh, ranks in self.ranks_of_meshes().items():
             if rank in ranks:
                 return mesh
@@ -159,17 +160,17 @@ class NodeFolder(NamedTuple):
     """A node's directory: the user's part and the runner's."""
 
     root: Path
-    # What attempts leave to later ones on the same machine; None where there are no later ones.
+    # The folder that later attempts on the same machine share; None if there are none.
     shared: Path | None = None
 
     @property
     def workdir(self) -> Path:
-        """Where users' code lies and runs."""
+        """The work directory, which contains the user's code."""
         return self.root / "workdir"
 
     @property
     def state(self) -> Path:
-        """The runner's own."""
+        """The files of the runner itself."""
         return self.root / "state"
 
     @property
@@ -189,32 +190,32 @@ class NodeFolder(NamedTuple):
 
     @property
     def goal(self) -> Path:
-        """How far the attempt has come, for a runner that follows a killed one (rank 0)."""
+        """The current goal of the attempt, for a runner that follows a killed one (rank 0)."""
         return self.state / "goal"
 
     @property
     def runtime(self) -> Path:
-        """What the runner puts on the PYTHONPATH of drivers and workers."""
+        """The folder that the runner adds to the PYTHONPATH of drivers and workers."""
         return self.state / "runtime"
 
     @property
     def meshes(self) -> Path:
-        """For the driver: which meshes there are, where and with which Python."""
+        """The driver's plan: the meshes, the addresses of their workers, and their Python."""
         return self.state / "meshes.json"
 
     @property
     def report(self) -> Path:
-        """From the driver: the exception or fault that ended it."""
+        """The driver's report: the exception or fault that ended it."""
         return self.state / "report.json"
 
     @property
     def admins(self) -> Path:
-        """From the process with the mesh admin: where it listens."""
+        """The addresses of the mesh admins, written by their process."""
         return self.state / "admins.json"
 
     @property
     def watch(self) -> Path:
-        """From the driver, while it is there: it has meshes, and wants them watched."""
+        """A file that exists while the driver has meshes to watch."""
         return self.state / "watch"
 
     @property
@@ -224,7 +225,7 @@ class NodeFolder(NamedTuple):
 
     @property
     def carrier(self) -> Path:
-        """How frames leave this node, once that is decided (rank 0)."""
+        """The name of the chosen carrier (rank 0)."""
         return self.state / "carrier"
 
     def script(self, name: str) -> Path:
@@ -233,12 +234,12 @@ class NodeFolder(NamedTuple):
 
     @property
     def certificates(self) -> Path:
-        """This node's leaf, its key, and the authority's certificate."""
+        """The folder with this node's leaf, its key and the authority's certificate."""
         return self.state / "tls"
 
 
 def read_config(path: Path, addresses: Sequence[str] = ()) -> AttemptConfig:
-    """Read attempt.json; ConfigError says what is wrong with it.
+    """Read attempt.json. ConfigError contains the error.
 
     `addresses`, in rank order, are the nodes of a file that leaves them out (`"nodes": null`).
     """
@@ -259,7 +260,7 @@ def read_config(path: Path, addresses: Sequence[str] = ()) -> AttemptConfig:
 
 
 def service_id(attempt_id: int, rank: int) -> str:
-    """A name, not a secret: 64 bits in the base58 that Monarch's addresses use."""
+    """Return a worker's service id, which is no secret: 64 bits in the base58 of Monarch."""
     digest = hashlib.sha256(f"{attempt_id}/{rank}".encode()).digest()
     number = int.from_bytes(digest[:8], "big")
     digits = ""

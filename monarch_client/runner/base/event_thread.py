@@ -1,4 +1,4 @@
-"""A thread with an asyncio loop that runs one coroutine, and whatever that starts."""
+"""A thread with an asyncio loop that runs one coroutine and the tasks that it starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class EventThread:
-    """The loop exists from the start; `start` runs it."""
+    """The thread; its loop exists before `start` runs it."""
 
     def __init__(self, name: str, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self.loop = asyncio.new_event_loop()
@@ -52,5 +52,5 @@ class EventThread:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        # Connections tell their ends in the loop's next round.
+        # Connections report their ends in the loop's next iteration.
         await asyncio.sleep(0)

@@ -1,21 +1,21 @@
-"""Signals in a runner's first moments: they wait until somebody knows what to do about them.
+"""Block the signals of a starting runner until its handlers are installed.
 
-Whom one kills before that has crashed, to all appearances, and its peers would wait for it.
+A runner that ends before that looks crashed, and its peers would wait for it.
 """
 
 from __future__ import annotations
 
 import signal
 
-# By these a runner is told to end.
-TOLD_BY = (signal.SIGTERM, signal.SIGINT)
+# The signals that request a runner to end.
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def hold_signals() -> None:
-    """Keep what comes for later; a process forked meanwhile does the same."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, TOLD_BY)
+    """Block the signals, also in processes that are forked meanwhile."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
 
 
 def take_signals() -> None:
-    """Take what has come, and what comes. Before any program is started: it inherits the mask."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, TOLD_BY)
+    """Unblock the signals. Call this before a program is started, which inherits the mask."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, END_SIGNALS)

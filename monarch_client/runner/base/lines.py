@@ -1,4 +1,4 @@
-"""From a stream of bytes to lines, live and in bounded memory."""
+"""Split a stream of bytes into lines, live and in bounded memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class LineSplitter:
-    """Cuts bytes into lines, and lines into pieces of at most `limit` bytes."""
+    """A splitter of bytes into lines, and of lines into pieces of at most `limit` bytes."""
 
     def __init__(self, limit: int = MAX_PIECE_BYTES) -> None:
         self._limit = limit
@@ -38,7 +38,7 @@ class LineSplitter:
         self._is_open = False
 
     def feed(self, data: bytes) -> list[Piece]:
-        """The pieces that `data` completes."""
+        """Return the pieces that `data` completes."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         pieces: list[Piece] = []
@@ -52,11 +52,11 @@ class LineSplitter:
 
     @property
     def has_rest(self) -> bool:
-        """Whether a line has begun that nothing was given out of since."""
+        """Whether there is an unfinished line that was not returned yet."""
         return bool(self._rest)
 
     def flush(self) -> list[Piece]:
-        """What there is of a line that takes its time: a progress bar, a question."""
+        """Return the beginning of an unfinished line, such as a progress bar or a prompt."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         text = decoder.decode(self._rest)
         # A character that is still arriving stays.
@@ -65,7 +65,7 @@ class LineSplitter:
         return [Piece(text, more=True)] if text else []
 
     def close(self) -> list[Piece]:
-        """The unfinished last line, if there is one."""
+        """Return the unfinished last line, if there is one."""
         rest, self._rest = self._rest, b""
         is_open, self._is_open = self._is_open, False
         return [Piece(_decode(rest))] if rest or is_open else []
@@ -85,7 +85,7 @@ def _decode(data: bytes) -> str:
 
 
 def _character_boundary(line: bytes, end: int) -> int:
-    """The last place at or before `end` that is not inside a UTF-8 character."""
+    """Return the last offset at or before `end` that is not inside a UTF-8 character."""
     for back in range(4):
         if line[end - back] & 0xC0 != _CONTINUATION:
             return end - back
@@ -93,7 +93,7 @@ def _character_boundary(line: bytes, end: int) -> int:
 
 
 class LineReader:
-    """Reads one pipe on a thread of its own until every writer has closed it."""
+    """A reader of one pipe on its own thread, until every writer has closed the pipe."""
 
     def __init__(self, fd: int, on_pieces: Callable[[list[Piece]], None]) -> None:
         # How often something came, and whether it is still being passed on.
@@ -110,7 +110,7 @@ class LineReader:
         return not self._thread.is_alive()
 
     def drain(self, idle_s: float, give_up_at: float) -> None:
-        """Wait until everything has been read, or nothing came for `idle_s`, or that moment."""
+        """Wait until everything is read, or nothing arrived for `idle_s`, or it is `give_up_at`."""
         heard = self._heard
         while not self.wait(idle_s) and time.monotonic() < give_up_at:
             if heard == self._heard and not self._is_busy:

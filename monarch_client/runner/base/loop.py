@@ -1,4 +1,4 @@
-"""The runner's main loop: whatever changes state happens on one thread; others post to it.
+"""The runner's main loop: one thread changes all state, and the others post calls to it.
 
 It knows calls and times, nothing of jobs.
 """
@@ -35,7 +35,7 @@ class Timer:
 
 
 class MainLoop:
-    """Runs posted calls in order, and timed ones when they are due."""
+    """A loop that makes posted calls in order, and timed ones when they are due."""
 
     def __init__(self) -> None:
         # Takes calls from signal handlers as well, whose own thread may hold any lock.
@@ -57,7 +57,7 @@ class MainLoop:
         return timer
 
     def run(self) -> None:
-        """Work until `stop`."""
+        """Run calls until `stop`."""
         self._running = True
         with self._wakeups.by_signals():
             while self._running:

@@ -1,4 +1,4 @@
-"""Whether the kernel killed something for lack of memory, as far as it lets us see."""
+"""Count the processes that the kernel killed for lack of memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def oom_kills(root: Path = Path("/")) -> int:
-    """How often the kernel did so in this process's control group; 0 where that is unreadable."""
+    """Return the number of such kills in this process's control group; 0 if it is unreadable."""
     for path in _event_files(root):
         try:
             text = path.read_text()

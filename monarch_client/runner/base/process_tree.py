@@ -1,4 +1,4 @@
-"""Trees of processes as the kernel has them: who descends from whom, and how to end them all.
+"""List and end trees of processes, as the kernel knows them.
 
 A process that leaves its group and session still ends up as a descendant of the runner, because
 the runner is its subreaper (Linux).
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Sequence
 
-# In the environment of everything a runner starts: whose it is.
+# The variable that marks the processes of a runner with the node's directory.
 NODE_MARK = "MPORTAL_NODE_ROOT"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -30,7 +30,7 @@ def become_subreaper() -> None:
 
 
 def be_signalled_when_parent_dies(number: int) -> None:
-    """Have the kernel send signal `number` when the parent is gone. Without Linux: nothing."""
+    """Have the kernel send signal `number` when the parent ends. Linux only."""
     _prctl(_PR_SET_PDEATHSIG, number)
 
 
@@ -44,7 +44,7 @@ def _all_pids() -> list[int]:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """Live processes below `ancestor`, zombies left out."""
+    """Return the live processes below `ancestor`, without zombies."""
     children: dict[int, list[int]] = {}
     for pid in _all_pids():
         parent = _parent_of(pid)
@@ -70,19 +70,22 @@ def descends_from(pid: int, ancestor: int) -> bool:
 
 
 def started_at(pid: int) -> int | None:
-    """In ticks since the machine's start: with its id it names a process. None: it is gone."""
+    """Return the start of a process in ticks since boot; None if it has ended.
+
+    A process id and its start identify a process.
+    """
     fields = _stat_of(pid)
     return int(fields[_START_TIME]) if fields else None
 
 
 def _parent_of(pid: int) -> int | None:
-    """The parent of a live process; None for one that is gone or a zombie."""
+    """Return the parent of a live process; None if it has ended or is a zombie."""
     fields = _stat_of(pid)
     return int(fields[1]) if fields else None
 
 
 def _stat_of(pid: int) -> list[str]:
-    """What the kernel tells of a live process, from its state on; nothing of another."""
+    """Return the fields of /proc/PID/stat from the state on; [] if the process has ended."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text(errors="replace")
     except OSError:
@@ -93,7 +96,7 @@ def _stat_of(pid: int) -> list[str]:
 
 
 def marked_processes(root: Path) -> list[int]:
-    """Processes that the runner of node directory `root` started, also when it is long gone."""
+    """Return the processes that the runner of node directory `root` started."""
     mark = f"{NODE_MARK}={root}".encode()
     found = []
     for pid in _all_pids():
@@ -104,14 +107,14 @@ def marked_processes(root: Path) -> list[int]:
 
 
 def signal_all(pids: Sequence[int], number: int) -> None:
-    """Send a signal to each; those gone or not ours are passed over."""
+    """Send a signal to each process; skip those that have ended or belong to other users."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def kill_descendants() -> None:
-    """SIGKILL everything below this process, and again until nothing is left."""
+    """Kill all processes below this one, repeatedly until none is left."""
     below = descendants(os.getpid())
     while below:
         # Stopped processes cannot start new ones while we go through the list.
@@ -130,7 +133,7 @@ def _is_killable(pid: int) -> bool:
 
 
 def reap_strays() -> None:
-    """Collect every exited child, without regard for who wants to know."""
+    """Reap every exited child."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

@@ -1,4 +1,4 @@
-"""Processes of users: started in sessions of their own, ended with everything they started.
+"""Users' processes: each starts in its own session, and ends with all its descendants.
 
 Nothing here knows what the processes are for.
 """
@@ -40,19 +40,18 @@ _KILLS = 50
 # it before the runner gets its own: that exit is not a failure of the program.
 _SIGTERM_WAITS_S = 1.0
 _EVIDENCE_LINES = 20
-# Monarch greets every process with this; as evidence it only stands in the way, and so do the
-# lines of its admin.
+# Monarch prints this in every process. It is no evidence, and neither are its admin's lines.
 _NOISE = "Monarch internal logs are being written"
 _EVIDENCE_LINE_LENGTH = 400
 
 
 def exit_code_of(returncode: int) -> int:
-    """As a shell counts: 128+n for death by signal n."""
+    """Return the exit code as a shell counts it: 128+n after signal n."""
     return 128 - returncode if returncode < 0 else returncode
 
 
 def signal_of(exit_code: int) -> int | None:
-    """The signal that an exit code stands for, also when a shell in between reported it."""
+    """Return the signal that an exit code means, also if a shell reported it; None if none."""
     number = exit_code - 128
     return number if 0 < number < signal.SIGRTMIN else None
 
@@ -96,11 +95,11 @@ class Command:
 
     @property
     def evidence(self) -> str:
-        """The last lines it wrote."""
+        """The last lines of its output."""
         return "\n".join(self.last_lines)
 
     def _read(self, pipe: IO[bytes] | None, stream: str) -> LineReader:
-        assert pipe is not None  # noqa: S101 - for the type checker: PIPE was asked for
+        assert pipe is not None  # noqa: S101 - for the type checker: PIPE is set
         # The reader closes its descriptor itself, whenever that may be.
         fd = os.dup(pipe.fileno())
         pipe.close()
@@ -114,7 +113,7 @@ class Command:
 
 
 class Children:
-    """All children of the runner: reaps them, reports their exits, ends them all.
+    """The children of the runner: reaps them, reports their exits, ends them all.
 
     An exit by a SIGTERM that the runner did not send is reported a second later: the runner's own
     SIGTERM may be on its way, and then the program has not failed.
@@ -148,11 +147,11 @@ class Children:
 
     @property
     def is_ending(self) -> bool:
-        """Whether all are being ended, or have been: nothing may be started any more."""
+        """Whether the children are being ended, or have ended: none may be started any more."""
         return self._kill is not None
 
     def reap(self) -> None:
-        """Collect whoever has exited, watched or adopted."""
+        """Reap the children that have exited, watched or adopted."""
         while True:
             try:
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -163,9 +162,9 @@ class Children:
             self._collect(info.si_pid)
 
     def end_all(self, grace_s: float, on_gone: Callable[[], None]) -> None:
-        """SIGTERM to every descendant, SIGKILL after `grace_s`; then `on_gone`."""
+        """Send SIGTERM to every descendant, SIGKILL after `grace_s`; then call `on_gone`."""
         self._on_gone = on_gone
-        # A stopped process would sit on the signal until somebody wakes it.
+        # A stopped process handles the signal only after SIGCONT.
         below = descendants(os.getpid())
         signal_all(below, signal.SIGTERM)
         signal_all(below, signal.SIGCONT)

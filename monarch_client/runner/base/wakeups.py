@@ -1,4 +1,4 @@
-"""What ends a thread's wait: a call from another thread, or a signal, whenever it comes.
+"""End a thread's wait by a call from another thread or by a signal, without a race.
 
 Python runs the handler of a signal between two steps of the main thread. One that comes after the
 last such moment and before the wait is only noted, and so is one that another thread gets: the main

@@ -1,4 +1,4 @@
-"""Which way frames leave rank 0: pushed to the portal, or printed, for it or for people to read."""
+"""Choose the carrier of rank 0: it pushes frames to the portal, or prints them to its log."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from monarch_client.runner.place import Place
 
 PROBE_S = 10.0
-# A portal that refuses may be starting again; one that cannot be found does not get nearer.
+# A portal that refuses connections may be restarting.
 _REFUSED_S = 4.0
 _PAUSE_S = 0.5
 _OK = 200
 
 
 class Carrier(Protocol):
-    """Delivers what the journal holds."""
+    """A deliverer of the frames in the journal."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start to deliver."""
 
     def finish(self) -> None:
-        """Nothing more will be recorded."""
+        """Finish: no further frame will be recorded."""
 
 
 def carrier_of(place: Place, journal: Journal, callbacks: Callbacks) -> Carrier:
-    """The carrier that the attempt asks for, or that an earlier runner of it has chosen."""
+    """Return the carrier that the attempt requests, or that an earlier runner of it chose."""
     try:
         wanted = place.folder.carrier.read_text()
     except OSError:
@@ -56,7 +56,7 @@ def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> C
         return carrier
     pushing = PushCarrier(journal, PortalConnection(place.config), callbacks, place.samples)
     if place.folder.shared is not None:
-        # SkyPilot started the runner, and keeps its output.
+        # SkyPilot started the runner and stores its output.
         pushing.on_acknowledged = lambda: print_verdict(
             place.folder, place.config.attempt_id, journal.last_given(0) + 1
         )
@@ -64,7 +64,7 @@ def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> C
 
 
 class _AutoCarrier:
-    """Finds out whether the portal answers, and stays with what it found."""
+    """A carrier that probes the portal once, and then pushes or prints accordingly."""
 
     def __init__(self, place: Place, journal: Journal, callbacks: Callbacks) -> None:
         self._place = place
@@ -75,11 +75,11 @@ class _AutoCarrier:
         self._is_finishing = False
 
     def start(self) -> None:
-        """Ask the portal, on a thread of its own."""
+        """Probe the portal on a separate thread."""
         threading.Thread(target=self._choose, daemon=True, name="probe").start()
 
     def finish(self) -> None:
-        """Passed on to the carrier, now or once there is one."""
+        """Finish the chosen carrier, now or once it is chosen."""
         with self._lock:
             self._is_finishing = True
             chosen = self._chosen
@@ -106,10 +106,10 @@ class _AutoCarrier:
 
 
 def trouble_with_portal(place: Place) -> str:
-    """Why the portal cannot be reached from here, asked for at most PROBE_S; "" if it can."""
+    """Probe the portal for up to PROBE_S; return why it is unreachable, or ""."""
     probe = _Probe(place)
     probe.start()
-    # Looking up a name may take longer than anybody can tell it to.
+    # A name lookup has no timeout of its own.
     probe.join(PROBE_S)
     return probe.trouble
 
@@ -122,7 +122,7 @@ class _Probe(threading.Thread):
         self._until = time.monotonic() + PROBE_S
 
     def run(self) -> None:
-        """Try until there is an answer of the portal's own, or no hope."""
+        """Probe until the portal answers or the time is over."""
         if not self._config.portal_url:
             self.trouble = "it has no address"
             return
@@ -149,11 +149,11 @@ class _Probe(threading.Thread):
 
 def _trouble_in(answer: Answer) -> str:
     is_portal = answer.code or (answer.status == _OK and answer.is_acknowledgement)
-    return "" if is_portal else f"status {answer.status} from somebody else"
+    return "" if is_portal else f"status {answer.status} from another server"
 
 
 def _is_loopback(url: str) -> bool:
-    """Whether that is this machine itself, where no second try can find another."""
+    """Whether the address is this machine, where a second try cannot find another one."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

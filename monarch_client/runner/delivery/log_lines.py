@@ -1,5 +1,6 @@
-"""Frames as lines of a log that others write to as well: made here, found again by
-`monarch_client.skypilot.log_frames`.
+"""Encode frames as lines of a log that others write to as well.
+
+`monarch_client.skypilot.log_frames` finds and decodes them.
 
 A packet is a run of frames, zipped. It takes one line or several of at most 8 KiB, in ASCII:
 
@@ -7,8 +8,8 @@ A packet is a run of frames, zipped. It takes one line or several of at most 8 K
 
 PACKET counts from 1; RANK.SEQ is the packet's first frame; DIGEST names the packet's content, on
 each of its lines. PART counts from 0 and ends in "+" where another part follows, in "." at the
-last. CHECK is over all that stands before and after it. PAYLOAD is base64: a tilde, a blank, a
-control character or an end of line inside of it is somebody else's.
+last. CHECK covers the fields before it and the payload. PAYLOAD is base64: a tilde, a blank, a
+control character or an end of line inside it was written by another program.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _PART_BYTES = LINE_BYTES - 192
 
 
 def packet_lines(attempt_id: int, packet: int, frames: Sequence[bytes]) -> list[bytes]:
-    """The lines of the log that carry `frames`, which are lines of NDJSON."""
+    """Return the lines of the log that carry `frames`, which are lines of NDJSON."""
     content = b"".join(frames)
     payload = base64.b64encode(zlib.compress(content, 6))
     first = "{}.{}".format(*number_of(frames[0]))
@@ -48,12 +49,12 @@ def packet_lines(attempt_id: int, packet: int, frames: Sequence[bytes]) -> list[
 
 
 def digest_of(content: bytes) -> str:
-    """The name of a packet's content."""
+    """Return the name of a packet's content."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
 def check_of(head: bytes, payload: bytes) -> bytes:
-    """The check of one line."""
+    """Return the check sum of one line."""
     return b"%08x" % zlib.crc32(payload, zlib.crc32(head))
 
 

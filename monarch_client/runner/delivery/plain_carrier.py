@@ -1,4 +1,4 @@
-"""Without a portal: prints what happens as lines for people, who read this log with `sky logs`."""
+"""The carrier without a portal: prints frames as readable lines, for `sky logs`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BATCH_BYTES = 64 * 1024
 
 
 class PlainCarrier(PrintCarrier):
-    """Prints on a thread of its own; `on_drained` is called there, once, when all is out."""
+    """A printer with its own thread, which calls `on_drained` once everything is printed."""
 
     def __init__(self, journal: Journal, on_drained: Callable[[], None], fd: int = 1) -> None:
         super().__init__(journal, 0, on_drained, fd)
 
     def _print_samples(self) -> None:
-        """People who read a log want none."""
+        """Skip samples, which are not for a readable log."""
         self._samples_at = math.inf
 
     def _print_batch(self) -> None:
@@ -35,7 +35,7 @@ class PlainCarrier(PrintCarrier):
 
 
 def line_of(frame: dict[str, Any]) -> str:
-    """A frame as one line; "" for what nobody needs to read."""
+    """Return a frame as one line; "" for a kind that is not printed."""
     kind, rank = frame["kind"], frame["rank"]
     if kind == frames.LINE:
         return _line_of_output(rank, frame["stream"], frame["text"])

@@ -1,6 +1,6 @@
-"""The pull carrier's end on the node: prints the journal, for somebody who reads this log.
+"""The pull carrier on the node: prints the journal to the log that the portal reads.
 
-Nobody answers. What is printed stays in the journal, as much of it as there is room for.
+There is no acknowledgment, so printed frames stay in the journal, up to its size limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from monarch_client.runner.delivery.log_lines import PACKET_BYTES, packet_lines
-from monarch_client.runner.journal.last_words import verdict_frame
+from monarch_client.runner.journal.final_frames import verdict_frame
 from monarch_client.runner.journal.samples import Samples
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 BATCH_PAUSE_S = 0.1
 _LONGEST_WAIT_S = 60.0
-# Whoever keeps this log keeps the samples as well: they come more slowly than where they are sent.
+# The log stores the samples as well, so they are rarer than in the push carrier.
 _FIRST_SAMPLES_S, _SAMPLES_S = 5.0, 30.0
 
 
 class PrintCarrier:
-    """Prints on a thread of its own; `on_drained` is called there, once, when all is out."""
+    """A printer with its own thread, which calls `on_drained` once everything is printed."""
 
     def __init__(
         self, journal: Journal, attempt_id: int, on_drained: Callable[[], None], fd: int = 1
@@ -46,13 +46,13 @@ class PrintCarrier:
         self._thread = threading.Thread(target=self._print, daemon=True, name="print")
 
     def start(self) -> None:
-        """Begin to print."""
+        """Start to print."""
         # A reader takes packet 1 for the first of all.
         self._packet = 1 if self._journal.keep() else 0
         self._thread.start()
 
     def finish(self) -> None:
-        """Nothing more will be recorded: hurry, then say that it is done."""
+        """Print the rest at once: no further frame will be recorded."""
         self._finishing.set()
         self._journal.finish()
 
@@ -65,10 +65,10 @@ class PrintCarrier:
                     self._finishing.wait(BATCH_PAUSE_S)
                 if time.monotonic() >= self._samples_at:
                     self._print_samples()
-            # With the verdict in it. Other nodes' lines may have cut into it once.
+            # Repeat the last packet, with the verdict: other nodes' lines may have cut into it.
             self._write(self._last)
         except OSError:
-            pass  # nobody holds the other end any more; the journal has everything
+            pass  # the reader has closed the pipe; the journal has everything
         self._finishing.wait()
         self._on_drained()
 
@@ -98,7 +98,7 @@ class PrintCarrier:
 def print_verdict(folder: NodeFolder, attempt_id: int, seq: int, fd: int = 1) -> None:
     """Print the verdict, with number `seq`, of an attempt whose frames were pushed.
 
-    Another program than the portal may have acknowledged them; the portal reads this in the log.
+    Another program than the portal may have acknowledged them; the portal finds it in the log.
     """
     end = verdict_frame(folder, seq)
     if end:
@@ -107,7 +107,7 @@ def print_verdict(folder: NodeFolder, attempt_id: int, seq: int, fd: int = 1) ->
 
 
 def write_lines(fd: int, lines: list[bytes]) -> None:
-    """Write all of `lines`, however slowly they are taken. OSError if nobody takes them."""
+    """Write all of `lines`, however slow the reader is. OSError if there is no reader."""
     for line in lines:
         view = memoryview(line)
         while view:

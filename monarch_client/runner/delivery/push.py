@@ -17,7 +17,7 @@ from monarch_client.runner.delivery.portal_proof import require_proof
 from monarch_client.runner.journal.samples import MOST_PUSHED_BYTES, Samples
 from monarch_client.runner.vocabulary.frames import replacement_for, stored_prefix
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
-from monarch_client.runner.vocabulary.stack_asks import StackAsk, asks_in
+from monarch_client.runner.vocabulary.stack_requests import StackRequest, parse_stack_requests
 
 if TYPE_CHECKING:
     from typing import Callable
@@ -32,8 +32,8 @@ _LAST_BACK_OFF_S = 10.0
 _REQUEST_TIMEOUT_S = 30.0
 _GZIP_FROM_BYTES = 2048
 _OK, _TOO_LARGE = 200, 413
-# Said only to whoever has the attempt's own token. All other refusals may come from somebody who
-# answers in the portal's place: a proxy, or another portal that has taken its port meanwhile.
+# Only a request with the attempt's own token gets this code. Other refusals may come from a proxy,
+# or from another portal that has taken the port meanwhile.
 _CLOSED_CODE = "attempt_closed"
 _BAD_FRAME_CODE = "invalid_frame"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -41,7 +41,7 @@ _PROBLEM = "urn:mportal:problem:"
 
 
 class Answer(NamedTuple):
-    """What the portal said."""
+    """An answer of the portal."""
 
     status: int
     body: bytes
@@ -57,28 +57,28 @@ class Answer(NamedTuple):
 
     @property
     def is_acknowledgement(self) -> bool:
-        """Whether it can be the portal's, which always says how far it is."""
+        """Whether the answer acknowledges frames, as the portal's always do."""
         return b'"acked"' in self.body
 
     @property
     def stop_grace_s(self) -> float | None:
-        """How long users' programs may take to end, if the portal wants the attempt to end."""
+        """The grace time in seconds if the portal requests the attempt to end; else None."""
         try:
             return max(0.0, float(json.loads(self.body)["stop"]["grace_s"]))
         except (ValueError, KeyError, TypeError):
             return None
 
     @property
-    def stack_asks(self) -> list[StackAsk]:
-        """Which stack dumps somebody waits for."""
+    def stack_requests(self) -> list[StackRequest]:
+        """The requested stack dumps."""
         try:
-            return asks_in(json.loads(self.body)["stacks"])
+            return parse_stack_requests(json.loads(self.body)["stacks"])
         except (ValueError, KeyError, TypeError):
             return []
 
     @property
     def code(self) -> str:
-        """What the portal complains about; "" if it does not, or if somebody else answers."""
+        """The portal's error code; "" if there is none or another server answered."""
         try:
             kind = str(json.loads(self.body)["type"])
         except (ValueError, KeyError, TypeError):
@@ -92,7 +92,7 @@ class Answer(NamedTuple):
 
 
 class PortalConnection:
-    """Keeps one connection. After a failure the portal may be found at another address."""
+    """A persistent connection. After a failure it looks up the portal's address again."""
 
     def __init__(self, config: AttemptConfig, timeout_s: float = _REQUEST_TIMEOUT_S) -> None:
         self._config = config
@@ -118,7 +118,7 @@ class PortalConnection:
         headers = {
             "Authorization": "Bearer " + self._config.token,
             "Content-Type": "application/x-ndjson",
-            # By this the portal knows how wrong our clock is.
+            # The portal measures the error of this clock with it.
             "X-Sent-At": f"{time.time():.3f}",
         }
         if len(body) >= _GZIP_FROM_BYTES:
@@ -179,17 +179,17 @@ def _url_in_file(path: str | None) -> str | None:
 
 
 class Callbacks(NamedTuple):
-    """What a carrier tells, on its own thread, each at most once but the last."""
+    """The callbacks of a carrier, on its own thread; each at most once except the last."""
 
-    on_drained: Callable[[], None]  # after `finish`: all is delivered, or nobody can want it
+    on_drained: Callable[[], None]  # after `finish`: all is delivered, or no longer wanted
     on_closed: Callable[[], None]  # the portal has closed the attempt
     on_stop: Callable[[float], None]  # the portal wants it to end, within a grace time in seconds
-    # Somebody waits for these stack dumps; told again until they have arrived, then once without.
-    on_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
+    # The requested stack dumps, repeated until they have arrived, then once an empty list.
+    on_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
 
 
 class PushCarrier:
-    """Pushes on a thread of its own for as long as it takes, unless the attempt is closed."""
+    """A carrier whose thread posts until all is acknowledged or the attempt is closed."""
 
     def __init__(
         self,
@@ -202,8 +202,8 @@ class PushCarrier:
         self._samples = samples or Samples()
         self._portal = portal
         self._callbacks = callbacks
-        self._was_told_to_stop = False
-        self._stack_asks: list[StackAsk] = []
+        self._has_stop_request = False
+        self._stack_requests: list[StackRequest] = []
         self._finishing = threading.Event()
         self._max_bytes = MAX_BODY_BYTES
         self._back_off_s = _FIRST_BACK_OFF_S
@@ -212,11 +212,11 @@ class PushCarrier:
         self.on_acknowledged: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Begin; the first post is made at once."""
+        """Start; the first post is made at once."""
         self._thread.start()
 
     def finish(self) -> None:
-        """Nothing more will be recorded: hurry, then say that it is done."""
+        """Push the rest at once: no further frame will be recorded."""
         self._finishing.set()
         self._journal.finish()
 
@@ -240,7 +240,7 @@ class PushCarrier:
         return self._finishing.is_set() and self._journal.is_read
 
     def _send_next(self) -> bool:
-        # While it is being found out which frame is refused, none may travel with it.
+        # Send no samples while the refused frame is being identified.
         is_narrowing = self._max_bytes < MAX_BODY_BYTES
         samples = [] if is_narrowing else self._samples.take(MOST_PUSHED_BYTES)
         room = self._max_bytes - sum(len(each) for each in samples)
@@ -249,7 +249,7 @@ class PushCarrier:
     def _send(self, lines: list[bytes], samples: list[bytes]) -> bool:
         """Post one batch or a heartbeat. False: the portal has closed this attempt.
 
-        Samples travel along. Those of a post that fails are lost: the next ones tell more.
+        Samples of a post that fails are lost: the next ones are newer.
         """
         try:
             answer = self._portal.post(b"".join([*lines, *samples]))
@@ -260,11 +260,10 @@ class PushCarrier:
             self._callbacks.on_closed()
             return False
         if answer.status == _OK:
-            self._heed(answer)
+            self._obey(answer)
             self._settle(lines, answer)
         elif answer.is_about_frames and samples:
-            # A portal that does not know them, or one that is not sound. Lines that came along are
-            # sent again; whether it was they will show.
+            # The portal refuses the samples, or the lines: send the lines again alone.
             if not lines:
                 self._samples.close()
         elif answer.is_about_frames and lines:
@@ -274,15 +273,15 @@ class PushCarrier:
             self._back_off()
         return True
 
-    def _heed(self, answer: Answer) -> None:
+    def _obey(self, answer: Answer) -> None:
         grace_s = answer.stop_grace_s
-        if grace_s is not None and not self._was_told_to_stop:
-            self._was_told_to_stop = True
+        if grace_s is not None and not self._has_stop_request:
+            self._has_stop_request = True
             self._callbacks.on_stop(grace_s)
-        asks = answer.stack_asks
-        if asks != self._stack_asks:
-            self._stack_asks = asks
-            self._callbacks.on_stacks(asks)
+        requests = answer.stack_requests
+        if requests != self._stack_requests:
+            self._stack_requests = requests
+            self._callbacks.on_stacks(requests)
 
     def _settle(self, lines: list[bytes], answer: Answer) -> None:
         stored = stored_prefix(lines, answer.acknowledged)
@@ -294,7 +293,7 @@ class PushCarrier:
         self._max_bytes = MAX_BODY_BYTES
 
     def _narrow_down(self, lines: list[bytes], answer: Answer) -> None:
-        """Something in the batch is refused: halve it until it is known, then replace it."""
+        """Halve a refused batch until one frame is left, then send its replacement."""
         if len(lines) > 1:
             self._max_bytes = sum(len(line) for line in lines) // 2
             return

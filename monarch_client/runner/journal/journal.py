@@ -1,8 +1,8 @@
-"""Frames on disk until somebody has acknowledged them. It knows numbers, not meanings.
+"""A store of frames on disk until they are acknowledged. It knows their numbers, not their meaning.
 
 A journal is a folder of segments, each a file of NDJSON lines, in order of arrival. The process may
 die at any moment: what was appended is read again, a torn last line is dropped. While the disk is
-full, frames are held in memory, so that nobody who has something to say ever waits for room.
+full, frames are held in memory, so that a writer never waits for space.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES = 8 * 1024 * 1024
 _POSITION_FILE = "acknowledged"
-# Where the reader is when nobody acknowledges: what it has read counts as left over.
+# The reader's position if there are no acknowledgments: read frames are still leftovers.
 _KEPT_POSITION_FILE = "printed"
 # Of what has been read, in a journal that is kept.
 MOST_KEPT_SEGMENTS = 64
@@ -34,7 +34,7 @@ HELD_BYTES = 4 * 1024 * 1024
 
 
 class Entry(NamedTuple):
-    """Frames that are written together; the last one of them has number `last`."""
+    """A group of frames that are written together; `last` is the number of the last one."""
 
     rank: int
     last: int
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """Many writers, one reader. `highest`: the last number of each rank that is on the disk."""
+    """A journal with many writers and one reader. `highest`: each rank's last number on disk."""
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._folder = folder
@@ -66,7 +66,7 @@ class Journal:
         self._size = os.fstat(self._fd).st_size
 
     def keep(self) -> bool:
-        """Have what is read stay on the disk. Before the first reading; whether there was one."""
+        """Retain frames after they are read; return whether an earlier runner did."""
         self._position_file = _KEPT_POSITION_FILE
         segment, offset, _ = _read_position(self._folder, _KEPT_POSITION_FILE)
         if not self._path(segment).exists():
@@ -94,14 +94,14 @@ class Journal:
         return kept
 
     def offer(self, rank: int, last: int, lines: list[bytes]) -> bool:
-        """Add `lines` of somebody who keeps them until they are on this disk. Whether they are."""
+        """Add `lines` that a peer holds until they are on this disk; return whether they are."""
         with self._changed:
             kept = self._store(Entry(rank, last, b"".join(lines), sync=False))
         self.on_append()
         return kept
 
     def last_given(self, rank: int) -> int:
-        """The last number of a rank, on the disk or held."""
+        """Return the last number of a rank, on the disk or held."""
         with self._changed:
             held = [entry.last for entry in self._held if entry.rank == rank]
             return held[-1] if held else self.highest.get(rank, 0)
@@ -115,7 +115,7 @@ class Journal:
         return not self._is_caught_up or (self._finished and not self._held)
 
     def finish(self) -> None:
-        """Nothing more will be written: the reader need not wait any longer."""
+        """Finish: nothing more will be written, and the reader need not wait any longer."""
         with self._changed:
             self._finished = True
             self._changed.notify_all()
@@ -130,7 +130,7 @@ class Journal:
         return (self._segment, self._offset) == (self._write_segment, self._size)
 
     def peek(self, max_bytes: int) -> list[bytes]:
-        """The oldest lines not acknowledged: at least one if there is any, else up to the limit."""
+        """Return the oldest unacknowledged lines: at least one, up to `max_bytes`."""
         with self._changed:
             end = self._size if self._segment == self._write_segment else None
         with self._path(self._segment).open("rb") as file:
@@ -195,7 +195,7 @@ class Journal:
         self.on_append()
 
     def _store_held(self) -> bool:
-        """Write what there is room for; whether nothing is held any more."""
+        """Write held frames while the disk has space; return whether none is left."""
         with self._changed:
             while self._held and self._store(self._held[0]):
                 self._held_bytes -= len(self._held.popleft().data)
@@ -250,7 +250,7 @@ class Journal:
 
 
 def read_leftovers(folder: Path) -> Iterator[bytes]:
-    """The lines nobody has acknowledged in the journal of a runner that is gone."""
+    """Yield the unacknowledged lines in the journal of a runner that has ended."""
     segment, offset, _ = _read_position(folder)
     for number in _segment_numbers(folder):
         if number < segment:
@@ -272,7 +272,7 @@ def _segment_numbers(folder: Path) -> list[int]:
 
 
 def _whole_lines(file: IO[bytes], budget: int, max_bytes: int) -> Iterator[bytes]:
-    """Lines from `file`, at most `budget` bytes (-1: all), at least one, else up to `max_bytes`."""
+    """Yield lines from `file`: at least one, up to `max_bytes`, within `budget` bytes (-1: all)."""
     taken = 0
     for line in file:
         if budget >= 0 and taken + len(line) > budget:

@@ -1,4 +1,4 @@
-"""Numbers the frames of one rank and writes them to its journal."""
+"""The recorder of one rank: it numbers frames and writes them to the journal."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SYNCED_KINDS = frozenset({EXIT, END})
 
 
 class Recorder:
-    """Numbers the frames of one rank, without holes, and writes them to the journal.
+    """A writer that numbers the frames of one rank, without gaps, and adds them to the journal.
 
-    Safe from any thread. A recorder over an old journal goes on where that one stopped.
+    Safe from any thread. On an old journal it continues the numbers.
     """
 
     def __init__(self, journal: Journal, rank: int) -> None:
@@ -46,7 +46,7 @@ class Recorder:
         )
 
     def remark(self, text: str) -> None:
-        """Tell the user something, in the runner's own stream."""
+        """Record a message to the user, in the runner's own stream."""
         self._append([remark(text)])
 
     def _append(
@@ -58,7 +58,7 @@ class Recorder:
             if self._journal.append(self._rank, last, lines, sync=sync, may_lose=may_lose):
                 self._seq, self._lost = last, 0
             else:
-                # Their numbers are given again: what is missing is told in words.
+                # Their numbers are used again: a message reports how many lines are missing.
                 self._lost += len(contents)
 
     def _numbered(self, contents: list[dict[str, Any]]) -> list[bytes]:

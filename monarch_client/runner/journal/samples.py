@@ -1,6 +1,6 @@
-"""Samples of the hosts on their way to the portal: the latest of each rank and kind, and no more.
+"""Samples of the hosts that wait for delivery: only the latest of each rank and kind.
 
-They bear no numbers and lie in no journal: one that is not delivered gives way to the next.
+Samples have no numbers and are not in the journal: the next one replaces an undelivered one.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import threading
 
 from monarch_client.runner.vocabulary.frames import METRICS
 
-# Of what is sent or printed at once, so that lines are never kept waiting.
+# Bytes that are sent or printed at once, so that lines do not wait.
 MOST_BYTES = 128 * 1024
-# Of one that is pushed, so that a thousand hosts with eight GPUs each have their turn in time.
+# Bytes of one push: enough for a thousand hosts with eight GPUs each.
 MOST_PUSHED_BYTES = 512 * 1024
 
 
 class Samples:
-    """Safe from any thread."""
+    """The latest samples. Safe from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,14 +24,14 @@ class Samples:
         self._is_closed = False
 
     def put(self, rank: int, line: bytes, kind: str = METRICS) -> None:
-        """Keep a sample, an encoded frame, in the place of the rank's last one of its kind."""
+        """Replace the rank's last sample of this kind by `line`, an encoded frame."""
         with self._lock:
             if not self._is_closed and len(line) <= MOST_BYTES:
                 # A rank that has waited longer goes first.
                 self._latest[rank, kind] = line
 
     def take(self, most: int = MOST_BYTES) -> list[bytes]:
-        """Samples of at most `most` bytes for one post; they are not here any more."""
+        """Remove and return samples of at most `most` bytes for one post."""
         taken: list[bytes] = []
         size = 0
         with self._lock:
@@ -43,7 +43,7 @@ class Samples:
         return taken
 
     def close(self) -> None:
-        """Keep none from now on: nobody wants them."""
+        """Drop all samples from now on: they are no longer wanted."""
         with self._lock:
             self._is_closed = True
             self._latest.clear()

@@ -1,4 +1,4 @@
-"""Asks a mesh admin of Monarch's: a few questions at once, bounded."""
+"""A client of Monarch's mesh admin: a few requests at once, all bounded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import ssl
     from typing import Any, Sequence
 
-# Monarch takes few at once, and the user may ask as well.
+# Monarch accepts few requests at once, and the user may send some as well.
 AT_ONCE = 2
-# When it has enough of them it says so, and is asked again.
+# A busy admin answers with this code, and the request is repeated.
 _BUSY, _BUSY_PAUSE_S, _MOST_TRIES = "service_unavailable", 0.05, 20
 # The admin itself gives a host 3 seconds.
 TIMEOUT_S = 6.0
@@ -26,7 +26,7 @@ _MOST_WORDS = 300
 
 
 class Answer(NamedTuple):
-    """What the admin said of a node. `status` is 0, and `code` empty, if it said nothing."""
+    """The admin's answer about a node. Without an answer `status` is 0 and `code` is empty."""
 
     status: int
     node: dict[str, Any]
@@ -35,17 +35,17 @@ class Answer(NamedTuple):
 
     @property
     def is_ok(self) -> bool:
-        """Whether `node` is there."""
+        """Whether the answer contains the node."""
         return self.status == _OK
 
     def of(self, kind: str) -> dict[str, Any]:
-        """The properties of a node of that kind; {} if it is another."""
+        """Return the properties of a node of `kind`; {} if the node is of another kind."""
         properties = self.node.get("properties")
         found = properties.get(kind) if isinstance(properties, dict) else None
         return found if isinstance(found, dict) else {}
 
     def references(self, *names: str) -> list[str]:
-        """The references of a list of the node: of itself, or inside its properties."""
+        """Return the references in a list of the node, at the path `names`."""
         value: Any = self.node
         for name in names:
             value = value.get(name) if isinstance(value, dict) else None
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
 
 class MeshAdmin:
-    """One admin, at the port of `url` on this machine, over a few connections that are kept."""
+    """An admin at the port of `url` on this machine, over a few persistent connections."""
 
     def __init__(self, url: str, context: ssl.SSLContext | None) -> None:
         parts = urlsplit(url)
@@ -63,7 +63,7 @@ class MeshAdmin:
         self._idle: deque[http.client.HTTPConnection] = deque()
 
     def ask(self, reference: str) -> Answer:
-        """One node: "root", or a reference that another node named."""
+        """Request one node: "root", or a reference that another node contains."""
         began_at = time.monotonic()
         try:
             # A reference may hold what no path can: that is a ValueError, too.
@@ -74,11 +74,11 @@ class MeshAdmin:
         return answer
 
     def ask_root(self) -> Answer:
-        """The root, which has the hosts."""
+        """Request the root, which lists the hosts."""
         return self._ask_again("root") or Answer(0, {}, _BUSY, "it was busy all the time")
 
     def ask_all(self, references: Sequence[str], until: float) -> list[Answer | None]:
-        """Of each its node; None for those that were not asked by `until`."""
+        """Request each node; None for those that were not requested by `until`."""
         answers: list[Answer | None] = [None] * len(references)
         waiting = deque(enumerate(references))
 
@@ -102,7 +102,7 @@ class MeshAdmin:
         return answers
 
     def _ask_again(self, reference: str) -> Answer | None:
-        """None: it was busy all the time."""
+        """Request a node again while the admin is busy; None if it stays busy."""
         for _ in range(_MOST_TRIES):
             answer = self.ask(reference)
             if answer.code != _BUSY:

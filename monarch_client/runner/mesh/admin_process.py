@@ -1,4 +1,4 @@
-"""The process with Monarch's mesh admin: started once it is wanted, and again when it dies."""
+"""The process with Monarch's mesh admin: starts on demand, and restarts after a failure."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from monarch_client.runner.base.processes import Command
     from monarch_client.runner.place import Place
 
-# Starts in an attempt, and such of them that came to nothing; from an end to the next start.
+# Starts in an attempt, and failed ones among them; seconds from an end to the next start.
 _MOST_STARTS, _MOST_VAIN = 5, 2
 _PAUSE_S = 10.0
 
 
 class MeshAdminProcess:
-    """On rank 0, for all meshes of the attempt. It ends with the attempt, as all that runs."""
+    """The admin process on rank 0, for all meshes of the attempt. It ends with the attempt."""
 
     def __init__(self, place: Place) -> None:
-        # Called when the kernel has ended it for lack of memory.
+        # Called when the kernel has killed it for lack of memory.
         self.on_out_of_memory: Callable[[], None] = lambda: None
         self._place = place
         self._command: Command | None = None
@@ -43,7 +43,7 @@ class MeshAdminProcess:
         return command.pid if command else None
 
     def keep(self) -> None:
-        """See to it that it runs. From any thread, as often as one likes."""
+        """Ensure that it runs. Safe from any thread; repeated calls do nothing."""
         if self._command is None and not self._is_given_up:
             self._place.loop.post(self._start)
 
@@ -61,7 +61,7 @@ class MeshAdminProcess:
                 [*argv, str(place.folder.admins), str(place.folder.watch)],
                 cwd=place.folder.state,
                 env=environment.monarch_environment(place),
-                # Where it listens is nothing to the user; its last words are told if it fails.
+                # Its output is not for the user; a failure is reported with its last line.
                 on_pieces=lambda _stream, _pieces: None,
                 on_exit=self._exited,
             )
@@ -95,5 +95,5 @@ class MeshAdminProcess:
         if self._starts >= _MOST_STARTS or self._vain >= _MOST_VAIN:
             self._is_given_up = True
         if self._is_given_up:
-            what = "The meshes are not watched: the process that would ask them fails"
+            what = "The meshes are not watched: the process of the mesh admin fails"
             self._place.recorder.remark(f"{what}, {why}")

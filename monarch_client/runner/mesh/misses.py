@@ -1,4 +1,4 @@
-"""How often, and how long, nodes of a mesh did not answer: when that makes a loss certain."""
+"""Count the missing answers of mesh nodes, and decide when a loss is certain."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _MOST_WHY = 2000
 
 
 class Enough(NamedTuple):
-    """How often in a row makes certain, and how long after the first time."""
+    """A threshold: misses in a row, and the seconds that they must span."""
 
     times: int
     span_s: float
 
 
-# A driver that has ended is heard of soon, and differently. A host has three seconds for its
-# answer, a proc a fifth of one: not much on a busy machine, so it is given longer to come back.
+# The end of a driver is reported soon in another way. A host has three seconds for its answer, a
+# proc a fifth of one, which is short on a busy machine: so a proc may miss more answers.
 ENOUGH_OF_ROOT, ENOUGH_OF_HOST, ENOUGH_OF_PROC = Enough(3, 4.0), Enough(2, 2.0), Enough(3, 4.0)
-# After Monarch itself has reported a loss, what does not answer is believed to be it, so long.
+# Seconds after a report of Monarch in which a node that does not answer counts as lost.
 _BELIEVED_S = 10.0
 
 
 class Misses:
-    """The nodes that did not answer when they were last asked."""
+    """The nodes that did not answer their last request."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -39,24 +39,24 @@ class Misses:
 
     @property
     def is_believed(self) -> bool:
-        """Whether somebody who knows has just said that something is lost."""
+        """Whether Monarch has just reported a loss."""
         return self._now() < self._believed_until
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether a node did not answer, but not yet often enough."""
+        """Whether a node has missed an answer and is not yet certainly lost."""
         return any(each not in self._certain for each in self._counts)
 
     def believe(self) -> None:
-        """Somebody who knows says that something is lost."""
+        """Treat nodes that do not answer as lost, since Monarch has just reported a loss."""
         self._believed_until = self._now() + _BELIEVED_S
 
     def is_suspect(self, reference: str) -> bool:
-        """Whether another question is needed to know of this node."""
+        """Whether another request is needed to decide on this node."""
         return reference in self._counts and reference not in self._certain
 
     def note(self, reference: str, enough: Enough) -> bool:
-        """A node was missed once more; whether that is often enough by now."""
+        """Count one more miss of a node; return whether its loss is now certain."""
         now = self._now()
         count = self._counts[reference] = self._counts.get(reference, 0) + 1
         lasts_s = now - self._first_at.setdefault(reference, now)
@@ -65,33 +65,33 @@ class Misses:
         return reference in self._certain
 
     def forget(self, reference: str) -> None:
-        """It answered, or is of no interest: nothing was missed."""
+        """Reset the misses of a node that answered or no longer matters."""
         self._certain.discard(reference)
         for known in (self._counts, self._first_at, self._evidence):
             known.pop(reference, None)
 
     def clear(self) -> None:
-        """Who was asked is gone: its silence tells of nobody."""
+        """Reset all misses: the admin itself has ended, so they prove nothing."""
         self.keep(())
 
     @property
     def are_any(self) -> bool:
-        """Whether a node did not answer when it was last asked."""
+        """Whether a node did not answer its last request."""
         return bool(self._counts)
 
     def keep(self, references: Collection[str]) -> None:
-        """Forget all others: nobody names them any more."""
+        """Forget the nodes that are not in `references`."""
         for each in [each for each in self._counts if each not in references]:
             self.forget(each)
 
     def forget_suspects(self, references: Iterable[str]) -> None:
-        """Nobody can ask these for now: they are neither there nor lost."""
+        """Reset uncertain misses of nodes that cannot be requested for now."""
         for each in references:
             if self.is_suspect(each):
                 self.forget(each)
 
     def evidence(self, reference: str, words: str) -> str:
-        """What showed it, as it stood when it became certain."""
+        """Return the evidence of a loss, from the time when it became certain."""
         if reference not in self._evidence:
             at = time.strftime("%H:%M:%S", time.gmtime())
             self._evidence[reference] = f"GET /v1/{reference} at {at} UTC, once more: {words}"

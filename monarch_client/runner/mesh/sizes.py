@@ -1,6 +1,6 @@
-"""Makes a tree fit into one frame: what is well is counted instead of listed, details go first.
+"""Fit a mesh tree into one frame: count healthy nodes instead of listing them, details first.
 
-What was lost stays longest; what is only counted is well, or nobody knows of it.
+Lost nodes stay longest; nodes that are only counted are healthy or of unknown state.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     Tree = dict[str, Any]
 
-# Beside samples of hosts, which travel in the same posts.
+# Samples of hosts are in the same posts.
 MOST_BYTES = 96 * 1024
 _SHORT_WHY = 200
 _NOT_LOST = HEALTHY | {UNKNOWN}
 
 
 def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES) -> bytes:
-    """`tree` as `encode` gives it, with less of it told where that would be more than `most`."""
+    """Return `tree` encoded by `encode`, shortened until it has at most `most` bytes."""
     line = encode(tree)
     for smaller in _STEPS:
         if len(line) <= most:
@@ -37,7 +37,7 @@ def fitting(tree: Tree, encode: Callable[[Tree], bytes], most: int = MOST_BYTES)
 
 
 def _without(node: Tree, name: str, states: frozenset[str] = HEALTHY) -> Tree:
-    """`node` without those of its children that are, with all below them, in such `states`."""
+    """Return `node` without the children whose whole subtrees are in `states`."""
     kept = [child for child in node[name] if not _are_all_in(states, child)]
     return {**node, name: kept, "left_out": node["left_out"] + len(node[name]) - len(kept)}
 
@@ -71,7 +71,7 @@ def _without_hosts(tree: Tree) -> Tree:
 
 
 def _without_unknown(tree: Tree) -> Tree:
-    """What is below a host that does not answer, or in a dead proc, says nothing more than that."""
+    """Drop the children of lost hosts and dead procs, which have no state of their own."""
     tree = _with_procs(tree, lambda proc: _without(proc, "actors", _NOT_LOST))
     hosts = [_without(host, "procs", _NOT_LOST) for host in tree["hosts"]]
     return _without({**tree, "hosts": hosts}, "hosts", _NOT_LOST)

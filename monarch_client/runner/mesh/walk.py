@@ -1,6 +1,6 @@
-"""One look at the meshes through a mesh admin: root, hosts, procs, actors, as a tree.
+"""Read the meshes from their mesh admins as a tree: root, hosts, procs, actors.
 
-What a tree is made of: docs/reference/frames.md. A look is bounded in questions and in time.
+docs/reference/frames.md describes the tree. A look is bounded in requests and in time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MOST_S = 12.0
 # Of the text of one failure.
 _MOST_WHY = 2000
 _ROOT = "root"
-# A level leaves so much of the questions and of the time to those below it: hosts that do not
-# answer, three seconds each, must not keep the procs of the others from being asked.
+# The fraction of requests and time that a level may use: hosts that do not answer, three seconds
+# each, must not use up the time for the procs of the others.
 _PART_OF_HOSTS, _PART_OF_PROCS = 0.5, 0.75
 _LOOKS_REMEMBERED = 500
 # `probe<x>` in `probe<x>.procs-0<y>@...`
 _ACTOR_NAME = re.compile(r"[^.<@]*(?:<[^>]*>)?")
-_NO_TURN = "It has not been asked yet: there are too many."
+_NO_TURN = "Its state was not requested yet: there are too many nodes."
 _NOT_FOUND = "not_found"
 _SILENT = " Its process has not exited: it may be stopped or too busy to answer."
 # The states that Monarch reports under the same names; all others mean that the actor runs.
@@ -40,7 +40,7 @@ _SAME_STATES = frozenset({mesh_states.FAILED, mesh_states.STOPPED, mesh_states.U
 
 
 class Walk:
-    """Looks again and again at what the same driver has."""
+    """A repeated look at the meshes of one driver."""
 
     def __init__(
         self,
@@ -51,19 +51,19 @@ class Walk:
         self._rank_of = rank_of
         self._has_proc_ended = has_proc_ended
         self.misses = Misses(now)
-        # Of each host what it had when it last answered.
+        # The last known content of each host.
         self._known: dict[str, Node] = {}
         self._procs_of: dict[str, list[str]] = {}
         self._have_answered: set[str] = set()
-        # Of each level in which look a node was last asked: who waits longest goes first.
+        # By level, the look that last requested each node: the oldest goes first.
         self._asked_in: dict[tuple[MeshAdmin, str], dict[str, int]] = {}
         self._looks = self._questions = 0
         self._until = 0.0
 
     def look(self, admins: Iterable[MeshAdmin]) -> Node | None:
-        """The tree as the admins tell it now; `answers` is false if one of them does not.
+        """Return the current tree; `answers` is false if an admin does not answer.
 
-        None: one did not, but may be about to end.
+        None: one did not answer, but may be about to end.
         """
         self._questions, self._until = MOST_QUESTIONS, time.monotonic() + MOST_S
         self._looks += 1
@@ -84,23 +84,23 @@ class Walk:
             if reference in self._known:
                 self._fill(host, self._known[reference])
         self._known = hosts
-        # The side of the admin's own process, where nothing of the user's runs, is nothing to show.
+        # Leave out the admin's own process, in which nothing of the user runs.
         shown = [host for host in hosts.values() if host["rank"] is not None or host["procs"]]
-        ordered = sorted(shown, key=_place_of)
+        ordered = sorted(shown, key=_sort_key)
         return {"answers": True, "why": "", "left_out": 0, "hosts": ordered}
 
     def _ask(
         self, admin: MeshAdmin, level: str, references: list[str], part: float = 1.0
     ) -> list[Answer | None]:
-        """None for those that had no turn in this look: they have one in a later look.
+        """Request nodes of one level; None for those that a later look has to request.
 
-        `part`: how much of what is left of the questions, and of the look's time, may be used.
+        `part`: the fraction of the remaining requests and time that may be used.
         """
         oldest = self._looks - _LOOKS_REMEMBERED
         before = self._asked_in.get((admin, level), {})
         asked_in = {each: look for each, look in before.items() if look >= oldest}
         self._asked_in[admin, level] = asked_in
-        # Those that may be lost first: the sooner that is known, the better.
+        # Nodes that may be lost go first.
         suspect = self.misses.is_suspect
         waiting = sorted(references, key=lambda each: (not suspect(each), asked_in.get(each, 0)))
         now = time.monotonic()
@@ -208,7 +208,7 @@ class Walk:
                 proc["actors"].append(_actor(reference, answer.of("Actor")))
 
     def _fill(self, host: Node, before: Node) -> None:
-        """Give what did not answer the procs and actors that it had."""
+        """Complete nodes that did not answer with their earlier procs and actors."""
         if host["id"] not in self._have_answered:
             host["rank"] = before["rank"]
             host["procs"] = host["procs"] or before["procs"]
@@ -223,19 +223,19 @@ class Walk:
         if host["state"] != mesh_states.UP:
             proc = {**proc, "state": mesh_states.UNKNOWN, "why": "Its host does not answer."}
         if proc["state"] in {mesh_states.DEAD, mesh_states.SILENT, mesh_states.UNKNOWN}:
-            # Nobody knows how they are.
+            # Their state is unknown.
             actors = [{**actor, "state": mesh_states.UNKNOWN} for actor in proc["actors"]]
             proc = {**proc, "actors": actors}
         return proc
 
 
 def _is_monarchs_own(reference: str) -> bool:
-    """Whether a proc is one that every host has."""
+    """Whether a proc is one of Monarch's own, which every host has."""
     return reference.partition("@")[0].partition("<")[0] in {"service", "local"}
 
 
 def _actors_of(answer: Answer) -> list[str]:
-    """The users' own actors of a proc, those that have ended included; failed ones first."""
+    """Return the users' own actors of a proc, ended ones included, failed ones first."""
     ours = set(answer.references("properties", "Proc", "system_children"))
     ended = answer.references("properties", "Proc", "stopped_children")
     there = [each for each in answer.references("children") if each not in ended]
@@ -264,21 +264,21 @@ def _count(value: object) -> int:
 
 
 def _failure_text(text: str) -> str:
-    # Of a trace the end tells most; Monarch's own stack, which may follow it, tells nobody.
+    # Keep the end of a trace, without Monarch's own stack, which may follow it.
     return text.partition("\n\nStack backtrace:")[0].strip()[-_MOST_WHY:]
 
 
 def _address_in(reference: str) -> str:
-    """Where a host is: `host:host_agent.service<x>@tls://10.0.0.1:22222` is at 10.0.0.1:22222."""
+    """Return 10.0.0.1:22222 of `host:host_agent.service<x>@tls://10.0.0.1:22222`."""
     where = reference.rpartition("@")[2]
     return (where.rpartition("://")[2] or where)[:MAX_MESH_NAME_CHARS]
 
 
 def _name_of(reference: str) -> str:
-    """A proc without where it is."""
+    """Return the name of a proc without its address."""
     return reference.rpartition("@")[0][:MAX_MESH_NAME_CHARS] or reference[:MAX_MESH_NAME_CHARS]
 
 
-def _place_of(host: Node) -> tuple[bool, int, str]:
+def _sort_key(host: Node) -> tuple[bool, int, str]:
     rank = host["rank"]
     return (rank is None, rank or 0, host["id"])

@@ -1,6 +1,6 @@
-"""Rank 0 looks at the meshes now and then, on a thread of its own, and tells what it finds.
+"""The watch over the meshes on rank 0: a thread that reads their state and reports changes.
 
-It asks a mesh admin in a process of its own. No trouble here is the job's.
+It reads from a mesh admin in a separate process. No error here affects the job.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     Tree = dict[str, Any]
 
 PACE_S = 3.0
-# Something did not answer: look again before anybody is told.
+# After a missing answer: look again before it is reported.
 _SECOND_LOOK_S = 1.0
 _STEP_S = 0.25
-# A driver has more to do in its first moments, and one that ends soon needs no admin.
+# A driver that ends soon needs no admin.
 _ADMIN_AFTER_S = 2.0
-# Of the time, at most this part is spent looking: large meshes are looked at less often.
+# The largest fraction of time that looks take: large meshes are looked at less often.
 _PART = 0.2
 _LONGEST_PAUSE_S = 20.0
 # So many looks in a row follow each other by a second only, however long they take.
 _MOST_SECOND_LOOKS = 6
-# A tree that stays as it is is told again, so that nobody takes us for silent.
-TELL_AGAIN_S = 15.0
+# An unchanged tree is reported again, as a sign of life.
+REPORT_AGAIN_S = 15.0
 _MOST_REMARKS = 40
-# A driver's report of this kind says that Monarch has lost something.
+# The kind of a driver's report on a loss.
 _LOSS_REPORTED = "monarch"
 
 
 class MeshWatch:
-    """Watches from `start` to `stop`, on rank 0 of a Monarch job that tells of its hosts."""
+    """A watch from `start` to `stop`, on rank 0 of a Monarch job that reports samples."""
 
     def __init__(self, place: Place) -> None:
         # Whether the driver has shut down the worker of a rank.
@@ -60,22 +60,22 @@ class MeshWatch:
         self._urls: tuple[str, ...] = ()
         self._admins: list[MeshAdmin] = []
         self._walk = Walk(place.config.rank_at, self._is_proc_gone)
-        self._told: Tree | None = None
-        self._told_at = 0.0
+        self._reported: Tree | None = None
+        self._reported_at = 0.0
         self._second_looks = 0
         self._has_report = False
-        # Hosts and procs by (host, proc): what the log tells of them, and the latest losses.
+        # Hosts and procs by (host, proc): losses in the log, and the latest losses.
         self._remarked: set[tuple[str, str, str]] = set()
         self._lost: set[tuple[str, str]] = set()
 
     def start(self) -> None:
-        """Begin, where there is something to watch."""
+        """Start the watch if the job has meshes to watch."""
         config = self._place.config
         if config.is_monarch and config.metrics_s > 0 and config.carrier != NONE:
             threading.Thread(target=self._watch, daemon=True, name="mesh-watch").start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the watch."""
         self._stopping.set()
 
     def _watch(self) -> None:
@@ -85,11 +85,13 @@ class MeshWatch:
             try:
                 self._look()
             except Exception as error:  # noqa: BLE001 - whatever the admin answers
-                self._tell({"answers": False, "why": repr(error)[:500], "left_out": 0, "hosts": []})
+                self._report(
+                    {"answers": False, "why": repr(error)[:500], "left_out": 0, "hosts": []}
+                )
             pause_s = self._pause_after(time.monotonic() - began_at)
 
     def _pause_after(self, took_s: float) -> float:
-        """How long to wait after a look that took so long."""
+        """Return the seconds to wait after a look that took `took_s`."""
         if self._walk.misses.is_uncertain and self._second_looks < _MOST_SECOND_LOOKS:
             self._second_looks += 1
             return _SECOND_LOOK_S
@@ -97,9 +99,9 @@ class MeshWatch:
         return min(_LONGEST_PAUSE_S, max(PACE_S, took_s / _PART))
 
     def _rest(self, seconds: float) -> bool:
-        """Wait for the next look; False: there is none.
+        """Wait for the next look; return False if the watch has ended.
 
-        When a driver reports a loss it is about to end: it is asked at once, and believed.
+        A driver that reports a loss is about to end: look at once, and trust the report.
         """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -115,7 +117,7 @@ class MeshWatch:
         return True
 
     def _is_admin_new(self) -> bool:
-        """Have an admin when the driver wants one; whether there is one that nobody asked yet."""
+        """Keep an admin running while the driver has meshes; return whether a new one listens."""
         now = time.monotonic()
         if not self._place.folder.watch.exists():
             self._wanted_at = None
@@ -129,15 +131,15 @@ class MeshWatch:
         if not self._find_admins():
             return
         tree = self._walk.look(self._admins)
-        # While all is being ended, one after the other does not answer.
+        # Nodes stop to answer while the meshes are being ended.
         is_ending = _urls_in(self._place) != self._urls or self._is_ending()
         if tree is not None and not is_ending and self._is_heard(tree):
             hosts = [self._host_as_it_is(host) for host in tree["hosts"]]
-            self._tell({**tree, "hosts": hosts})
+            self._report({**tree, "hosts": hosts})
             self._remark_losses(hosts)
 
     def _is_heard(self, tree: Tree) -> bool:
-        """Whether it is the meshes that are silent, and not the admin which has just ended."""
+        """Whether the meshes are silent, not the admin, which may have just ended."""
         if not tree["answers"] or not self._walk.misses.are_any:
             return True
         is_there = all(admin.ask_root().is_ok for admin in self._admins)
@@ -149,7 +151,7 @@ class MeshWatch:
         return self.has_proc_ended(rank, name)
 
     def _host_as_it_is(self, host: Tree) -> Tree:
-        """Who was shut down does not answer, and is no loss."""
+        """Return the host, marked as ended if the driver has shut it down."""
         if (
             host["state"] == mesh_states.UP
             or host["rank"] is None
@@ -166,7 +168,7 @@ class MeshWatch:
             return False
 
     def _find_admins(self) -> bool:
-        """Whether there is an admin to ask."""
+        """Whether there is an admin."""
         urls = _urls_in(self._place)
         if urls != self._urls:
             for admin in self._admins:
@@ -176,18 +178,18 @@ class MeshWatch:
             self._walk.misses.clear()
         return bool(urls)
 
-    def _tell(self, tree: Tree) -> None:
+    def _report(self, tree: Tree) -> None:
         now = time.monotonic()
-        is_due = self._told is None or now - self._told_at >= TELL_AGAIN_S
-        if not is_due and _shape_of(tree) == _shape_of(self._told):
+        is_due = self._reported is None or now - self._reported_at >= REPORT_AGAIN_S
+        if not is_due and _shape_of(tree) == _shape_of(self._reported):
             return
-        self._told, self._told_at = tree, now
+        self._reported, self._reported_at = tree, now
         rank = self._place.rank
         line = fitting(tree, lambda each: state_line(rank, MESH, each))
         self._place.samples.put(rank, line, MESH)
 
     def _remark_losses(self, hosts: list[Tree]) -> None:
-        """Have the log say it, too; which also brings the tree on its way at once."""
+        """Record new losses in the log as well, which also sends the tree at once."""
         before, self._lost = self._lost, set()
         for host in hosts:
             for what, node in [("host", host), *(("proc", proc) for proc in host["procs"])]:
@@ -195,7 +197,7 @@ class MeshWatch:
                 if node["state"] not in mesh_states.LOST:
                     continue
                 self._lost.add(key)
-                # What stands in the log stays there: a host may just be ending of its own accord.
+                # A line in the log cannot be taken back: a host may just be shutting down.
                 is_due = what == "proc" or key in before
                 remark = (*key, node["state"])
                 if is_due and remark not in self._remarked and len(self._remarked) < _MOST_REMARKS:
@@ -214,7 +216,7 @@ def _kind_in(report: Path) -> str:
 
 
 def _urls_in(place: Place) -> tuple[str, ...]:
-    """Where to ask; nowhere before the driver has meshes, and once it ends them."""
+    """Return the addresses of the admins; none while the driver has no meshes."""
     if not place.folder.watch.exists():
         return ()
     try:
@@ -225,17 +227,17 @@ def _urls_in(place: Place) -> tuple[str, ...]:
 
 
 def _context_of(place: Place) -> ssl.SSLContext | None:
-    """Where workers speak TLS, so does the admin."""
+    """Return the admin's TLS context; None if workers do not use TLS."""
     if place.config.tls is None:
         return None
-    # Only those who need it pay for importing ssl.
+    # Importing ssl takes time: only jobs with TLS do it.
     from monarch_client.runner.base import tls  # noqa: PLC0415
 
     return tls.client_context(place.folder.certificates)
 
 
 def _shape_of(tree: Tree | None) -> Any:
-    """What of a tree is told at once when it changes; counts of messages may wait."""
+    """Return the part of a tree whose changes are reported at once, without counts of messages."""
     return tree and (
         tree["answers"],
         [_states_of(host) for host in tree["hosts"]],

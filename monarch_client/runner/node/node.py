@@ -1,4 +1,4 @@
-"""One node of an attempt: carries out what rank 0 asks for, and says how far it has come.
+"""A node of an attempt: pursues the goals that rank 0 sets, and reports its state.
 
 All methods run on the main loop's thread.
 """
@@ -35,13 +35,13 @@ _FRAME_STATUS = {
 
 
 class Node:
-    """`pursue` starts things; `on_change` is called whenever `state` says something new."""
+    """A node; calls `on_change` whenever `state` changes."""
 
     def __init__(self, place: Place) -> None:
         self.state = NodeState()
         self.on_change: Callable[[], None] = lambda: None
         self._place = place
-        # How long users' programs may take to end.
+        # Seconds that users' programs have to end.
         self._grace_s = place.config.timeouts.grace_s
         self._goal = -1
         self._worker = WorkerProcess(place, self._worker_changed)
@@ -60,7 +60,7 @@ class Node:
     def pursue(self, goal: str, grace_s: float | None = None) -> None:
         """Begin to work towards `goal`. A goal already passed is ignored.
 
-        `grace_s`: how long users' programs may take to end, if not what the configuration says.
+        `grace_s`: the seconds that users' programs have to end; default: the configured ones.
         """
         if grace_s is not None:
             self._grace_s = grace_s
@@ -70,22 +70,22 @@ class Node:
             self._steps[goal]()
 
     def give_up(self, why: str) -> None:
-        """Say, at the next look, that this node can take no part."""
+        """Mark this node as failed, for the next report."""
         self.state.worker, self.state.worker_why = node_state.FAILED, why
 
-    def mourn(self, why: str) -> None:
-        """Start nothing any more: what ran here is dead. Only the end may still be pursued."""
+    def mark_lost(self, why: str) -> None:
+        """Mark this node as lost: its processes are dead, and only the end may still be pursued."""
         self._goal = GOALS.index("end") - 1
         self._update(setup=0, worker=node_state.LOST, worker_why=why)
 
     def stop(self, signal_name: str) -> None:
-        """Somebody outside wants the attempt to end: rank 0 will ask everybody to."""
+        """Report a stop from outside: rank 0 then ends the attempt on all nodes."""
         self.state.stopped_by = signal_name
         self.on_change()
 
     @property
     def is_ending(self) -> bool:
-        """Whether everything here is being ended, or has been."""
+        """Whether the programs here are being ended, or have ended."""
         return self._goal == GOALS.index("end")
 
     def _set_up(self) -> None:
@@ -175,8 +175,8 @@ class Node:
     def _was_oom(self, exit_code: int | None) -> bool:
         return exit_code == _SIGKILL_CODE and oom_kills() > self._oom_kills
 
-    def forgive_oom_kill(self) -> None:
-        """The kernel has killed something for lack of memory that was none of the user's."""
+    def ignore_oom_kill(self) -> None:
+        """Ignore a kill for lack of memory whose victim was no process of the user."""
         self._oom_kills += 1
 
     def _report(self, status: str, *, exit_code: int | None = None, detail: str = "") -> None:

@@ -1,4 +1,4 @@
-"""A node's way to its first goal: the job's folders, `setup`, and Monarch where it is missing.
+"""The preparation of a node: the job's folders, `setup`, and Monarch where it is missing.
 
 All methods run on the main loop's thread; only unpacking has one of its own.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Preparation:
-    """Begun once; `on_end` gets, once, what of the node's state it has decided."""
+    """The preparation; calls `on_end` once with its part of the node's state."""
 
     def __init__(self, place: Place, on_end: OnEnd) -> None:
         self._place = place
@@ -40,11 +40,11 @@ class Preparation:
 
     @property
     def evidence(self) -> str:
-        """The last lines of what ran last."""
+        """The last lines of the last program."""
         return self._command.evidence if self._command else ""
 
     def begin(self) -> None:
-        """Lay out the folders, then go on by itself."""
+        """Begin with the folders; the further steps follow."""
         for text in self._place.config.remarks if self._place.rank == 0 else ():
             self._place.recorder.remark(text)
         if self._place.config.uploads:
@@ -53,11 +53,11 @@ class Preparation:
             self._fetch()
 
     def cancel(self) -> None:
-        """Start nothing any more."""
+        """Start no further step."""
         self._is_cancelled = True
 
     def _unpack(self) -> None:
-        """On a thread, so that a gigabyte of files does not make this node look dead."""
+        """Unpack the uploads on a thread, so that large ones do not make this node look dead."""
         step: Callable[[], None] = self._fetch
         try:
             for upload in self._place.config.uploads:
@@ -117,7 +117,7 @@ class Preparation:
         self._look_for_monarch()
 
     def _look_for_monarch(self) -> None:
-        """Only jobs with meshes need it, and only after `setup`, which may have installed it."""
+        """Find or install Monarch for a job with meshes; `setup` may have installed it."""
         config, folder = self._place.config, self._place.folder
         if self._is_cancelled:
             return

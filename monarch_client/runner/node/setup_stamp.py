@@ -1,4 +1,4 @@
-"""Whether `setup` can be skipped on this node: it was the last to succeed, and nothing has changed.
+"""Decide whether `setup` can be skipped: it succeeded last on this node, and nothing changed.
 
 Every attempt has a new work directory, so that a setup which leaves files there must run again.
 """
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
     from monarch_client.runner.place import Place
 
-# Python leaves these wherever it imports from; nobody misses them.
+# Python writes these wherever it imports from.
 _PASSED_OVER = frozenset({"__pycache__"})
 _CHUNK_BYTES = 1024 * 1024
-# These differ between attempts, so that they count only where setup asks for them.
-_TELLING = re.compile(r"\b(?:SKYPILOT|MPORTAL)_[A-Z_]+\b")
+# These differ between attempts, so they matter only if setup uses them.
+_ATTEMPT_VARIABLES = re.compile(r"\b(?:SKYPILOT|MPORTAL)_[A-Z_]+\b")
 _SHOWN_NAMES = 3
 
 
 class Stamp(NamedTuple):
-    """What is known of earlier attempts: why setup is skipped, or why it runs once more."""
+    """A note from earlier attempts: why setup is skipped, or why it runs again."""
 
     path: Path
     skipped: str = ""
@@ -38,7 +38,7 @@ class Stamp(NamedTuple):
 
 
 def look(place: Place, env: Mapping[str, str]) -> Stamp | None:
-    """Look whether `setup` with environment `env` was done here before; None: nobody can know."""
+    """Look up whether `setup` with environment `env` succeeded here; None if that is unknown."""
     shared = place.folder.shared
     if shared is None or not place.config.setup:
         return None
@@ -58,7 +58,7 @@ def look(place: Place, env: Mapping[str, str]) -> Stamp | None:
 
 
 def forget_all(place: Place) -> None:
-    """Before any setup runs: it may undo what others did, whether it succeeds or not."""
+    """Delete the stamps of this node before a setup runs, which may undo what others did."""
     if place.folder.shared is None:
         return
     stamps = place.folder.shared / "setup"
@@ -68,7 +68,7 @@ def forget_all(place: Place) -> None:
 
 
 def leave(place: Place, stamp: Stamp, left: list[str]) -> None:
-    """Note that setup has succeeded; `left` is what it left in the work directory."""
+    """Write a stamp after a successful setup; `left` names its files in the work directory."""
     config = place.config
     try:
         stamp.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -79,9 +79,9 @@ def leave(place: Place, stamp: Stamp, left: list[str]) -> None:
 
 
 def listing(workdir: Path) -> dict[str, tuple[int, int]]:
-    """Every file of the work directory with its size and time; folders with zeros.
+    """Return every file of the work directory with its size and time; folders with zeros.
 
-    What cannot be looked at differs from everything else.
+    An unreadable directory differs from every other listing.
     """
     found: dict[str, tuple[int, int]] = {}
     try:
@@ -92,7 +92,7 @@ def listing(workdir: Path) -> dict[str, tuple[int, int]]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The outermost names that differ between two listings."""
+    """Return the outermost names that differ between two listings."""
     names = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     return sorted({name.split("/")[0] for name in names})
 
@@ -107,8 +107,8 @@ def _attempt(place: Place, note: Mapping[str, Any]) -> str:
 def _digest(place: Place, env: Mapping[str, str]) -> str:
     config = place.config
     uploads = [[each.target, each.sha256 or _sha256(each.archive)] for each in config.uploads]
-    told = {*config.envs, *config.secrets, *_TELLING.findall(config.setup or "")}
-    seen = {name: env.get(name) for name in told}
+    names = {*config.envs, *config.secrets, *_ATTEMPT_VARIABLES.findall(config.setup or "")}
+    seen = {name: env.get(name) for name in names}
     what = [config.setup, uploads, sorted(seen.items()), place.rank]
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""What SkyPilot tells a node of itself: which one it is, and where the others are."""
+"""Read a node's rank and the addresses of all nodes from SkyPilot's variables."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class SkyPilotNode(NamedTuple):
-    """This node's rank, and the private addresses of all, in rank order."""
+    """A node's rank, and the private addresses of all nodes in rank order."""
 
     rank: int
     addresses: tuple[str, ...]
 
 
 def skypilot_node(environ: Mapping[str, str]) -> SkyPilotNode:
-    """Read it from the environment of a task's `run`; ConfigError if that is none."""
+    """Parse the environment of a task's `run`. ConfigError if it is incomplete."""
     addresses = tuple(environ.get("SKYPILOT_NODE_IPS", "").split())
     try:
         rank = int(environ.get("SKYPILOT_NODE_RANK", ""))

@@ -1,4 +1,4 @@
-"""Unpacks an upload on a node. The portal has checked the archive; nothing is trusted here either.
+"""Unpack an upload on a node. The portal has checked the archive; this module checks it again.
 
 The rules are those of `monarch_client.sync.archive`, which needs a newer Python than nodes have.
 Nodes may share a file system and unpack the same archive at once: each file appears whole.
@@ -44,12 +44,12 @@ _numbers = itertools.count()
 
 
 class UploadError(Exception):
-    """A folder of the job cannot be laid out here; the text says which and why."""
+    """A folder of the job that cannot be unpacked here; the message contains the reason."""
 
 
 def lay_out(upload: Upload, folder: NodeFolder) -> None:
-    """Unpack an upload where it belongs. UploadError."""
-    target = _place_of(upload.target, folder)
+    """Unpack an upload to its target. UploadError if that fails."""
+    target = _target_of(upload.target, folder)
     try:
         _make_top(target)
         unpack(upload.archive, target)
@@ -58,13 +58,13 @@ def lay_out(upload: Upload, folder: NodeFolder) -> None:
         raise UploadError(why) from error
 
 
-def _place_of(target: str, folder: NodeFolder) -> Path:
+def _target_of(target: str, folder: NodeFolder) -> Path:
     if target == "workdir":
         return folder.workdir
     if not target.startswith(("~/", "/")):
         raise UploadError(f"{target} is neither the work directory nor a path from ~/ or /")
     if ".." in target.split("/"):
-        raise UploadError(f"{target} leads somewhere else than it says")
+        raise UploadError(f"{target} contains '..'")
     return Path.home() / target[2:] if target.startswith("~/") else Path(target)
 
 
@@ -76,7 +76,7 @@ def _make_top(target: Path) -> None:
         owner = f"{os.getuid()}:{os.getgid()}"
         _as_root("mkdir", "-p", str(target))
         _as_root("chown", owner, str(target))
-        # Exit codes may have been collected by the main loop: what is there counts.
+        # The main loop may have reaped the exit codes: check the result instead.
         if not os.access(str(target), os.W_OK):
             raise
 
@@ -94,9 +94,9 @@ def _as_root(*argv: str) -> None:
 
 
 def unpack(archive: Path, target: Path) -> None:
-    """Unpack a tar.gz into a folder that is there; files in the way are replaced.
+    """Unpack a tar.gz into an existing folder, and replace files in the way.
 
-    UploadError: it is broken or holds what it may not. Nothing is written outside of `target`.
+    UploadError if it is broken or has forbidden content. Nothing is written outside of `target`.
     """
     try:
         with tarfile.open(str(archive), "r:gz") as tar:
@@ -108,7 +108,7 @@ def unpack(archive: Path, target: Path) -> None:
                 if kind is _LINK:
                     _check_link(path, info.linkname)
                 _place(tar, info, path, target)
-            # To the end, where gzip's checksum stands.
+            # Read to the end, for gzip's checksum.
             while tar.fileobj.read(_CHUNK_BYTES):
                 pass
     except _BROKEN as error:
@@ -144,7 +144,7 @@ def _make_folders(target: Path, relative: str) -> None:
     for part in filter(None, relative.split("/")):
         path /= part
         if path.is_symlink() or not path.is_dir():
-            # Another node may have made it by now: it is only what is no folder that has to go.
+            # Another node may have made the folder by now: remove only what is no folder.
             with contextlib.suppress(FileNotFoundError, IsADirectoryError):
                 path.unlink()
             path.mkdir(mode=0o755, exist_ok=True)
@@ -152,7 +152,7 @@ def _make_folders(target: Path, relative: str) -> None:
 
 def _clean(name: str) -> str:
     if name.startswith("/") or ".." in name.split("/"):
-        raise UploadError(f"{name[:100]!a} lies outside of the archive's own folder")
+        raise UploadError(f"{name[:100]!a} is outside of the archive's own folder")
     path = "/".join(part for part in name.split("/") if part not in {"", "."})
     try:
         lengths = [len(part.encode()) for part in path.split("/")]
@@ -179,7 +179,7 @@ def _kind_of(info: tarfile.TarInfo) -> str:
 
 
 def _check_link(path: str, target: str) -> None:
-    """Up at the beginning only, and never out: no other link on the way can lead it outside."""
+    """Check that a link goes up only at its beginning and stays inside the archive's folder."""
     parts = target.split("/")
     ups = 0
     while ups < len(parts) and parts[ups] in {"..", "."}:
@@ -190,14 +190,14 @@ def _check_link(path: str, target: str) -> None:
 
 
 class _Contents:
-    """The members seen so far: each is new, and lies in a folder rather than behind a link."""
+    """The members so far: each is new, and is inside a folder, not behind a link."""
 
     def __init__(self) -> None:
         self._kinds = {"": _FOLDER}
         self._bytes = 0
 
     def add(self, path: str, kind: str, size: int) -> None:
-        """Take up a member, or raise UploadError."""
+        """Add a member. UploadError if it is not allowed."""
         if not path and kind is not _FOLDER:
             raise UploadError("the archive's top is not a folder")
         self._add_folders(os.path.dirname(path))  # noqa: PTH120
@@ -215,6 +215,6 @@ class _Contents:
             missing.append(path)
             path = os.path.dirname(path)  # noqa: PTH120
         if self._kinds[path] is not _FOLDER:
-            raise UploadError(f"{path[:100]!a} is no folder, yet something lies below it")
+            raise UploadError(f"{path[:100]!a} is no folder, but the archive has files below it")
         for folder in missing:
             self._kinds[folder] = _FOLDER

@@ -1,4 +1,4 @@
-"""A node's Monarch worker as a process: started, probed until it listens, watched until it ends."""
+"""The process of a node's Monarch worker: starts it, probes its port, and reports its end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROBE_TIMEOUT_S = 1.0
 
 
 class WorkerProcess:
-    """`on_change` is called when `status` becomes ready, failed, lost or exited."""
+    """A worker; calls `on_change` when `status` becomes ready, failed, lost or exited."""
 
     def __init__(self, place: Place, on_change: Callable[[], None]) -> None:
         self.status = node_state.STARTING
@@ -44,11 +44,11 @@ class WorkerProcess:
 
     @property
     def evidence(self) -> str:
-        """Its last lines."""
+        """The last lines of its output."""
         return self._command.evidence if self._command else self.why
 
     def start(self, on_pieces: OnPieces) -> None:
-        """Start the process and look, often, whether it listens."""
+        """Start the process and probe its port until it listens."""
         place = self._place
         self._deadline = time.monotonic() + place.config.timeouts.workers_s
         script = str(place.folder.state / "worker.py")
@@ -56,7 +56,7 @@ class WorkerProcess:
         env = environment.monarch_environment(place)
         python = environment.python_of(place)
         if self._listens():
-            # Else we would take that program for our worker.
+            # The probe would take that program for the worker.
             self._become(node_state.FAILED, PORT_TAKEN)
             return
         try:
@@ -73,7 +73,7 @@ class WorkerProcess:
         self._probe()
 
     def end_with_attempt(self) -> None:
-        """It was ended on purpose: neither lost, nor is its exit code anybody's."""
+        """Mark the worker as ended with the attempt: it is not lost, and has no exit code."""
         self.status, self.why, self.exit_code = node_state.EXITED, "ended with the attempt", None
 
     def _probe(self) -> None:

@@ -27,7 +27,7 @@ class WorkerProcs:
         # Called after each poll that finds exited children.
         self.on_gone: Callable[[], None] = lambda: None
         self.gone = 0
-        # The names of their procs; None if this Monarch does not tell the names.
+        # The names of their procs; None if this version of Monarch does not provide them.
         self.gone_names: list[str] | None = None
         self._loop = loop
         self._worker = worker
@@ -36,7 +36,7 @@ class WorkerProcs:
         self._is_over = False
 
     def start(self) -> None:
-        """Poll from now on, twice a second, until the worker is gone."""
+        """Poll twice a second from now on, until the worker has ended."""
         self._look()
 
     def stop(self) -> None:

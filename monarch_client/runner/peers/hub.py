@@ -1,6 +1,6 @@
-"""Where the other ranks meet rank 0: takes their frames and states, hands out the goal.
+"""The server of rank 0 for the other ranks: takes their frames and states, sends the goal.
 
-Runs on a thread of its own; what it hears is posted to the main loop.
+It has its own thread, which posts the received states to the main loop.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ if TYPE_CHECKING:
     from monarch_client.runner.attempt.attempt import Attempt
     from monarch_client.runner.journal.journal import Journal
     from monarch_client.runner.place import Place
-    from monarch_client.runner.vocabulary.stack_asks import StackAsk
+    from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
 _HELLO_TIMEOUT_S = 10.0
 
 
 class Hub:
-    """Open from `open` to the end of the process."""
+    """The server, from `open` to the end of the process."""
 
     def __init__(self, place: Place, journal: Journal, attempt: Attempt) -> None:
         self._place = place
         self._journal = journal
         self._attempt = attempt
         self._goal = attempt.goal
-        self._stack_asks: list[StackAsk] = []
+        self._stack_requests: list[StackRequest] = []
         self._peers: dict[int, asyncio.StreamWriter] = {}
         self._heard_at: dict[int, float] = {}
         self._silence_s = place.config.timeouts.peer_silence_s
 
     def open(self) -> None:
-        """Listen. OSError if the port cannot be had."""
+        """Listen on the hub's port. OSError if it is not available."""
         listener = self._listen()
         self._thread = EventThread("hub", functools.partial(self._serve, listener))
         self._thread.start()
 
-    def ask(self, goal: str) -> None:
-        """Send a new goal to everybody. From any thread."""
+    def send_goal(self, goal: str) -> None:
+        """Send a new goal to all peers. Safe from any thread."""
         self._goal = goal
-        self._thread.call(self._send_goal)
+        self._thread.call(self._broadcast)
 
-    def ask_for_stacks(self, asks: list[StackAsk]) -> None:
-        """Send each rank what it is asked for, these and no others. From any thread."""
-        self._stack_asks = asks
-        self._thread.call(self._send_goal)
+    def request_stacks(self, requests: list[StackRequest]) -> None:
+        """Send each rank its stack requests, in place of earlier ones. Safe from any thread."""
+        self._stack_requests = requests
+        self._thread.call(self._broadcast)
 
     def close(self) -> None:
-        """Hang up and close the port."""
+        """Close all connections and the port."""
         self._thread.close()
 
     def _listen(self) -> socket.socket:
@@ -74,7 +74,7 @@ class Hub:
         except OSError as error:
             if error.errno != errno.EADDRNOTAVAIL:
                 raise
-            # The others know us by an address that is translated on its way here.
+            # The peers use an address that is translated on its way here.
             listener.bind(("", config.hub_port))
         listener.listen(1024)
         return listener
@@ -115,7 +115,7 @@ class Hub:
             LookupError,
             TypeError,
         ):
-            # Silence, not a broken connection, makes a peer lost: it may come back.
+            # A peer is lost by silence, not by a broken connection, which it may restore.
             pass
         finally:
             if rank is not None and self._peers.get(rank) is writer:
@@ -141,7 +141,7 @@ class Hub:
         samples = message.fields.get("samples")
         for sample in samples if isinstance(samples, list) else ():
             line = str(sample).partition("\n")[0].encode("ascii", "replace") + b"\n"
-            # What has a number is no sample: it would be taken for a part of the log.
+            # A frame with a number is no sample: it would become a part of the log.
             if number_of(line) == (rank, 0):
                 self._place.samples.put(rank, line)
         if message.fields.get("state"):
@@ -151,24 +151,24 @@ class Hub:
 
     async def _send_answer(self, rank: int, number: int, writer: asyncio.StreamWriter) -> None:
         have = self._journal.highest.get(rank, 0)
-        await wire.send(writer, {"number": number, "have": have, **self._wish_for(rank)})
+        await wire.send(writer, {"number": number, "have": have, **self._orders_for(rank)})
 
-    def _wish_for(self, rank: int) -> dict[str, Any]:
-        asks = [ask._asdict() for ask in self._stack_asks if ask.rank == rank]
-        return {"goal": self._goal, "grace_s": self._attempt.grace_s, "stacks": asks}
+    def _orders_for(self, rank: int) -> dict[str, Any]:
+        requests = [request._asdict() for request in self._stack_requests if request.rank == rank]
+        return {"goal": self._goal, "grace_s": self._attempt.grace_s, "stacks": requests}
 
     def _store(self, rank: int, lines: list[bytes]) -> None:
-        """Journal what is new; after a reconnection some may come again."""
+        """Add new frames to the journal; after a reconnection some arrive again."""
         have = self._journal.highest.get(rank, 0)
         new = [line for line in lines if number_of(line) > (rank, have)]
         if new:
             last = number_of(new[-1])
             if number_of(new[0]) != (rank, have + 1) or last != (rank, have + len(new)):
                 raise wire.WireError("frames are missing")
-            # Without room here the peer keeps them: the answer tells how far we are.
+            # If the disk is full, the peer keeps them: the answer contains the last stored number.
             self._journal.offer(rank, last[1], new)
 
-    def _send_goal(self) -> None:
+    def _broadcast(self) -> None:
         # Written at once, not awaited: so short a message needs no flow control.
         for rank, writer in self._peers.items():
-            wire.write(writer, self._wish_for(rank))
+            wire.write(writer, self._orders_for(rank))

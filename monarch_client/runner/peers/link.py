@@ -1,6 +1,6 @@
-"""A peer's connection to rank 0: sends frames and its node's state, brings back the goal.
+"""A peer's connection to rank 0: sends frames and the node's state, receives the goal.
 
-Runs on a thread of its own and connects again for as long as rank 0 may still be there.
+It has its own thread, and reconnects while rank 0 may still be alive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from monarch_client.runner.base.event_thread import EventThread
 from monarch_client.runner.peers import wire
 from monarch_client.runner.vocabulary.frames import number_of, stored_prefix
 from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
-from monarch_client.runner.vocabulary.stack_asks import asks_in
+from monarch_client.runner.vocabulary.stack_requests import parse_stack_requests
 
 if TYPE_CHECKING:
     from typing import Any, Callable
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from monarch_client.runner.journal.journal import Journal
     from monarch_client.runner.place import Place
     from monarch_client.runner.vocabulary.node_state import NodeState
-    from monarch_client.runner.vocabulary.stack_asks import StackAsk
+    from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
 _BATCH_BYTES = 256 * 1024
 _FIRST_PAUSE_S = 0.05
 _LAST_PAUSE_S = 2.0
 _FULL_PAUSE_S = 0.5
-# By then rank 0 has given us up: it waits for half as long.
+# Rank 0 declares a peer lost after half of this time.
 _SILENCES = 2
 _TROUBLE: tuple[type[Exception], ...] = (wire.WireError, OSError, asyncio.TimeoutError, ValueError)
 
 
 class Link:
-    """The callbacks are posted to the main loop; set them before `start`."""
+    """A connection that posts its callbacks to the main loop; set them before `start`."""
 
     def __init__(self, place: Place, journal: Journal) -> None:
         self.on_goal: Callable[[str, float | None], None] = lambda _goal, _grace_s: None
-        # Stack dumps that this rank is asked for; told again until they have arrived.
-        self.on_stacks: Callable[[list[StackAsk]], None] = lambda _asks: None
+        # The stack dumps requested of this rank, repeated until they have arrived.
+        self.on_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
         self.on_delivered: Callable[[], None] = lambda: None
         self.on_lost: Callable[[], None] = lambda: None
         self._place = place
@@ -58,16 +58,16 @@ class Link:
         self._silence_s = place.config.timeouts.peer_silence_s
 
     def start(self) -> None:
-        """Begin to connect."""
+        """Start to connect."""
         self._journal.on_append = self._wake
         self._thread.start()
 
     def close(self) -> None:
-        """Hang up for good."""
+        """Close the connection for good."""
         self._thread.close()
 
     def update(self, state: NodeState) -> None:
-        """Have rank 0 know this state, after all frames recorded until now."""
+        """Send this state to rank 0, after all frames recorded until now."""
         self._state = state.to_dict()
         self._wake()
 
@@ -92,12 +92,12 @@ class Link:
             if self._is_over:
                 return
             await asyncio.sleep(pause_s)
-            # Never so long that we would be taken for lost.
+            # Short enough that rank 0 does not declare this rank lost.
             pause_s = min(pause_s * 2, _LAST_PAUSE_S, self._silence_s / 5)
 
     @property
     def _is_over(self) -> bool:
-        """Whether to connect no more; the main loop is then told why."""
+        """Whether to connect no more; the main loop then gets the reason."""
         timeouts = self._place.config.timeouts
         limit = _SILENCES * self._silence_s if self._has_met else timeouts.setup_s
         if self._is_delivered:
@@ -132,7 +132,7 @@ class Link:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            # Nothing is left to say, or nobody listens.
+            # All is sent, or the connection is broken.
             writer.transport.abort()
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
@@ -142,9 +142,9 @@ class Link:
             self._has_met = True
             goal, grace_s = str(message.fields["goal"]), message.fields.get("grace_s")
             self._place.loop.post(functools.partial(self.on_goal, goal, grace_s))
-            asks = asks_in(message.fields.get("stacks"))
-            if asks:
-                self._place.loop.post(functools.partial(self.on_stacks, asks))
+            requests = parse_stack_requests(message.fields.get("stacks"))
+            if requests:
+                self._place.loop.post(functools.partial(self.on_stacks, requests))
             if message.fields.get("number") == self._number:
                 self._have = int(message.fields["have"])
                 self._answered.set()
@@ -162,15 +162,15 @@ class Link:
             try:
                 await asyncio.wait_for(self._work.wait(), self._silence_s / 5)
             except asyncio.TimeoutError:
-                continue  # saying the same again is how we show that we live
+                continue  # a repeated report is a sign of life
 
     async def _rest_while_full(self) -> None:
-        """Do not hurry while a disk, here or at rank 0, has no room for the next frames."""
+        """Pause while a disk, here or on rank 0, has no space for the next frames."""
         if self._is_stuck:
             await asyncio.sleep(min(_FULL_PAUSE_S, self._silence_s / 5))
 
     async def _report(self, writer: asyncio.StreamWriter) -> bool:
-        """Send the next frames, and the state if no earlier frame is left. Whether none is."""
+        """Send the next frames, then the state; return whether no earlier frame is left."""
         state = self._state
         written = self._journal.last_given(self._place.rank)
         lines = self._journal.peek(_BATCH_BYTES)

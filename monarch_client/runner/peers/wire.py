@@ -1,9 +1,9 @@
-"""What runners say to each other: JSON lines over TLS, a message may carry frames as they are.
+"""The protocol between runners: JSON lines over TLS; a message may carry encoded frames.
 
 Peer to hub: first {"hello": {...}}, then {"number", "frames", "state",
 "samples"}. Hub to peer: an answer
 {"number", "have", "goal", "grace_s", "stacks"} to each, and the last three whenever they change.
-"stacks" are the stack dumps that this rank is asked for.
+"stacks" are the stack dumps requested of this rank.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class WireError(Exception):
-    """The other side does not speak as agreed, or has gone."""
+    """A violation of the protocol, or a closed connection."""
 
 
 class Message(NamedTuple):
@@ -44,7 +44,7 @@ async def send(
 
 
 async def receive(reader: asyncio.StreamReader) -> Message:
-    """Read a message; WireError when there is none to come."""
+    """Read a message. WireError if the connection has closed."""
     try:
         head = json.loads(await _line(reader))
         count = int(head.get("frames", 0))

@@ -1,4 +1,4 @@
-"""What a host says of itself in /proc: processor, memory, disk, network. Nothing here fails."""
+"""Readings of a host from /proc: processor, memory, disk, network. Nothing here raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Any
 
-# What passes through these passes through a real interface as well, or never leaves the host.
+# Traffic on these passes a real interface as well, or never leaves the host.
 _NOT_OUTSIDE = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "cali")
 _RECEIVED, _SENT = 0, 8
 _IDLE, _IO_WAIT = 3, 4
@@ -18,7 +18,7 @@ _COLUMNS = 8
 
 
 class Reading(NamedTuple):
-    """Counters at one moment; None where the host does not tell."""
+    """Counters at one time; None where the host does not provide them."""
 
     at: float
     busy_and_all: tuple[int, int] | None
@@ -26,12 +26,12 @@ class Reading(NamedTuple):
 
 
 def read_counters(proc: Path, at: float) -> Reading:
-    """The counters now; `at` is a monotonic time."""
+    """Read the counters; `at` is a monotonic time."""
     return Reading(at, cpu_times(_text(proc / "stat")), traffic(_text(proc / "net" / "dev")))
 
 
 def rates(before: Reading, now: Reading) -> dict[str, Any]:
-    """What happened between two readings: per cent of all processors, bytes a second."""
+    """Return the rates between two readings: percent of all processors, bytes per second."""
     cpu = received = sent = None
     if before.busy_and_all and now.busy_and_all:
         busy, total = _differences(before.busy_and_all, now.busy_and_all)
@@ -44,7 +44,7 @@ def rates(before: Reading, now: Reading) -> dict[str, Any]:
 
 
 def amounts(proc: Path, folder: Path) -> dict[str, Any]:
-    """What is in use now, in bytes: memory, and the disk that `folder` lies on."""
+    """Return the used memory and the used space on the disk of `folder`, in bytes."""
     memory_used, memory_total = memory(_text(proc / "meminfo")) or (None, None)
     disk_used, disk_total = _disk(folder) or (None, None)
     return {
@@ -57,7 +57,7 @@ def amounts(proc: Path, folder: Path) -> dict[str, Any]:
 
 
 def cpu_times(stat: str) -> tuple[int, int] | None:
-    """(busy, all) in ticks, of the first line of /proc/stat."""
+    """Return (busy, all) in ticks from the first line of /proc/stat."""
     words = stat.partition("\n")[0].split()
     if len(words) <= _IDLE + 1 or words[0] != "cpu":
         return None
@@ -68,7 +68,7 @@ def cpu_times(stat: str) -> tuple[int, int] | None:
 
 
 def memory(meminfo: str) -> tuple[int, int] | None:
-    """(used, total) in bytes. What the kernel would give back at once is not used."""
+    """Return (used, total) in bytes; memory that the kernel can free at once is not used."""
     found = {}
     for line in meminfo.splitlines():
         name, _, value = line.partition(":")
@@ -83,7 +83,7 @@ def memory(meminfo: str) -> tuple[int, int] | None:
 
 
 def traffic(net_dev: str) -> tuple[int, int] | None:
-    """(received, sent) in bytes, over the interfaces that lead outside."""
+    """Return (received, sent) in bytes over the interfaces that lead outside."""
     received = sent = 0
     for line in net_dev.splitlines()[2:]:
         name, _, counters = line.partition(":")

@@ -1,4 +1,4 @@
-"""What NVIDIA's library tells of the GPUs here. Quiet, and without any, where it is not there.
+"""Readings of the GPUs from NVIDIA's library; none, and no error, where it is missing.
 
 Loaded at the first question: NVML comes with the driver, so most images have it and need no more.
 """
@@ -41,13 +41,13 @@ class _Memory(ctypes.Structure):
 
 
 class Nvml:
-    """All questions from one thread. A library that could not be loaded is not tried again."""
+    """The library, for one thread. A library that could not be loaded is not tried again."""
 
     def __init__(self) -> None:
         self._library = _loaded()
 
     def gpus(self) -> list[dict[str, Any]]:
-        """The GPUs that this job sees; what one of them does not tell is None."""
+        """Return the GPUs that this job sees; None for values that a GPU does not provide."""
         if self._library is None:
             return []
         count = ctypes.c_uint()
@@ -76,7 +76,7 @@ class Nvml:
         if not self._ask("nvmlDeviceGetUtilizationRates", device, ctypes.byref(use)):
             found["utilization"] = min(100, use.gpu)
         is_silent = self._ask("nvmlDeviceGetMemoryInfo", device, ctypes.byref(memory))
-        # All ones stand for what a GPU does not tell.
+        # All ones mean that the GPU does not provide the value.
         if not is_silent and memory.used <= memory.total < MAX_MEMORY_BYTES:
             found["memory_used"], found["memory_total"] = memory.used, memory.total
         number, sensor = ctypes.c_uint(), ctypes.c_int(_ON_THE_CHIP)
@@ -87,14 +87,14 @@ class Nvml:
             found["watts"] = watts if watts < MAX_WATTS else None
 
     def _ask(self, function: str, *arguments: Any) -> int:
-        """NVML's answer: 0 when all is well."""
+        """Call a function of NVML; 0 is success."""
         return int(getattr(self._library, function)(*arguments))
 
 
 def visible(indices: range, chosen: str | None) -> list[int]:
-    """Of all GPUs those that the job was given, as CUDA_VISIBLE_DEVICES names them.
+    """Return the indices of the job's GPUs, as CUDA_VISIBLE_DEVICES names them.
 
-    Names that are no numbers, and numbers that nothing has, are somebody else's way to count.
+    Return all if it contains names or unknown numbers, which another tool may have set.
     """
     if chosen is None:
         return list(indices)

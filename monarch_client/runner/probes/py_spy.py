@@ -1,6 +1,6 @@
-"""py-spy as a program: where it is on a node, and what it says of one process.
+"""Find py-spy on a node, and run it on a process.
 
-It only reads the other's memory (`--nonblocking`): a program that it looks at is never stopped.
+It only reads the memory of the process (`--nonblocking`), which is never stopped.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ MISSING = (
     "`pip install py-spy` to the setup of the job; torchmonarch brings it along."
 )
 _NAME = "py-spy"
-# A program that runs changes while it is read: then another look may go well.
+# A running program changes while it is read: another try may succeed.
 _LOOKS = 3
 _MOST_S = 10.0
 _REAP_S = 1.0
-# More than anybody is sent; the rest is never read.
+# More than a frame can hold; the rest is never read.
 MOST_BYTES = 256 * 1024
 _SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 _WHY_CHARS = 300
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 
 def find(place: Place, pid: int) -> str | None:
-    """The py-spy for a process of the job: of the job's Python, on PATH, else of its own Python."""
+    """Find py-spy beside the job's Python, on PATH, else beside the Python of the process."""
     path = place.config.envs.get("PATH") or os.environ.get("PATH", "")
     python = shutil.which(environment.python_of(place), path=path)
     folders = [Path(python).parent, Path(python).resolve().parent] if python else []
@@ -51,14 +51,15 @@ def find(place: Place, pid: int) -> str | None:
     # Without an entry for this user there is no home.
     with contextlib.suppress(RuntimeError):
         folders.append(Path.home() / ".local/bin")
-    if _is_as_free_as_we(pid):
+    if _has_same_rights(pid):
         folders += _folders_of(pid)
     return shutil.which(_NAME, path=os.pathsep.join(str(f) for f in folders if f.is_absolute()))
 
 
-def _is_as_free_as_we(pid: int) -> bool:
-    """Whether a process may do what this one may. Else what it names must not be run from here:
-    it may have given up its rights, or see other files.
+def _has_same_rights(pid: int) -> bool:
+    """Whether a process has the privileges and files of this one.
+
+    Otherwise its programs must not be run from here.
     """
     folder, own = Path("/proc", str(pid)), Path("/proc/self")
     try:
@@ -69,7 +70,7 @@ def _is_as_free_as_we(pid: int) -> bool:
 
 
 def _folders_of(pid: int) -> list[Path]:
-    """Where programs of the environment of a process lie, as far as it can be told."""
+    """Return the folders with programs of a process's environment, as far as they are readable."""
     folder = Path("/proc", str(pid))
     found = []
     try:
@@ -82,12 +83,12 @@ def _folders_of(pid: int) -> list[Path]:
             if name in {"VIRTUAL_ENV", "CONDA_PREFIX"} and value:
                 found.append(Path(value, "bin"))
     except OSError:
-        pass  # it is gone, or nobody may look
+        pass  # it has ended, or is unreadable
     return found
 
 
 def look_at(program: str, pid: int) -> Look:
-    """What every thread of a process is at. Takes `_MOST_S` at most."""
+    """Dump the stacks of all threads of a process, within `_MOST_S`."""
     give_up_at = time.monotonic() + _MOST_S
     said = ""
     for _ in range(_LOOKS):
@@ -104,9 +105,9 @@ def look_at(program: str, pid: int) -> Look:
 
 
 def _output_of(argv: list[str], give_up_at: float) -> bytes:
-    """What a program says on both streams, as far as it comes in time.
+    """Return the output of a program on both streams, up to the time limit.
 
-    Its exit code is not asked for: the main loop, which reaps all children, may have taken it.
+    Its exit code is ignored: the main loop, which reaps all children, may have taken it.
     """
     process = subprocess.Popen(
         argv,
@@ -117,7 +118,7 @@ def _output_of(argv: list[str], give_up_at: float) -> bytes:
         start_new_session=True,
         env={"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"},
     )
-    assert process.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
+    assert process.stdout is not None  # noqa: S101 - for the type checker: PIPE is set
     output, has_all = bytearray(), False
     with process.stdout as pipe:
         # Unlike select, it takes the descriptors of a runner with a thousand connections.

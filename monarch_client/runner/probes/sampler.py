@@ -1,4 +1,4 @@
-"""Looks at this host now and then, on a thread of its own: no trouble here is the job's trouble."""
+"""The sampler of this host, on its own thread: no error here affects the job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROC = Path("/proc")
 
 
 class Sampler:
-    """Puts a sample on the board every `metrics_s` seconds; 0 switches it off."""
+    """A thread that takes a sample every `metrics_s` seconds; 0 switches it off."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -30,12 +30,12 @@ class Sampler:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Begin. A look that takes long, a driver's perhaps, keeps nothing else waiting."""
+        """Start the thread. A slow reading delays nothing else."""
         if self._interval_s > 0 and self._place.config.carrier != NONE:
             threading.Thread(target=self._sample, daemon=True, name="sampler").start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the thread."""
         self._stopping.set()
 
     def _sample(self) -> None:
@@ -55,7 +55,7 @@ class Sampler:
 
 
 def _gpus_of_this_host() -> Callable[[], list[dict[str, Any]]]:
-    """What asks NVML, where there is one; nothing that is wrong with it is worth more than this."""
+    """Return a function that reads the GPUs; an empty list if NVML cannot be used."""
     try:
         # Not before there is a thread for it: loading a driver's library takes its time. A Python
         # may have been built without ctypes.

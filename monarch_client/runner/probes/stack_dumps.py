@@ -1,7 +1,7 @@
-"""Answers asks for stack dumps: what the Python processes below this runner are at.
+"""Dump the stacks of the job's Python processes on request.
 
-On a thread of its own, one ask after the other. Nothing but the job's processes is ever looked at,
-and no trouble here is the job's trouble.
+One thread handles one request after the other. It reads only processes of the job, and no error
+here affects the job.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Callable, Collection, Iterable
 
     from monarch_client.runner.place import Place
-    from monarch_client.runner.vocabulary.stack_asks import StackAsk
+    from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
 # Characters of the text of one process.
 _MOST_OF_ONE = 60_000
@@ -37,7 +37,7 @@ _CUT = "\n[cut here: it is longer than can be kept]"
 
 
 class Target(NamedTuple):
-    """A Python process; `started` tells it from a later one of the same id."""
+    """A Python process; `started` distinguishes it from a later one with the same id."""
 
     pid: int
     started: int
@@ -45,56 +45,56 @@ class Target(NamedTuple):
 
 
 class StackDumps:
-    """`ask` and `stop` are for the main loop's thread."""
+    """A queue of requests; `request` and `stop` are for the main loop's thread."""
 
     def __init__(self, place: Place) -> None:
         # Processes that are none of the job's.
         self.leave_out: Callable[[], Collection[int | None]] = tuple
         self._place = place
-        self._asked: set[int] = set()
-        self._waiting: queue.SimpleQueue[StackAsk] = queue.SimpleQueue()
+        self._known: set[int] = set()
+        self._waiting: queue.SimpleQueue[StackRequest] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
-    def ask(self, asks: Iterable[StackAsk]) -> None:
-        """Answer these by and by. One that is asked again is answered once."""
-        for each in asks:
-            if each.id not in self._asked:
-                self._asked.add(each.id)
+    def request(self, requests: Iterable[StackRequest]) -> None:
+        """Queue the requests; one that is repeated is answered once."""
+        for each in requests:
+            if each.id not in self._known:
+                self._known.add(each.id)
                 self._waiting.put(each)
-        if self._asked and self._thread is None:
+        if self._known and self._thread is None:
             self._thread = threading.Thread(target=self._work, daemon=True, name="stacks")
             self._thread.start()
 
     def stop(self) -> None:
-        """Answer no more: the last frame has been recorded."""
+        """Answer no further request: the last frame has been recorded."""
         self._stopping.set()
 
     def _work(self) -> None:
         while not self._stopping.is_set():
-            ask = self._waiting.get()
+            request = self._waiting.get()
             try:
-                self._answer(ask)
+                self._answer(request)
             except Exception as error:  # noqa: BLE001 - whatever /proc or py-spy gives
-                # A journal that takes nothing must not end the thread.
+                # A journal on a full disk must not end the thread.
                 with contextlib.suppress(OSError):
-                    self._end(ask, f"The runner could not do it: {error!r}"[:500])
+                    self._end(request, f"The runner could not dump the stacks: {error!r}"[:500])
 
-    def _answer(self, ask: StackAsk) -> None:
+    def _answer(self, request: StackRequest) -> None:
         left_out = self.leave_out()
         targets = [target for target in python_processes() if target.pid not in left_out]
-        if ask.pid is not None:
-            targets = [target for target in targets if target.pid == ask.pid]
+        if request.pid is not None:
+            targets = [target for target in targets if target.pid == request.pid]
         program = py_spy.find(self._place, targets[0].pid) if targets else None
         if not targets:
-            self._end(ask, _nothing_to_see(ask))
+            self._end(request, _nothing_to_see(request))
         elif program is None:
-            self._end(ask, py_spy.MISSING)
+            self._end(request, py_spy.MISSING)
         else:
-            self._end(ask, left_out=self._dump_all(ask, targets, program))
+            self._end(request, left_out=self._dump_all(request, targets, program))
 
-    def _dump_all(self, ask: StackAsk, targets: list[Target], program: str) -> int:
-        """Tell of each; how many are left out."""
+    def _dump_all(self, request: StackRequest, targets: list[Target], program: str) -> int:
+        """Record the dump of each target; return how many are left out."""
         give_up_at = time.monotonic() + _MOST_S
         room = MAX_DUMP_CHARS
         for done, target in enumerate(targets):
@@ -104,19 +104,19 @@ class StackDumps:
             look = _look_at(target, program)
             text = _cut(look.text, min(room, _MOST_OF_ONE))
             room -= len(text)
-            self._tell(ask, pid=target.pid, command=target.command, text=text, why=look.why)
+            self._record(request, pid=target.pid, command=target.command, text=text, why=look.why)
         return 0
 
-    def _end(self, ask: StackAsk, why: str = "", *, left_out: int = 0) -> None:
-        self._tell(ask, why=why, left_out=left_out, done=True)
+    def _end(self, request: StackRequest, why: str = "", *, left_out: int = 0) -> None:
+        self._record(request, why=why, left_out=left_out, done=True)
 
-    def _tell(self, ask: StackAsk, **fields: object) -> None:
+    def _record(self, request: StackRequest, **fields: object) -> None:
         if not self._stopping.is_set():
-            self._place.recorder.write(STACKS, ask=ask.id, **fields)
+            self._place.recorder.write(STACKS, ask=request.id, **fields)
 
 
 def python_processes() -> list[Target]:
-    """Those of the job: all that descend from this process, in the order of their ids."""
+    """Return the job's Python processes, the descendants of this one, in the order of their ids."""
     found = []
     for pid in sorted(descendants(os.getpid())):
         started = started_at(pid)
@@ -126,7 +126,7 @@ def python_processes() -> list[Target]:
 
 
 def _look_at(target: Target, program: str) -> py_spy.Look:
-    """By its id alone a process could be a stranger's: it is looked up before and after."""
+    """Dump a process, and check before and after that its id still names the same process."""
     if not _is_still_there(target):
         return py_spy.Look("", "It has ended.")
     look = py_spy.look_at(program, target.pid)
@@ -160,14 +160,14 @@ def _command_of(pid: int) -> str:
     return b" ".join(words).decode("utf-8", "replace")[:MAX_DUMP_COMMAND_CHARS]
 
 
-def _nothing_to_see(ask: StackAsk) -> str:
-    if ask.pid is None:
-        return f"No Python process of this job runs on rank {ask.rank}."
-    return f"Process {ask.pid} is no Python process of this job on rank {ask.rank}."
+def _nothing_to_see(request: StackRequest) -> str:
+    if request.pid is None:
+        return f"No Python process of this job runs on rank {request.rank}."
+    return f"Process {request.pid} is no Python process of this job on rank {request.rank}."
 
 
 def _cut(text: str, most: int) -> str:
-    """At most so many characters of it, in whole lines."""
+    """Return at most `most` characters of a text, in whole lines."""
     if len(text) <= most:
         return text
     return text[: max(0, most - len(_CUT))].rpartition("\n")[0] + _CUT

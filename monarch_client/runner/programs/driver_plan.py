@@ -1,4 +1,4 @@
-"""What `mportal_runtime` reads: the meshes, where their workers are, how to reach them."""
+"""The plan that `mportal_runtime` reads: the meshes, their workers and the transport."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plan_of(config: AttemptConfig, pythons: Mapping[int, str]) -> dict[str, Any]:
-    """The plan for the driver on rank 0; `pythons` are the workers' versions by rank."""
+    """Return the plan for the driver on rank 0; `pythons` are the workers' versions by rank."""
     meshes = {
         mesh: [
             {"rank": rank, "address": config.worker_address(rank), "python": pythons[rank]}

@@ -1,4 +1,4 @@
-"""What users' programs find in their environment."""
+"""The environment variables of users' programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from monarch_client.runner.base.config import AttemptConfig
     from monarch_client.runner.place import Place
 
-# Monarch's timings for reporting a death and for busy machines; `envs` override them. The limits
-# on silence are Monarch's own: a process may be stopped, or import a large library, and live.
+# Settings of Monarch for fast reports of losses and for busy machines; `envs` override them. The
+# limits on silence are Monarch's own: a process that is stopped or busy for long may be alive.
 MONARCH_TUNING = {
     "HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "1s",
     "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": "60s",
@@ -31,7 +31,7 @@ MONARCH_TUNING = {
 
 
 def setup_environment(place: Place) -> dict[str, str]:
-    """For `setup`: SkyPilot gives it names of its own."""
+    """Return the environment of `setup`, for which SkyPilot has names of its own."""
     env = _base(place)
     env.update(
         SKYPILOT_SETUP_NODE_RANK=env["SKYPILOT_NODE_RANK"],
@@ -42,12 +42,12 @@ def setup_environment(place: Place) -> dict[str, str]:
 
 
 def run_environment(place: Place) -> dict[str, str]:
-    """For `run` of a plain job."""
+    """Return the environment of `run` in a plain job."""
     return _base(place)
 
 
 def monarch_environment(place: Place) -> dict[str, str]:
-    """For a worker and for the driver: what `run` gets, with Monarch tuned."""
+    """Return the environment of a worker or driver: that of `run`, with settings of Monarch."""
     config, folder = place.config, place.folder
     env = {**MONARCH_TUNING, **_base(place)}
     venv = _venv_of(place)
@@ -70,7 +70,7 @@ def monarch_setting(config: AttemptConfig, name: str) -> str:
 
 
 def python_of(place: Place) -> str:
-    """The interpreter of workers: the node's own, or that of an environment made for them."""
+    """Return the interpreter of workers: the node's own, or that of their environment."""
     venv = _venv_of(place)
     return venv + "/bin/python" if venv else place.config.python
 
@@ -83,7 +83,7 @@ def _venv_of(place: Place) -> str:
 
 
 def driver_environment(place: Place) -> dict[str, str]:
-    """For the driver, on rank 0: also where `mportal_runtime` reads and reports."""
+    """Return the environment of the driver, with the files of `mportal_runtime`."""
     env = monarch_environment(place)
     # Without it `this_host()` before the first mesh would fix Monarch to Unix sockets.
     env.setdefault("HYPERACTOR_MESH_DEFAULT_TRANSPORT", driver_plan.transport_of(place.config))

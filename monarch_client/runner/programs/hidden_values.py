@@ -20,7 +20,7 @@ _READ_BY_SKYPILOT = "SKYPILOT_"
 
 
 def hidden(values: Mapping[str, str], token: str) -> dict[str, str]:
-    """Hide the values from everybody without the token, except those SkyPilot itself reads."""
+    """Hide the values, except those that SkyPilot itself reads; the token reveals them."""
     return {
         name: value if name.startswith(_READ_BY_SKYPILOT) else _hide(name, value, token)
         for name, value in values.items()
@@ -46,7 +46,7 @@ def _reveal(name: str, value: str, token: str) -> str:
 
 
 def _mask(name: str, content: bytes, token: str) -> bytes:
-    """XOR the content with a pad from the token and the name; a second call undoes it.
+    """Mask the content by XOR with a pad from the token and the name; a second call undoes it.
 
     A node's Python has no cipher. A name has one value in an attempt, so no pad is used twice.
     """

@@ -1,4 +1,4 @@
-"""Signs a leaf where there is no openssl command. Run as a script in a folder with ca.crt, ca.key.
+"""Sign a leaf without the openssl command. Run as a script in a folder with ca.crt, ca.key.
 
 Arguments: days, then the names. Writes leaf.crt and leaf.key.
 """

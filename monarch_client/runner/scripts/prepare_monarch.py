@@ -1,7 +1,7 @@
-"""Finds or installs torchmonarch, run as a script: `prepare_monarch.py VERSION FOLDER NOTE`.
+"""Find or install torchmonarch. Run as a script: `prepare_monarch.py VERSION FOLDER NOTE`.
 
-Where this interpreter lacks it, FOLDER gets an environment of its own with that version, on top of
-this interpreter's packages; NOTE gets the environment's path. Attempts and nodes share FOLDER.
+If this interpreter lacks it, make an environment with that version in FOLDER, on top of this
+interpreter's packages, and write its path to NOTE. Attempts and nodes share FOLDER.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOOK_S = 0.2
 
 
 def main(version: str, folder: str, note: str) -> int:
-    """0: there is a torchmonarch. What stands in the way is printed."""
+    """Ensure that there is a torchmonarch; 0 if so, else print the reason."""
     if _is_here():
         return 0
     python = "{}.{}".format(*sys.version_info[:2])
@@ -117,7 +117,7 @@ def _install(version: str, venv: Path) -> bool:
 
 
 def _show_packages(venv: Path) -> None:
-    """Let the environment see what this interpreter sees: users' setup has installed it here."""
+    """Add this interpreter's packages, which the user's setup installed, to the environment."""
     paths = sysconfig.get_paths()
     places = dict.fromkeys([paths["purelib"], paths["platlib"], *site.getsitepackages()])
     if site.ENABLE_USER_SITE:

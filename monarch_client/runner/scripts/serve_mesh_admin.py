@@ -1,8 +1,8 @@
-"""Monarch's mesh admin in a process apart, as a script: `serve_mesh_admin.py PLAN FILE WATCH`.
+"""Serve Monarch's mesh admin. Run as a script: `serve_mesh_admin.py PLAN FILE WATCH`.
 
-It attaches to the workers in PLAN, as their driver does, and starts nothing on them. FILE then says
-where it listens, on 127.0.0.1 only. Whatever happens to it, driver and workers go on. It ends by
-itself when WATCH, by which a driver asks for it, has been gone for a while.
+It attaches to the workers in PLAN, as their driver does, and starts nothing on them. It listens on
+127.0.0.1 only, and writes its address to FILE. Its end does not affect driver and workers. It ends
+by itself when WATCH, with which a driver requests it, has been missing for a while.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-# So that a runner which was killed leaves none.
+# An admin ends soon after a killed runner.
 _LOOK_S = 2.0
-# A driver that ends has often a next one behind it.
+# Another driver often follows one that ends.
 _UNWANTED_S = 30.0
 # Beside the time to attach: after that Monarch hangs.
 _START_S = 60.0
 # Measured: two for each host, and 22.
 _FILES_A_HOST, _FILES_BESIDES = 3, 200
-# Where Monarch reaches nobody it writes 30 MB a second into a log of its own.
+# Without a connection Monarch writes 30 MB a second to a log of its own.
 _MOST_WRITTEN = 64 * 1024 * 1024
 
 
 def main(plan_file: str, file: str, watch_file: str) -> None:
-    """Serve for as long as the process that started this one lives, and somebody wants it."""
+    """Serve while the process that started this one lives, and a driver requests the admin."""
     runner = os.getppid()
-    _be_the_first_to_go()
+    _lower_priority()
     plan = json.loads(Path(plan_file).read_text(encoding="utf-8"))
     _limit(sum(len(workers) for workers in plan["meshes"].values()))
     limit_s = plan["attach_timeout_s"] * len(plan["meshes"]) + _START_S
     hangs = threading.Timer(limit_s, _give_up, [limit_s])
     hangs.daemon = True
     hangs.start()
-    # What is held here keeps the admin alive.
+    # The reference keeps the admin alive.
     url, _held = _start(plan)
     hangs.cancel()
     new = Path(file + ".new")
@@ -70,7 +70,7 @@ def _start(plan: dict[str, Any]) -> tuple[str, Any]:
         )
         for name, workers in plan["meshes"].items()
     }
-    # One that the driver has shut down is nothing to the others.
+    # Leave out meshes that the driver has shut down.
     meshes = {name: mesh for name, mesh in attached.items() if _is_there(mesh, plan)}
     if not meshes:
         raise TimeoutError("no worker answers")
@@ -90,10 +90,10 @@ def _job_of(meshes: dict[str, Any]) -> Any:
     from monarch.job import JobState, JobTrait  # noqa: PLC0415
 
     class Attached(JobTrait):  # type: ignore[misc]  # monarch has no types
-        """Meshes that are there already, as a job: only jobs have admins."""
+        """A job of existing meshes, since only jobs have admins."""
 
         def _create(self, client_script: str | None) -> None:
-            """Nothing to do."""
+            """Create nothing."""
 
         def _state(self) -> Any:
             return JobState(meshes)
@@ -102,13 +102,13 @@ def _job_of(meshes: dict[str, Any]) -> Any:
             return False
 
         def _kill(self) -> None:
-            """Nothing to do: the meshes are the driver's."""
+            """Kill nothing: the meshes belong to the driver."""
 
     return Attached()
 
 
-def _be_the_first_to_go() -> None:
-    """Where memory or processors are short, the job needs them more."""
+def _lower_priority() -> None:
+    """Lower the priority of this process: the job needs memory and processors more."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     with suppress(OSError):
@@ -116,7 +116,7 @@ def _be_the_first_to_go() -> None:
 
 
 def _limit(hosts: int) -> None:
-    """Refuse what would end in a loop: without a file for each host Monarch tries on and on."""
+    """Raise the limit of open files; RuntimeError if it is too low, which makes Monarch loop."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = hosts * _FILES_A_HOST + _FILES_BESIDES
     if most != resource.RLIM_INFINITY and most < needed:

@@ -1,4 +1,4 @@
-"""Python programs of a job show each line when it is complete, and in one piece.
+"""Make Python programs of a job write each line when it is complete, and in one piece.
 
 The runner puts this on their PYTHONPATH as `sitecustomize`. Python by itself holds back what it
 writes to a pipe; unbuffered it writes a line and its end apart, so that processes which share a
@@ -21,7 +21,7 @@ def show_lines_when_complete() -> None:
 
 
 def run_the_next(name: str = "sitecustomize") -> None:
-    """Run the module that this one stands before on the path, if there is one."""
+    """Run the next module of this name on the path, if there is one."""
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow
     others = [entry for entry in sys.path if os.path.abspath(entry) != here]  # noqa: PTH100
     spec = PathFinder.find_spec(name, others)

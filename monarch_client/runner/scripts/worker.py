@@ -1,7 +1,7 @@
-"""A Monarch worker, run as a script by a fresh interpreter: `worker.py ADDRESS FACTS`.
+"""Serve a Monarch worker. Run as a script by a fresh interpreter: `worker.py ADDRESS FACTS`.
 
-Serves at ADDRESS until it is shut down or killed. FACTS is a file in which it says which Python it
-runs on. Time-outs and certificates come through the environment.
+Serves at ADDRESS until it is shut down or killed, and writes its Python version to the file FACTS.
+Timeouts and certificates are in the environment.
 """
 
 from __future__ import annotations

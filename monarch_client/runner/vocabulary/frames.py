@@ -1,4 +1,4 @@
-"""Frames: what a runner reports to the portal. One JSON object a line, ASCII only.
+"""Frames, the reports of a runner to the portal: one JSON object a line, ASCII only.
 
 `recorder` numbers frames and `journal` stores them; both depend on this module, never the reverse.
 """
@@ -33,24 +33,24 @@ def remark(text: str) -> dict[str, Any]:
 
 
 def sample_line(rank: int, content: dict[str, Any]) -> bytes:
-    """A sample of a host as an encoded frame."""
+    """Return a sample of a host as an encoded frame."""
     return state_line(rank, METRICS, content)
 
 
 def state_line(rank: int, kind: str, content: dict[str, Any]) -> bytes:
-    """How something stands, as an encoded frame. It has no number: nobody waits for it."""
+    """Return a state as an encoded frame. It has no number, since it is not acknowledged."""
     frame = {"rank": rank, "t": round(time.time(), 3), "kind": kind, **content}
     return encoded(frame)
 
 
 def number_of(line: bytes) -> tuple[int, int]:
-    """(rank, seq) of an encoded frame; of one without a number, a sample, (rank, 0)."""
+    """Return (rank, seq) of an encoded frame; (rank, 0) if it has no number, as samples."""
     frame = json.loads(line)
     return int(frame["rank"]), int(frame.get("seq", 0))
 
 
 def replacement_for(line: bytes, why: str) -> bytes:
-    """A line frame in the place of one that the portal refused: numbers must have no holes."""
+    """Return a line frame that replaces a refused frame: numbers must have no gaps."""
     frame = json.loads(line)
     note = "A frame of kind {!r} was refused by the portal: {}".format(frame.get("kind"), why)
     kept = {name: frame[name] for name in ("rank", "seq", "t")}
@@ -59,7 +59,7 @@ def replacement_for(line: bytes, why: str) -> bytes:
 
 
 def stored_prefix(lines: list[bytes], acknowledged: dict[int, int]) -> list[bytes]:
-    """The leading lines that the other side has, by the highest number it has of each rank."""
+    """Return the leading lines that the other side has stored; `acknowledged` is by rank."""
     for index, line in enumerate(lines):
         rank, seq = number_of(line)
         if seq > acknowledged.get(rank, 0):

@@ -1,17 +1,17 @@
-"""What rank 0 knows of a node. A node sends all of it after each change, so none can be missed."""
+"""The state of a node. A node sends all of it after each change, so that none is missed."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-# What a node is asked to reach, in this order. Asking again changes nothing.
+# The goals of a node, in order. Setting a goal again changes nothing.
 GOALS = ("setup", "workers", "run", "end")
 
-# What can keep a node from its first goal, besides `setup` itself.
+# The obstacles to a node's first goal, besides `setup` itself.
 UPLOADS, REPOSITORY, MONARCH = "uploads", "repository", "monarch"
 
-# A worker's way.
+# The states of a worker.
 NONE, STARTING, READY, FAILED, LOST, EXITED = "", "starting", "ready", "failed", "lost", "exited"
 
 
@@ -48,11 +48,11 @@ class NodeState:
         return self.procs_gone > 0 if self.gone_names is None else name in self.gone_names
 
     def to_dict(self) -> dict[str, Any]:
-        """For the wire."""
+        """Return the state as JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, raw: dict[str, Any]) -> NodeState:
-        """From the wire; what an older or newer runner adds is left out."""
+        """Parse the state; ignore fields that another version of the runner adds."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in raw.items() if name in known})

@@ -1,4 +1,4 @@
-"""How an attempt ended: a reason, what happened and where, what to do, and the proof. Pure."""
+"""Verdicts on an attempt: the reason, what happened on which node, what to do, the evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORT_TAKEN = "another program already listens there"
 
 
 class Where(NamedTuple):
-    """A node, in words for the user."""
+    """A node, as messages name it."""
 
     rank: int
     address: str
@@ -39,21 +39,21 @@ class Verdict(NamedTuple):
 
     @property
     def is_success(self) -> bool:
-        """Whether everything went as the user wanted."""
+        """Whether the attempt succeeded."""
         return self.reason == reasons.COMPLETED
 
     def to_frame(self) -> dict[str, Any]:
-        """Fields of the end frame, bounded."""
+        """Return the fields of the end frame, bounded."""
         return dict(self._asdict(), evidence=self.evidence[-EVIDENCE_LENGTH:])
 
 
 def completed() -> Verdict:
-    """All commands returned 0."""
+    """Return the verdict on an attempt whose commands returned 0."""
     return Verdict(reasons.COMPLETED, "The program finished.", exit_code=0)
 
 
 def stopped(signal_name: str) -> Verdict:
-    """Somebody outside told a runner to end."""
+    """Return the verdict on a runner that got a stop signal from outside the portal."""
     return Verdict(
         reasons.CANCELLED_BY_USER,
         f"The attempt was stopped from outside ({signal_name}).",
@@ -62,7 +62,7 @@ def stopped(signal_name: str) -> Verdict:
 
 
 def setup_failed(where: Where, exit_code: int, evidence: str) -> Verdict:
-    """`setup` returned something other than 0."""
+    """Return the verdict on a `setup` that failed."""
     return Verdict(
         reasons.SETUP,
         f"setup failed on {where}: it {ended_with(exit_code)}.",
@@ -73,7 +73,7 @@ def setup_failed(where: Where, exit_code: int, evidence: str) -> Verdict:
 
 
 def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
-    """`setup` went on for longer than it may."""
+    """Return the verdict on a `setup` that exceeded its time limit."""
     return Verdict(
         reasons.SETUP,
         f"setup on {where} did not finish within {seconds:g} s.",
@@ -83,7 +83,7 @@ def setup_too_slow(where: Where, seconds: float, evidence: str) -> Verdict:
 
 
 def not_laid_out(where: Where, why: str) -> Verdict:
-    """The folders of the job did not get to their places; `why` continues the sentence."""
+    """Return the verdict on folders that could not be unpacked; `why` continues the sentence."""
     return Verdict(
         reasons.SETUP,
         f"{where} could not be prepared: {why}.",
@@ -104,7 +104,7 @@ def not_fetched(where: Where, why: str, evidence: str) -> Verdict:
 
 
 def monarch_not_installed(where: Where, version: str, why: str, evidence: str) -> Verdict:
-    """A node without torchmonarch stayed without; `why` is what it came to."""
+    """Return the verdict on a failed installation of torchmonarch; `why` continues the sentence."""
     return Verdict(
         reasons.SETUP,
         f"torchmonarch {version} is missing on {where} and could not be installed: {why}.",
@@ -115,7 +115,7 @@ def monarch_not_installed(where: Where, version: str, why: str, evidence: str) -
 
 
 def never_joined(where: Where, seconds: float) -> Verdict:
-    """A rank's runner did not connect to rank 0."""
+    """Return the verdict on a runner that did not connect to rank 0."""
     return Verdict(
         reasons.WORKER_NEVER_READY,
         f"The runner of {where} did not report to rank 0 within {seconds:g} s.",
@@ -124,7 +124,7 @@ def never_joined(where: Where, seconds: float) -> Verdict:
 
 
 def worker_never_ready(where: Where, port: int, why: str, evidence: str) -> Verdict:
-    """A Monarch worker did not come to listen; `why` continues the sentence."""
+    """Return the verdict on a worker that did not listen; `why` continues the sentence."""
     return Verdict(
         reasons.WORKER_NEVER_READY,
         f"The worker of {where} never listened on port {port}: {why}.",
@@ -195,7 +195,7 @@ def proc_silent(
 
 
 def runner_lost(where: Where) -> Verdict:
-    """The runner itself died; its guardian says so."""
+    """Return the verdict on a runner that was killed."""
     return Verdict(
         reasons.WORKER_LOST,
         f"The runner of {where} was killed; everything it had started was ended.",
@@ -204,19 +204,19 @@ def runner_lost(where: Where) -> Verdict:
 
 
 def out_of_memory(where: Where | None, what: str, exit_code: int, evidence: str) -> Verdict:
-    """The kernel's counter says so."""
+    """Return the verdict on a process that the kernel killed for lack of memory."""
     of = f" of {where}" if where else ""
     return Verdict(
         reasons.OOM,
         f"{what}{of} was killed because memory ran out.",
-        "Ask for more memory, or use less: smaller batches, fewer procs on a host.",
+        "Request more memory, or use less: smaller batches, fewer procs on a host.",
         exit_code,
         evidence,
     )
 
 
 def python_mismatch(driver: str, workers: str, evidence: str = "") -> Verdict:
-    """Monarch crashes when minor versions differ, so nothing was tried."""
+    """Return the verdict on different Pythons of driver and workers, which crash Monarch."""
     return Verdict(
         reasons.PYTHON_MISMATCH,
         f"The driver runs Python {driver}, but the workers run {workers}.",
@@ -226,7 +226,7 @@ def python_mismatch(driver: str, workers: str, evidence: str = "") -> Verdict:
 
 
 def workers_differ(versions: dict[int, str]) -> Verdict:
-    """Workers found different Pythons on their nodes."""
+    """Return the verdict on workers with different Pythons."""
     listed = ", ".join(f"rank {rank}: {versions[rank]}" for rank in sorted(versions))
     return Verdict(
         reasons.PYTHON_MISMATCH,
@@ -237,7 +237,7 @@ def workers_differ(versions: dict[int, str]) -> Verdict:
 
 
 def command_failed(where: Where, exit_code: int, evidence: str, error: str = "") -> Verdict:
-    """A user's program ended badly; `error` is its own exception, if known."""
+    """Return the verdict on a failed program; `error` is its own exception, if known."""
     if error:
         message = "The program on {} raised {}.".format(where, error.rstrip(".:"))
         hint = "See the traceback in the log."
@@ -251,7 +251,7 @@ def command_failed(where: Where, exit_code: int, evidence: str, error: str = "")
 
 
 def command_killed(where: Where, exit_code: int, evidence: str) -> Verdict:
-    """A signal ended a user's program; `exit_code` is 128 and its number."""
+    """Return the verdict on a program that a signal ended; `exit_code` is 128 plus its number."""
     message = f"The program on {where} {ended_with(exit_code)}."
     return Verdict(reasons.USER_CODE, message, _hint_on_signal(exit_code), exit_code, evidence)
 
@@ -263,7 +263,7 @@ def _hint_on_signal(exit_code: int) -> str:
 
 
 def monarch_fault(error: str, exit_code: int, evidence: str) -> Verdict:
-    """Monarch reported a fault that no worker's death explains."""
+    """Return the verdict on a fault of Monarch that no lost worker explains."""
     return Verdict(
         reasons.MONARCH,
         "Monarch reported a fault: {}.".format(error.rstrip(".:")),
@@ -281,6 +281,6 @@ def _signal_name(exit_code: int) -> str:
 
 
 def ended_with(exit_code: int) -> str:
-    """In words: what follows "the program"."""
+    """Return how a program ended, as a sentence continues after "the program"."""
     name = _signal_name(exit_code)
     return f"was ended by {name}" if name else f"returned exit code {exit_code}"

@@ -1,4 +1,4 @@
-"""Tells the runner on this node that this driver has meshes, for it to ask after them.
+"""Signal to the runner on this node that this driver has meshes to watch.
 
 Monarch's mesh admin does not run in the driver: a Python program that ends while one starts may be
 ended by SIGABRT. Nothing that goes wrong here may harm the driver.
@@ -17,14 +17,14 @@ _OFF = {"0", "false", "no", "off"}
 
 
 class Admin:
-    """The file is there from the driver's first mesh until it begins to end them."""
+    """The signal file, which exists from the driver's first mesh until it ends its meshes."""
 
     def __init__(self) -> None:
         self._file: Path | None = None
         self._is_over = False
 
     def start(self) -> None:
-        """Have the meshes watched, unless the user wants that not. Asked twice, it does nothing."""
+        """Have the meshes watched, unless the user disabled it. Repeated calls do nothing."""
         file = os.environ.get(FILE_VARIABLE)
         is_off = os.environ.get(SWITCH_VARIABLE, "").strip().lower() in _OFF
         if self._file or self._is_over or not file or is_off:
@@ -34,7 +34,7 @@ class Admin:
             self._file.touch()
 
     def end(self) -> None:
-        """What does not answer from now on is no loss."""
+        """End the watch: meshes that do not answer from now on are no loss."""
         self._is_over = True
         if self._file is not None:
             with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Attaches a driver to the meshes the runner has prepared, and lets go of them at its end."""
+"""Attach a driver to the meshes that the runner has prepared, and stop them at its end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _STOP_TIMEOUT_S = 5.0
 
 
 class MeshesError(RuntimeError):
-    """The meshes cannot be had; the text says why and what to do."""
+    """An error with the meshes; the message contains the reason and the next step."""
 
 
 class UnknownMeshError(MeshesError, AttributeError, KeyError):
-    """There is no mesh of that name."""
+    """An unknown name of a mesh."""
 
     # KeyError would print the text in quotes.
     __str__ = Exception.__str__
 
 
 class AttachError(MeshesError):
-    """The workers listen, but Monarch could not attach to them."""
+    """A failure of Monarch to attach to workers that listen."""
 
     def __init__(self, mesh: str, addresses: list[str], why: Exception) -> None:
         where = ", ".join(addresses)
@@ -44,7 +44,7 @@ class AttachError(MeshesError):
 
 
 class TransportError(MeshesError):
-    """Monarch already listens where the workers cannot reach this driver."""
+    """A transport of Monarch that the workers cannot reach."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class TransportError(MeshesError):
 
 
 class PythonMismatchError(MeshesError):
-    """The driver's Python is not the workers'. Monarch would crash, so nothing is tried."""
+    """A driver whose Python differs from the workers', with which Monarch would crash."""
 
     def __init__(self, mesh: str, workers: str) -> None:
         driver = "{}.{}".format(*sys.version_info[:2])
@@ -73,13 +73,13 @@ class PythonMismatchError(MeshesError):
 class Meshes:
     """The job's meshes by name: `meshes.trainers` or `meshes["trainers"]`, a `HostMesh` each.
 
-    A mesh is attached when it is first asked for; asking again gives the same one.
+    A mesh is attached at its first use; later uses return the same one.
     """
 
     def __init__(self) -> None:
         self._attached: dict[str, Any] = {}
         self._admin = Admin()
-        # Two threads may ask at once; Monarch's client is one for the process.
+        # Two threads may attach at once; the process has one client of Monarch.
         self._lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
@@ -125,7 +125,7 @@ class Meshes:
         return mesh
 
     def _prepare(self, actor: Any, transport: str) -> None:
-        """Once a process, before the first call: faults are reported, connections are ours."""
+        """Set the fault hook, transport and exit hooks of Monarch, once a process."""
         default_hook = actor.unhandled_fault_hook
 
         def report_fault(failure: Any) -> None:
@@ -155,7 +155,7 @@ class Meshes:
             asyncio.run(_shut_down(dict(self._attached)))
 
     def _leave(self, pid: int) -> None:
-        """The driver is gone in a moment, and is no loss when it answers no more."""
+        """End the watch of the driver, which exits now and is no loss."""
         if pid == os.getpid():
             self._admin.end()
 
@@ -179,7 +179,7 @@ def _enable(actor: Any, transport: str) -> None:
 async def _shut_down(meshes: dict[str, Any]) -> None:
     """Shut all meshes down at once, and report those that do not stop in time.
 
-    In an event loop, as Monarch starts the work of `shutdown()` when somebody waits for it.
+    In an event loop, since Monarch starts the work of `shutdown()` only when it is awaited.
     """
     stops = {name: mesh.shutdown().as_asyncio() for name, mesh in meshes.items()}
     await asyncio.wait(stops.values(), timeout=_STOP_TIMEOUT_S)

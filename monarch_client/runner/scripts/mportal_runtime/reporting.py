@@ -1,4 +1,4 @@
-"""Tells the runner why a driver failed: its exception, or a fault that Monarch reported.
+"""Report to the runner why a driver failed: its exception, or a fault of Monarch.
 
 The report is a file named by the environment; elsewhere than in a driver nothing is written.
 """
@@ -34,7 +34,7 @@ _FILE_LINE = re.compile(r'\s*File "(.+)", line (\d+), in (.+)')
 
 
 class _Ending:
-    """How this program is about to end, as far as is known."""
+    """The state of this program's end, as far as it is known."""
 
     faults: list[str] = []  # noqa: RUF012 - one program, one end
     is_reported = False
@@ -56,7 +56,7 @@ def report_uncaught() -> None:
 
 
 def note_fault(text: str) -> None:
-    """Take a fault that Monarch could hand to nobody; the driver is interrupted, as without us.
+    """Record a fault that no call of the driver gets, and interrupt the driver as Monarch does.
 
     A driver that is ending already goes on to end.
     """
@@ -66,7 +66,7 @@ def note_fault(text: str) -> None:
         if _Ending.is_reported:
             return
         if len(_Ending.faults) <= _MOST_PRINTED:
-            # An error that nobody awaits has its traceback nowhere else.
+            # An error that is not awaited has its traceback nowhere else.
             with contextlib.suppress(Exception):  # a program may have closed its stderr
                 sys.stderr.write(f"Monarch reported a fault:\n{_without_stack(text)}\n")
         if not is_first:
@@ -83,7 +83,7 @@ def has_fault() -> bool:
 
 
 def end() -> None:
-    """The program ends of its own accord: whatever comes now is no reason any more."""
+    """Ignore later faults: the program ends by itself."""
     _Ending.is_reported = True
 
 
@@ -96,7 +96,7 @@ def _interrupt() -> None:
 
 
 def write_report(error: BaseException) -> None:
-    """Describe what ends the program. The first report stands."""
+    """Write the report on the exception that ends the program. Only the first report counts."""
     with _Ending.lock:
         if not _Ending.is_reported:
             _Ending.is_reported = True
@@ -111,7 +111,7 @@ def _description(error: BaseException) -> dict[str, Any]:
         "kind": _kind_of_fault(fault) if is_fault else _kind_of(error),
         "error": _fault_in_short(fault) if is_fault else describe(error),
         "trace": fault if is_fault else trace,
-        "place": _place_in(fault if is_fault else trace),
+        "place": _location_in(fault if is_fault else trace),
     }
     fields.update(getattr(error, "report_fields", {}))
     return fields
@@ -150,7 +150,7 @@ def _fault_in_short(text: str) -> str:
 
 
 def _exception_in(text: str) -> str:
-    """The exception at the end of the first traceback in `text`."""
+    """Return the exception at the end of the first traceback in `text`."""
     after = text.partition(_TRACEBACK)[2].splitlines()
     for line in after:
         match = _EXCEPTION_LINE.fullmatch(line)
@@ -167,8 +167,8 @@ def _indent_of(lines: list[str]) -> int:
     return 2
 
 
-def _place_in(trace: str) -> str:
-    """Where in the user's own files it happened: the last one that no package brought."""
+def _location_in(trace: str) -> str:
+    """Return file:line of the last frame of a trace that is in the user's own files."""
     place = ""
     for line in trace.splitlines():
         match = _FILE_LINE.fullmatch(line)
@@ -199,7 +199,7 @@ def _write(fields: dict[str, Any]) -> None:
     path = os.environ.get(REPORT_VARIABLE)
     if not path:
         return
-    # Of a trace the end tells most; Monarch's own stack, which may follow it, tells nobody.
+    # Keep the end of a trace, without Monarch's own stack, which may follow it.
     bounded = {name: _without_stack(str(value))[-_MAX_TEXT:] for name, value in fields.items()}
     new = Path(path + ".new")
     # Without a report the runner still has the exit code: no reason to hide the error itself.

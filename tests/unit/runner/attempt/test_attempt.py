@@ -54,7 +54,7 @@ class Table:
             Samples(),
         )
         self.attempt = Attempt(place, node, lambda: self.over.append(True))
-        self.attempt.ask_peers = self.asked.append
+        self.attempt.send_goal = self.asked.append
         self.attempt.begin()
 
     def tell(self, rank: int, **state: Any) -> None:
@@ -65,7 +65,7 @@ class Table:
         else:
             self.attempt.node_changed(rank, NodeState(**{"setup": 0, **state}))
 
-    def all_tell(self, **state: Any) -> None:
+    def all_report(self, **state: Any) -> None:
         for rank in range(3):
             self.tell(rank, **state)
 
@@ -80,7 +80,7 @@ class Table:
         return frame
 
     def finish(self) -> dict[str, Any]:
-        self.all_tell(ended=True)
+        self.all_report(ended=True)
         return self.end
 
 
@@ -95,9 +95,9 @@ def monarch(tmp_path: Path) -> Table:
 
 
 def running(table: Table) -> Table:
-    table.all_tell(setup=0)
+    table.all_report(setup=0)
     if table.attempt.goal == "workers":
-        table.all_tell(worker="ready", python="3.11")
+        table.all_report(worker="ready", python="3.11")
     assert table.attempt.goal == "run"
     return table
 
@@ -139,7 +139,7 @@ def test_a_host_that_falls_silent_is_no_crash(monarch: Table) -> None:
 
 
 def test_a_plain_job_does_not_wait_for_workers(plain: Table) -> None:
-    plain.all_tell(setup=0)
+    plain.all_report(setup=0)
     # The node itself answers the goal "workers" of a plain job at once.
     plain.tell(0)
     assert plain.asked == ["setup", "workers", "run"]
@@ -190,10 +190,10 @@ def test_an_attempt_that_counts_as_over_has_its_last_frame_in_the_journal(
         assert point != "runner.verdict", "killed here"
 
     monkeypatch.setattr("monarch_client.runner.attempt.attempt.reach", die)
-    plain.all_tell(setup=0)
-    plain.all_tell(run=0)
+    plain.all_report(setup=0)
+    plain.all_report(run=0)
     with pytest.raises(AssertionError, match="killed here"):
-        plain.all_tell(ended=True)
+        plain.all_report(ended=True)
     # The runner after it would say nothing more where it finds a verdict.
     assert plain.end["reason"] == "COMPLETED"
     assert not plain.folder.verdict.exists()
@@ -229,7 +229,7 @@ def test_each_failure_of_a_node_ends_the_attempt(
 
 
 def test_workers_with_different_pythons_end_the_attempt_before_the_driver(monarch: Table) -> None:
-    monarch.all_tell(setup=0)
+    monarch.all_report(setup=0)
     monarch.tell(1, worker="ready", python="3.11")
     monarch.tell(2, worker="ready", python="3.12")
     assert monarch.asked[-1] == "end"
@@ -316,7 +316,7 @@ def test_a_runner_that_follows_a_killed_one_ends_the_stage_it_died_in(tmp_path: 
     survivor = Table(tmp_path)
     survivor.folder.goal.write_text("run")
     survivor.attempt.end_after_crash()
-    survivor.all_tell(ended=True)
+    survivor.all_report(ended=True)
     assert survivor.end["reason"] == "WORKER_LOST"
     last_run = [frame for frame in survivor.frames("stage") if frame["stage"] == "run"][-1]
     assert (last_run["phase"], last_run["ok"]) == ("end", False)

@@ -19,7 +19,7 @@ from monarch_client.runner.delivery.push import Callbacks, PortalConnection, Pus
 from monarch_client.runner.journal.journal import Journal
 from monarch_client.runner.journal.recorder import Recorder
 from monarch_client.runner.journal.samples import Samples
-from monarch_client.runner.vocabulary.stack_asks import StackAsk
+from monarch_client.runner.vocabulary.stack_requests import StackRequest
 from tests.fake_ingest import FakeIngest
 from tests.runner_harness import wait_until
 from tests.thief import A_STRANGER, Thief
@@ -46,7 +46,7 @@ class Pushing:
         self.drained = threading.Event()
         self.closed = threading.Event()
         self.stops: list[float] = []
-        self.asks: list[list[StackAsk]] = []
+        self.asks: list[list[StackRequest]] = []
         self.samples = Samples()
         self.journal = Journal(folder / "journal")
         self.recorder = Recorder(self.journal, 0)
@@ -226,10 +226,10 @@ def test_stack_dumps_are_asked_for_once_however_often_the_portal_repeats_it(
     ingest.stacks = [{"id": 5, "rank": 1, "pid": None}]
     pushing = Pushing(tmp_path, ingest)
     ingest.wait_for(lambda: len(ingest.requests) > 4)
-    assert pushing.asks == [[StackAsk(5, 1)]]
+    assert pushing.asks == [[StackRequest(5, 1)]]
     ingest.stacks = []
     wait_until(lambda: pushing.asks[1:])
-    assert pushing.asks == [[StackAsk(5, 1)], []]
+    assert pushing.asks == [[StackRequest(5, 1)], []]
     pushing.finish()
 
 

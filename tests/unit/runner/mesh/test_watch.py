@@ -103,7 +103,7 @@ def test_a_loss_is_told_as_soon_as_is_promised(watch, stand_in, lost, answer, lo
     watch._look()
     stand_in.answers[lost] = answer
     pause_s = mesh_watch.PACE_S
-    while not any(state in json.dumps(watch._told) for state in ("unreachable", "dead")):
+    while not any(state in json.dumps(watch._reported) for state in ("unreachable", "dead")):
         now[0] += pause_s
         watch._look()
         now[0] += look_s

@@ -24,7 +24,7 @@ from monarch_client.runner.peers.hub import Hub
 from monarch_client.runner.peers.link import Link
 from monarch_client.runner.place import Place
 from monarch_client.runner.vocabulary.node_state import NodeState
-from monarch_client.runner.vocabulary.stack_asks import StackAsk
+from monarch_client.runner.vocabulary.stack_requests import StackRequest
 from tests.fake_ca import make_authority
 from tests.runner_harness import free_port, wait_until
 from tests.unit.runner.base.test_config import MINIMAL
@@ -143,7 +143,7 @@ def test_frames_and_state_reach_rank_0_and_the_goal_comes_back(pair: Pair) -> No
     link.update(NodeState(setup=0))
     wait_until(lambda: pair.watcher.states.get(1, [NodeState()])[-1].setup == 0)
     assert [frame["text"] for frame in pair.frames(1)] == ["hello"]
-    pair.hub.ask("run")
+    pair.hub.send_goal("run")
     wait_until(lambda: pair.goals[-1] == "run")
 
 
@@ -292,9 +292,9 @@ def test_a_full_disk_at_rank_0_loses_no_peer_and_no_frame(
 
 def test_a_rank_hears_of_the_stack_dumps_it_is_asked_for_and_no_others(pair: Pair) -> None:
     pair.open()
-    heard: list[StackAsk] = []
+    heard: list[StackRequest] = []
     link = pair.link(pair.side(1))
     link.on_stacks = heard.extend
-    pair.hub.ask_for_stacks([StackAsk(6, 0), StackAsk(5, 1, 77), StackAsk(7, 2)])
+    pair.hub.request_stacks([StackRequest(6, 0), StackRequest(5, 1, 77), StackRequest(7, 2)])
     wait_until(lambda: heard)
-    assert set(heard) == {StackAsk(5, 1, 77)}
+    assert set(heard) == {StackRequest(5, 1, 77)}

@@ -21,7 +21,7 @@ from monarch_client.runner.journal.samples import Samples
 from monarch_client.runner.place import Place
 from monarch_client.runner.probes import py_spy, stack_dumps
 from monarch_client.runner.probes.stack_dumps import StackDumps, Target
-from monarch_client.runner.vocabulary.stack_asks import StackAsk, asks_in
+from monarch_client.runner.vocabulary.stack_requests import StackRequest, parse_stack_requests
 from tests.runner_harness import wait_until
 from tests.unit.runner.base.test_config import MINIMAL
 
@@ -48,9 +48,9 @@ class Dumping:
     def frames(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.journal.peek(1 << 30)]
 
-    def answer(self, ask: StackAsk) -> list[dict[str, Any]]:
+    def answer(self, ask: StackRequest) -> list[dict[str, Any]]:
         """Ask, and wait for all that is told of it: what there is of processes, then the end."""
-        self.dumps.ask([ask])
+        self.dumps.request([ask])
         wait_until(lambda: any(f.get("done") and f["ask"] == ask.id for f in self.frames()), 60)
         return [frame for frame in self.frames() if frame["ask"] == ask.id]
 
@@ -101,7 +101,7 @@ def stand_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_stuck_function_is_named_and_the_program_goes_on(tmp_path: Path, start) -> None:
     child = start()
-    told, end = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, end = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert "waits_for_nobody (<string>:5)" in told["text"]
     assert (told["pid"], told["why"]) == (child.pid, "")
     assert told["command"].startswith(f"{sys.executable} -c")
@@ -112,7 +112,7 @@ def test_the_stuck_function_is_named_and_the_program_goes_on(tmp_path: Path, sta
 def test_a_process_below_a_shell_is_found_and_the_shell_is_none(tmp_path: Path, start) -> None:
     env = {**os.environ, "PROGRAM": PROGRAM, "PYTHON": sys.executable}
     shell = start("sh", "-c", '"$PYTHON" -c "$PROGRAM"; true', env=env)
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert told["pid"] != shell.pid
     assert "waits_for_nobody" in told["text"]
     os.kill(told["pid"], 9)
@@ -121,15 +121,15 @@ def test_a_process_below_a_shell_is_found_and_the_shell_is_none(tmp_path: Path, 
 def test_an_ask_that_is_repeated_is_answered_once(tmp_path: Path, start) -> None:
     start()
     dumping = Dumping(tmp_path)
-    first = dumping.answer(StackAsk(1, 0))
-    dumping.dumps.ask([StackAsk(1, 0), StackAsk(1, 0)])
-    dumping.answer(StackAsk(2, 0))
+    first = dumping.answer(StackRequest(1, 0))
+    dumping.dumps.request([StackRequest(1, 0), StackRequest(1, 0)])
+    dumping.answer(StackRequest(2, 0))
     assert [frame for frame in dumping.frames() if frame["ask"] == 1] == first
 
 
 def test_one_process_can_be_asked_for(tmp_path: Path, start) -> None:
     _, wanted = start(), start()
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0, wanted.pid))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0, wanted.pid))
     assert told["pid"] == wanted.pid
 
 
@@ -144,7 +144,7 @@ def test_a_process_that_is_not_the_jobs_is_never_looked_at(
     start()
     looks: list[int] = []
     monkeypatch.setattr(py_spy, "look_at", lambda _program, each: looks.append(each))
-    (end,) = Dumping(tmp_path).answer(StackAsk(1, 0, pid))
+    (end,) = Dumping(tmp_path).answer(StackRequest(1, 0, pid))
     assert end["why"] == f"Process {pid} is no Python process of this job on rank 0."
     assert looks == []
 
@@ -159,7 +159,7 @@ def test_a_number_that_belongs_to_another_process_by_now_is_not_looked_at(
 
 
 def test_without_any_python_process_that_is_said(tmp_path: Path) -> None:
-    (end,) = Dumping(tmp_path).answer(StackAsk(1, 0))
+    (end,) = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert end["why"] == "No Python process of this job runs on rank 0."
 
 
@@ -167,7 +167,7 @@ def test_without_py_spy_it_says_how_to_add_it(tmp_path: Path, start) -> None:
     plain = str(Path(sys.executable).resolve())
     start(plain, "-c", PROGRAM, env={"PATH": "/nowhere"})
     dumping = Dumping(tmp_path, python="no-such-python", envs={"PATH": "/nowhere"})
-    (end,) = dumping.answer(StackAsk(1, 0))
+    (end,) = dumping.answer(StackRequest(1, 0))
     assert "pip install py-spy" in end["why"]
 
 
@@ -176,7 +176,7 @@ def test_py_spy_on_the_jobs_path_is_found(tmp_path: Path, start) -> None:
     start(plain, "-c", PROGRAM, env={"PATH": "/nowhere"})
     path = str(Path(sys.executable).parent)
     dumping = Dumping(tmp_path, python="no-such-python", envs={"PATH": path})
-    assert "waits_for_nobody" in dumping.answer(StackAsk(1, 0))[0]["text"]
+    assert "waits_for_nobody" in dumping.answer(StackRequest(1, 0))[0]["text"]
 
 
 def test_forbidden_ptrace_is_said_with_what_to_do(tmp_path: Path, monkeypatch, start) -> None:
@@ -185,7 +185,7 @@ def test_forbidden_ptrace_is_said_with_what_to_do(tmp_path: Path, monkeypatch, s
     scope.write_text("1\n")
     monkeypatch.setattr(py_spy, "_SCOPE", scope)
     stand_in(tmp_path, "echo Permission Denied: Try with sudo >&2; exit 1", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert told["text"] == ""
     assert "SYS_PTRACE" in told["why"]
     assert "ptrace_scope is 1 here" in told["why"]
@@ -194,7 +194,7 @@ def test_forbidden_ptrace_is_said_with_what_to_do(tmp_path: Path, monkeypatch, s
 def test_what_else_stands_in_py_spys_way_is_told(tmp_path: Path, monkeypatch, start) -> None:
     start()
     stand_in(tmp_path, "echo Error: Failed to find python version; echo trace", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert told["why"] == "py-spy says: Error: Failed to find python version"
 
 
@@ -203,7 +203,7 @@ def test_a_py_spy_that_hangs_is_given_up_and_ended(tmp_path: Path, monkeypatch, 
     monkeypatch.setattr(py_spy, "_MOST_S", 2.0)
     stand_in(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600", monkeypatch)
     began_at = time.monotonic()
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert told["why"] == "py-spy did not end within 2 s."
     assert time.monotonic() - began_at < 30
     assert started_at(int((tmp_path / "pid").read_text())) is None
@@ -215,14 +215,14 @@ def test_a_look_that_fails_at_a_busy_program_is_taken_again(
     start()
     once = f"[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; echo Error: busy; exit 1; }}\n"
     stand_in(tmp_path, once + "echo Process 1; echo 'Thread 1 (idle)'", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert told["text"] == "Process 1\nThread 1 (idle)"
 
 
 def test_text_without_end_is_cut_in_whole_lines(tmp_path: Path, monkeypatch, start) -> None:
     start()
     stand_in(tmp_path, "echo Process 1; echo Thread 1; exec yes 'a frame (a.py:1)'", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackAsk(1, 0))
+    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
     lines = told["text"].splitlines()
     assert len(told["text"]) <= 60_000
     assert lines[-1].startswith("[cut here")
@@ -234,7 +234,7 @@ def test_of_many_processes_some_are_left_out_and_counted(
 ) -> None:
     start(), start(), start()
     monkeypatch.setattr(stack_dumps, "MAX_DUMP_PROCESSES", 2)
-    *told, end = Dumping(tmp_path).answer(StackAsk(1, 0))
+    *told, end = Dumping(tmp_path).answer(StackRequest(1, 0))
     assert (len(told), end["left_out"]) == (2, 1)
 
 
@@ -242,9 +242,9 @@ def test_a_process_that_is_none_of_the_jobs_is_not_told_of(tmp_path: Path, start
     ours, other = start(), start()
     dumping = Dumping(tmp_path)
     dumping.dumps.leave_out = lambda: [None, other.pid]
-    *told, end = dumping.answer(StackAsk(1, 0))
+    *told, end = dumping.answer(StackRequest(1, 0))
     assert ([each["pid"] for each in told], end["left_out"]) == ([ours.pid], 0)
-    (end,) = dumping.answer(StackAsk(2, 0, other.pid))
+    (end,) = dumping.answer(StackRequest(2, 0, other.pid))
     assert end["why"]
 
 
@@ -255,16 +255,16 @@ def test_whatever_fails_is_an_answer(tmp_path: Path, monkeypatch) -> None:
     dumping = Dumping(tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(stack_dumps, "python_processes", fail)
-        (end,) = dumping.answer(StackAsk(1, 0))
+        (end,) = dumping.answer(StackRequest(1, 0))
     assert "no /proc here" in end["why"]
-    assert dumping.answer(StackAsk(2, 0))[-1]["done"]
+    assert dumping.answer(StackRequest(2, 0))[-1]["done"]
 
 
 def test_after_the_last_frame_nothing_is_told(tmp_path: Path, start) -> None:
     start()
     dumping = Dumping(tmp_path)
     dumping.dumps.stop()
-    dumping.dumps.ask([StackAsk(1, 0)])
+    dumping.dumps.request([StackRequest(1, 0)])
     assert dumping.dumps._thread is not None
     dumping.dumps._thread.join(20)
     assert dumping.frames() == []
@@ -272,9 +272,9 @@ def test_after_the_last_frame_nothing_is_told(tmp_path: Path, start) -> None:
 
 @pytest.mark.parametrize("raw", [None, 7, "x", {}, [None], [{"id": 1}], [{"id": "x", "rank": 0}]])
 def test_an_answer_that_cannot_be_read_asks_for_nothing(raw: Any) -> None:
-    assert asks_in(raw) == []
+    assert parse_stack_requests(raw) == []
 
 
 def test_what_a_newer_portal_adds_is_left_out() -> None:
     raw = [{"id": 4, "rank": 2, "pid": None, "proc": "x"}, {"id": 5, "rank": 0, "pid": 7}]
-    assert asks_in(raw) == [StackAsk(4, 2), StackAsk(5, 0, 7)]
+    assert parse_stack_requests(raw) == [StackRequest(4, 2), StackRequest(5, 0, 7)]

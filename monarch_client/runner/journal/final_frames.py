@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator
 
 
-def read_last_words(root: Path) -> Iterator[bytes]:
+def read_final_frames(root: Path) -> Iterator[bytes]:
     """Return the unacknowledged frames on the node at `root`, then its verdict.
 
     Includes the verdict even if the end frame was acknowledged: another program than the portal

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from monarch_client.runner.base.config import NodeFolder
+from monarch_client.runner.journal.final_frames import read_final_frames
 from monarch_client.runner.journal.journal import Journal
-from monarch_client.runner.journal.last_words import read_last_words
 from monarch_client.runner.journal.recorder import Recorder
 
 VERDICT = {"reason": "COMPLETED", "message": "The program finished.", "exit_code": 0}
@@ -34,7 +34,7 @@ def record(folder: NodeFolder, *, acknowledged: int) -> None:
 
 
 def words(root: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in read_last_words(root)]
+    return [json.loads(line) for line in read_final_frames(root)]
 
 
 def test_a_verdict_is_left_even_if_everything_was_acknowledged(folder):
