@@ -183,6 +183,9 @@ class ComputeBackend(Protocol):
     def capacity_nodes(self) -> int | None:
         """How many nodes fit at once, over all jobs; None when only quotas limit it."""
 
+    def capacity_gpus(self) -> int | None:
+        """Return how many GPUs its machines have together; None when it does not limit them."""
+
     def launch(self, request: LaunchRequest) -> None:
         """Ask for the nodes and start the attempt's runner on each.
 

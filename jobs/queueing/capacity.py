@@ -5,10 +5,16 @@ from __future__ import annotations
 from jobs.backends import registry
 from jobs.errors import BackendUnavailableError
 from jobs.ground.disk_space import shortage
+from jobs.scheduling.limits import GPUS, NODES
 
 
-def capacity_of(backend_name: str) -> int | None:
-    """Nodes; None without a limit. BackendError: nothing can start there now; it says why."""
+def capacity_of(backend_name: str) -> dict[str, float]:
+    """Return how many nodes and GPUs a backend has, where it limits them.
+
+    BackendError: nothing can start there now; its message says why.
+    """
     if why := shortage():
         raise BackendUnavailableError(why)
-    return registry.get(backend_name).capacity_nodes()
+    backend = registry.get(backend_name)
+    counts = {NODES: backend.capacity_nodes(), GPUS: backend.capacity_gpus()}
+    return {what: float(count) for what, count in counts.items() if count is not None}

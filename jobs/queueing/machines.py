@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet, Sum
 
 from jobs.models import Attempt, Cluster
 from jobs.queueing.limits import Asked
+from jobs.scheduling.limits import GPUS, NODES
 
 # The first columns of `Machines`; then those that make an `Asked`, but for `group_name`: of jobs
 # that must not run at once there is no limit of machines.
@@ -78,7 +79,12 @@ def last_on(clusters: Collection[int]) -> dict[int, Last]:
     return {pk: Last(job_id, at.timestamp(), by) for pk, job_id, at, by in rows}
 
 
-def nodes_of(clusters: QuerySet[Cluster]) -> dict[str, int]:
-    """How many nodes they have, by backend."""
-    counted = clusters.values("backend_name").annotate(nodes=Sum("num_nodes"))
-    return dict(counted.values_list("backend_name", "nodes"))
+def count_machines(clusters: QuerySet[Cluster]) -> dict[str, dict[str, float]]:
+    """Return how many nodes and GPUs the clusters have, by backend."""
+    counted = clusters.values("backend_name").annotate(
+        nodes=Sum("num_nodes"), gpus=Sum("gpu_count")
+    )
+    return {
+        row["backend_name"]: {NODES: float(row["nodes"]), GPUS: float(row["gpus"])}
+        for row in counted
+    }

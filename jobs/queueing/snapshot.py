@@ -20,7 +20,7 @@ from jobs.queueing.capacity import capacity_of
 from jobs.queueing.epochs import epoch_s
 from jobs.queueing.holders import AROUND_RUN_S, Active, Holders
 from jobs.queueing.limits import Asked, Places, backend_key, group_key
-from jobs.queueing.machines import nodes_of
+from jobs.queueing.machines import count_machines
 from jobs.queueing.queued_rows import QueuedRow, QueuedRows
 from jobs.queueing.usage import shares_of, used_by_persons
 from jobs.queueing.warm_clusters import kept_clusters
@@ -181,20 +181,18 @@ class _Loader:
                     limit.unpriced = job.job_id
 
     def _count_backends(self, there: QuerySet[Cluster]) -> None:
-        used, kept = nodes_of(there), nodes_of(there.exclude(idle_since=None))
+        used, kept = count_machines(there), count_machines(there.exclude(idle_since=None))
         for name in [each for each in self._places.limits if each.startswith(backend_key(""))]:
             limit = self._places.limits[name]
-            capacity = self._capacity_of(limit.name)
-            if capacity is not None:
-                limit.caps[NODES] = float(capacity)
-            limit.used[NODES] = limit.used.get(NODES, 0.0) + used.get(limit.name, 0)
-            limit.kept = kept.get(limit.name, 0)
+            limit.caps.update(self._capacity_of(limit.name))
+            limit.take(tuple(used.get(limit.name, {}).items()))
+            limit.kept = int(kept.get(limit.name, {}).get(NODES, 0))
 
-    def _capacity_of(self, backend_name: str) -> int | None:
-        """Nodes; None without a limit, or where the backend has a problem, which is kept."""
+    def _capacity_of(self, backend_name: str) -> dict[str, float]:
+        """Return the backend's capacity; nothing where it has a problem, which is kept."""
         try:
             return capacity_of(backend_name)
         except BackendError as error:
             # Its jobs wait; those of other backends go on.
             self._problems[backend_name] = error.message
-            return None
+            return {}

@@ -67,7 +67,7 @@ def test_use_and_memory_of_a_busy_gpu_are_measured_and_the_next_job_waits_for_it
     submit(portal, tmp_path, "name: second\n" + job)
     assert eventually(lambda: newest(portal, "second")["wait_message"], timeout_s=30)
     record_property("wait", newest(portal, "second")["wait_message"])
-    assert newest(portal, "second")["status"] == "QUEUED"
+    assert newest(portal, "second")["wait_message"] == "Needs 1 GPU; 0 of 1 are free on local."
     cancel(portal, "second")
     cancel(portal, "busy")
 

@@ -94,6 +94,10 @@ class FakeBackend(FakeKeeper):
         """As set; 16 by default."""
         return int(self._setting("capacity", DEFAULT_NODES))
 
+    def capacity_gpus(self) -> None:
+        """Return no limit: its nodes have whatever GPUs a job requests."""
+        return
+
     def launch(self, request: LaunchRequest) -> None:
         """Make the cluster, or add the attempt to it; machines that are off go on again."""
         plan, name = self._plan_for(request.job_name), request.cluster_name

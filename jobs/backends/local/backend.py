@@ -24,7 +24,7 @@ from jobs.backends.base import (
 from jobs.backends.ended_names import EndedNames
 from jobs.backends.local.claims import Claim, Claims
 from jobs.backends.local.folders import ClusterFolder, Record, remove_strays
-from jobs.backends.local.gpus import choose_gpus, nvml_directories
+from jobs.backends.local.gpus import choose_gpus, gpus_of_machine, nvml_directories
 from jobs.backends.local.isolation import jobs_get_own_user, start_nodes
 from jobs.backends.local.journal import unacknowledged_frames
 from jobs.backends.local.limits import find_obstacles
@@ -86,6 +86,10 @@ class LocalBackend:
     def capacity_nodes(self) -> int:
         """How many nodes this machine may run at once."""
         return self._options.nodes
+
+    def capacity_gpus(self) -> int:
+        """Return how many GPUs this machine has."""
+        return len(gpus_of_machine())
 
     def launch(self, request: LaunchRequest) -> None:
         """Lay out the nodes and start a runner on each. A repeated call starts what is missing."""

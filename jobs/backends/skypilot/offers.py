@@ -65,6 +65,10 @@ class Offers:
         """Slurm takes names of nodes; of a cloud's machines nobody knows which comes next."""
         return why_not_avoided(spec, node)
 
+    def capacity_gpus(self) -> None:
+        """Return no limit: SkyPilot reports a lack of capacity at the launch."""
+        return
+
     def capacity_nodes(self) -> None:
         """Quotas alone limit it; a cloud says itself when it is full."""
         return

@@ -93,3 +93,13 @@ def test_a_cancelled_queued_job_lets_those_behind_it_be_looked_at_at_once(
     with django_capture_on_commit_callbacks(execute=True):
         cancel_job(admin, make_job(num_nodes=4))
     assert ("queue", None) in hints
+
+
+def test_a_job_waits_in_the_queue_for_the_gpus_of_its_backend(fake, monkeypatch):
+    monkeypatch.setattr(type(fake), "capacity_gpus", lambda _: 8)
+    gpus = {"gpu_type": "H100", "gpu_count": 6}
+    running = make_attempt(make_job(status="RUNNING", **gpus))
+    job = make_job(**gpus)
+    assert waits(job) == ("CAPACITY", "Needs 6 GPUs; 2 of 8 are free on fake.")
+    Cluster.objects.filter(pk=running.cluster_id).update(status=ClusterStatus.GONE)
+    assert waits(job) == ("", "")
