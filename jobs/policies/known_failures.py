@@ -61,6 +61,15 @@ FAILURES: tuple[Failure, ...] = (
         '`gloo`: `torch.distributed.init_process_group("gloo")`.',
     ),
     _failure(
+        "no_processes_per_node",
+        "torchrun was started with 0 processes per node",
+        # torch's own check of the number has no message.
+        r"elastic/agent/server/api\.py\W.{0,20}\bin __post_init__|assert self\.local_world_size > 0"
+        r"|Unsupported nproc_per_node value",
+        "`SKYPILOT_NUM_GPUS_PER_NODE` is 0 on nodes without GPUs, as SkyPilot sets it. Request "
+        "GPUs in `resources.accelerators`, or write the number of processes: `--nproc_per_node=1`.",
+    ),
+    _failure(
         "gpu_driver_missing",
         "The node has no NVIDIA driver, or the job no GPU",
         r"libcuda\.so(?:\.1)?\b.{0,40}(?:cannot open|no such file|not found)"

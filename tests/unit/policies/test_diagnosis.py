@@ -76,6 +76,13 @@ REAL = [
         "config push failed: HYPERACTOR_MESH_ATTACH_CONFIG_TIMEOUT of 60s elapsed for host 1",
     ),
     ("memory_refused", "OSError: [Errno 12] Cannot allocate memory"),
+    # What torch 2.13, older ones, and an empty number print.
+    (
+        "no_processes_per_node",
+        'File "/v/torch/distributed/elastic/agent/server/api.py", line 109, in __post_init__',
+    ),
+    ("no_processes_per_node", "assert self.local_world_size > 0"),
+    ("no_processes_per_node", "ValueError: Unsupported nproc_per_node value:"),
     (
         "nccl_missing",
         "ImportError: libnccl.so.2: cannot open shared object file: No such file or directory",
@@ -253,6 +260,10 @@ HARMLESS = [
     ("gpu_hardware", "NVRM: Xid (PCI:0000:3b:00): 43, pid=912, Ch 00000008"),
     ("cuda_oom", "num_ooms: 0, CUDA memory reserved 61.2 GiB of 79.1 GiB"),
     ("torch_without_cuda", "torch 2.9.0+cpu, CUDA available: False"),
+    (
+        "no_processes_per_node",
+        "I torch/distributed/elastic/agent/server/api.py:925] local_world_size=1, starting workers",
+    ),
     ("nccl_missing", "node1:71:71 [0] NCCL INFO NCCL version 2.27.5+cuda12.9"),
     (
         "gpu_driver_missing",
