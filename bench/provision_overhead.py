@@ -21,9 +21,9 @@ from bench import on_rig, sky_peer
 from bench.measure import Peer, figures, median, report, say
 from bench.sky_peer import FIRST_LINE, BareSky
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Attempt
 from monarch_client.rest.stream import Follower, NewLines
 from monarch_client.skypilot.caller import CallerOptions, SkyCaller
+from monarch_client.wire.attempts import Attempt
 from tests.cluster.portal import PortalOnRig, portal_on
 from tests.cluster.rig import places
 from tests.cluster.rig.machine import Rig

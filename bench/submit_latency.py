@@ -23,8 +23,8 @@ from bench.measure import (
     wall_time_of_ticks,
 )
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Attempt
 from monarch_client.rest.stream import Follower, NewLines
+from monarch_client.wire.attempts import Attempt
 
 IDLE_S = 20.0
 JOB_LIMIT_S = 120.0

@@ -14,7 +14,6 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,14 +21,9 @@ from rest_framework.response import Response
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import DownloadQuery, StreamQuery
+from monarch_client.wire.attempts import Acked
 
 Endpoint = tuple[str, str, str, Any]
-
-
-class AckedSerializer(serializers.Serializer[Any]):
-    """The highest stored number of each rank."""
-
-    acked = serializers.DictField(child=serializers.IntegerField())
 
 
 class AttemptTokenAuthentication(BaseAuthentication):
@@ -101,7 +95,7 @@ class Frames(PortalView):
     @extend_schema(
         operation_id="frames_push",
         request={"application/x-ndjson": OpenApiTypes.BINARY},
-        responses={200: AckedSerializer, **problems(400, 401, 403, 404, 410, 413)},
+        responses={200: Acked, **problems(400, 401, 403, 404, 410, 413)},
     )
     def post(self, request: Request, attempt_id: int) -> Response:
         """For runners: what they tell of their attempt, one JSON object a line."""

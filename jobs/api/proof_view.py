@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.answers import answer_with
 from jobs.api.base.authentication import CHALLENGE
 from jobs.api.base.schema import problems
 from jobs.api.schema_views import PublicView
 from jobs.live.tries import begin_try, of_tokens_from
 from jobs.readers.portal_proof import proof_for
-
-
-class ProofSerializer(serializers.Serializer[None]):
-    """The proof, and where the portal got the question."""
-
-    machine = serializers.CharField(help_text="A name of the portal's machine and network.")
-    address = serializers.CharField(help_text="The address on which the question arrived.")
-    port = serializers.IntegerField(help_text="The port on which the question arrived.")
-    uid = serializers.IntegerField(help_text="The user id of the portal.")
-    mac = serializers.CharField(help_text="HMAC-SHA-256 of nonce, machine, address, port and uid.")
+from monarch_client.wire.account import Proof
 
 
 class ProofView(PublicView):
@@ -39,7 +30,7 @@ class ProofView(PublicView):
             OpenApiParameter("holder", OpenApiTypes.STR, description="The token's public name."),
             OpenApiParameter("nonce", OpenApiTypes.STR, description="32 random hex digits."),
         ],
-        responses={200: ProofSerializer, **problems(401)},
+        responses={200: Proof, **problems(401)},
     )
     def get(self, request: Request) -> Response:
         """Prove that this is the portal that a token is for.
@@ -54,7 +45,7 @@ class ProofView(PublicView):
         if proof is None:
             begin_try(of_tokens_from(request.META.get("REMOTE_ADDR") or ""))
             raise AuthenticationFailed("This portal knows no token of that name.")
-        return Response(proof, headers={"Cache-Control": "no-store"})
+        return answer_with(proof, headers={"Cache-Control": "no-store"})
 
 
 def _port_of(request: Request) -> int:

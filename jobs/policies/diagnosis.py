@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from itertools import chain
 
 from jobs.escapes import SEQUENCE
 from jobs.policies.known_failures import FAILURES, USUAL, Failure
 from jobs.statuses import PURPOSES, StopReason
+from monarch_client.wire.attempts import Diagnosis
 
 # Of a long line its two ends are looked at.
 _END_CHARS = 300
@@ -26,25 +26,6 @@ PLAIN = PURPOSES | {
     StopReason.LOG_POLICY,
 }
 _ESCAPES = re.compile(SEQUENCE)
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """A failure that was recognised: `code` for programs, the rest for people."""
-
-    code: str
-    title: str
-    evidence: str  # the line that shows it
-    fix: str
-
-    @classmethod
-    def of(cls, kept: dict[str, str]) -> Diagnosis | None:
-        """The inverse of `to_dict`; None where nothing was recognised."""
-        return cls(**kept) if kept else None
-
-    def to_dict(self) -> dict[str, str]:
-        """As an attempt keeps it."""
-        return asdict(self)
 
 
 def diagnose(
@@ -64,7 +45,9 @@ def diagnose(
         line = _line_that_shows(failure, said, message)
         if line is not None:
             shown = line.strip()
-            return Diagnosis(failure.code, failure.title, shown, failure.fix)
+            return Diagnosis(
+                code=failure.code, title=failure.title, evidence=shown, fix=failure.fix
+            )
     return None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 
 from jobs.ground import clock
@@ -13,42 +11,10 @@ from jobs.policies.budgets import WARNS_AT, Month, Terms, said_of, why_held
 from jobs.policies.costs import NOTHING, percent_of
 from jobs.spending import spent_in
 from jobs.statuses import OnSpent
+from monarch_client.wire import money as wire
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A threshold that was crossed: at `at`, `usd` were spent."""
-
-    threshold: int
-    usd: Decimal
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetView:
-    """A project's budget of this month. `usd` None: it has none.
-
-    `holds`: no further job starts. `sentence`: how it stands, for people.
-    """
-
-    project: str
-    usd: Decimal | None
-    on_spent: str
-    warn_at: list[int]
-    month: str
-    begins_at: datetime
-    ends_at: datetime
-    spent_usd: Decimal
-    percent: int | None
-    holds: bool
-    sentence: str
-    notices: list[Notice]
-    set_by: str
-    set_at: datetime | None
-    may_set: bool
-
-
-def budget_view(actor: Actor, project: Project) -> BudgetView:
+def budget_view(actor: Actor, project: Project) -> wire.Budget:
     """The project's budget with what this month has cost so far."""
     require(actor, Verb.VIEW_PROJECT, project)
     now = clock.now()
@@ -57,7 +23,7 @@ def budget_view(actor: Actor, project: Project) -> BudgetView:
     row = Budget.objects.select_related("set_by").filter(project=project).first()
     terms = row.terms if row else None
     notices = BudgetNotice.objects.filter(project=project, month=month.first_day)
-    return BudgetView(
+    return wire.Budget(
         project=project.slug,
         usd=terms.usd if terms else None,
         on_spent=terms.on_spent if terms else OnSpent.HOLD,
@@ -69,7 +35,10 @@ def budget_view(actor: Actor, project: Project) -> BudgetView:
         percent=percent_of(spent, terms.usd) if terms else None,
         holds=terms is not None and terms.holds(spent),
         sentence=_sentence(project.slug, terms, spent, month) if terms else "",
-        notices=[Notice(each.threshold, each.usd, each.at) for each in notices.order_by("pk")],
+        notices=[
+            wire.Notice(threshold=each.threshold, usd=each.usd, at=each.at)
+            for each in notices.order_by("pk")
+        ],
         set_by=row.set_by.get_username() if row and row.set_by else "",
         set_at=row.set_at if row else None,
         may_set=may_set_budget(actor),

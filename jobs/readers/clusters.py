@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -15,44 +14,12 @@ from jobs.models import Attempt, Cluster, Project, StrayCluster
 from jobs.permissions import Actor, Verb, projects_of, require, verbs_of
 from jobs.policies.idle import IdlePolicy, Kept, idle_end
 from jobs.statuses import ClusterStatus, StrayKind
+from monarch_client.wire import clusters as wire
 
 ROW = "row"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRow:
-    """One cluster. `kind` is row, own (our name, but no row) or foreign; strays have no project.
-
-    At `idle_until` a cluster that no job has taken is ended or switched off.
-    `usd_per_hour` is of all nodes; `usd` is what it has cost so far, of which `idle_usd` belongs
-    to no job. `job` is the last on it, and `is_busy` whether it still is.
-    """
-
-    name: str
-    kind: str
-    project: str
-    backend: str
-    status: str
-    status_label: str
-    note: str
-    job: int | None
-    job_name: str
-    is_busy: bool
-    infra: str
-    resources: str
-    num_nodes: int
-    since: datetime | None
-    idle_since: datetime | None
-    idle_until: datetime | None
-    usd_per_hour: Decimal | None
-    usd: Decimal | None
-    idle_usd: Decimal | None
-    owner: str
-    can_down: bool
-    can_extend: bool
-
-
-def cluster_list(actor: Actor, project: Project | None = None) -> list[ClusterRow]:
+def cluster_list(actor: Actor, project: Project | None = None) -> list[wire.Cluster]:
     """Clusters that exist, of one project or of all that the actor sees; newest first.
 
     Without a project an administrator of the installation sees strays as well.
@@ -87,13 +54,13 @@ def cluster_anywhere(actor: Actor, name: str) -> Cluster | None:
     return Cluster.objects.filter(project__in=projects, name=name.replace("\0", "")).first()
 
 
-def cluster_row(actor: Actor, cluster: Cluster) -> ClusterRow:
+def cluster_row(actor: Actor, cluster: Cluster) -> wire.Cluster:
     """One cluster as the list shows it; also one that is gone."""
     row = _with_jobs(Cluster.objects.filter(pk=cluster.pk)).get()
     return _row(row, may_manage=_manages(actor, row, verbs_of(actor, cluster.project)))
 
 
-def stray_row(actor: Actor, stray: StrayCluster) -> ClusterRow:
+def stray_row(actor: Actor, stray: StrayCluster) -> wire.Cluster:
     """The same for one without a row of its own."""
     return _stray(stray, may_write=actor.token is None or not actor.token.read_only)
 
@@ -123,7 +90,7 @@ def _manages(actor: Actor, cluster: Cluster, verbs: frozenset[Verb]) -> bool:
     return (Verb.MANAGE_OWN_CLUSTERS if own else Verb.MANAGE_CLUSTERS) in verbs
 
 
-def _row(cluster: Cluster, *, may_manage: bool) -> ClusterRow:
+def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
     attempts = list(cluster.attempts.all())
     job = attempts[0].job if attempts else None
     is_busy = any(attempt.ended_at is None for attempt in attempts)
@@ -131,7 +98,7 @@ def _row(cluster: Cluster, *, may_manage: bool) -> ClusterRow:
     paid: Decimal = getattr(cluster, "paid", None) or Decimal(0)
     is_released = cluster.release_requested_at is not None
     idle_until = None if is_busy or is_released else _idle_until(cluster)
-    return ClusterRow(
+    return wire.Cluster(
         name=cluster.name,
         kind=ROW,
         project=cluster.project.slug,
@@ -165,10 +132,10 @@ def _idle_until(cluster: Cluster) -> datetime | None:
     return idle_end(Kept(cluster.idle_since, policy), idle_limit(cluster.project))
 
 
-def _stray(row: StrayCluster, *, may_write: bool) -> ClusterRow:
+def _stray(row: StrayCluster, *, may_write: bool) -> wire.Cluster:
     seen: dict[str, Any] = row.seen
     price, began, by = seen.get("usd_per_hour"), seen.get("launched_at"), row.ordered_by
-    return ClusterRow(
+    return wire.Cluster(
         name=row.name,
         kind=row.kind,
         project="",

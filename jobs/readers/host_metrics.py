@@ -20,21 +20,15 @@ from jobs.policies.series import (
     percent,
 )
 from jobs.readers.chosen_attempt import chosen_attempt
+from monarch_client.wire.metrics import Columns, Host, HostGpu, Hosts, Series
 
 EVERYTHING = MOST_POINTS + 2 * MOST_RECENT
 
 
-@dataclass(frozen=True, slots=True)
-class GpuView:
-    """One GPU of a host; None: it did not tell."""
+class GpuView(HostGpu):
+    """A GPU with what pages show besides."""
 
-    index: int
-    name: str
-    utilization: float | None
-    memory_used: int | None
-    memory_total: int | None
-    celsius: float | None
-    watts: float | None
+    __slots__ = ()
 
     @property
     def memory(self) -> float | None:
@@ -42,25 +36,10 @@ class GpuView:
         return percent(self.memory_used, self.memory_total)
 
 
-@dataclass(frozen=True, slots=True)
-class HostView:
-    """One host. `at` is None where it told nothing yet; then so is all the rest."""
+class HostView(Host):
+    """A host with what pages show besides."""
 
-    rank: int
-    mesh: str
-    address: str
-    status: str
-    at: datetime | None
-    is_silent: bool
-    cpu: float | None
-    cpus: int | None
-    memory_used: int | None
-    memory_total: int | None
-    disk_used: int | None
-    disk_total: int | None
-    net_in: float | None
-    net_out: float | None
-    gpus: list[GpuView]
+    __slots__ = ()
 
     @property
     def memory(self) -> float | None:
@@ -80,30 +59,6 @@ class HostView:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesView:
-    """A host's history by columns: `t` in seconds since 1970; see `jobs.policies.series`."""
-
-    rank: int
-    step_s: float
-    columns: dict[str, list[Any]]
-    gpus: list[GpuView]
-
-
-@dataclass(frozen=True, slots=True)
-class HostsView:
-    """The hosts of one attempt by rank. `attempt`: its number, None before the first.
-
-    `is_final`: it is over, and no other attempt will be shown in its place.
-    """
-
-    attempt: int | None
-    is_over: bool
-    is_final: bool
-    hosts: list[HostView]
-    series: SeriesView | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class HostChoice:
     """Of which attempt, by number (None: the newest), and whose history, in how many points."""
 
@@ -112,18 +67,18 @@ class HostChoice:
     points: int = EVERYTHING
 
 
-def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> HostsView:
+def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> Hosts:
     """The hosts. NotFoundError as for `job_for`, or for an attempt that there is not."""
     job = job_for(actor, slug, job_id)
     attempt = chosen_attempt(job, choice.attempt)
     if attempt is None:
-        return HostsView(None, is_over=False, is_final=job.is_final, hosts=[])
+        return Hosts(attempt=None, is_over=False, is_final=job.is_final, hosts=[], series=None)
     is_over = attempt.ended_at is not None
-    return HostsView(
+    return Hosts(
         attempt=attempt.number,
         is_over=is_over,
         is_final=is_over and (job.is_final or choice.attempt is not None),
-        hosts=_hosts(attempt),
+        hosts=[*_hosts(attempt)],
         series=None if choice.rank is None else _series(attempt, choice.rank, choice.points),
     )
 
@@ -168,10 +123,9 @@ def _gpu(place: int, gpu: dict[str, Any]) -> GpuView:
     return GpuView(**{**gpu, "index": place if index is None else index})
 
 
-def _series(attempt: Attempt, rank: int, most: int) -> SeriesView | None:
+def _series(attempt: Attempt, rank: int, most: int) -> Series | None:
     row = attempt.host_metrics.filter(rank=rank).first()
     if row is None:
         return None
     points, step_s = bounded([*row.history, *row.recent], row.step_s, most)
-    gpus = [_gpu(place, gpu) for place, gpu in enumerate(row.latest["gpus"])]
-    return SeriesView(rank, step_s, columns_of(points), gpus)
+    return Series(rank=rank, step_s=step_s, columns=Columns(**columns_of(points)))

@@ -6,47 +6,18 @@ A page shows what is known and never waits for a cloud: looking has the backgrou
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from jobs.backends import registry
-from jobs.backends.base import CloudState, GpuState, is_keeping
+from jobs.backends.base import GpuState, is_keeping
 from jobs.background.hints import wake
 from jobs.ground import clock
 from jobs.live import infra_cache
+from monarch_client.wire.clusters import Cloud, Gpu, Infra
 
 
-@dataclass(frozen=True, slots=True)
-class GpuRow:
-    """GPUs of one type at one place, over all its nodes."""
-
-    infra: str
-    gpu: str
-    nodes: int
-    total: int
-    free: int
-
-
-@dataclass(frozen=True, slots=True)
-class InfraView:
-    """One backend. `num_nodes` is what it has in all, None where only quotas limit it.
-
-    Enabled clouds come first. A problem says why the rows beside it are missing. While
-    `is_asking` an answer is on its way; what is shown meanwhile is from `asked_at`.
-    """
-
-    backend: str
-    num_nodes: int | None
-    clouds: list[CloudState]
-    cloud_problem: str
-    gpus: list[GpuRow]
-    gpu_problem: str
-    asked_at: datetime | None
-    is_asking: bool
-
-
-def infra() -> list[InfraView]:
+def infra() -> list[Infra]:
     """Every enabled backend."""
     views = [_view(name) for name in registry.names()]
     if any(view.is_asking for view in views) and infra_cache.want():
@@ -54,15 +25,24 @@ def infra() -> list[InfraView]:
     return views
 
 
-def _view(name: str) -> InfraView:
+def _view(name: str) -> Infra:
     backend = registry.get(name)
     if not is_keeping(backend):
         nodes = backend.capacity_nodes()
-        return InfraView(name, nodes, [], "", [], "", asked_at=None, is_asking=False)
+        return Infra(
+            backend=name,
+            num_nodes=nodes,
+            clouds=[],
+            cloud_problem="",
+            gpus=[],
+            gpu_problem="",
+            asked_at=None,
+            is_asking=False,
+        )
     known = infra_cache.kept(name) or {}
     clouds, gpus = known.get("clouds") or {}, known.get("gpus") or {}
     at = float(known.get("at") or 0.0)
-    return InfraView(
+    return Infra(
         backend=name,
         num_nodes=None,
         clouds=_clouds(clouds.get("rows") or []),
@@ -74,17 +54,17 @@ def _view(name: str) -> InfraView:
     )
 
 
-def _clouds(rows: list[dict[str, Any]]) -> list[CloudState]:
-    clouds = [CloudState(**row) for row in rows]
+def _clouds(rows: list[dict[str, Any]]) -> list[Cloud]:
+    clouds = [Cloud(**row) for row in rows]
     return sorted(clouds, key=lambda cloud: (not cloud.is_enabled, cloud.name.lower()))
 
 
-def _gpus(states: Iterable[GpuState]) -> list[GpuRow]:
+def _gpus(states: Iterable[GpuState]) -> list[Gpu]:
     by_type: dict[tuple[str, str], list[GpuState]] = {}
     for state in states:
         by_type.setdefault((state.infra, state.gpu), []).append(state)
     return [
-        GpuRow(
+        Gpu(
             infra=place,
             gpu=gpu,
             nodes=len({state.node for state in found}),

@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from django.db.models import Count, Exists, OuterRef
+from django.urls import reverse
 
 from jobs.errors import NotFoundError
 from jobs.models import Job, JobArray, JobDependency
 from jobs.permissions import Actor, Verb, jobs_of, project_for
-from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
+from jobs.readers.job_table import Rights, job_row, with_attempts
 from jobs.statuses import FINAL_STATUSES, JobStatus
+from monarch_client.wire.jobs import Array
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayView:
-    """An array with the newest job at each index, and their `counts` by status.
-
-    `deleted`: the number of indexes without any job left.
-    """
-
-    id: int
-    project: str
-    name: str
-    size: int
-    max_parallel: int | None
-    values: dict[str, list[str]]
-    counts: dict[str, int]
-    deleted: int
-    submitted_by: str
-    created_at: datetime
-    ended_at: datetime | None
-    is_final: bool
-    can_cancel: bool
-    can_rerun_failed: bool
-    jobs: list[JobRow]
+class ArrayView(Array):
+    """An array with what its page shows besides."""
 
     @property
     def shares(self) -> list[tuple[JobStatus, int]]:
@@ -83,6 +62,7 @@ def job_array(actor: Actor, slug: str, array_id: int) -> ArrayView:
         can_cancel=any(row.can_cancel for row in open_rows),
         can_rerun_failed=bool(lost) and Verb.SUBMIT_JOB in rights.verbs,
         jobs=rows,
+        url=reverse("web:array", args=[slug, array.pk]),
     )
 
 

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from jobs.permissions import Actor, job_for
-
-
-@dataclass(frozen=True, slots=True)
-class EventView:
-    """One thing that happened. `actor` is empty when it was the portal itself.
-
-    `line`: the number of the line in the attempt's log that it tells of.
-    """
-
-    id: int
-    at: datetime
-    kind: str
-    verb: str
-    old_status: str
-    new_status: str
-    reason: str
-    message: str
-    actor: str
-    source: str
-    attempt: int | None
-    line: int | None
+from monarch_client.wire.jobs import Event
 
 
 def job_history(
     actor: Actor, slug: str, job_id: int, *, after: int = 0, limit: int = 200
-) -> list[EventView]:
+) -> list[Event]:
     """At most `limit` events with an id above `after`. NotFoundError as for `job_for`."""
     job = job_for(actor, slug, job_id)
     events = job.events.filter(pk__gt=after).select_related("actor", "attempt").order_by("pk")
     return [
-        EventView(
+        Event(
             id=event.pk,
             at=event.at,
             kind=event.kind,

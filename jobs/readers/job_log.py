@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -12,19 +11,13 @@ from jobs.logs.cursor import START, Cursor
 from jobs.logs.lines import LogLine
 from jobs.logs.reading import EVERYTHING, Wanted, read_after, read_before
 from jobs.models import Attempt, Job
+from monarch_client.wire import logs as wire
 
 
-@dataclass(frozen=True, slots=True)
-class JobLogLine:
-    """Line `line` of attempt number `attempt`. `more`: its rank's next line goes on with it."""
+class JobLogLine(wire.LogLine):
+    """A line of a job's log with its cursor."""
 
-    attempt: int
-    line: int
-    rank: int
-    stream: str
-    at: datetime
-    text: str
-    more: bool
+    __slots__ = ()
 
     @property
     def cursor(self) -> Cursor:
@@ -121,4 +114,12 @@ def log_before(
 
 def line_of_job(number: int, line: LogLine) -> JobLogLine:
     """Line `line` of attempt number `number`."""
-    return JobLogLine(number, line.number, line.rank, line.stream, line.at, line.text, line.more)
+    return JobLogLine(
+        attempt=number,
+        line=line.number,
+        rank=line.rank,
+        stream=line.stream,
+        at=line.at,
+        text=line.text,
+        more=line.more,
+    )

@@ -3,93 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
-from typing import Any
 
 from django.db.models import Prefetch
 
+from jobs import models
 from jobs.ground import clock
-from jobs.models import Attempt, AttemptStage, Cluster, Job, JobDependency, LogHead, Worker
+from jobs.models import AttemptStage, Cluster, Job, JobDependency, LogHead
 from jobs.permissions import Actor, job_for
-from jobs.policies.diagnosis import Diagnosis
 from jobs.policies.limits import should_warn, shown_minutes_s
 from jobs.readers.clusters import ssh_command
-from jobs.readers.job_table import JobRow, Rights, job_row, with_attempts
+from jobs.readers.extended import extended
+from jobs.readers.job_table import Rights, job_row, with_attempts
 from jobs.statuses import PURPOSES, JobStatus, StageName
+from monarch_client.wire import jobs as wire
+from monarch_client.wire.attempts import Attempt, Diagnosis, Stage, Worker
 
 # Children that a page names; the list of jobs has all.
 SHOWN_CHILDREN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class StageView:
-    """A stage as a reader sees it; `state` is pending, active, done, failed or stopped.
-
-    "stopped": it was ended on purpose, which is no failure.
-    """
-
-    name: str
-    label: str
-    state: str
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    duration_s: float | None = None
-    detail: str = ""
-    failure: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerView:
-    """One host of an attempt."""
-
-    rank: int
-    mesh: str
-    address: str
-    status: str
-    python: str
-    pid: int | None
-    exit_code: int | None
-    detail: str
-    ready_at: datetime | None
-    ended_at: datetime | None
-    ssh: str
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptView:
-    """One run of the job."""
-
-    id: int
-    number: int
-    created_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    stop_reason: str
-    message: str
-    hint: str
-    exit_code: int | None
-    cluster_name: str
-    infra: str
-    resources: str
-    usd_per_hour: Decimal | None
-    usd: Decimal | None
-    diagnosis: Diagnosis | None
-    log_removed_at: datetime | None
-    stages: list[StageView]
-    workers: list[WorkerView]
-
-
-@dataclass(frozen=True, slots=True)
-class DependencyView:
-    """A job that comes before. `is_there`: it has not been deleted."""
-
-    job: int
-    name: str
-    after: str
-    ended_as: str
-    is_met: bool
-    is_there: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +35,14 @@ class ChildView:
 class JobPage:
     """All that the job page shows but log and events. Attempts: newest first.
 
-    Workers has the attempt that was asked for, or the newest. `parent_is_there`: it has not been
-    deleted. `children`: the newest of all `child_count`. `time_left`: how long it may still run,
-    where that is not long; else empty.
+    Only the attempt that the page shows has its workers. `existing`: the numbers of the jobs before
+    it that have not been deleted; `parent_is_there`: whether its parent has not. `children`: the
+    newest of all `child_count`. `time_left`: how long it may still run, where that is not long.
     """
 
-    job: JobRow
-    spec_source: str
-    spec: dict[str, Any]
-    attempts: list[AttemptView]
-    dependencies: list[DependencyView]
+    job: wire.JobDetail
+    attempts: list[Attempt]
+    existing: frozenset[int]
     parent_is_there: bool
     children: list[ChildView]
     child_count: int
@@ -123,7 +51,7 @@ class JobPage:
     @property
     def misses_dependencies(self) -> bool:
         """Whether a job that it waited for has been deleted."""
-        return not all(each.is_there for each in self.dependencies)
+        return not all(each.job in self.existing for each in self.job.dependencies)
 
 
 def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) -> JobPage:
@@ -133,11 +61,9 @@ def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
     """
     job, row = _found(actor, slug, job_id)
     return JobPage(
-        job=row,
-        spec_source=job.spec_source,
-        spec=job.spec,
+        job=_detail(job, row),
         attempts=attempts_of(job, workers_of=number or row.attempt or 0),
-        dependencies=[_dependency_view(each) for each in job.dependencies.order_by("needs_number")],
+        existing=frozenset(job.dependencies.exclude(needs=None).values_list("needs_id", flat=True)),
         parent_is_there=job.parent_id is not None,
         children=_children_of(job),
         child_count=job.children.count(),
@@ -145,12 +71,28 @@ def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) ->
     )
 
 
-def job_now(actor: Actor, slug: str, job_id: int) -> JobRow:
-    """The job alone, as it stands. NotFoundError when the actor cannot see it."""
+def job_now(actor: Actor, slug: str, job_id: int) -> wire.Job:
+    """Return the job as lists show it. NotFoundError: the actor cannot see it."""
     return _found(actor, slug, job_id)[1]
 
 
-def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, JobRow]:
+def job_detail(actor: Actor, slug: str, job_id: int) -> wire.JobDetail:
+    """Return the job with its specification. NotFoundError: the actor cannot see it."""
+    return _detail(*_found(actor, slug, job_id))
+
+
+def _detail(job: Job, row: wire.Job) -> wire.JobDetail:
+    rows = job.dependencies.order_by("needs_number")
+    return extended(
+        wire.JobDetail,
+        row,
+        spec_source=job.spec_source,
+        spec=job.spec,
+        dependencies=[_dependency(each) for each in rows],
+    )
+
+
+def _found(actor: Actor, slug: str, job_id: int) -> tuple[Job, wire.Job]:
     job = job_for(actor, slug, job_id, with_attempts(Job.objects.all()))
     return job, job_row(job, Rights.of(actor, job.project))
 
@@ -160,18 +102,17 @@ def _children_of(job: Job) -> list[ChildView]:
     return [ChildView(child.pk, child.name, child.status) for child in newest]
 
 
-def _dependency_view(row: JobDependency) -> DependencyView:
-    return DependencyView(
+def _dependency(row: JobDependency) -> wire.Dependency:
+    return wire.Dependency(
         job=row.needs_number,
         name=row.needs_name,
         after=row.after,
         ended_as=row.ended_as,
         is_met=row.is_met,
-        is_there=row.needs_id is not None,
     )
 
 
-def _time_left(job: JobRow) -> str:
+def _time_left(job: wire.Job) -> str:
     if job.stops_at is None or job.max_duration_s is None:
         return ""
     left_s = (job.stops_at - clock.now()).total_seconds()
@@ -179,25 +120,25 @@ def _time_left(job: JobRow) -> str:
     return shown_minutes_s(left_s) if near and job.status != JobStatus.STOPPING else ""
 
 
-def attempts_of(job: Job, workers_of: int | None = None) -> list[AttemptView]:
+def attempts_of(job: Job, workers_of: int | None = None) -> list[Attempt]:
     """The job's attempts, newest first, in four queries whatever their number.
 
     `workers_of`: only this one has its workers, of which there may be a thousand.
     """
-    workers = Worker.objects.order_by("rank")
+    workers = models.Worker.objects.order_by("rank")
     if workers_of is not None:
         workers = workers.filter(attempt__number=workers_of)
     attempts = job.attempts.select_related("cluster", "log_head")
     attempts = attempts.prefetch_related("stages", Prefetch("workers", queryset=workers))
-    return [_attempt_view(attempt) for attempt in attempts.order_by("-number")]
+    return [_attempt(attempt) for attempt in attempts.order_by("-number")]
 
 
-def _attempt_view(attempt: Attempt) -> AttemptView:
+def _attempt(attempt: models.Attempt) -> Attempt:
     rows = {stage.name: stage for stage in attempt.stages.all()}
     cluster = attempt.cluster
     # An attempt that nobody has heard of has none.
     head: LogHead | None = getattr(attempt, "log_head", None)
-    return AttemptView(
+    return Attempt(
         id=attempt.pk,
         number=attempt.number,
         created_at=attempt.created_at,
@@ -212,20 +153,29 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         resources=cluster.resources if cluster else "",
         usd_per_hour=cluster.usd_per_hour if cluster else None,
         usd=attempt.usd,
-        diagnosis=Diagnosis.of(attempt.diagnosis),
+        diagnosis=Diagnosis(**attempt.diagnosis) if attempt.diagnosis else None,
         log_removed_at=head.removed_at if head else None,
-        stages=[_stage_view(name, rows.get(name), attempt) for name in StageName],
-        workers=[_worker_view(worker, cluster) for worker in attempt.workers.all()],
+        stages=[_stage(name, rows.get(name), attempt) for name in StageName],
+        workers=[_worker(worker, cluster) for worker in attempt.workers.all()],
     )
 
 
-def _stage_view(name: StageName, row: AttemptStage | None, attempt: Attempt) -> StageView:
+def _stage(name: StageName, row: AttemptStage | None, attempt: models.Attempt) -> Stage:
     if row is None:
-        return StageView(name=name, label=name.label, state="pending")
+        return Stage(
+            name=name,
+            label=name.label,
+            state="pending",
+            started_at=None,
+            ended_at=None,
+            duration_s=None,
+            detail="",
+            failure="",
+        )
     state = "failed" if row.failure else "done" if row.ended_at else "active"
     if state == "failed" and attempt.stop_reason in PURPOSES:
         state = "stopped"
-    return StageView(
+    return Stage(
         name=name,
         label=name.label,
         state=state,
@@ -237,8 +187,8 @@ def _stage_view(name: StageName, row: AttemptStage | None, attempt: Attempt) -> 
     )
 
 
-def _worker_view(row: Worker, cluster: Cluster | None) -> WorkerView:
-    return WorkerView(
+def _worker(row: models.Worker, cluster: Cluster | None) -> Worker:
+    return Worker(
         rank=row.rank,
         mesh=row.mesh,
         address=row.address,

@@ -7,15 +7,16 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.urls import reverse
 
 from jobs.errors import InvalidCursorError
 from jobs.limits import walltime_of
 from jobs.models import Job, Project, Queue, ScheduleRun
 from jobs.permissions import Actor, Verb, jobs_of, require, verbs_of
 from jobs.statuses import JobKind, JobStatus
+from monarch_client.wire import jobs as wire
 
 MAX_LIMIT = 200
 # More digits than this do not fit the database's 64 bits.
@@ -36,58 +37,10 @@ class JobFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class JobRow:
-    """A job as tables, lists and headers show it."""
-
-    id: int
-    project: str
-    name: str
-    kind: str
-    kind_label: str
-    status: str
-    status_label: str
-    wait_reason: str
-    wait_message: str
-    stop_reason: str
-    message: str
-    hint: str
-    exit_code: int | None
-    num_nodes: int
-    backend: str
-    queue: str
-    priority: int
-    preemptible: bool  # it says so, or its queue does
-    submitted_by: str
-    rerun_of: int | None
-    parent: int | None  # the job whose program submitted it
-    parent_attempt: int | None
-    schedule: str  # the name of the one that made it; "" where a person did
-    array: int | None
-    array_index: int | None
-    array_values: dict[str, str]
-    created_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    max_duration_s: int | None  # with what was added, within the administrator's limit
-    stops_at: datetime | None  # when an attempt that runs has run for so long
-    attempt: int | None
-    attempt_count: int
-    usd: Decimal | None
-    is_final: bool
-    can_cancel: bool
-    can_hold: bool
-    can_release: bool
-    can_prioritize: bool
-    can_extend: bool
-    can_rerun: bool
-    can_delete: bool
-
-
-@dataclass(frozen=True, slots=True)
 class JobTable:
     """One page of rows, and the cursors of the pages beside it."""
 
-    rows: list[JobRow]
+    rows: list[wire.Job]
     next: str | None
     previous: str | None
 
@@ -132,7 +85,7 @@ def job_table(
     )
 
 
-def rows_of(actor: Actor, project: Project, jobs: Sequence[Job]) -> list[JobRow]:
+def rows_of(actor: Actor, project: Project, jobs: Sequence[Job]) -> list[wire.Job]:
     """The rows of these jobs of one project, in the same order."""
     rights = Rights.of(actor, project)
     found = {
@@ -172,10 +125,10 @@ def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
     )
 
 
-def job_row(job: Job, rights: Rights) -> JobRow:
-    """The row of a job read through `with_attempts`."""
+def job_row(job: Job, rights: Rights) -> wire.Job:
+    """Return the row of a job that was read through `with_attempts`; `url` is a path."""
     status, walltime = JobStatus(job.status), walltime_of(job)
-    return JobRow(
+    return wire.Job(
         id=job.pk,
         project=job.project.slug,
         name=job.name,
@@ -211,6 +164,7 @@ def job_row(job: Job, rights: Rights) -> JobRow:
         attempt_count=getattr(job, "attempt_count", 0),
         usd=getattr(job, "usd", None),
         is_final=status.is_final,
+        url=reverse("web:job", args=[job.project.slug, job.pk]),
         **_what_may_be_done(job, rights, status, walltime),
     )
 

@@ -8,22 +8,16 @@ from jobs.logs.cursor import START, Cursor
 from jobs.logs.match_pool import POOL
 from jobs.logs.matching import Question
 from jobs.logs.searching import Budget, FoundLine, search_after
-from jobs.readers.job_log import JobLogLine, LogChoice, line_of_job
-
-
-@dataclass(frozen=True, slots=True)
-class JobLogHit:
-    """One line, and where in its text without escape sequences it matches."""
-
-    line: JobLogLine
-    spans: list[tuple[int, int]]
+from jobs.readers.extended import extended
+from jobs.readers.job_log import LogChoice, line_of_job
+from monarch_client.wire.logs import LogHit
 
 
 @dataclass(frozen=True, slots=True)
 class JobLogHits:
     """Hits in order, all there are up to `last`. `is_cut`: lines behind it were not looked at."""
 
-    hits: list[JobLogHit]
+    hits: list[LogHit]
     last: Cursor
     is_cut: bool
     scanned_bytes: int
@@ -41,7 +35,7 @@ def search_log(
 
     InvalidPatternError, SearchTooSlowError: the pattern is to blame. PortalBusyError: try again.
     """
-    hits: list[JobLogHit] = []
+    hits: list[LogHit] = []
     last, is_cut = after, False
     with POOL.lend(question) as process:
         budget = Budget(limit)
@@ -60,5 +54,6 @@ def search_log(
     return JobLogHits(hits, last, is_cut, budget.bytes)
 
 
-def _of(number: int, found: FoundLine) -> JobLogHit:
-    return JobLogHit(line_of_job(number, found.line), found.spans)
+def _of(number: int, found: FoundLine) -> LogHit:
+    spans = [list(span) for span in found.spans]
+    return extended(LogHit, line_of_job(number, found.line), spans=spans)

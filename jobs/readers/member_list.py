@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from jobs.models import Membership, Project
 from jobs.permissions import Actor, Verb, require
+from monarch_client.wire.projects import Member
 
 
-@dataclass(frozen=True, slots=True)
-class MemberView:
-    """One member; `role` is the stored value, such as "maintainer"."""
-
-    username: str
-    role: str
-    is_active: bool
-
-
-def member_list(actor: Actor, project: Project) -> list[MemberView]:
+def member_list(actor: Actor, project: Project) -> list[Member]:
     """By user name."""
     require(actor, Verb.VIEW_PROJECT, project)
     memberships = project.memberships.select_related("user").order_by("user__username")
     return [member_view(row) for row in memberships]
 
 
-def member_view(row: Membership) -> MemberView:
+def member_view(row: Membership) -> Member:
     """Return a membership as lists show it."""
-    return MemberView(row.user.get_username(), row.role, row.user.is_active)
+    return Member(username=row.user.get_username(), role=row.role, is_active=row.user.is_active)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import os
 import string
-from typing import Any
 
 from jobs.attempt_tokens import attempt_id_in, driver_token
 from jobs.ground import clock
@@ -19,11 +18,12 @@ from monarch_client.runner.delivery.portal_proof import (
     holder_of,
     this_machine,
 )
+from monarch_client.wire.account import Proof
 
 _HEX = frozenset(string.hexdigits.lower())
 
 
-def proof_for(holder: str, nonce: str, *, address: str, port: int) -> dict[str, Any] | None:
+def proof_for(holder: str, nonce: str, *, address: str, port: int) -> Proof | None:
     """Return the proof that answers `nonce`; None if no token has this public name.
 
     `address` and `port` are those of the socket that received the request. Runners of ended
@@ -35,7 +35,7 @@ def proof_for(holder: str, nonce: str, *, address: str, port: int) -> dict[str, 
     if digest is None:
         return None
     origin = Origin(this_machine(), address, port, os.geteuid())
-    return {**origin._asdict(), "mac": origin.mac(digest, nonce)}
+    return Proof(**origin._asdict(), mac=origin.mac(digest, nonce))
 
 
 def _digest_of(holder: str) -> str | None:

@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, projects_of, require, role_in, roles_of
+from jobs.readers.extended import extended
+from jobs.readers.job_table import status_counts
 from jobs.statuses import ProjectState, Role
+from monarch_client.wire import projects as wire
+from monarch_client.wire.account import Me
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectView:
-    """A project as switchers and lists show it; `state` is the stored value, such as "active"."""
-
-    slug: str
-    name: str
-    role: str
-    state: str
-    archived_at: datetime | None
-
-
-def project_list(actor: Actor, state: ProjectState = ProjectState.ACTIVE) -> list[ProjectView]:
+def project_list(actor: Actor, state: ProjectState = ProjectState.ACTIVE) -> list[wire.Project]:
     """Return the projects in `state`, by slug; deleted ones only to administrators."""
     roles = roles_of(actor)
     return [_view(row, roles[row.pk]) for row in projects_of(actor).in_state(state)]
 
 
-def project_view(actor: Actor, project: Project) -> ProjectView:
+def project_view(actor: Actor, project: Project) -> wire.Project:
     """Return one project, whatever its state."""
     require(actor, Verb.VIEW_PROJECT, project)
     return _view(project, role_in(actor, project) or Role.VIEWER)
 
 
-def _view(project: Project, role: Role) -> ProjectView:
-    return ProjectView(
+def project_detail(actor: Actor, project: Project) -> wire.ProjectDetail:
+    """Return one project with the number of its jobs by status."""
+    counts = status_counts(actor, project)
+    return extended(wire.ProjectDetail, project_view(actor, project), job_counts=counts)
+
+
+def me(actor: Actor) -> Me:
+    """Return the actor with the projects that they see."""
+    return Me(
+        username=actor.user.get_username(),
+        is_admin=actor.is_installation_admin,
+        token=actor.token.name if actor.token else None,
+        read_only=bool(actor.token and actor.token.read_only),
+        projects=project_list(actor),
+    )
+
+
+def _view(project: Project, role: Role) -> wire.Project:
+    return wire.Project(
         slug=project.slug,
         name=project.name,
         role=role.value,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -19,16 +21,7 @@ from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import planned_now
 from jobs.queueing.limits import Places, backend_key, pool_key, quota_key
-from jobs.readers.queue_rows import (
-    AmountRow,
-    PersonRow,
-    PlaceRow,
-    QueueRow,
-    QuotaRow,
-    ShareRow,
-    WaitingRow,
-    place_words,
-)
+from jobs.readers.queue_rows import AmountRow, place_words, share_row
 from jobs.readers.visible_causes import told_to
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import JOBS, NODES, Limit
@@ -42,6 +35,7 @@ from jobs.scheduling.snapshot import (
     Wait,
 )
 from jobs.statuses import JobStatus
+from monarch_client.wire import queue as wire
 
 PAGE = 50
 _FIRST = (JOBS, NODES)
@@ -65,7 +59,7 @@ class QueueState:
     def _own(self) -> dict[int, Project]:
         return {project.pk: project for project in projects_of(self._actor)}
 
-    def queues(self) -> list[QueueRow]:
+    def queues(self) -> list[wire.Queue]:
         """All queues, those of the highest rank first, with their jobs of all projects."""
         of_queue = Job.objects.unfinished().order_by().values("queue_name")
         queued = Q(status=JobStatus.QUEUED)
@@ -83,7 +77,7 @@ class QueueState:
             queue = self._places.queues.get(name)
             there: Mapping[str, Any] = numbers.get(name, {})
             rows.append(
-                QueueRow(
+                wire.Queue(
                     name=name,
                     rank=self._places.rank_of(name),
                     pool=queue.pool.name if queue and queue.pool else "",
@@ -95,7 +89,7 @@ class QueueState:
             )
         return sorted(rows, key=lambda row: (-row.rank, row.name))
 
-    def places(self) -> list[PlaceRow]:
+    def places(self) -> list[wire.Place]:
         """Pools by name, then what backends have in all, with what is used of each."""
         snapshot = self._planned[0]
         queues: dict[str, list[str]] = defaultdict(list)
@@ -108,26 +102,30 @@ class QueueState:
         for name in registry.names():
             limit = snapshot.limits.get(backend_key(name))
             rows.append(
-                PlaceRow(
+                wire.Place(
                     kind="backend",
                     name=name,
                     backend=name,
-                    amounts=_amounts(limit.caps if limit else {}, limit),
+                    amounts=[*_amounts(limit.caps if limit else {}, limit)],
                     kept=limit.kept if limit else 0,
                     problem=snapshot.problems.get(name, ""),
+                    queues=[],
                     patience_s=int(self._places.patience_of(backend_key(name))),
                     half_life_s=int(self._places.half_life_of(backend_key(name))),
+                    reclaim=False,
+                    preempts_by_rank=False,
                 )
             )
         return rows
 
-    def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> PlaceRow:
+    def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> wire.Place:
         limit = self._planned[0].limits.get(key)
-        return PlaceRow(
+        return wire.Place(
             kind="pool",
             name=pool.name,
             backend=pool.backend_name,
-            amounts=_amounts(pool.caps, limit),
+            amounts=[*_amounts(pool.caps, limit)],
+            kept=0,
             problem=self._planned[0].problems.get(pool.backend_name, ""),
             queues=sorted(queues),
             patience_s=pool.patience_s,
@@ -136,7 +134,7 @@ class QueueState:
             preempts_by_rank=pool.preempts_by_rank,
         )
 
-    def quotas(self, project: Project | None = None) -> list[QuotaRow]:
+    def quotas(self, project: Project | None = None) -> list[wire.Quota]:
         """Those of queues and of one's own projects; of `project` alone if it is named."""
         found = Quota.objects.select_related("project", "user", "queue", "pool").order_by("pk")
         if project is not None:
@@ -148,11 +146,11 @@ class QueueState:
         ]
         return sorted(rows, key=lambda row: (row.queue, row.project, row.kind, row.user, row.id))
 
-    def _quota(self, quota: Quota) -> QuotaRow:
+    def _quota(self, quota: Quota) -> wire.Quota:
         people = self._people(quota) if quota.per_person else []
         limit = self._planned[0].limits.get(quota_key(quota, quota.user_id or 0))
         amounts = _amounts(quota.caps, limit, quota.nominal)
-        return QuotaRow(
+        return wire.Quota(
             id=quota.pk,
             kind=_kind_of(quota),
             queue=quota.queue.name if quota.queue else "",
@@ -160,11 +158,11 @@ class QueueState:
             user=quota.user.get_username() if quota.user else "",
             pool=quota.pool.name if quota.pool else "",
             # What each may have is used by nobody together.
-            amounts=[each.unused() for each in amounts] if quota.per_person else amounts,
+            amounts=[each.unused() if quota.per_person else each for each in amounts],
             people=people,
         )
 
-    def _people(self, quota: Quota) -> list[PersonRow]:
+    def _people(self, quota: Quota) -> list[wire.PersonUse]:
         """Who uses anything of what each person may have."""
         prefix = f"{quota_key(quota, 0).rpartition(':')[0]}:"
         found = (
@@ -173,29 +171,31 @@ class QueueState:
             if key.startswith(prefix)
         )
         return [
-            PersonRow(user=name, amounts=amounts)
+            wire.PersonUse(user=name, amounts=[*amounts])
             for name, amounts in sorted(found, key=lambda each: each[0])
             if any(each.used for each in amounts)
         ]
 
-    def shares(self) -> list[ShareRow]:
+    def shares(self) -> list[wire.Share]:
         """What projects have used of each place, least first; those of others as one."""
-        by_place: dict[str, list[ShareRow]] = defaultdict(list)
+        by_place: dict[str, list[wire.Share]] = defaultdict(list)
         hidden: dict[str, list[float]] = defaultdict(list)
         for (pool, project_id), share in self._planned[0].shares.items():
             if project := self._own.get(project_id):
-                by_place[pool].append(
-                    ShareRow(*place_words(pool), project.slug, share.used, share.weight)
-                )
+                row = share_row(pool, project.slug, share.used, share.weight)
+                by_place[pool].append(row)
             else:
                 hidden[pool].append(share.used)
         for pool, used in hidden.items():
-            by_place[pool].append(ShareRow(*place_words(pool), "", sum(used), None, len(used)))
-        rows: list[ShareRow] = []
+            by_place[pool].append(share_row(pool, "", sum(used), projects=len(used)))
+        rows: list[wire.Share] = []
         for pool in sorted(by_place):
             total = sum(row.used_hours for row in by_place[pool])
             ordered = sorted(by_place[pool], key=lambda row: (not row.project, row.counts_for or 0))
-            rows += [row.of(total) for row in ordered]
+            rows += [
+                replace(row, percent=100.0 * row.used_hours / total if total else 0.0)
+                for row in ordered
+            ]
         return rows
 
     @property
@@ -203,7 +203,7 @@ class QueueState:
         """All who wait for their turn, of all projects."""
         return len(self._planned[1])
 
-    def waiting(self, begin: int = 0, most: int = PAGE) -> list[WaitingRow]:
+    def waiting(self, begin: int = 0, most: int = PAGE) -> list[wire.Turn]:
         """Who waits for machines, place by place, each in the order of the plan."""
         snapshot, decisions = self._planned
         queued = {job.job_id: job for job in snapshot.queued}
@@ -235,20 +235,30 @@ class QueueState:
 
     def _waiting(
         self, position: int, queued: QueuedJob, jobs: Mapping[int, Job], sentence: str
-    ) -> WaitingRow:
+    ) -> wire.Turn:
         job = jobs.get(queued.job_id)
         project = self._own.get(queued.project_id)
-        row = WaitingRow(
-            *place_words(queued.shape.pool),
+        kind, place = place_words(queued.shape.pool)
+        row = wire.Turn(
+            kind=kind,
+            place=place,
             position=position,
             needs=", ".join(
                 counted(what, amount) for what, amount in queued.shape.demand if _is_told(what)
             ),
-            since_s=queued.since_s,
+            since=datetime.fromtimestamp(queued.since_s, UTC),
+            job_id=None,
+            project="",
+            name="",
+            owner="",
+            queue="",
+            priority=None,
+            sentence="",
         )
         if job is None or project is None:
             return row
-        return row.named(
+        return replace(
+            row,
             job_id=job.pk,
             project=project.slug,
             name=job.name,
@@ -276,7 +286,7 @@ def _amounts(
     own = nominal or {}
     # Sums of prices have no more places than prices.
     return [
-        AmountRow(what, round(used.get(what, 0.0), 6), caps.get(what), own.get(what))
+        AmountRow.of(what, round(used.get(what, 0.0), 6), caps.get(what), own.get(what))
         for what in names
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.errors import NotFoundError
@@ -11,64 +10,15 @@ from jobs.models import Project, Schedule, ScheduleRun
 from jobs.permissions import Actor, Verb, require, verbs_of
 from jobs.policies.schedules import upcoming
 from jobs.policies.timetables import Timetable, about_zone, remarks, zones
+from jobs.readers.extended import extended
 from jobs.statuses import JobStatus, ScheduleOutcome
+from monarch_client.wire import schedules as wire
 
 MOST_UPCOMING = 5
 MOST_RUNS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleRunView:
-    """One time, and what became of it. `job`: None also where it has been deleted."""
-
-    slot: datetime
-    is_manual: bool
-    outcome: str
-    outcome_label: str
-    message: str
-    job: int | None
-    job_status: str
-    job_status_label: str
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleView:
-    """A schedule as lists show it. `last`: its newest run.
-
-    `last_job`: the job of its newest run that has one. `remarks`: parts of its cron expression
-    that are seldom intended.
-    """
-
-    name: str
-    project: str
-    job_name: str
-    cron: str
-    remarks: list[str]
-    zone: str
-    overlap: str
-    catch_up: str
-    owner: str
-    paused: bool
-    message: str
-    next_at: datetime | None
-    last: ScheduleRunView | None
-    last_job: int | None
-    created_at: datetime
-    updated_at: datetime
-    can_manage: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulePage:
-    """One schedule, with its specification and the times around now: `runs` newest first."""
-
-    schedule: ScheduleView
-    spec_source: str
-    upcoming: list[datetime]
-    runs: list[ScheduleRunView]
-
-
-def schedule_list(actor: Actor, project: Project) -> list[ScheduleView]:
+def schedule_list(actor: Actor, project: Project) -> list[wire.Schedule]:
     """By name."""
     require(actor, Verb.VIEW_PROJECT, project)
     rows = list(Schedule.objects.filter(project=project).select_related("owner").order_by("name"))
@@ -85,12 +35,16 @@ def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
     return schedule
 
 
-def schedule_page(actor: Actor, schedule: Schedule) -> SchedulePage:
+def schedule_page(actor: Actor, schedule: Schedule) -> wire.ScheduleDetail:
     """All of one."""
     (view,) = _views(actor, schedule.project, [schedule])
     runs = schedule.runs.select_related("job").order_by("-slot")[:MOST_RUNS]
-    return SchedulePage(
-        view, schedule.spec_source, _times(schedule), [_run_view(run) for run in runs]
+    return extended(
+        wire.ScheduleDetail,
+        view,
+        spec_source=schedule.spec_source,
+        upcoming=_times(schedule),
+        runs=[_run_view(run) for run in runs],
     )
 
 
@@ -107,14 +61,14 @@ def zone_names() -> list[str]:
     return sorted(name for name in zones() if "/" in name or name == "UTC")
 
 
-def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[ScheduleView]:
+def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[wire.Schedule]:
     verbs = verbs_of(actor, project)
     newest = ScheduleRun.objects.filter(schedule__in=rows).order_by("schedule_id", "-slot")
     newest = newest.distinct("schedule_id")
     last = {run.schedule_id: run for run in newest.select_related("job")}
     jobs = dict(newest.exclude(job=None).values_list("schedule_id", "job_id"))
     return [
-        ScheduleView(
+        wire.Schedule(
             name=row.name,
             project=project.slug,
             job_name=str(row.spec.get("name", "")),
@@ -151,8 +105,8 @@ def _manages(actor: Actor, row: Schedule, verbs: frozenset[Verb]) -> bool:
     return (Verb.MANAGE_OWN_SCHEDULES if own else Verb.MANAGE_SCHEDULES) in verbs
 
 
-def _run_view(run: ScheduleRun) -> ScheduleRunView:
-    return ScheduleRunView(
+def _run_view(run: ScheduleRun) -> wire.ScheduleRun:
+    return wire.ScheduleRun(
         slot=run.slot,
         is_manual=run.is_manual,
         outcome=run.outcome,

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from jobs.models import Project, ProjectSecret
 from jobs.permissions import Actor, Verb, require
+from monarch_client.wire.projects import Secret
 
 
-@dataclass(frozen=True, slots=True)
-class SecretView:
-    """One secret. `is_masked`: its value is long enough to be masked in logs."""
-
-    name: str
-    created_at: datetime
-    created_by: str
-    updated_at: datetime
-    updated_by: str
-    is_masked: bool
-
-
-def secret_list(actor: Actor, project: Project) -> list[SecretView]:
+def secret_list(actor: Actor, project: Project) -> list[Secret]:
     """By name."""
     require(actor, Verb.LIST_SECRETS, project)
     rows = project.secrets.select_related("created_by", "updated_by").defer("ciphertext")
     return [secret_view(row) for row in rows.order_by("name")]
 
 
-def secret_view(row: ProjectSecret) -> SecretView:
+def secret_view(row: ProjectSecret) -> Secret:
     """The secret as lists show it."""
-    return SecretView(
+    return Secret(
         name=row.name,
         created_at=row.created_at,
         created_by=row.created_by.get_username() if row.created_by else "",

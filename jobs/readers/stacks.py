@@ -2,59 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 
 from jobs.models import Attempt, Job, StackDump
 from jobs.permissions import Actor, job_for, may, stacks_verb
 from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.statuses import StackState
+from monarch_client.wire import stacks as wire
 
 NO_ANSWER = "Nothing has come from the node. What may still come is shown here."
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessStacks:
-    """One Python process; `why` says why it has no `text`."""
-
-    pid: int | None
-    command: str
-    text: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class StackDumpView:
-    """One answer of a rank. `state`: asked, done or failed, and then `why`.
-
-    `pid`: the process that was asked for, None for all. `left_out`: processes that are not listed.
-    """
-
-    id: int
-    rank: int
-    pid: int | None
-    asked_by: str
-    asked_at: datetime
-    ended_at: datetime | None
-    state: str
-    why: str
-    left_out: int
-    processes: list[ProcessStacks] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class StacksView:
-    """The dumps of one attempt, newest first. `attempt`: its number, None before the first.
-
-    `can_ask`: whether the reader may ask for another now.
-    """
-
-    attempt: int | None
-    is_over: bool
-    is_final: bool
-    can_ask: bool
-    ranks: int
-    dumps: list[StackDumpView] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +27,7 @@ class StackChoice:
 
 def job_stacks(
     actor: Actor, slug: str, job_id: int, choice: StackChoice | None = None
-) -> StacksView:
+) -> wire.Stacks:
     """The stack dumps of an attempt, the newest unless `choice` names one.
 
     NotFoundError as for `job_for`, or for an attempt that there is not.
@@ -80,11 +36,18 @@ def job_stacks(
     job = job_for(actor, slug, job_id)
     attempt = _attempt(job, choice)
     if attempt is None:
-        return StacksView(None, False, job.is_final, False, job.num_nodes)
+        return wire.Stacks(
+            attempt=None,
+            is_over=False,
+            is_final=job.is_final,
+            can_ask=False,
+            ranks=job.num_nodes,
+            dumps=[],
+        )
     is_over = attempt.ended_at is not None
     dumps = _dumps(attempt, choice)
     is_asked = any(dump.state == StackState.ASKED for dump in dumps)
-    return StacksView(
+    return wire.Stacks(
         attempt=attempt.number,
         is_over=is_over,
         is_final=is_over and not is_asked and (job.is_final or choice.attempt is not None),
@@ -94,7 +57,7 @@ def job_stacks(
     )
 
 
-def stack_dump_view(dump: StackDump) -> StackDumpView:
+def stack_dump_view(dump: StackDump) -> wire.StackDump:
     """One dump with its texts."""
     return _view(dump, dump.processes)
 
@@ -108,7 +71,7 @@ def _attempt(job: Job, choice: StackChoice) -> Attempt | None:
     return found or chosen_attempt(job, choice.attempt)
 
 
-def _dumps(attempt: Attempt, choice: StackChoice) -> list[StackDumpView]:
+def _dumps(attempt: Attempt, choice: StackChoice) -> list[wire.StackDump]:
     rows = attempt.stack_dumps.select_related("asked_by").order_by("-pk")
     if choice.only is not None:
         rows = rows.filter(pk=choice.only)
@@ -118,9 +81,9 @@ def _dumps(attempt: Attempt, choice: StackChoice) -> list[StackDumpView]:
     return [_view(row, row.processes if row is shown else []) for row in found]
 
 
-def _view(row: StackDump, processes: list[dict[str, object]]) -> StackDumpView:
+def _view(row: StackDump, processes: list[dict[str, object]]) -> wire.StackDump:
     is_overdue = row.is_overdue
-    return StackDumpView(
+    return wire.StackDump(
         id=row.pk,
         rank=row.rank,
         pid=row.pid,
@@ -130,5 +93,5 @@ def _view(row: StackDump, processes: list[dict[str, object]]) -> StackDumpView:
         state=StackState.FAILED if is_overdue else row.state,
         why=NO_ANSWER if is_overdue else row.why,
         left_out=row.left_out,
-        processes=[ProcessStacks(**each) for each in processes],  # type: ignore[arg-type]
+        processes=[wire.ProcessStacks(**each) for each in processes],  # type: ignore[arg-type]
     )

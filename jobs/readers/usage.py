@@ -15,6 +15,7 @@ from jobs.policies.costs import NOTHING, Slice, Use, rounded, slices, so_far
 from jobs.spending import OF_COST, charge_of, is_waiting_kind, there_between
 from jobs.statuses import UsageBy
 from monarch_client.spec.accelerators import known_count
+from monarch_client.wire.money import Usage, UsageRow
 
 MOST_DAYS = 400
 # Of persons and jobs; what further ones have cost is one row.
@@ -22,34 +23,6 @@ MOST_ROWS = 500
 NOBODY = "No job: idle machines, and jobs that were deleted"
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class UsageRow:
-    """`key` is a user name, a job's id or a day; empty: machines without a job.
-
-    `gpu_hours` None: of some of the machines nobody knows how many GPUs they have.
-    """
-
-    key: str
-    name: str
-    usd: Decimal
-    node_hours: float
-    gpu_hours: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """From the beginning of `first_day` to the end of `last_day`, in UTC."""
-
-    project: str
-    first_day: date
-    last_day: date
-    by: str
-    rows: list[UsageRow]
-    usd: Decimal
-    node_hours: float
-    gpu_hours: float | None
 
 
 @dataclass(slots=True)
@@ -69,7 +42,13 @@ class _Sum:
 
     def row(self, key: str) -> UsageRow:
         gpu_hours = None if self.gpu_hours is None else round(self.gpu_hours, 3)
-        return UsageRow(key, self.name, rounded(self.usd), round(self.node_hours, 3), gpu_hours)
+        return UsageRow(
+            key=key,
+            name=self.name,
+            usd=rounded(self.usd),
+            node_hours=round(self.node_hours, 3),
+            gpu_hours=gpu_hours,
+        )
 
 
 @dataclass(slots=True)

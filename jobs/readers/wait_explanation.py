@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,51 +27,10 @@ from jobs.scheduling.snapshot import (
     Wait,
 )
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
+from monarch_client.wire.queue import BindingLimit, NamedJob, Waiting
 
 # Nobody reads more names than these; the numbers say how many there are.
 MOST_NAMED = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Another job, as far as the reader may know it. `has`: what it has of what binds, in words."""
-
-    job_id: int | None = None
-    project: str = ""
-    name: str = ""
-    owner: str = ""
-    status: str = ""
-    has: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Why a job waits.
-
-    `code` is stable (see docs/reference/why.md); `sentence` says it. `position` counts from 1 among
-    those who wait for the same machines. `expected_at` is an estimate: `basis` says from what, or
-    `no_estimate`, as a sentence, why there is none.
-    """
-
-    job_id: int
-    status: str
-    code: str
-    reason: str
-    sentence: str
-    since: datetime
-    next_try_at: datetime | None = None
-    position: int | None = None
-    of: int | None = None
-    ahead: list[Named] = field(default_factory=list)
-    limit: dict[str, Any] | None = None
-    holders: list[Named] = field(default_factory=list)
-    expected_at: datetime | None = None
-    basis: str = ""
-    no_estimate: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As REST answers it."""
-        return asdict(self)
 
 
 def explain_wait(actor: Actor, job: Job) -> Waiting:
@@ -162,14 +121,15 @@ class _Explained:
         named = ((key, self._snapshot.limits[key]) for key in self._mine.shape.limits)
         return next((key for key, limit in named if (limit.kind, limit.name) == wanted), None)
 
-    def _limit(self, cause: OverQuota | NoRoom, key: str | None) -> dict[str, Any]:
+    def _limit(self, cause: OverQuota | NoRoom, key: str | None) -> BindingLimit:
         if isinstance(cause, OverQuota):
             whose = (self._snapshot.limits[key].whose if key else "") or cause.name
-            of = {"kind": cause.limit, "name": whose, "used": cause.used, "cap": cause.cap}
+            kind, used, cap = str(cause.limit), cause.used, cause.cap
         else:
-            used = cause.total - cause.free
-            of = {"kind": "machines", "name": cause.place, "used": used, "cap": cause.total}
-        return {**of, "what": cause.what, "needed": cause.needed}
+            kind, whose, used, cap = "machines", cause.place, cause.total - cause.free, cause.total
+        return BindingLimit(
+            kind=kind, name=whose, what=cause.what, needed=cause.needed, used=used, cap=cap
+        )
 
     def _holders(self, key: str | None) -> Iterable[RunningJob]:
         return [
@@ -226,7 +186,7 @@ class _Explained:
 
     def _named(
         self, numbers: Iterable[int], has: dict[int, tuple[str, float]] | None = None
-    ) -> list[Named]:
+    ) -> list[NamedJob]:
         """The jobs, those that the reader may not see without name, number or price."""
         chosen = list(dict.fromkeys(itertools.islice(numbers, MOST_NAMED)))
         seen = set(projects_of(self._actor).values_list("pk", flat=True))
@@ -237,11 +197,20 @@ class _Explained:
             what, much = (has or {}).get(number, ("", 0.0))
             amount = counted(what, much) if what else ""
             if job is None or job.project_id not in seen:
-                found.append(Named(has="" if what == USD_PER_HOUR else amount))
+                found.append(_nameless("" if what == USD_PER_HOUR else amount))
             else:
                 owner = job.submitted_by.get_username()
                 status = str(job.status)
-                found.append(Named(number, job.project.slug, job.name, owner, status, amount))
+                found.append(
+                    NamedJob(
+                        job_id=number,
+                        project=job.project.slug,
+                        name=job.name,
+                        owner=owner,
+                        status=status,
+                        has=amount,
+                    )
+                )
         return found
 
 
@@ -265,8 +234,14 @@ def _held(job: Job) -> str:
     return f"{job.message} {remedy}".lstrip()
 
 
+def _nameless(has: str) -> NamedJob:
+    """Return a job that the reader may not see."""
+    return NamedJob(job_id=None, project="", name="", owner="", status="", has=has)
+
+
 def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:
-    return Waiting(
+    """Return an explanation; what `more` does not have is not known."""
+    waiting = Waiting(
         job_id=job.pk,
         status=str(job.status),
         code=code,
@@ -274,8 +249,16 @@ def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiti
         sentence=sentence,
         since=job.created_at,
         next_try_at=job.next_try_at,
-        **more,
+        position=None,
+        of=None,
+        ahead=[],
+        limit=None,
+        holders=[],
+        expected_at=None,
+        basis="",
+        no_estimate="",
     )
+    return replace(waiting, **more)
 
 
 def _moment(seconds: float) -> datetime:

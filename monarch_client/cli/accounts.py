@@ -8,7 +8,7 @@ from monarch_client.cli.config import Config, save
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
-from monarch_client.rest.models import Me, Token
+from monarch_client.wire.account import Me, NewToken
 
 TOKEN_COLUMNS = {
     "ID": lambda token: str(token.id),
@@ -100,6 +100,6 @@ def _show_me(url: str, me: Me) -> None:
         say(f"  {membership.slug}: {membership.role}")
 
 
-def _show_new_token(made: Token) -> None:
+def _show_new_token(made: NewToken) -> None:
     tell(f"Token {made.id} ({made.name}); it is not shown again:")
-    say(made.token or "")
+    say(made.token)

@@ -10,8 +10,7 @@ from monarch_client.cli.jobs import COLUMNS, drop_deleted_option, project_option
 from monarch_client.cli.output import Output, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.rest.array_models import JobArray
-from monarch_client.rest.models import Job
+from monarch_client.wire.jobs import Array, Job
 
 _array = click.argument("array_id", type=int, metavar="ARRAY")
 
@@ -75,7 +74,7 @@ def rerun_failed(
     say(told(session.client.rerun_failed(slug, array_id, drop_deleted=drop_deleted)))
 
 
-def told(found: JobArray) -> str:
+def told(found: Array) -> str:
     """An array in one line."""
     shares = [f"{count} {status}" for status, count in found.counts.items()]
     counts = ", ".join([*shares, *([f"{found.deleted} deleted"] if found.deleted else [])])

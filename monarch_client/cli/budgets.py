@@ -10,7 +10,7 @@ from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, dollars, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.rest.money_models import Budget, Usage
+from monarch_client.wire.money import Budget, Usage
 
 NONE = "none"
 ON_SPENT = {

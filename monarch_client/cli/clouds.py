@@ -11,7 +11,7 @@ from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import RefusedError
-from monarch_client.rest.models import CloudEntry, CloudState
+from monarch_client.wire.account import CloudEntry, CloudState
 
 ENTRY_COLUMNS = {
     "CLOUD": lambda entry: entry.kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monarch_client.rest.models import Job
+from monarch_client.wire.jobs import Job
 
 FAILED_WITHOUT_CODE = 1
 NOTHING_FOUND = 1  # as grep(1)

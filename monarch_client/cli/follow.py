@@ -12,8 +12,8 @@ from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.progress import Progress
 from monarch_client.errors import UnreachableError
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Job
 from monarch_client.rest.stream import Changed, Disconnected, Follower, FollowEvent, NewLines
+from monarch_client.wire.jobs import Job
 
 WAIT_POLL_S = 1.0
 

@@ -12,8 +12,9 @@ from monarch_client.cli.follow import wait
 from monarch_client.cli.output import Output, age, dollars, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
-from monarch_client.rest.models import Attempt, Event, Job, Stage, Worker
 from monarch_client.runner.vocabulary.worker_states import LOST
+from monarch_client.wire.attempts import Attempt, Stage, Worker
+from monarch_client.wire.jobs import Event, Job
 
 project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
 job_argument = click.argument("job_id", type=int, metavar="JOB")

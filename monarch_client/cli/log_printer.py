@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import click
 
 from monarch_client.cli.terminal import safe, write
-from monarch_client.rest.models import LogLine
 from monarch_client.runner.vocabulary.streams import PORTAL
+from monarch_client.wire.logs import LogLine
 
 RANK_COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "bright_cyan")
 # The runner's and the portal's own remarks stand out from what the user's program prints.

@@ -12,8 +12,9 @@ import click
 
 from monarch_client.errors import RefusedError
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Job, LogLine
 from monarch_client.spec.durations import seconds_in
+from monarch_client.wire.jobs import Job
+from monarch_client.wire.logs import LogLine
 
 C = TypeVar("C", bound=Callable[..., Any])
 PAGE = 1000

@@ -15,8 +15,10 @@ from monarch_client.cli.log_search import Search, SearchWish, search_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.rest.client import PortalClient
-from monarch_client.rest.models import Job, LogLine, Page
 from monarch_client.runner.vocabulary.streams import STREAMS
+from monarch_client.wire.jobs import Job
+from monarch_client.wire.logs import LogLine
+from monarch_client.wire.page import Page
 
 PAGE = 1000
 

@@ -16,8 +16,8 @@ from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import SPEC_FILE
 from monarch_client.cli.terminal import complain, one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.rest.machine_models import Cluster, Infra, Plan
 from monarch_client.spec import JobSpec
+from monarch_client.wire.clusters import Cluster, Infra, Plan
 
 
 def _status(cluster: Cluster) -> str:

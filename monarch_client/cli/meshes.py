@@ -11,7 +11,7 @@ from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say, tell
-from monarch_client.rest.mesh_models import MeshActor, MeshChange, Meshes, MeshHost, MeshProc
+from monarch_client.wire.mesh import Mesh, MeshActor, MeshChange, MeshHost, MeshProc
 
 # The page and -o json have all of them.
 _MOST_CHANGES = 10
@@ -37,7 +37,7 @@ def meshes(
         click.get_current_context().exit(NOTHING_FOUND)
 
 
-def _why_nothing(found: Meshes) -> str:
+def _why_nothing(found: Mesh) -> str:
     if not found.is_monarch:
         return "This is a plain job: it has no meshes."
     when = "of this attempt" if found.is_over else "yet"
@@ -47,7 +47,7 @@ def _why_nothing(found: Meshes) -> str:
     )
 
 
-def _show(found: Meshes) -> None:
+def _show(found: Mesh) -> None:
     over = ", which is over: as they were last told" if found.is_over else ""
     say(f"Attempt {found.attempt}{over}, {age(found.at)} ago")
     if found.why:
@@ -67,7 +67,7 @@ def _drawn(row: tuple[int, Row]) -> Row:
     return ("  " * depth + name, state, one_line(why))
 
 
-def _rows(found: Meshes) -> Iterator[tuple[int, Row]]:
+def _rows(found: Mesh) -> Iterator[tuple[int, Row]]:
     """Each line of the tree, and how deep it stands."""
     for host in found.hosts:
         yield 0, (_name(host), _state(host), host.why)

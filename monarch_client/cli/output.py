@@ -121,11 +121,10 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
     return duration((now or datetime.now(timezone.utc)) - moment)
 
 
-def dollars(amount: str | None) -> str:
-    """An amount for people: $1,234.50, $0.0042, $0; empty where nobody knows."""
-    if amount is None:
+def dollars(usd: Decimal | None) -> str:
+    """Return an amount for people: $1,234.50, $0.0042, $0; empty where nobody knows."""
+    if usd is None:
         return ""
-    usd = Decimal(amount)
     if not usd:
         return "$0"
     return f"${usd:,.2f}" if usd >= _CENT else f"${usd:.4f}"

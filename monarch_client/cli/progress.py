@@ -10,7 +10,8 @@ import click
 
 from monarch_client.cli.output import STATUS_COLOURS, duration
 from monarch_client.cli.terminal import one_line, tell
-from monarch_client.rest.models import Attempt, Job, Stage
+from monarch_client.wire.attempts import Attempt, Stage
+from monarch_client.wire.jobs import Job
 
 _MARKS = {"active": "▸", "done": "✓", "failed": "✗", "stopped": "■"}
 _ASCII_MARKS = {"active": ">", "done": "+", "failed": "x", "stopped": "-"}

@@ -8,7 +8,7 @@ from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say
-from monarch_client.rest.models import Member, Project
+from monarch_client.wire.projects import Member, Project
 
 ROLES = ("viewer", "member", "maintainer", "admin")
 PROJECT_COLUMNS = {

@@ -9,7 +9,7 @@ import click
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import tell
-from monarch_client.rest.queue_models import Amount, Place, Quota, Share, Turn
+from monarch_client.wire.queue import Amount, Place, Quota, Share, Turn
 
 _MOST_TURNS = 200
 _USD_PER_HOUR = "usd_per_hour"

@@ -19,8 +19,8 @@ from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.submit import SPEC_FILE
 from monarch_client.cli.terminal import one_line, say, tell
 from monarch_client.errors import InvalidSpecErrors
-from monarch_client.rest.schedule_models import Schedule, ScheduleRun
 from monarch_client.spec import JobSpec
+from monarch_client.wire.schedules import Schedule, ScheduleDetail, ScheduleRun
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -124,7 +124,7 @@ def schedule_change(
     if file is None:
         if not changes:
             raise click.UsageError("Nothing to change: give a FILE or an option.")
-        made = session.client.change_schedule(session.project(project), name, **changes)
+        made: Schedule = session.client.change_schedule(session.project(project), name, **changes)
     else:
         made = _with_file(
             session,
@@ -231,7 +231,7 @@ def _show_remarks(found: Schedule) -> None:
         say(f"Note: {one_line(remark)}")
 
 
-def _show(found: Schedule) -> None:
+def _show(found: ScheduleDetail) -> None:
     say(f"{found.name}: {found.cron} {found.zone}, job {found.job_name} of {found.owner}")
     say(f"Overlap: {found.overlap}. Catch-up: {found.catch_up}.")
     _show_remarks(found)

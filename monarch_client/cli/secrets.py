@@ -11,7 +11,7 @@ from monarch_client.cli.jobs import project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
-from monarch_client.rest.models import Secret
+from monarch_client.wire.projects import Secret
 
 COLUMNS = {
     "NAME": lambda secret: secret.name,

@@ -12,7 +12,7 @@ from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import complain, say, tell
-from monarch_client.rest.stack_models import ProcessStacks, StackDump
+from monarch_client.wire.stacks import ProcessStacks, StackDump
 
 _ASK_AGAIN_S = 1.0
 # The portal itself waits for two minutes.

@@ -23,10 +23,10 @@ from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.spec_text import excerpt
 from monarch_client.cli.terminal import say, tell
 from monarch_client.errors import InvalidSpecErrors, SpecError
-from monarch_client.rest.models import Job
 from monarch_client.spec import JobSpec
 from monarch_client.spec.documents import Document, documents_in
 from monarch_client.spec.text_edits import set_key
+from monarch_client.wire.jobs import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
-from monarch_client.rest.metric_models import Gpu, Host, Metrics
+from monarch_client.wire.metrics import Host, HostGpu, Hosts
 
 WATCH_S = 5.0
 _UNIT = 1024
@@ -44,11 +44,11 @@ def _rate(count: float | None) -> str:
     return "" if count is None else f"{amount(count)}/s"
 
 
-def _gpus(host: Host, tell: Callable[[Gpu], str]) -> str:
+def _gpus(host: Host, tell: Callable[[HostGpu], str]) -> str:
     return " ".join(tell(gpu) or "-" for gpu in host.gpus)
 
 
-def _used_part(gpu: Gpu) -> str:
+def _used_part(gpu: HostGpu) -> str:
     if gpu.memory_used is None or not gpu.memory_total:
         return ""
     return f"{100 * gpu.memory_used / gpu.memory_total:.0f}"
@@ -110,7 +110,7 @@ def top(
         context.exit(NOTHING_FOUND)
 
 
-def _show(found: Metrics, output: Output) -> None:
+def _show(found: Hosts, output: Output) -> None:
     if output.form == "table" and not output.quiet:
         if not found.hosts:
             tell("No host has told anything yet: the job has not started.")

@@ -11,7 +11,7 @@ from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.output import Output, age, duration, output_options, print_table
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, say
-from monarch_client.rest.queue_models import NamedJob, Waiting
+from monarch_client.wire.queue import NamedJob, Waiting
 
 _BASIS = {
     "bounds": "at the latest, if nobody's job runs longer than its max_duration",

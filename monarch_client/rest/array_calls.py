@@ -6,11 +6,10 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from monarch_client.rest.array_models import JobArray
 from monarch_client.rest.bodies import rerun_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.rest.models import Job
+from monarch_client.wire.jobs import Array, Job
 
 
 class ArrayCalls:
@@ -35,23 +34,23 @@ class ArrayCalls:
         answer = self.connection.request("POST", path, repeatable=True, json=body, headers=headers)
         return decode_page(Job, answer).results
 
-    def array(self, project: str, array_id: int) -> JobArray:
+    def array(self, project: str, array_id: int) -> Array:
         """An array with its jobs."""
-        return decode(JobArray, self.connection.request("GET", _array(project, array_id)))
+        return decode(Array, self.connection.request("GET", _array(project, array_id)))
 
-    def cancel_array(self, project: str, array_id: int) -> JobArray:
+    def cancel_array(self, project: str, array_id: int) -> Array:
         """End all jobs of an array that have not ended."""
         path = _array(project, array_id) + "/actions/cancel"
-        return decode(JobArray, self.connection.request("POST", path, repeatable=True))
+        return decode(Array, self.connection.request("POST", path, repeatable=True))
 
-    def rerun_failed(self, project: str, array_id: int, *, drop_deleted: bool = False) -> JobArray:
+    def rerun_failed(self, project: str, array_id: int, *, drop_deleted: bool = False) -> Array:
         """Run its failed and cancelled jobs again. ConflictError where there is none.
 
         `drop_deleted` leaves out dependencies on jobs that were deleted.
         """
         path = _array(project, array_id) + "/actions/rerun-failed"
         body = rerun_body(drop_deleted=drop_deleted)
-        return decode(JobArray, self.connection.request("POST", path, json=body))
+        return decode(Array, self.connection.request("POST", path, json=body))
 
 
 def _array(project: str, array_id: int) -> str:

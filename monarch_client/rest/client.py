@@ -18,24 +18,15 @@ from monarch_client.rest.bodies import rerun_body, spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_log, decode_page
 from monarch_client.rest.machine_calls import MachineCalls
-from monarch_client.rest.models import (
-    Attempt,
-    CloudEntry,
-    CloudState,
-    Event,
-    Job,
-    LogLine,
-    LogPage,
-    Me,
-    Page,
-    Secret,
-    Token,
-    Upload,
-    Validation,
-)
 from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
 from monarch_client.rest.schedule_calls import ScheduleCalls
+from monarch_client.wire.account import CloudEntry, CloudState, Me, NewToken, Token
+from monarch_client.wire.attempts import Attempt
+from monarch_client.wire.jobs import Event, Job, JobDetail, Upload, Validation
+from monarch_client.wire.logs import LogLine, LogPage
+from monarch_client.wire.page import Page
+from monarch_client.wire.projects import Secret
 
 # Packing is quick to send, slow to check: an upload may take its time to be answered.
 UPLOAD_TIMEOUT_S = 600.0
@@ -104,9 +95,9 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         )
         return decode(Validation, answer)
 
-    def job(self, project: str, job_id: int) -> Job:
-        """One job, with its specification."""
-        return decode(Job, self.connection.request("GET", _job(project, job_id)))
+    def job(self, project: str, job_id: int) -> JobDetail:
+        """Return one job with its specification."""
+        return decode(JobDetail, self.connection.request("GET", _job(project, job_id)))
 
     def cancel(self, project: str, job_id: int) -> Job:
         """End a job. ConflictError when it has ended already."""
@@ -227,10 +218,10 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         project: str | None = None,
         read_only: bool = False,
         days: int | None = None,
-    ) -> Token:
-        """A new token; its secret is in `token` this once."""
+    ) -> NewToken:
+        """Create a token; its secret is in `token` this once."""
         body = {"name": name, "project": project, "read_only": read_only, "days": days}
-        return decode(Token, self.connection.request("POST", "/tokens", json=body))
+        return decode(NewToken, self.connection.request("POST", "/tokens", json=body))
 
     def revoke_token(self, token_id: int) -> None:
         """End one of one's own tokens at once."""

@@ -1,68 +1,37 @@
-"""From the portal's JSON to the dataclasses of `models`, by their annotations."""
+"""From the portal's JSON to the dataclasses of `monarch_client.wire`. Unknown keys are ignored."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
-from datetime import datetime
-from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
+
+import msgspec
 
 from monarch_client.errors import UnexpectedAnswerError
-from monarch_client.rest.models import LogPage, Page
+from monarch_client.wire.logs import LogPage
+from monarch_client.wire.page import Page
 
 T = TypeVar("T")
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """`data` as a `kind`. UnexpectedAnswerError when a key it needs is missing."""
-    if not isinstance(data, dict):
-        raise UnexpectedAnswerError(f"The portal sent no {kind.__name__}.")
-    values = {}
-    for name, (hint, required) in _fields(cast("Any", kind)).items():
-        if name in data:
-            values[name] = _value(hint, data[name])
-        elif required:
-            raise UnexpectedAnswerError(
-                f"The portal's {kind.__name__} has no {name}: is it of another version?"
-            )
-    return kind(**values)
+    """Return `data` as a `kind`. UnexpectedAnswerError: a key is missing or of another type."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise UnexpectedAnswerError(
+            f"The portal's answer is not a {_name(kind)}: {error}. Is it of another version?"
+        ) from error
 
 
 def decode_page(kind: type[T], data: Any) -> Page[T]:
-    """A list's envelope with rows of `kind`."""
-    if not isinstance(data, dict) or not isinstance(data.get("results"), list):
-        raise UnexpectedAnswerError(f"The portal sent no list of {kind.__name__}.")
-    rows = [decode(kind, row) for row in data["results"]]
-    return Page(rows, data.get("next"), data.get("previous"))
+    """Return a list's envelope with rows of `kind`."""
+    return decode(Page[kind], data)  # type: ignore[valid-type]
 
 
 def decode_log(kind: type[T], data: Any) -> LogPage[T]:
-    """Part of a log, with rows of `kind`."""
-    page = decode_page(kind, data)
-    return LogPage(page.results, page.next, page.previous, data.get("removed") or "")
+    """Return part of a log, with rows of `kind`."""
+    return decode(LogPage[kind], data)  # type: ignore[valid-type]
 
 
-@cache
-def _fields(kind: Any) -> dict[str, tuple[Any, bool]]:
-    hints = get_type_hints(kind)
-    return {
-        f.name: (hints[f.name], f.default is MISSING and f.default_factory is MISSING)
-        for f in fields(kind)
-    }
-
-
-def _value(hint: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    if get_origin(hint) is list and is_dataclass(item := get_args(hint)[0]):
-        return [decode(item, row) for row in value]  # type: ignore[arg-type]
-    if single := [each for each in get_args(hint) if is_dataclass(each)]:
-        return decode(single[0], value)  # type: ignore[arg-type]
-    if get_origin(hint) is list and datetime in get_args(hint):
-        return [_moment(each) for each in value]
-    return _moment(value) if hint is datetime or datetime in get_args(hint) else value
-
-
-def _moment(text: str) -> datetime:
-    # Python 3.10 does not read the Z.
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+def _name(kind: Any) -> str:
+    return str(getattr(kind, "__name__", kind)) if isinstance(kind, type) else str(kind)

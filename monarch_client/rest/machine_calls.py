@@ -9,12 +9,12 @@ from urllib.parse import quote
 from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.rest.machine_models import Cluster, Infra, Plan
-from monarch_client.rest.mesh_models import Meshes
-from monarch_client.rest.metric_models import Metrics
-from monarch_client.rest.money_models import Budget, Usage
-from monarch_client.rest.queue_models import Waiting
-from monarch_client.rest.stack_models import StackDump, Stacks
+from monarch_client.wire.clusters import Cluster, Infra, Plan
+from monarch_client.wire.mesh import Mesh
+from monarch_client.wire.metrics import Hosts
+from monarch_client.wire.money import Budget, Usage
+from monarch_client.wire.queue import Waiting
+from monarch_client.wire.stacks import StackDump, Stacks
 
 T = TypeVar("T")
 
@@ -34,23 +34,23 @@ class MachineCalls:
 
     def metrics(
         self, project: str, job_id: int, *, attempt: int | None = None, rank: int | None = None
-    ) -> Metrics:
+    ) -> Hosts:
         """What a job's hosts last told; with `rank` also that host's history."""
         path = f"/projects/{project}/jobs/{job_id}/metrics"
         params = {"attempt": attempt, "rank": rank}
         known = {name: value for name, value in params.items() if value is not None}
-        return decode(Metrics, self.connection.request("GET", path, params=known))
+        return decode(Hosts, self.connection.request("GET", path, params=known))
 
     def why(self, project: str, job_id: int) -> Waiting:
         """Why a job waits: its place, what binds, who has it, when it probably starts."""
         path = f"/projects/{project}/jobs/{job_id}/why"
         return decode(Waiting, self.connection.request("GET", path))
 
-    def meshes(self, project: str, job_id: int, *, attempt: int | None = None) -> Meshes:
+    def meshes(self, project: str, job_id: int, *, attempt: int | None = None) -> Mesh:
         """The hosts, procs and actors of an attempt, the newest else, and what failed when."""
         path = f"/projects/{project}/jobs/{job_id}/mesh"
         known = {} if attempt is None else {"attempt": attempt}
-        return decode(Meshes, self.connection.request("GET", path, params=known))
+        return decode(Mesh, self.connection.request("GET", path, params=known))
 
     def ask_stacks(
         self, project: str, job_id: int, *, rank: int = 0, pid: int | None = None

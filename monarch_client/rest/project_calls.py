@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.rest.models import Member, Project
+from monarch_client.wire.projects import Member, Project, ProjectDetail
 
 
 class ProjectCalls:
@@ -21,9 +21,9 @@ class ProjectCalls:
         answer = self.connection.request("GET", "/projects", params=params)
         return decode_page(Project, answer).results
 
-    def project(self, slug: str) -> Project:
+    def project(self, slug: str) -> ProjectDetail:
         """Return one project, with the number of its jobs by status."""
-        return decode(Project, self.connection.request("GET", f"/projects/{slug}"))
+        return decode(ProjectDetail, self.connection.request("GET", f"/projects/{slug}"))
 
     def make_project(self, slug: str, *, name: str = "") -> Project:
         """Create a project with you as its first admin. ConflictError: the slug is taken."""

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.rest.models import Page
-from monarch_client.rest.queue_models import Place, Queue, Quota, Share, Turn, Weight
+from monarch_client.wire.page import Page
+from monarch_client.wire.queue import Place, Queue, Quota, Share, Turn, Weight
 
 
 class QueueCalls:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
-from monarch_client.rest.models import Job
-from monarch_client.rest.schedule_models import Schedule
+from monarch_client.wire.jobs import Job
+from monarch_client.wire.schedules import Schedule, ScheduleDetail
 
 
 class ScheduleCalls:
@@ -22,13 +22,13 @@ class ScheduleCalls:
         answer = self.connection.request("GET", f"/projects/{project}/schedules")
         return decode_page(Schedule, answer).results
 
-    def schedule(self, project: str, name: str) -> Schedule:
+    def schedule(self, project: str, name: str) -> ScheduleDetail:
         """One schedule, with its specification, its next times and its last fifty."""
-        return decode(Schedule, self.connection.request("GET", _schedule(project, name)))
+        return decode(ScheduleDetail, self.connection.request("GET", _schedule(project, name)))
 
     def create_schedule(
         self, project: str, name: str, spec: str | Mapping[str, Any], cron: str, **options: Any
-    ) -> Schedule:
+    ) -> ScheduleDetail:
         """Make a schedule. `options`: zone, overlap, catch_up, paused.
 
         InvalidSpecErrors carries everything wrong with it and its specification. ConflictError:
@@ -36,23 +36,23 @@ class ScheduleCalls:
         """
         body = {"name": name, "spec": spec, "cron": cron, **options}
         path = f"/projects/{project}/schedules"
-        return decode(Schedule, self.connection.request("POST", path, json=body))
+        return decode(ScheduleDetail, self.connection.request("POST", path, json=body))
 
-    def change_schedule(self, project: str, name: str, **changes: Any) -> Schedule:
+    def change_schedule(self, project: str, name: str, **changes: Any) -> ScheduleDetail:
         """Change some of spec, cron, zone, overlap, catch_up. A new spec makes it one's own."""
         path = _schedule(project, name)
         answer = self.connection.request("PATCH", path, repeatable=True, json=changes)
-        return decode(Schedule, answer)
+        return decode(ScheduleDetail, answer)
 
-    def pause_schedule(self, project: str, name: str) -> Schedule:
+    def pause_schedule(self, project: str, name: str) -> ScheduleDetail:
         """Have it submit nothing until it is resumed."""
         path = _schedule(project, name) + "/actions/pause"
-        return decode(Schedule, self.connection.request("POST", path, repeatable=True))
+        return decode(ScheduleDetail, self.connection.request("POST", path, repeatable=True))
 
-    def resume_schedule(self, project: str, name: str) -> Schedule:
+    def resume_schedule(self, project: str, name: str) -> ScheduleDetail:
         """Let it go on with its next time."""
         path = _schedule(project, name) + "/actions/resume"
-        return decode(Schedule, self.connection.request("POST", path, repeatable=True))
+        return decode(ScheduleDetail, self.connection.request("POST", path, repeatable=True))
 
     def run_schedule(self, project: str, name: str) -> Job:
         """Submit its job at once, in its owner's name."""

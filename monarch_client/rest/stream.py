@@ -17,8 +17,9 @@ from monarch_client.errors import RefusedError, UnexpectedAnswerError, Unreachab
 from monarch_client.rest.client import PortalClient, given
 from monarch_client.rest.connection import pauses
 from monarch_client.rest.decoding import decode
-from monarch_client.rest.models import LogLine, Page
 from monarch_client.rest.server_sent import ServerSentEvent, read_events
+from monarch_client.wire.logs import LogLine
+from monarch_client.wire.page import Page
 
 # The portal sends a beat every 15 s: silence for longer means a dead connection.
 SILENCE_S = 40.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from jobs.logs.lines import storable
 from jobs.logs.reading import latest
 from jobs.models import Attempt
@@ -26,4 +28,4 @@ def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
     evidence = storable(evidence, len(evidence))
     found = diagnose(StopReason(reason), message, lines, evidence)
     if found is not None:
-        attempts.update(diagnosis=found.to_dict())
+        attempts.update(diagnosis=asdict(found))

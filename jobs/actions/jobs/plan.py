@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
@@ -18,38 +18,14 @@ from jobs.models import Project
 from jobs.permissions import Actor
 from jobs.policies.costs import NOTHING, for_time, shown
 from jobs.policies.limits import shown_s, walltime_s
+from monarch_client.wire import clusters as wire
 
 log = logging.getLogger(__name__)
 
 NOTHING_FITS = "Nothing that could run this job was found."
 
 
-@dataclass(frozen=True, slots=True)
-class JobPlan:
-    """The backend's candidates, the chosen one first. `problem` says why there are none.
-
-    `usd` is the price of the chosen one for `max_duration_s`, the longest that the job may run;
-    None where there is no such limit. While `is_pending` the backend is still at it: ask again.
-    `warnings` keep nobody from submitting it.
-    """
-
-    backend: str
-    candidates: tuple[Candidate, ...]
-    reasons: tuple[str, ...]
-    problem: str
-    is_pending: bool
-    max_duration_s: int | None
-    usd_per_hour: Decimal | None
-    usd: Decimal | None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def chosen(self) -> Candidate | None:
-        """The one that would be taken."""
-        return next((each for each in self.candidates if each.is_chosen), None)
-
-
-def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
+def plan_job(actor: Actor, project: Project, source: Source) -> wire.Plan:
     """Check `source` as a submit does and ask its backend for a plan; stores and starts nothing.
 
     InvalidSpecError carries every error in `data["errors"]`. Whatever else is wrong is told in the
@@ -57,22 +33,22 @@ def plan_job(actor: Actor, project: Project, source: Source) -> JobPlan:
     """
     checked = check_spec(actor, project, source)
     plan, problem, is_pending = _ask(checked)
-    candidates = tuple(
-        sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
-    )
+    ordered = sorted(plan.candidates, key=lambda each: (not each.is_chosen, each.usd_per_hour))
+    candidates = [wire.Candidate(**asdict(each)) for each in ordered]
     limit_s = walltime_s(checked.request.duration_s, 0, duration_limit(project))
     price = price_of(plan)
     usd = None if price is None or limit_s is None else for_time(price, limit_s)
-    return JobPlan(
+    return wire.Plan(
         backend=checked.backend_name,
         candidates=candidates,
-        reasons=plan.reasons,
+        chosen=next((each for each in candidates if each.is_chosen), None),
+        reasons=list(plan.reasons),
         problem=problem,
         is_pending=is_pending,
         max_duration_s=limit_s,
         usd_per_hour=price,
         usd=usd,
-        warnings=tuple(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
+        warnings=list(_beyond_budget(checked.request.budget_usd, usd, limit_s)),
     )
 
 

@@ -7,12 +7,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.accounts.tokens import create_token, revoke_token
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.inputs import TokenBody
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.base.serializers import NewTokenSerializer, TokenSerializer
+from jobs.api.base.schema import problems
 from jobs.permissions import project_for
+from jobs.readers.extended import extended
 from jobs.readers.token_list import token_list
+from monarch_client.wire.account import NewToken, Token
+from monarch_client.wire.page import Page
 
 
 class TokenListView(PortalView):
@@ -20,18 +23,15 @@ class TokenListView(PortalView):
 
     tag = "account"
 
-    @extend_schema(
-        operation_id="token_list", responses={200: page_of(TokenSerializer), **problems(401)}
-    )
+    @extend_schema(operation_id="token_list", responses={200: Page[Token], **problems(401)})
     def get(self, request: Request) -> Response:
         """The tokens that still work, newest first."""
-        rows = TokenSerializer(token_list(self.actor), many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
+        return page_with(token_list(self.actor))
 
     @extend_schema(
         operation_id="token_create",
         request=TokenBody,
-        responses={201: NewTokenSerializer, **problems(400, 401, 403, 404)},
+        responses={201: NewToken, **problems(400, 401, 403, 404)},
     )
     def post(self, request: Request) -> Response:
         """Make a token. Its secret is in this answer and nowhere else."""
@@ -40,8 +40,8 @@ class TokenListView(PortalView):
         project = project_for(self.actor, slug) if slug else None
         token, secret = create_token(self.actor, project=project, **body)
         view = next(row for row in token_list(self.actor) if row.id == token.pk)
-        answer = {**TokenSerializer(view).data, "token": secret}
-        return Response(answer, 201, headers={"Cache-Control": "no-store"})
+        made = extended(NewToken, view, token=secret)
+        return answer_with(made, 201, {"Cache-Control": "no-store"})
 
 
 class TokenDetailView(PortalView):

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rest_framework.permissions import IsAuthenticated
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from jobs.api.base.answers import AnswerRenderer
 from jobs.api.base.authentication import AUTHENTICATION_CLASSES, actor_of
 from jobs.api.base.errors import exception_handler
 from jobs.api.base.parsers import BoundedJsonParser
@@ -28,7 +28,7 @@ class PortalView(APIView):
 
     authentication_classes: Any = AUTHENTICATION_CLASSES
     permission_classes: Any = (IsAuthenticated,)
-    renderer_classes = (JSONRenderer,)
+    renderer_classes = (AnswerRenderer,)
     parser_classes: Any = (BoundedJsonParser,)
     schema = PortalSchema()
     # Under which heading the API's page shows it.

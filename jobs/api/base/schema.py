@@ -7,11 +7,11 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
-from drf_spectacular.utils import OpenApiResponse, inline_serializer
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiResponse
 
+from jobs.api.base import answer_schema  # noqa: F401 - registers itself
 from jobs.api.base.authentication import DriverAuthentication, TokenAuthentication
-from jobs.api.base.serializers import ProblemSerializer
+from monarch_client.wire.problems import Problem
 
 
 class PortalSchema(AutoSchema):
@@ -54,24 +54,7 @@ class DriverScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return build_bearer_security_scheme_object("Authorization", "Bearer", "mpj_...")
 
 
-def page_of(
-    serializer: type[serializers.Serializer[Any]], **further: Any
-) -> serializers.Serializer[Any]:
-    """The envelope of every list: `next` and `previous` are opaque, null at the ends.
-
-    `further`: fields that one list has beside them.
-    """
-    name = serializer.__name__.removesuffix("Serializer") + "Page"
-    fields: dict[str, Any] = {
-        "results": serializer(many=True),
-        "next": serializers.CharField(allow_null=True),
-        "previous": serializers.CharField(allow_null=True),
-        **further,
-    }
-    return inline_serializer(name, fields)
-
-
 def problems(*statuses: int) -> dict[Any, OpenApiResponse]:
     """Return the errors that an operation may answer with; always includes 400."""
-    answer = OpenApiResponse(ProblemSerializer)
+    answer = OpenApiResponse(Problem)
     return {(status, "application/problem+json"): answer for status in sorted({400, *statuses})}

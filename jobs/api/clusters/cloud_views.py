@@ -10,25 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.sharing.clouds import add_cloud, remove_cloud
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
+from jobs.api.base.schema import problems
 from jobs.readers.cloud_list import cloud_check, cloud_list
-
-
-class CloudEntrySerializer(serializers.Serializer[Any]):
-    """One set of credentials: whose they are, never what they are."""
-
-    kind = serializers.CharField()
-    name = serializers.CharField()
-    about = serializers.CharField()
-
-
-class CloudStateSerializer(serializers.Serializer[Any]):
-    """One cloud as SkyPilot sees it."""
-
-    name = serializers.CharField()
-    is_enabled = serializers.BooleanField()
-    reason = serializers.CharField()
+from monarch_client.wire.account import CloudEntry, CloudState, Stored
+from monarch_client.wire.page import Page
 
 
 class CloudBody(serializers.Serializer[Any]):
@@ -39,12 +26,6 @@ class CloudBody(serializers.Serializer[Any]):
     )
 
 
-class StoredSerializer(serializers.Serializer[Any]):
-    """Under which names they are listed."""
-
-    names = serializers.ListField(child=serializers.CharField())
-
-
 class CloudListView(PortalView):
     """`/clouds`."""
 
@@ -52,12 +33,11 @@ class CloudListView(PortalView):
 
     @extend_schema(
         operation_id="cloud_list",
-        responses={200: page_of(CloudEntrySerializer), **problems(401, 403, 409)},
+        responses={200: Page[CloudEntry], **problems(401, 403, 409)},
     )
     def get(self, request: Request) -> Response:
         """What was added, by kind and name."""
-        rows = CloudEntrySerializer(cloud_list(self.actor), many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
+        return page_with(cloud_list(self.actor))
 
 
 class CloudCheckView(PortalView):
@@ -68,12 +48,11 @@ class CloudCheckView(PortalView):
     @extend_schema(
         operation_id="cloud_check",
         request=None,
-        responses={200: page_of(CloudStateSerializer), **problems(401, 403, 502, 503)},
+        responses={200: Page[CloudState], **problems(401, 403, 502, 503)},
     )
     def post(self, request: Request) -> Response:
         """Ask SkyPilot which clouds it can use. 503 `still_looking`: ask again in a moment."""
-        rows = CloudStateSerializer(cloud_check(self.actor), many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
+        return page_with(cloud_check(self.actor))
 
 
 class CloudKindView(PortalView):
@@ -86,12 +65,12 @@ class CloudKindView(PortalView):
         request={
             "application/json": {"type": "object", "additionalProperties": {"type": "string"}}
         },
-        responses={200: StoredSerializer, **problems(400, 401, 403, 404, 409, 422)},
+        responses={200: Stored, **problems(400, 401, 403, 404, 409, 422)},
     )
     def put(self, request: Request, kind: str) -> Response:
         """Store credentials of `aws`, `gcp`, `kubernetes` or `slurm`."""
         content = self.parsed(CloudBody, {"fields_of_kind": request.data})["fields_of_kind"]
-        return Response({"names": add_cloud(self.actor, kind, content)})
+        return answer_with(Stored(names=add_cloud(self.actor, kind, content)))
 
 
 class CloudEntryView(PortalView):

@@ -8,9 +8,9 @@ from rest_framework.response import Response
 
 from jobs.actions.clusters.strays import take_down_stray
 from jobs.actions.clusters.take_down import take_down_cluster
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.clusters.cluster_serializers import ClusterSerializer
+from jobs.api.base.schema import problems
 from jobs.readers.clusters import (
     cluster_anywhere,
     cluster_list,
@@ -18,8 +18,10 @@ from jobs.readers.clusters import (
     cluster_row,
     stray_row,
 )
+from monarch_client.wire.clusters import Cluster
+from monarch_client.wire.page import Page
 
-CLUSTERS = page_of(ClusterSerializer)
+CLUSTERS = Page[Cluster]
 
 
 class ClusterView(PortalView):
@@ -38,8 +40,7 @@ class ClusterListView(ClusterView):
     def get(self, request: Request, slug: str) -> Response:
         """The project's clusters that exist, newest first."""
         rows = cluster_list(self.actor, self.project())
-        body = ClusterSerializer(rows, many=True).data
-        return Response({"results": body, "next": None, "previous": None})
+        return page_with(rows)
 
 
 class ClusterDownView(ClusterView):
@@ -48,13 +49,13 @@ class ClusterDownView(ClusterView):
     @extend_schema(
         operation_id="cluster_down",
         request=None,
-        responses={202: ClusterSerializer, **problems(401, 403, 404, 409)},
+        responses={202: Cluster, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, slug: str, cluster_name: str) -> Response:
         """Take down a cluster on which no job is. It is over when the list shows it no more."""
         cluster = cluster_named(self.actor, self.project(), cluster_name)
         row = cluster_row(self.actor, take_down_cluster(self.actor, cluster))
-        return Response(ClusterSerializer(row).data, 202)
+        return answer_with(row, 202)
 
 
 class AllClustersView(ClusterView):
@@ -66,8 +67,7 @@ class AllClustersView(ClusterView):
     )
     def get(self, request: Request) -> Response:
         """Clusters of all one's projects; for the installation's administrators all there are."""
-        body = ClusterSerializer(cluster_list(self.actor), many=True).data
-        return Response({"results": body, "next": None, "previous": None})
+        return page_with(cluster_list(self.actor))
 
 
 class AnyClusterDownView(ClusterView):
@@ -76,7 +76,7 @@ class AnyClusterDownView(ClusterView):
     @extend_schema(
         operation_id="cluster_down_any",
         request=None,
-        responses={202: ClusterSerializer, **problems(401, 403, 404, 409)},
+        responses={202: Cluster, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, cluster_name: str) -> Response:
         """Take down a cluster by its name alone: also one without a row, but never a stranger's."""
@@ -85,4 +85,4 @@ class AnyClusterDownView(ClusterView):
             row = cluster_row(self.actor, take_down_cluster(self.actor, cluster))
         else:
             row = stray_row(self.actor, take_down_stray(self.actor, cluster_name))
-        return Response(ClusterSerializer(row).data, 202)
+        return answer_with(row, 202)

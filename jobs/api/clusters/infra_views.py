@@ -6,10 +6,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.answers import page_with
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.clusters.cluster_serializers import InfraSerializer
+from jobs.api.base.schema import problems
 from jobs.readers.infra import infra
+from monarch_client.wire.clusters import Infra
+from monarch_client.wire.page import Page
 
 
 class InfraListView(PortalView):
@@ -19,12 +21,11 @@ class InfraListView(PortalView):
 
     @extend_schema(
         operation_id="infra_list",
-        responses={200: page_of(InfraSerializer), **problems(401)},
+        responses={200: Page[Infra], **problems(401)},
     )
     def get(self, request: Request) -> Response:
         """Backends with their clouds and free GPUs, as last known.
 
         What is older than a minute is asked for anew, in the background.
         """
-        body = InfraSerializer(infra(), many=True).data
-        return Response({"results": body, "next": None, "previous": None})
+        return page_with(infra())

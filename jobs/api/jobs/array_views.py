@@ -13,16 +13,16 @@ from rest_framework.response import Response
 from jobs.actions.jobs.arrays import cancel_array, rerun_failed
 from jobs.actions.jobs.submit import submit_jobs
 from jobs.actions.jobs.submit_documents import submit_documents
+from jobs.api.base.answers import addressed, addressed_array, answer_with
 from jobs.api.base.authentication import WITH_DRIVERS
 from jobs.api.base.inputs import BatchBody, RerunBody
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
-from jobs.api.base.serializers import JobSerializer
-from jobs.api.jobs.array_serializers import ArraySerializer, BatchSerializer
 from jobs.api.jobs.job_views import MAX_KEY_LENGTH, SpecView, idempotency_key
 from jobs.permissions import Verb, require
 from jobs.readers.job_array import array_for, job_array
 from jobs.readers.job_table import rows_of
+from monarch_client.wire.jobs import Array, Batch
 
 
 class JobBatchView(SpecView):
@@ -42,7 +42,7 @@ class JobBatchView(SpecView):
         ],
         request={"application/yaml": OpenApiTypes.STR, "application/json": BatchBody},
         responses={
-            201: BatchSerializer,
+            201: Batch,
             **problems(400, 401, 403, 404, 409, 413, 415, 422, 507),
         },
     )
@@ -57,8 +57,9 @@ class JobBatchView(SpecView):
         else:
             jobs = submit_jobs(self.actor, project, body["specs"], idempotency_key=key)
         rows = rows_of(self.actor, project, jobs)
-        answer = JobSerializer(rows, many=True, context={"request": request}).data
-        return Response({"results": answer}, HTTPStatus.CREATED)
+        return answer_with(
+            Batch(results=[addressed(row, request) for row in rows]), HTTPStatus.CREATED
+        )
 
 
 class _AnswersArray(PortalView):
@@ -67,7 +68,7 @@ class _AnswersArray(PortalView):
     def answer(self, status: HTTPStatus = HTTPStatus.OK) -> Response:
         """The array as it stands now."""
         found = job_array(self.actor, self.kwargs["slug"], self.kwargs["array_id"])
-        return Response(ArraySerializer(found, context={"request": self.request}).data, status)
+        return answer_with(addressed_array(found, self.request), status)
 
 
 class ArrayView(_AnswersArray):
@@ -75,7 +76,7 @@ class ArrayView(_AnswersArray):
 
     authentication_classes: Any = WITH_DRIVERS
 
-    @extend_schema(operation_id="array_get", responses={200: ArraySerializer, **problems(401, 404)})
+    @extend_schema(operation_id="array_get", responses={200: Array, **problems(401, 404)})
     def get(self, request: Request, slug: str, array_id: int) -> Response:
         """An array with its jobs, and how many of them stand where."""
         return self.answer()
@@ -89,7 +90,7 @@ class ArrayCancelView(_AnswersArray):
     @extend_schema(
         operation_id="array_cancel",
         request=None,
-        responses={202: ArraySerializer, **problems(401, 403, 404)},
+        responses={202: Array, **problems(401, 403, 404)},
     )
     def post(self, request: Request, slug: str, array_id: int) -> Response:
         """End all jobs of the array that have not ended."""
@@ -103,7 +104,7 @@ class ArrayRerunFailedView(_AnswersArray):
     @extend_schema(
         operation_id="array_rerun_failed",
         request=RerunBody,
-        responses={201: ArraySerializer, **problems(400, 401, 403, 404, 409, 415, 422, 507)},
+        responses={201: Array, **problems(400, 401, 403, 404, 409, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str, array_id: int) -> Response:
         """Run the jobs of the array again that failed or were cancelled."""

@@ -11,14 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.jobs.extend import MOST_S, extend_cluster, extend_job
+from jobs.api.base.answers import answer_with
 from jobs.api.base.schema import problems
-from jobs.api.base.serializers import JobSerializer
-from jobs.api.clusters.cluster_serializers import ClusterSerializer
 from jobs.api.clusters.cluster_views import ClusterView
 from jobs.api.jobs.job_views import MAX_KEY_LENGTH, JobView, idempotency_key
 from jobs.permissions import require_cluster, require_extend
 from jobs.readers.clusters import cluster_named, cluster_row
 from monarch_client.spec.durations import seconds_in
+from monarch_client.wire.clusters import Cluster
+from monarch_client.wire.jobs import Job
 
 
 class ExtendBody(serializers.Serializer[Any]):
@@ -54,7 +55,7 @@ class JobExtendView(JobView):
             )
         ],
         request=ExtendBody,
-        responses={200: JobSerializer, **problems(400, 401, 403, 404, 409, 415, 422)},
+        responses={200: Job, **problems(400, 401, 403, 404, 409, 415, 422)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Let a job run longer than its max_duration."""
@@ -71,7 +72,7 @@ class ClusterExtendView(ClusterView):
     @extend_schema(
         operation_id="cluster_extend",
         request=ExtendBody,
-        responses={200: ClusterSerializer, **problems(400, 401, 403, 404, 409, 415)},
+        responses={200: Cluster, **problems(400, 401, 403, 404, 409, 415)},
     )
     def post(self, request: Request, slug: str, cluster_name: str) -> Response:
         """Keep a cluster without a job for at least so long from now."""
@@ -79,4 +80,4 @@ class ClusterExtendView(ClusterView):
         require_cluster(self.actor, cluster)
         seconds = self.parsed(ExtendBody, request.data)["seconds"]
         row = cluster_row(self.actor, extend_cluster(self.actor, cluster, seconds))
-        return Response(ClusterSerializer(row).data)
+        return answer_with(row)

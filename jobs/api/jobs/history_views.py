@@ -8,15 +8,18 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.answers import page_with
 from jobs.api.base.authentication import WITH_DRIVERS
 from jobs.api.base.inputs import AttemptListQuery, EventQuery
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.base.serializers import AttemptSerializer, EventSerializer
+from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import checked
 from jobs.models import Job
 from jobs.readers.job_history import job_history
 from jobs.readers.job_page import attempts_of
+from monarch_client.wire.attempts import Attempt
+from monarch_client.wire.jobs import Event
+from monarch_client.wire.page import Page
 
 
 class AttemptListView(PortalView):
@@ -27,7 +30,7 @@ class AttemptListView(PortalView):
     @extend_schema(
         operation_id="attempt_list",
         parameters=[AttemptListQuery],
-        responses={200: page_of(AttemptSerializer), **problems(400, 401, 404)},
+        responses={200: Page[Attempt], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """The job's attempts with stages and workers, newest first."""
@@ -35,8 +38,7 @@ class AttemptListView(PortalView):
         job = self.job()
         number = _newest(job) if wanted == "newest" else 0
         attempts = attempts_of(job, workers_of=None if wanted == "all" else number)
-        rows = AttemptSerializer(attempts, many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
+        return page_with(attempts)
 
 
 def _newest(job: Job) -> int:
@@ -51,13 +53,12 @@ class EventListView(PortalView):
     @extend_schema(
         operation_id="event_list",
         parameters=[EventQuery],
-        responses={200: page_of(EventSerializer), **problems(400, 401, 404)},
+        responses={200: Page[Event], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """The job's history, oldest first. `next` is the `after` of the next page."""
         query = self.parsed(EventQuery, request.query_params)
         events = job_history(self.actor, slug, job_id, **query)
-        rows = EventSerializer(events, many=True).data
         full = len(events) == query["limit"]
         following = str(events[-1].id) if full else None
-        return Response({"results": rows, "next": following, "previous": None})
+        return page_with(events, next=following)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -18,6 +17,7 @@ from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
 from jobs.actions.jobs.rerun import rerun_job
 from jobs.actions.jobs.submit import check_spec, submit_job
+from jobs.api.base.answers import addressed, answer_with, page_with
 from jobs.api.base.authentication import WITH_DRIVERS
 from jobs.api.base.inputs import JobQuery, RerunBody, SubmitBody
 from jobs.api.base.parsers import (
@@ -27,11 +27,12 @@ from jobs.api.base.parsers import (
     YamlTextParser,
 )
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.base.serializers import JobDetailSerializer, JobSerializer, ValidationSerializer
+from jobs.api.base.schema import problems
 from jobs.errors import InvalidSpecError
-from jobs.readers.job_page import job_now, job_page
+from jobs.readers.job_page import job_detail, job_now
 from jobs.readers.job_table import JobFilter, job_table
+from monarch_client.wire.jobs import Job, JobDetail, Validation
+from monarch_client.wire.page import Page
 
 MAX_KEY_LENGTH = 255
 
@@ -44,10 +45,10 @@ class JobView(PortalView):
     def answer(self, job_id: int, status: HTTPStatus) -> Response:
         """The job as it stands now; with CREATED also where it is."""
         job = job_now(self.actor, self.kwargs["slug"], job_id)
-        body = JobSerializer(job, context={"request": self.request}).data
         place = reverse("api:job", args=[job.project, job.id])
         created = status == HTTPStatus.CREATED
-        return Response(body, status, headers={"Location": place} if created else None)
+        headers = {"Location": place} if created else None
+        return answer_with(addressed(job, self.request), status, headers)
 
 
 class SpecView(JobView):
@@ -74,7 +75,7 @@ class JobListView(SpecView):
     @extend_schema(
         operation_id="job_list",
         parameters=[JobQuery],
-        responses={200: page_of(JobSerializer), **problems(400, 401, 404)},
+        responses={200: Page[Job], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The project's jobs, newest first."""
@@ -83,8 +84,8 @@ class JobListView(SpecView):
         table = job_table(
             self.actor, self.project(), JobFilter(**query), cursor=cursor, limit=limit
         )
-        rows = JobSerializer(table.rows, many=True, context={"request": request}).data
-        return Response({"results": rows, "next": table.next, "previous": table.previous})
+        rows = [addressed(row, request) for row in table.rows]
+        return page_with(rows, next=table.next, previous=table.previous)
 
     @extend_schema(
         operation_id="job_submit",
@@ -97,7 +98,7 @@ class JobListView(SpecView):
             )
         ],
         request=_SPEC_BODY,
-        responses={201: JobSerializer, **problems(400, 401, 403, 404, 413, 415, 422, 507)},
+        responses={201: Job, **problems(400, 401, 403, 404, 413, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Submit a job."""
@@ -115,7 +116,7 @@ class JobValidateView(SpecView):
     @extend_schema(
         operation_id="job_validate",
         request=_SPEC_BODY,
-        responses={200: ValidationSerializer, **problems(400, 401, 403, 404, 413, 415)},
+        responses={200: Validation, **problems(400, 401, 403, 404, 413, 415)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Every error of a specification at once; nothing is stored."""
@@ -123,8 +124,8 @@ class JobValidateView(SpecView):
             checked = check_spec(self.actor, self.project(), self.source())
         except InvalidSpecError as error:
             errors = error.data.get("errors", [])
-            return Response({"valid": False, "errors": errors, "spec": None})
-        return Response({"valid": True, "errors": [], "spec": checked.content})
+            return answer_with(Validation(valid=False, errors=errors, spec=None))
+        return answer_with(Validation(valid=True, errors=[], spec=checked.content))
 
 
 class JobDetailView(JobView):
@@ -132,19 +133,10 @@ class JobDetailView(JobView):
 
     authentication_classes: Any = WITH_DRIVERS
 
-    @extend_schema(
-        operation_id="job_get", responses={200: JobDetailSerializer, **problems(401, 404)}
-    )
+    @extend_schema(operation_id="job_get", responses={200: JobDetail, **problems(401, 404)})
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """One job with its specification."""
-        page = job_page(self.actor, slug, job_id)
-        row = {
-            **asdict(page.job),
-            "spec": page.spec,
-            "spec_source": page.spec_source,
-            "dependencies": page.dependencies,
-        }
-        return Response(JobDetailSerializer(row, context={"request": request}).data)
+        return answer_with(addressed(job_detail(self.actor, slug, job_id), request))
 
     @extend_schema(operation_id="job_delete", responses={204: None, **problems(401, 403, 404, 409)})
     def delete(self, request: Request, slug: str, job_id: int) -> Response:
@@ -161,7 +153,7 @@ class JobCancelView(JobView):
     @extend_schema(
         operation_id="job_cancel",
         request=None,
-        responses={202: JobSerializer, **problems(401, 403, 404, 409)},
+        responses={202: Job, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """End a job. It is over when its status is final."""
@@ -175,7 +167,7 @@ class JobHoldView(JobView):
     @extend_schema(
         operation_id="job_hold",
         request=None,
-        responses={200: JobSerializer, **problems(401, 403, 404, 409)},
+        responses={200: Job, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Keep a queued job from starting until it is released."""
@@ -189,7 +181,7 @@ class JobReleaseView(JobView):
     @extend_schema(
         operation_id="job_release",
         request=None,
-        responses={200: JobSerializer, **problems(401, 403, 404, 409)},
+        responses={200: Job, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Let a held job take its turn again."""
@@ -203,7 +195,7 @@ class JobRerunView(JobView):
     @extend_schema(
         operation_id="job_rerun",
         request=RerunBody,
-        responses={201: JobSerializer, **problems(400, 401, 403, 404, 415, 422, 507)},
+        responses={201: Job, **problems(400, 401, 403, 404, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Submit a new job from the same specification."""

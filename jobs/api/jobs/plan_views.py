@@ -8,10 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.jobs.plan import plan_job
+from jobs.api.base.answers import answer_with
 from jobs.api.base.inputs import SubmitBody
 from jobs.api.base.schema import problems
-from jobs.api.clusters.cluster_serializers import PlanSerializer
 from jobs.api.jobs.job_views import SpecView
+from monarch_client.wire.clusters import Plan
 
 
 class PlanView(SpecView):
@@ -20,9 +21,9 @@ class PlanView(SpecView):
     @extend_schema(
         operation_id="job_plan",
         request={"application/yaml": OpenApiTypes.STR, "application/json": SubmitBody},
-        responses={200: PlanSerializer, **problems(400, 401, 403, 404, 413, 415, 422)},
+        responses={200: Plan, **problems(400, 401, 403, 404, 413, 415, 422)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Where a job could run and for how much; nothing is stored or started."""
         plan = plan_job(self.actor, self.project(), self.source())
-        return Response(PlanSerializer(plan).data)
+        return answer_with(plan)

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from jobs.actions.jobs.prioritize import prioritize_job
 from jobs.api.base.schema import problems
-from jobs.api.base.serializers import JobSerializer
 from jobs.api.jobs.job_views import JobView
 from jobs.permissions import require_prioritize
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.wire.jobs import Job
 
 
 class PriorityBody(serializers.Serializer[Any]):
@@ -30,7 +30,7 @@ class JobPrioritizeView(JobView):
     @extend_schema(
         operation_id="job_prioritize",
         request=PriorityBody,
-        responses={200: JobSerializer, **problems(400, 401, 403, 404, 409, 415)},
+        responses={200: Job, **problems(400, 401, 403, 404, 409, 415)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Change the priority of a job that waits."""

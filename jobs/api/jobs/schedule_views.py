@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -20,66 +19,23 @@ from jobs.actions.schedules.edit_schedules import (
     resume_schedule,
 )
 from jobs.actions.schedules.run_schedule import run_now
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.inputs import SpecField
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.base.serializers import JobSerializer
+from jobs.api.base.schema import problems
 from jobs.api.base.text_field import TextField
 from jobs.api.jobs.job_views import JobView
 from jobs.models import Schedule
 from jobs.permissions import Verb, require, require_schedule
 from jobs.readers.schedules import (
-    SchedulePage,
     schedule_list,
     schedule_named,
     schedule_page,
 )
-from jobs.statuses import CatchUpPolicy, OverlapPolicy, ScheduleOutcome
-
-
-class ScheduleRunSerializer(serializers.Serializer[Any]):
-    """One time of a schedule, and what became of it."""
-
-    slot = serializers.DateTimeField(help_text="When it was due, or asked for.")
-    is_manual = serializers.BooleanField(help_text="Somebody asked for it.")
-    outcome = serializers.ChoiceField(choices=ScheduleOutcome.choices)
-    outcome_label = serializers.CharField()
-    message = serializers.CharField()
-    job = serializers.IntegerField(allow_null=True)
-    job_status = serializers.CharField()
-    job_status_label = serializers.CharField()
-
-
-class ScheduleSerializer(serializers.Serializer[Any]):
-    """A schedule as lists show it."""
-
-    name = serializers.CharField()
-    project = serializers.CharField()
-    job_name = serializers.CharField()
-    cron = serializers.CharField()
-    remarks = serializers.ListField(
-        child=serializers.CharField(), help_text="What its cron expression says and seldom means."
-    )
-    zone = serializers.CharField()
-    overlap = serializers.ChoiceField(choices=OverlapPolicy.choices)
-    catch_up = serializers.ChoiceField(choices=CatchUpPolicy.choices)
-    owner = serializers.CharField(help_text="In whose name its jobs are submitted.")
-    paused = serializers.BooleanField()
-    message = serializers.CharField(help_text="Why it is paused, or what went wrong.")
-    next_at = serializers.DateTimeField(allow_null=True)
-    last = ScheduleRunSerializer(allow_null=True)
-    last_job = serializers.IntegerField(allow_null=True)
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    can_manage = serializers.BooleanField()
-
-
-class ScheduleDetailSerializer(ScheduleSerializer):
-    """A schedule with its specification and the times around now."""
-
-    spec_source = serializers.CharField()
-    upcoming = serializers.ListField(child=serializers.DateTimeField())
-    runs = ScheduleRunSerializer(many=True)
+from jobs.statuses import CatchUpPolicy, OverlapPolicy
+from monarch_client.wire import schedules as wire
+from monarch_client.wire.jobs import Job
+from monarch_client.wire.page import Page
 
 
 class ScheduleChanges(serializers.Serializer[Any]):
@@ -112,7 +68,7 @@ class ScheduleView(PortalView):
 
     def answer(self, schedule: Schedule, status: HTTPStatus = HTTPStatus.OK) -> Response:
         """All of it, as it stands now."""
-        return Response(_detail(schedule_page(self.actor, schedule)), status)
+        return answer_with(schedule_page(self.actor, schedule), status)
 
 
 class ScheduleListView(ScheduleView):
@@ -120,19 +76,18 @@ class ScheduleListView(ScheduleView):
 
     @extend_schema(
         operation_id="schedule_list",
-        responses={200: page_of(ScheduleSerializer), **problems(401, 404)},
+        responses={200: Page[wire.Schedule], **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The project's schedules, by name."""
         rows = schedule_list(self.actor, self.project())
-        body = ScheduleSerializer(rows, many=True).data
-        return Response({"results": body, "next": None, "previous": None})
+        return page_with(rows)
 
     @extend_schema(
         operation_id="schedule_create",
         request=ScheduleBody,
         responses={
-            201: ScheduleDetailSerializer,
+            201: wire.ScheduleDetail,
             **problems(400, 401, 403, 404, 409, 413, 415, 422),
         },
     )
@@ -152,7 +107,7 @@ class ScheduleDetailView(ScheduleView):
 
     @extend_schema(
         operation_id="schedule_get",
-        responses={200: ScheduleDetailSerializer, **problems(401, 404)},
+        responses={200: wire.ScheduleDetail, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str, schedule_name: str) -> Response:
         """One schedule, with its specification, its next times and its last fifty."""
@@ -161,7 +116,7 @@ class ScheduleDetailView(ScheduleView):
     @extend_schema(
         operation_id="schedule_change",
         request=ScheduleChanges,
-        responses={200: ScheduleDetailSerializer, **problems(400, 401, 403, 404, 413, 415, 422)},
+        responses={200: wire.ScheduleDetail, **problems(400, 401, 403, 404, 413, 415, 422)},
     )
     def patch(self, request: Request, slug: str, schedule_name: str) -> Response:
         """Change it. Who changes what it runs becomes its owner."""
@@ -185,7 +140,7 @@ class SchedulePauseView(ScheduleView):
     @extend_schema(
         operation_id="schedule_pause",
         request=None,
-        responses={200: ScheduleDetailSerializer, **problems(401, 403, 404)},
+        responses={200: wire.ScheduleDetail, **problems(401, 403, 404)},
     )
     def post(self, request: Request, slug: str, schedule_name: str) -> Response:
         """Have it submit nothing until it is resumed."""
@@ -198,7 +153,7 @@ class ScheduleResumeView(ScheduleView):
     @extend_schema(
         operation_id="schedule_resume",
         request=None,
-        responses={200: ScheduleDetailSerializer, **problems(401, 403, 404, 422)},
+        responses={200: wire.ScheduleDetail, **problems(401, 403, 404, 422)},
     )
     def post(self, request: Request, slug: str, schedule_name: str) -> Response:
         """Let it go on with its next time."""
@@ -213,19 +168,9 @@ class ScheduleRunView(JobView):
     @extend_schema(
         operation_id="schedule_run",
         request=None,
-        responses={201: JobSerializer, **problems(401, 403, 404, 409, 422, 507)},
+        responses={201: Job, **problems(401, 403, 404, 409, 422, 507)},
     )
     def post(self, request: Request, slug: str, schedule_name: str) -> Response:
         """Submit its job at once, in its owner's name; the answer is the job."""
         schedule = schedule_named(self.actor, self.project(), schedule_name)
         return self.answer(run_now(self.actor, schedule).pk, HTTPStatus.CREATED)
-
-
-def _detail(page: SchedulePage) -> Any:
-    row = {
-        **asdict(page.schedule),
-        "spec_source": page.spec_source,
-        "upcoming": page.upcoming,
-        "runs": page.runs,
-    }
-    return ScheduleDetailSerializer(row).data

@@ -13,13 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.projects.store_upload import store_upload
+from jobs.api.base.answers import answer_with
 from jobs.api.base.authentication import WITH_DRIVERS
 from jobs.api.base.parsers import UnreadParser
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
-from jobs.api.base.serializers import UploadSerializer
 from jobs.permissions import Verb, require
-from jobs.readers.upload import upload_for
+from jobs.readers.upload import upload_for, upload_view
+from monarch_client.wire.jobs import Upload
 
 CHUNK_BYTES = 64 * 1024
 MEDIA_TYPES = ("application/gzip", "application/x-gzip", "application/octet-stream")
@@ -38,7 +39,7 @@ class UploadListView(PortalView):
     @extend_schema(
         operation_id="upload_create",
         request={"application/gzip": OpenApiTypes.BINARY},
-        responses={201: UploadSerializer, **problems(401, 403, 404, 413, 415, 422, 507)},
+        responses={201: Upload, **problems(401, 403, 404, 413, 415, 422, 507)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Store a tar.gz. Sending the same content again changes nothing."""
@@ -49,7 +50,7 @@ class UploadListView(PortalView):
             raise UnsupportedMediaType(media_type, f"Send a tar.gz as {MEDIA_TYPES[0]}.")
         upload = store_upload(self.actor, project, _chunks(request))
         place = reverse("api:upload", args=[slug, upload.digest])
-        return Response(UploadSerializer(upload).data, 201, headers={"Location": place})
+        return answer_with(upload_view(upload), 201, {"Location": place})
 
 
 class UploadDetailView(PortalView):
@@ -59,12 +60,10 @@ class UploadDetailView(PortalView):
 
     tag = "uploads"
 
-    @extend_schema(
-        operation_id="upload_get", responses={200: UploadSerializer, **problems(401, 404)}
-    )
+    @extend_schema(operation_id="upload_get", responses={200: Upload, **problems(401, 404)})
     def get(self, request: Request, slug: str, digest: str) -> Response:
         """Whether the project has this content, so that it need not travel again."""
-        return Response(UploadSerializer(upload_for(self.actor, slug, digest)).data)
+        return answer_with(upload_for(self.actor, slug, digest))
 
 
 def _chunks(request: Request) -> Iterator[bytes]:

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import serializers
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.answers import answer_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import SearchQuery, checked, question_of
-from jobs.api.logs.log_views import LogLineSerializer, line_row
+from jobs.api.logs.log_views import line_row
 from jobs.logs.cursor import START
-from jobs.readers.log_search import JobLogHit, search_log
+from jobs.readers.log_search import search_log
 from jobs.readers.removed_logs import removed_logs
-
-
-class LogHitSerializer(LogLineSerializer):
-    """A line that matches. `spans`: where, in characters of `text` without escape sequences."""
-
-    spans = serializers.ListField(
-        child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2)
-    )
-
-
-_HITS = inline_serializer(
-    "LogHitPage",
-    {
-        "results": LogHitSerializer(many=True),
-        "next": serializers.CharField(allow_null=True),
-        "previous": serializers.CharField(allow_null=True),
-        "last": serializers.CharField(),
-        "removed": serializers.CharField(),
-        "scanned_bytes": serializers.IntegerField(),
-    },
-)
+from monarch_client.wire.logs import LogHit, LogHitPage
 
 
 class LogSearchView(PortalView):
@@ -47,7 +25,7 @@ class LogSearchView(PortalView):
     @extend_schema(
         operation_id="log_search",
         parameters=[SearchQuery],
-        responses={200: _HITS, **problems(400, 401, 404, 503)},
+        responses={200: LogHitPage[LogHit], **problems(400, 401, 404, 503)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """Lines that match, in order. While `next` is not null, go on with it as `after`.
@@ -65,18 +43,13 @@ class LogSearchView(PortalView):
             limit=query["limit"],
             attempt=query["attempt"],
         )
-        return Response(
-            {
-                "results": [hit_row(hit) for hit in found.hits],
-                "next": str(found.last) if found.is_cut else None,
-                "previous": None,
-                "last": str(found.last),
-                "removed": removed_logs(job.pk, query["attempt"]),
-                "scanned_bytes": found.scanned_bytes,
-            }
+        return answer_with(
+            LogHitPage(
+                results=[line_row(hit) for hit in found.hits],
+                next=str(found.last) if found.is_cut else None,
+                previous=None,
+                last=str(found.last),
+                removed=removed_logs(job.pk, query["attempt"]),
+                scanned_bytes=found.scanned_bytes,
+            )
         )
-
-
-def hit_row(hit: JobLogHit) -> dict[str, Any]:
-    """The line as in pages of the log, and where it matches."""
-    return {**line_row(hit.line), "spans": hit.spans}

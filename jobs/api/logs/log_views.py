@@ -6,25 +6,27 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
+import msgspec
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.answers import answer_with
 from jobs.api.base.authentication import WITH_DRIVERS, authenticate
 from jobs.api.base.errors import problem_of
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
+from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import END, DownloadQuery, LogQuery, checked, choice_of
 from jobs.api.logs.log_text import LogText
 from jobs.live.looking import in_thread
 from jobs.logs.cursor import START, Cursor
 from jobs.models import Job
 from jobs.permissions import job_for
-from jobs.readers.job_log import JobLogLine, JobLogPage, log_after, log_before
+from jobs.readers.job_log import JobLogPage, log_after, log_before
 from jobs.readers.removed_logs import removed_logs
+from monarch_client.wire.logs import LogLine, LogPage
 
 # Lines read at once for a download; what they weigh is bounded by the reader.
 _DOWNLOAD_LINES = 5000
@@ -49,21 +51,6 @@ def gzip_packer() -> Packer:
     return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
 
 
-class LogLineSerializer(serializers.Serializer[Any]):
-    """One line. `more`: the next line of its rank goes on with it."""
-
-    line = serializers.IntegerField()
-    attempt = serializers.IntegerField()
-    rank = serializers.IntegerField()
-    stream = serializers.CharField()
-    at = serializers.DateTimeField()
-    text = serializers.CharField()
-    more = serializers.BooleanField()
-
-
-_LINES = page_of(LogLineSerializer, removed=serializers.CharField())
-
-
 class LogView(PortalView):
     """`/projects/{slug}/jobs/{id}/logs`."""
 
@@ -74,7 +61,7 @@ class LogView(PortalView):
     @extend_schema(
         operation_id="log_list",
         parameters=[LogQuery],
-        responses={200: _LINES, **problems(400, 401, 404, 503)},
+        responses={200: LogPage[LogLine], **problems(400, 401, 404, 503)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """Lines in order. `next` goes into `after`, `previous` into `before`.
@@ -93,24 +80,19 @@ class LogView(PortalView):
             page = log_after(job.pk, query["after"] or START, limit, choice)
             following = str(page.last) if page.is_cut else None
             previous = _before(page)
-        rows = [line_row(line) for line in page.lines]
-        removed = removed_logs(job.pk, choice.attempt)
-        return Response(
-            {"results": rows, "next": following, "previous": previous, "removed": removed}
+        found = LogPage(
+            results=[line_row(line) for line in page.lines],
+            next=following,
+            previous=previous,
+            removed=removed_logs(job.pk, choice.attempt),
         )
+        return answer_with(found)
 
 
-def line_row(line: JobLogLine) -> dict[str, Any]:
-    """The line as JSON; the same in pages and in the stream."""
-    return {
-        "attempt": line.attempt,
-        "line": line.line,
-        "rank": line.rank,
-        "stream": line.stream,
-        "at": line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "text": line.text,
-        "more": line.more,
-    }
+def line_row(line: LogLine) -> dict[str, Any]:
+    """Return the line as JSON, with milliseconds: the same in pages and in the stream."""
+    at = line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {**msgspec.to_builtins(line), "at": at}
 
 
 def _before(page: JobLogPage) -> str | None:

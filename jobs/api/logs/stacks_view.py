@@ -11,13 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.attempts.ask_stacks import ask_stacks
+from jobs.api.base.answers import answer_with
 from jobs.api.base.inputs import AttemptQuery
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
 from jobs.api.logs.log_inputs import checked
 from jobs.permissions import require_stacks
 from jobs.readers.stacks import StackChoice, job_stacks, stack_dump_view
-from jobs.statuses import StackState
+from monarch_client.wire.stacks import StackDump, Stacks
 
 _LARGEST = 2**31 - 1
 
@@ -51,52 +52,13 @@ class StacksQuery(AttemptQuery):
     )
 
 
-class ProcessStacksSerializer(serializers.Serializer[Any]):
-    """A Python process of the job."""
-
-    pid = serializers.IntegerField(allow_null=True)
-    command = serializers.CharField(allow_blank=True)
-    text = serializers.CharField(
-        allow_blank=True,
-        trim_whitespace=False,
-        help_text="Its threads, the innermost call of each first.",
-    )
-    why = serializers.CharField(allow_blank=True, help_text="Why there is no text.")
-
-
-class StackDumpSerializer(serializers.Serializer[Any]):
-    """What a rank has answered, or is to."""
-
-    id = serializers.IntegerField()
-    rank = serializers.IntegerField()
-    pid = serializers.IntegerField(allow_null=True, help_text="The one process asked for.")
-    asked_by = serializers.CharField(allow_blank=True)
-    asked_at = serializers.DateTimeField()
-    ended_at = serializers.DateTimeField(allow_null=True)
-    state = serializers.ChoiceField(choices=StackState.choices)
-    why = serializers.CharField(allow_blank=True, help_text="Why it failed, and what to do.")
-    left_out = serializers.IntegerField(help_text="Processes that are not listed.")
-    processes = ProcessStacksSerializer(many=True)
-
-
-class StacksSerializer(serializers.Serializer[Any]):
-    """The stack dumps of one attempt."""
-
-    attempt = serializers.IntegerField(allow_null=True, help_text="Its number.")
-    is_over = serializers.BooleanField()
-    is_final = serializers.BooleanField(help_text="Nothing more will come of it.")
-    can_ask = serializers.BooleanField(help_text="Whether you may ask for another now.")
-    ranks = serializers.IntegerField()
-    dumps = StackDumpSerializer(many=True, help_text="The latest ones, newest first.")
-
-
 class StacksView(PortalView):
     """`/projects/{slug}/jobs/{id}/stacks`."""
 
     @extend_schema(
         operation_id="job_stacks",
         parameters=[StacksQuery],
-        responses={200: StacksSerializer, **problems(400, 401, 404)},
+        responses={200: Stacks, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
         """The stack dumps of an attempt: who asked when, and what came.
@@ -105,12 +67,12 @@ class StacksView(PortalView):
         """
         query = checked(StacksQuery, request.query_params)
         choice = StackChoice(query["attempt"], only=query["id"])
-        return Response(StacksSerializer(job_stacks(self.actor, slug, job_id, choice)).data)
+        return answer_with(job_stacks(self.actor, slug, job_id, choice))
 
     @extend_schema(
         operation_id="job_stacks_ask",
         request=StacksBody,
-        responses={202: StackDumpSerializer, **problems(400, 401, 403, 404, 409, 415)},
+        responses={202: StackDump, **problems(400, 401, 403, 404, 409, 415)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Have a node tell where its Python processes stand. It is there when its state is done."""
@@ -118,4 +80,4 @@ class StacksView(PortalView):
         require_stacks(self.actor, job)
         body = self.parsed(StacksBody, request.data)
         dump = ask_stacks(self.actor, job, body["rank"], body["pid"])
-        return Response(StackDumpSerializer(stack_dump_view(dump)).data, HTTPStatus.ACCEPTED)
+        return answer_with(stack_dump_view(dump), HTTPStatus.ACCEPTED)

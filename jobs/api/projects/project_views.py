@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.projects.close_projects import archive_project, delete_project, unarchive_project
 from jobs.actions.projects.make_project import make_project, rename_project
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.base.serializers import (
-    MeSerializer,
+from jobs.api.base.schema import problems
+from jobs.api.projects.project_inputs import (
     ProjectBody,
     ProjectChanges,
     ProjectDeleteQuery,
-    ProjectDetailSerializer,
     ProjectListQuery,
-    ProjectSerializer,
 )
 from jobs.models import Project
 from jobs.permissions import Verb, require, require_sharing
-from jobs.readers.job_table import status_counts
-from jobs.readers.project_list import project_list, project_view
+from jobs.readers.project_list import me, project_detail, project_list, project_view
 from jobs.statuses import ProjectState
+from monarch_client.wire import projects as wire
+from monarch_client.wire.account import Me
+from monarch_client.wire.page import Page
 
 
 class MeView(PortalView):
@@ -33,18 +31,10 @@ class MeView(PortalView):
 
     tag = "account"
 
-    @extend_schema(operation_id="me", responses={200: MeSerializer, **problems(401)})
+    @extend_schema(operation_id="me", responses={200: Me, **problems(401)})
     def get(self, request: Request) -> Response:
         """The user behind the token or session, and their projects."""
-        actor = self.actor
-        body = {
-            "username": actor.user.get_username(),
-            "is_admin": actor.is_installation_admin,
-            "token": actor.token.name if actor.token else None,
-            "read_only": bool(actor.token and actor.token.read_only),
-            "projects": project_list(actor),
-        }
-        return Response(MeSerializer(body).data)
+        return answer_with(me(self.actor))
 
 
 class ProjectListView(PortalView):
@@ -55,26 +45,25 @@ class ProjectListView(PortalView):
     @extend_schema(
         operation_id="project_list",
         parameters=[ProjectListQuery],
-        responses={200: page_of(ProjectSerializer), **problems(400, 401)},
+        responses={200: Page[wire.Project], **problems(400, 401)},
     )
     def get(self, request: Request) -> Response:
         """The caller's projects, by slug; archived ones where they are asked for."""
         query = self.parsed(ProjectListQuery, request.query_params)
         found = project_list(self.actor, ProjectState(query["state"]))
-        rows = ProjectSerializer(found, many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
+        return page_with(found)
 
     @extend_schema(
         operation_id="project_make",
         request=ProjectBody,
-        responses={201: ProjectSerializer, **problems(400, 401, 403, 409, 415, 422)},
+        responses={201: wire.Project, **problems(400, 401, 403, 409, 415, 422)},
     )
     def post(self, request: Request) -> Response:
         """Make a project, with the caller as its first admin. For administrators."""
         require_sharing(self.actor)
         body = self.parsed(ProjectBody, request.data)
         made = make_project(self.actor, body["slug"], body["name"])
-        return Response(ProjectSerializer(project_view(self.actor, made)).data, status=201)
+        return answer_with(project_view(self.actor, made), 201)
 
 
 class ProjectView(PortalView):
@@ -84,7 +73,7 @@ class ProjectView(PortalView):
 
     def answer(self, project: Project) -> Response:
         """Return the project as it is now."""
-        return Response(ProjectSerializer(project_view(self.actor, project)).data)
+        return answer_with(project_view(self.actor, project))
 
 
 class ProjectDetailView(ProjectView):
@@ -92,21 +81,16 @@ class ProjectDetailView(ProjectView):
 
     @extend_schema(
         operation_id="project_get",
-        responses={200: ProjectDetailSerializer, **problems(401, 404)},
+        responses={200: wire.ProjectDetail, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """One project, with the number of its jobs by status."""
-        project = self.project()
-        body = {
-            **asdict(project_view(self.actor, project)),
-            "job_counts": status_counts(self.actor, project),
-        }
-        return Response(ProjectDetailSerializer(body).data)
+        return answer_with(project_detail(self.actor, self.project()))
 
     @extend_schema(
         operation_id="project_rename",
         request=ProjectChanges,
-        responses={200: ProjectSerializer, **problems(400, 401, 403, 404, 409, 413, 415, 422)},
+        responses={200: wire.Project, **problems(400, 401, 403, 404, 409, 413, 415, 422)},
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Rename it. The old slug answers until another project takes it. Takes the role admin."""
@@ -134,7 +118,7 @@ class ProjectArchiveView(ProjectView):
     @extend_schema(
         operation_id="project_archive",
         request=None,
-        responses={200: ProjectSerializer, **problems(401, 403, 404, 409)},
+        responses={200: wire.Project, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Make it read-only and pause its schedules. Takes the role admin."""
@@ -147,7 +131,7 @@ class ProjectUnarchiveView(ProjectView):
     @extend_schema(
         operation_id="project_unarchive",
         request=None,
-        responses={200: ProjectSerializer, **problems(401, 403, 404)},
+        responses={200: wire.Project, **problems(401, 403, 404)},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Let it take jobs again; its schedules stay paused. Takes the role admin."""

@@ -10,21 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.projects.secrets import delete_secret, set_secret
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
+from jobs.api.base.schema import problems
 from jobs.api.base.text_field import TextField
 from jobs.readers.secret_list import secret_list, secret_view
-
-
-class SecretSerializer(serializers.Serializer[Any]):
-    """One secret, without its value."""
-
-    name = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    created_by = serializers.CharField()
-    updated_at = serializers.DateTimeField()
-    updated_by = serializers.CharField()
-    is_masked = serializers.BooleanField(help_text="Long enough to be masked in logs.")
+from monarch_client.wire.page import Page
+from monarch_client.wire.projects import Secret
 
 
 class SecretBody(serializers.Serializer[Any]):
@@ -40,12 +32,11 @@ class SecretListView(PortalView):
 
     @extend_schema(
         operation_id="secret_list",
-        responses={200: page_of(SecretSerializer), **problems(401, 403, 404)},
+        responses={200: Page[Secret], **problems(401, 403, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Names, and who set them when; by name. Takes the role member."""
-        rows = SecretSerializer(secret_list(self.actor, self.project()), many=True).data
-        return Response({"results": rows, "next": None, "previous": None})
+        return page_with(secret_list(self.actor, self.project()))
 
 
 class SecretDetailView(PortalView):
@@ -56,14 +47,14 @@ class SecretDetailView(PortalView):
     @extend_schema(
         operation_id="secret_set",
         request=SecretBody,
-        responses={200: SecretSerializer, **problems(400, 401, 403, 404, 409, 422, 503)},
+        responses={200: Secret, **problems(400, 401, 403, 404, 409, 422, 503)},
     )
     def put(self, request: Request, slug: str, name: str) -> Response:
         """Make it, or give it another value. Takes the role maintainer."""
         project = self.project()
         value = self.parsed(SecretBody, request.data)["value"]
         secret = set_secret(self.actor, project, name, value)
-        return Response(SecretSerializer(secret_view(secret)).data)
+        return answer_with(secret_view(secret))
 
     @extend_schema(operation_id="secret_delete", responses={204: None, **problems(401, 403, 404)})
     def delete(self, request: Request, slug: str, name: str) -> Response:

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 
 from jobs.actions.sharing.pools import PoolChange, delete_pool, set_pool
 from jobs.actions.sharing.queues import QueueChange, delete_queue, set_queue
 from jobs.actions.sharing.quotas import Whose, delete_quota, set_quota, set_weight
+from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
-from jobs.api.base.schema import page_of, problems
-from jobs.api.queue.queue_serializers import (
-    PageQuery,
-    PlaceSerializer,
-    PoolBody,
-    QueueBody,
-    QueueSerializer,
-    QuotaBody,
-    QuotaSerializer,
-    ShareSerializer,
-    TurnSerializer,
-    WeightBody,
-    WeightSerializer,
-)
+from jobs.api.base.schema import problems
+from jobs.api.queue.queue_inputs import PageQuery, PoolBody, QueueBody, QuotaBody, WeightBody
 from jobs.readers.queue_state import QueueState
+from monarch_client.wire.page import Page
+from monarch_client.wire.queue import Place, Queue, Quota, Share, Turn, Weight
 
 _READS, _SETS, _DELETES = problems(401), problems(400, 401, 403, 422), problems(401, 403, 404)
 # A name that no address can have is not found.
@@ -35,12 +23,7 @@ _SETS_NAMED = {**_SETS, **problems(404)}
 
 
 # Two lists of quotas, one name in the description.
-_QUOTA_PAGE = page_of(QuotaSerializer)
-
-
-def _page(rows: list[Any], serializer: type[Serializer[Any]], **more: Any) -> Response:
-    body = serializer(rows, many=True).data
-    return Response({"results": body, "next": None, "previous": None, **more})
+_QUOTA_PAGE = Page[Quota]
 
 
 class PoolListView(PortalView):
@@ -48,10 +31,10 @@ class PoolListView(PortalView):
 
     tag = "queue"
 
-    @extend_schema(operation_id="pool_list", responses={200: page_of(PlaceSerializer), **_READS})
+    @extend_schema(operation_id="pool_list", responses={200: Page[Place], **_READS})
     def get(self, request: Request) -> Response:
         """Machines by what shares them: pools, then backends, with what is used of each now."""
-        return _page(QueueState(self.actor).places(), PlaceSerializer)
+        return page_with(QueueState(self.actor).places())
 
 
 class PoolView(PortalView):
@@ -59,15 +42,13 @@ class PoolView(PortalView):
 
     tag = "queue"
 
-    @extend_schema(
-        operation_id="pool_set", request=PoolBody, responses={200: PlaceSerializer, **_SETS_NAMED}
-    )
+    @extend_schema(operation_id="pool_set", request=PoolBody, responses={200: Place, **_SETS_NAMED})
     def put(self, request: Request, name: str) -> Response:
         """Make a pool, or change what is named of it."""
         set_pool(self.actor, name, PoolChange(**self.parsed(PoolBody, request.data)))
         rows = QueueState(self.actor).places()
         made = next(row for row in rows if (row.kind, row.name) == ("pool", name))
-        return Response(PlaceSerializer(made).data)
+        return answer_with(made)
 
     @extend_schema(operation_id="pool_delete", responses={204: None, **_DELETES, **problems(409)})
     def delete(self, request: Request, name: str) -> Response:
@@ -81,10 +62,10 @@ class QueueListView(PortalView):
 
     tag = "queue"
 
-    @extend_schema(operation_id="queue_list", responses={200: page_of(QueueSerializer), **_READS})
+    @extend_schema(operation_id="queue_list", responses={200: Page[Queue], **_READS})
     def get(self, request: Request) -> Response:
         """Queues, the highest rank first, with how many jobs wait, are held and run."""
-        return _page(QueueState(self.actor).queues(), QueueSerializer)
+        return page_with(QueueState(self.actor).queues())
 
 
 class QueueView(PortalView):
@@ -93,13 +74,13 @@ class QueueView(PortalView):
     tag = "queue"
 
     @extend_schema(
-        operation_id="queue_set", request=QueueBody, responses={200: QueueSerializer, **_SETS_NAMED}
+        operation_id="queue_set", request=QueueBody, responses={200: Queue, **_SETS_NAMED}
     )
     def put(self, request: Request, name: str) -> Response:
         """Make a queue, or change what is named of it."""
         set_queue(self.actor, name, QueueChange(**self.parsed(QueueBody, request.data)))
         made = next(row for row in QueueState(self.actor).queues() if row.name == name)
-        return Response(QueueSerializer(made).data)
+        return answer_with(made)
 
     @extend_schema(operation_id="queue_delete", responses={204: None, **_DELETES, **problems(409)})
     def delete(self, request: Request, name: str) -> Response:
@@ -116,7 +97,7 @@ class WaitingView(PortalView):
     @extend_schema(
         operation_id="queue_waiting",
         parameters=[PageQuery],
-        responses={200: page_of(TurnSerializer), **problems(400, 401)},
+        responses={200: Page[Turn], **problems(400, 401)},
     )
     def get(self, request: Request) -> Response:
         """Who waits for machines, place by place in the order in which they would start."""
@@ -126,7 +107,7 @@ class WaitingView(PortalView):
         rows = state.waiting(begin, limit)
         after = str(begin + limit) if begin + limit < state.number_waiting else None
         before = str(max(0, begin - limit)) if begin else None
-        return _page(rows, TurnSerializer, next=after, previous=before)
+        return page_with(rows, next=after, previous=before)
 
 
 class QuotaListView(PortalView):
@@ -137,18 +118,16 @@ class QuotaListView(PortalView):
     @extend_schema(operation_id="quota_list", responses={200: _QUOTA_PAGE, **_READS})
     def get(self, request: Request) -> Response:
         """Those of queues and of your projects, with what is used of each now."""
-        return _page(QueueState(self.actor).quotas(), QuotaSerializer)
+        return page_with(QueueState(self.actor).quotas())
 
-    @extend_schema(
-        operation_id="quota_set", request=QuotaBody, responses={200: QuotaSerializer, **_SETS}
-    )
+    @extend_schema(operation_id="quota_set", request=QuotaBody, responses={200: Quota, **_SETS})
     def post(self, request: Request) -> Response:
         """Set how much may run at once: a new quota, or other amounts of the one there is."""
         body = self.parsed(QuotaBody, request.data)
         caps, nominal = body.pop("caps"), body.pop("nominal")
         quota = set_quota(self.actor, Whose(**body), caps, nominal)
         made = next(row for row in QueueState(self.actor).quotas() if row.id == quota.pk)
-        return Response(QuotaSerializer(made).data)
+        return answer_with(made)
 
 
 class QuotaView(PortalView):
@@ -174,7 +153,7 @@ class ProjectQuotaListView(PortalView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """The quotas of one project, with what is used of each now."""
-        return _page(QueueState(self.actor).quotas(self.project()), QuotaSerializer)
+        return page_with(QueueState(self.actor).quotas(self.project()))
 
 
 class ShareListView(PortalView):
@@ -182,10 +161,10 @@ class ShareListView(PortalView):
 
     tag = "queue"
 
-    @extend_schema(operation_id="share_list", responses={200: page_of(ShareSerializer), **_READS})
+    @extend_schema(operation_id="share_list", responses={200: Page[Share], **_READS})
     def get(self, request: Request) -> Response:
         """What projects have used of each place; whose weighted use is least comes first."""
-        return _page(QueueState(self.actor).shares(), ShareSerializer)
+        return page_with(QueueState(self.actor).shares())
 
 
 class WeightView(PortalView):
@@ -196,11 +175,10 @@ class WeightView(PortalView):
     @extend_schema(
         operation_id="weight_set",
         request=WeightBody,
-        responses={200: WeightSerializer, **_SETS_NAMED},
+        responses={200: Weight, **_SETS_NAMED},
     )
     def put(self, request: Request, slug: str) -> Response:
         """Say how much of a pool a project may have beside others, as a proportion."""
         body = self.parsed(WeightBody, request.data)
         project = set_weight(self.actor, slug, body["weight"])
-        row = {"project": project.slug, "weight": project.share_weight}
-        return Response(WeightSerializer(row).data)
+        return answer_with(Weight(project=project.slug, weight=project.share_weight))

@@ -11,44 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.projects.set_budget import LARGEST, MOST_THRESHOLDS, remove_budget, set_budget
+from jobs.api.base.answers import answer_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
-from jobs.api.base.serializers import MoneyField
 from jobs.permissions import require_budget
 from jobs.readers.budget import budget_view
 from jobs.statuses import OnSpent
+from monarch_client.wire.money import Budget
 
 LEAST = Decimal("0.01")
-
-
-class NoticeSerializer(serializers.Serializer[Any]):
-    """A threshold that was crossed this month, and what was spent then."""
-
-    threshold = serializers.IntegerField(help_text="Per cent.")
-    usd = MoneyField(allow_null=False)
-    at = serializers.DateTimeField()
-
-
-class BudgetSerializer(serializers.Serializer[Any]):
-    """A project's budget of this calendar month (UTC), and what was spent of it so far."""
-
-    project = serializers.CharField()
-    usd = MoneyField(help_text="What the project may spend in a month; null: it has no budget.")
-    on_spent = serializers.ChoiceField(choices=OnSpent.choices)
-    warn_at = serializers.ListField(child=serializers.IntegerField(), help_text="Per cent.")
-    month = serializers.CharField(help_text="Such as 2026-11.")
-    begins_at = serializers.DateTimeField()
-    ends_at = serializers.DateTimeField()
-    spent_usd = MoneyField(
-        allow_null=False, help_text="With what idle machines that the project keeps have cost."
-    )
-    percent = serializers.IntegerField(allow_null=True)
-    holds = serializers.BooleanField(help_text="Whether no further job of the project starts.")
-    sentence = serializers.CharField(help_text="How it stands, for people.")
-    notices = NoticeSerializer(many=True)
-    set_by = serializers.CharField()
-    set_at = serializers.DateTimeField(allow_null=True)
-    may_set = serializers.BooleanField()
 
 
 class BudgetBody(serializers.Serializer[Any]):
@@ -87,16 +58,16 @@ class BudgetView(PortalView):
 
     @extend_schema(
         operation_id="budget_get",
-        responses={200: BudgetSerializer, **problems(401, 404)},
+        responses={200: Budget, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """The project's budget of this month, and what was spent of it so far."""
-        return Response(BudgetSerializer(budget_view(self.actor, self.project())).data)
+        return answer_with(budget_view(self.actor, self.project()))
 
     @extend_schema(
         operation_id="budget_set",
         request=BudgetBody,
-        responses={200: BudgetSerializer, **problems(400, 401, 403, 404, 415)},
+        responses={200: Budget, **problems(400, 401, 403, 404, 415)},
     )
     def put(self, request: Request, slug: str) -> Response:
         """Set it, or take it away. For administrators of the installation."""
@@ -108,4 +79,4 @@ class BudgetView(PortalView):
         else:
             on_spent = OnSpent(body["on_spent"]) if body["on_spent"] else None
             set_budget(self.actor, project, body["usd"], on_spent, body["warn_at"])
-        return Response(BudgetSerializer(budget_view(self.actor, project)).data)
+        return answer_with(budget_view(self.actor, project))

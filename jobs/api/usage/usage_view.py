@@ -10,12 +10,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.api.base.answers import answer_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
-from jobs.api.base.serializers import MoneyField
 from jobs.ground import clock
 from jobs.readers.usage import MOST_DAYS, usage
 from jobs.statuses import UsageBy
+from monarch_client.wire.money import Usage
 
 
 class UsageQuery(serializers.Serializer[Any]):
@@ -52,31 +53,6 @@ class UsageQuery(serializers.Serializer[Any]):
         return {"first_day": first, "last_day": last, "by": UsageBy(attrs["by"])}
 
 
-class UsageRowSerializer(serializers.Serializer[Any]):
-    """What one person, job or day has used."""
-
-    key = serializers.CharField(
-        help_text="A user name, a job's id or a day; empty: machines without a job."
-    )
-    name = serializers.CharField()
-    usd = MoneyField(allow_null=False)
-    node_hours = serializers.FloatField()
-    gpu_hours = serializers.FloatField(allow_null=True, help_text="Null where that is not known.")
-
-
-class UsageSerializer(serializers.Serializer[Any]):
-    """What those days have cost by now."""
-
-    project = serializers.CharField()
-    first_day = serializers.DateField()
-    last_day = serializers.DateField()
-    by = serializers.ChoiceField(choices=UsageBy.choices)
-    rows = UsageRowSerializer(many=True)
-    usd = MoneyField(allow_null=False)
-    node_hours = serializers.FloatField()
-    gpu_hours = serializers.FloatField(allow_null=True)
-
-
 class UsageView(PortalView):
     """`/projects/{slug}/usage`."""
 
@@ -85,10 +61,10 @@ class UsageView(PortalView):
     @extend_schema(
         operation_id="usage",
         parameters=[UsageQuery],
-        responses={200: UsageSerializer, **problems(400, 401, 404)},
+        responses={200: Usage, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
         """What the project has used: US$, node hours, GPU hours."""
         project = self.project()
         query = self.parsed(UsageQuery, request.query_params)
-        return Response(UsageSerializer(usage(self.actor, project, **query)).data)
+        return answer_with(usage(self.actor, project, **query))

@@ -12,7 +12,8 @@ from django.urls import reverse
 from jobs.ground.disk_space import shortage
 from jobs.models import Project
 from jobs.permissions import Actor, Verb, may
-from jobs.readers.project_list import ProjectView, project_list, project_view
+from jobs.readers.project_list import project_list, project_view
+from monarch_client.wire import projects as wire
 
 LAST_PROJECT = "last_project"
 
@@ -22,8 +23,8 @@ class Frame:
     """The top bar. `project` is None on pages that belong to none."""
 
     username: str
-    projects: list[ProjectView]
-    project: ProjectView | None
+    projects: list[wire.Project]
+    project: wire.Project | None
     may_submit: bool
     shortage: str  # why nothing new begins just now; "" as a rule
 
@@ -43,8 +44,8 @@ def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Fra
 
 
 def _current(
-    request: HttpRequest, actor: Actor, project: Project | None, projects: list[ProjectView]
-) -> ProjectView | None:
+    request: HttpRequest, actor: Actor, project: Project | None, projects: list[wire.Project]
+) -> wire.Project | None:
     """Return the project of the page, which may be an archived one; else the last one."""
     slug = project.slug if project else request.session.get(LAST_PROJECT)
     found = next((row for row in projects if row.slug == slug), None)

@@ -16,7 +16,6 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from jobs.ground.clock import now
-from jobs.readers.job_table import JobRow
 from jobs.readers.named_jobs import NAMED_JOB
 from jobs.statuses import (
     CatchUpPolicy,
@@ -31,6 +30,7 @@ from jobs.statuses import (
     WorkerStatus,
 )
 from jobs.web.base import figures
+from monarch_client.wire.jobs import Job
 
 register = template.Library()
 
@@ -163,7 +163,7 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag
-def ran(job: JobRow) -> SafeString | str:
+def ran(job: Job) -> SafeString | str:
     """How long a job runs or ran; nothing of one that waits, maybe once more."""
     return "–" if job.status == JobStatus.QUEUED else took(job.started_at, job.ended_at)
 

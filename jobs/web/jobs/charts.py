@@ -11,8 +11,8 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from jobs.readers.host_metrics import SeriesView
 from jobs.web.base import figures
+from monarch_client.wire.metrics import HostGpu, Series
 
 WIDTH, HEIGHT = 340, 132
 LEFT, RIGHT, TOP, BOTTOM = 54, 334, 8, 112
@@ -77,19 +77,19 @@ class _Kind:
     top: float | None = None  # None: a round number above the highest
 
 
-def charts_of(series: SeriesView) -> list[Chart]:
-    """All charts of a host that have something to show."""
-    columns, names = series.columns, [f"GPU {gpu.index}" for gpu in series.gpus]
+def charts_of(series: Series, gpus: Sequence[HostGpu]) -> list[Chart]:
+    """Return the charts of a host with its `gpus` that have something to show."""
+    columns, names = series.columns, [f"GPU {gpu.index}" for gpu in gpus]
     share, traffic = figures.percent, figures.rate
     wanted: list[tuple[_Kind, list[tuple[str, Values]]]] = [
-        (_Kind("Processor", share, 100), [("CPU", columns["cpu"])]),
-        (_Kind("Memory", share, 100), [("Memory", columns["memory"])]),
-        (_Kind("GPU use", share, 100), _named(names, columns["gpu"])),
-        (_Kind("GPU memory", share, 100), _named(names, columns["gpu_memory"])),
-        (_Kind("Network", traffic), [("In", columns["net_in"]), ("Out", columns["net_out"])]),
-        (_Kind("Disk", share, 100), [("Disk", columns["disk"])]),
+        (_Kind("Processor", share, 100), [("CPU", columns.cpu)]),
+        (_Kind("Memory", share, 100), [("Memory", columns.memory)]),
+        (_Kind("GPU use", share, 100), _named(names, columns.gpu)),
+        (_Kind("GPU memory", share, 100), _named(names, columns.gpu_memory)),
+        (_Kind("Network", traffic), [("In", columns.net_in), ("Out", columns.net_out)]),
+        (_Kind("Disk", share, 100), [("Disk", columns.disk)]),
     ]
-    scale = _Scale(columns["t"], series.step_s)
+    scale = _Scale(columns.t, series.step_s)
     known = [(kind, [each for each in lines if _known(each[1])]) for kind, lines in wanted]
     return [_chart(kind, lines, scale) for kind, lines in known if lines]
 

@@ -11,10 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor
-from jobs.readers.host_metrics import HostChoice, HostsView, HostView, host_metrics
+from jobs.readers.host_metrics import HostChoice, host_metrics
 from jobs.web.base.access import signed_in
 from jobs.web.base.figures import percent
 from jobs.web.jobs.charts import charts_of
+from monarch_client.wire.metrics import Host, Hosts
 
 # More hosts than these are a grid, coloured by one value of each.
 MOST_TILES = 24
@@ -49,6 +50,7 @@ def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
     is_grid = len(found.hosts) > MOST_TILES
     kinds = [kind for kind in _KINDS if kind != "gpu" or any(host.gpus for host in found.hosts)]
     by = query.get("by", "") if query.get("by", "") in kinds else kinds[0]
+    gpus = next((host.gpus for host in found.hosts if host.rank == choice.rank), [])
     return {
         "slug": slug,
         "job_id": job_id,
@@ -60,7 +62,7 @@ def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
         "kinds": [(kind, _KINDS[kind]) for kind in kinds],
         "by": by,
         "summary": _summary(found),
-        "charts": charts_of(found.series) if found.series else [],
+        "charts": charts_of(found.series, gpus) if found.series else [],
     }
 
 
@@ -75,7 +77,7 @@ def number_in(query: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _cell(host: HostView, by: str) -> Cell:
+def _cell(host: Host, by: str) -> Cell:
     value: float | None = getattr(host, by)
     known = [(word, getattr(host, kind)) for kind, word in _KINDS.items()]
     told = ", ".join(f"{word} {percent(each)}" for word, each in known if each is not None)
@@ -86,7 +88,7 @@ def _cell(host: HostView, by: str) -> Cell:
     return Cell(host.rank, heat, f"{host.mesh} {told or 'nothing told yet'}".strip())
 
 
-def _summary(found: HostsView) -> str:
+def _summary(found: Hosts) -> str:
     """In words what the grid shows in colours."""
     parts = []
     for kind, word in _KINDS.items():

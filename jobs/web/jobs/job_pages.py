@@ -13,8 +13,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor, job_for, project_for
-from jobs.readers.job_history import EventView, job_history
-from jobs.readers.job_page import AttemptView, JobPage, job_page
+from jobs.readers.job_history import job_history
+from jobs.readers.job_page import JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
 from jobs.readers.removed_logs import removed_logs
 from jobs.readers.wait_explanation import explain_wait
@@ -27,6 +27,8 @@ from jobs.web.jobs.mesh_tab import mesh_context
 from jobs.web.jobs.stacks_tab import stacks_context
 from jobs.web.jobs.workers_part import workers_part
 from monarch_client.spec.portal_keys import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from monarch_client.wire.attempts import Attempt
+from monarch_client.wire.jobs import Event
 
 TABS = (
     ("log", "Log"),
@@ -130,7 +132,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     }
 
 
-def _attempt_of(found: JobPage, number: int | None) -> AttemptView | None:
+def _attempt_of(found: JobPage, number: int | None) -> Attempt | None:
     """The attempt asked for, else the newest; None before the first."""
     if number is None:
         return found.attempts[0] if found.attempts else None
@@ -140,7 +142,7 @@ def _attempt_of(found: JobPage, number: int | None) -> AttemptView | None:
     raise Http404(f"This job has no attempt {number}.")
 
 
-def _evidence(attempt: AttemptView | None, events: list[EventView]) -> str:
+def _evidence(attempt: Attempt | None, events: list[Event]) -> str:
     """What the attempt's runner left to show why it failed: the last lines of an error, mostly."""
     number = attempt.number if attempt else None
     found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)

@@ -12,10 +12,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor
-from jobs.readers.mesh import ActorNode, HostNode, MeshView, ProcNode, job_mesh
+from jobs.readers.mesh import has_failed, job_mesh
 from jobs.web.base.access import signed_in
 from jobs.web.jobs.hosts_tab import number_in
 from monarch_client.runner.vocabulary import mesh_states
+from monarch_client.wire.mesh import Mesh, MeshActor, MeshHost, MeshProc
 
 # Beyond so many procs the tree holds those that failed, and the first of the others.
 MOST_PROCS_IN_TREE = 100
@@ -37,7 +38,7 @@ class Leaf:
     """An actor of the tree. `key`: its place in the page, the same as long as it is there."""
 
     key: str
-    actor: ActorNode
+    actor: MeshActor
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Twig:
     """A proc of the tree, with those of its actors that are shown, and how many there are."""
 
     key: str
-    proc: ProcNode
+    proc: MeshProc
     leaves: list[Leaf]
     actors: int
 
@@ -60,7 +61,7 @@ class Branch:
     """A host of the tree, with those of its procs that are shown."""
 
     key: str
-    host: HostNode
+    host: MeshHost
     twigs: list[Twig]
     hidden: int
 
@@ -90,7 +91,7 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
     }
 
 
-def _grid(hosts: list[HostNode]) -> list[HostNode]:
+def _grid(hosts: list[MeshHost]) -> list[MeshHost]:
     """All of a few; of many those that are not well, and the first of the others."""
     unwell = sum(map(_is_unwell, hosts))
     room = {True: MOST_UNWELL_IN_GRID, False: MOST_HOSTS_IN_GRID - unwell}
@@ -103,23 +104,23 @@ def _grid(hosts: list[HostNode]) -> list[HostNode]:
     return shown
 
 
-def _is_unwell(host: HostNode) -> bool:
+def _is_unwell(host: MeshHost) -> bool:
     return host.told not in mesh_states.HEALTHY or any(
-        proc.has_failed or proc.told not in mesh_states.HEALTHY for proc in host.procs
+        has_failed(proc) or proc.told not in mesh_states.HEALTHY for proc in host.procs
     )
 
 
-def _branches(found: MeshView) -> list[Branch]:
-    failed = sum(proc.has_failed for host in found.hosts for proc in host.procs)
+def _branches(found: Mesh) -> list[Branch]:
+    failed = sum(has_failed(proc) for host in found.hosts for proc in host.procs)
     room = {True: MOST_FAILED_IN_TREE, False: MOST_PROCS_IN_TREE - failed}
     actors_room = MOST_ACTORS_IN_TREE
     branches = []
     for host in found.hosts:
         shown = []
         for proc in host.procs:
-            if room[proc.has_failed] <= 0:
+            if room[has_failed(proc)] <= 0:
                 continue
-            room[proc.has_failed] -= 1
+            room[has_failed(proc)] -= 1
             twig = _twig(host, proc, min(actors_room, MOST_ACTORS_OF_PROC))
             actors_room -= len(twig.leaves)
             shown.append(twig)
@@ -130,9 +131,9 @@ def _branches(found: MeshView) -> list[Branch]:
     return branches
 
 
-def _twig(host: HostNode, proc: ProcNode, most: int) -> Twig:
+def _twig(host: MeshHost, proc: MeshProc, most: int) -> Twig:
     # Those that failed first; the others stay in their order.
-    actors = sorted(proc.actors, key=lambda actor: not actor.has_failed)[:most]
+    actors = sorted(proc.actors, key=lambda actor: not has_failed(actor))[:most]
     leaves = [Leaf(_key(host.id, proc.id, actor.id), actor) for actor in actors]
     return Twig(_key(host.id, proc.id), proc, leaves, len(proc.actors) + proc.left_out)
 
@@ -142,7 +143,7 @@ def _key(*names: str) -> str:
     return hashlib.blake2s("\n".join(names).encode(), digest_size=8).hexdigest()
 
 
-def _summary(found: MeshView) -> str:
+def _summary(found: Mesh) -> str:
     """In words what the grid shows in colours."""
     procs = [proc for host in found.hosts for proc in host.procs]
     actors = [actor for proc in procs for actor in proc.actors]
@@ -152,7 +153,7 @@ def _summary(found: MeshView) -> str:
         ("actor", len(actors) + sum(proc.left_out for proc in procs)),
     )
     parts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts]
-    nodes: list[HostNode | ProcNode | ActorNode] = [*found.hosts, *procs, *actors]
+    nodes: list[MeshHost | MeshProc | MeshActor] = [*found.hosts, *procs, *actors]
     states = [node.told for node in nodes]
     trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNHEALTHY if bad in states)
     # What was too much to be told one by one is mostly well, but nobody has said so.

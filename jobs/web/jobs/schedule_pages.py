@@ -84,7 +84,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> H
             return redirect("web:schedule", slug=slug, schedule_name=schedule_name)
         schedule = schedule_named(actor, project, schedule_name)
     shown = schedule_page(actor, schedule)
-    return _form_page(request, actor, project, form, {"page": shown, "schedule": shown.schedule})
+    return _form_page(request, actor, project, form, {"schedule": shown})
 
 
 @require_POST

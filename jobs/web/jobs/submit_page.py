@@ -16,7 +16,7 @@ from jobs.actions.jobs.submit_documents import submit_documents
 from jobs.errors import ConflictError, InvalidSpecError, NotFoundError, StorageFullError
 from jobs.models import Job
 from jobs.permissions import Actor, Verb, project_for, require
-from jobs.readers.job_page import job_page
+from jobs.readers.job_page import job_detail
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.jobs.examples import EXAMPLES, example
@@ -85,7 +85,7 @@ def first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
 def _source_of(actor: Actor, slug: str, job_id: str) -> str:
     if len(job_id) > len(str(2**62)):
         raise NotFoundError
-    return job_page(actor, slug, int(job_id)).spec_source
+    return job_detail(actor, slug, int(job_id)).spec_source
 
 
 def _key(request: HttpRequest) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from jobs.readers.job_page import WorkerView
 from jobs.statuses import WorkerStatus
+from monarch_client.wire.attempts import Worker
 
 # The page is told anew with every change of the job.
 MOST_ROWS = 100
@@ -28,13 +28,13 @@ class WorkersChoice:
 class WorkersPart:
     """What is shown. `choices` and `summary` are empty where all are shown."""
 
-    rows: list[WorkerView]
+    rows: list[Worker]
     summary: str = ""
     choices: tuple[WorkersChoice, ...] = ()
     left_out: int = 0
 
 
-def workers_part(workers: list[WorkerView], num_nodes: int, asked: str) -> WorkersPart:
+def workers_part(workers: list[Worker], num_nodes: int, asked: str) -> WorkersPart:
     """Of many: those that `asked` names; else those in trouble, or the first ones."""
     if len(workers) <= MOST_ROWS:
         return WorkersPart(workers)
@@ -52,9 +52,9 @@ def workers_part(workers: list[WorkerView], num_nodes: int, asked: str) -> Worke
     )
 
 
-def _groups(workers: list[WorkerView]) -> dict[str, list[WorkerView]]:
+def _groups(workers: list[Worker]) -> dict[str, list[Worker]]:
     """Those in trouble, if any, then all by rank; by the name that an address has for them."""
-    groups: dict[str, list[WorkerView]] = {}
+    groups: dict[str, list[Worker]] = {}
     if trouble := [each for each in workers if _is_in_trouble(each)]:
         groups[TROUBLE] = trouble
     for worker in workers:
@@ -62,15 +62,15 @@ def _groups(workers: list[WorkerView]) -> dict[str, list[WorkerView]]:
     return groups
 
 
-def _is_in_trouble(worker: WorkerView) -> bool:
+def _is_in_trouble(worker: Worker) -> bool:
     return worker.status in _UNWELL or bool(worker.exit_code)
 
 
-def _words(name: str, group: list[WorkerView]) -> str:
+def _words(name: str, group: list[Worker]) -> str:
     return f"Not well: {len(group)}" if name == TROUBLE else f"{group[0].rank}–{group[-1].rank}"
 
 
-def _summary(workers: list[WorkerView], num_nodes: int) -> str:
+def _summary(workers: list[Worker], num_nodes: int) -> str:
     """In words how many stand how, and how many ended with what."""
     statuses = Counter(worker.status for worker in workers)
     parts = [

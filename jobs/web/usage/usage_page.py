@@ -15,14 +15,15 @@ from jobs.actions.projects.set_budget import remove_budget, set_budget
 from jobs.ground import clock
 from jobs.models import Project
 from jobs.permissions import Actor, project_for, require_budget
-from jobs.readers.budget import BudgetView, budget_view
-from jobs.readers.usage import MOST_ROWS, Usage, UsageRow, usages
+from jobs.readers.budget import budget_view
+from jobs.readers.usage import MOST_ROWS, usages
 from jobs.statuses import OnSpent, UsageBy
 from jobs.web.base import figures
 from jobs.web.base.access import signed_in
 from jobs.web.base.frame import render_page
 from jobs.web.base.template_tags import usd
 from jobs.web.usage.budget_form import BudgetForm
+from monarch_client.wire.money import Budget, Usage, UsageRow
 
 # Of the dearest; REST and the command line have them all.
 MOST_SHOWN = 15
@@ -163,7 +164,7 @@ def _weights(found: Usage) -> list[float]:
     return [float(row.usd) if found.usd else row.node_hours for row in found.rows]
 
 
-def _initial(budget: BudgetView) -> dict[str, Any]:
+def _initial(budget: Budget) -> dict[str, Any]:
     return {
         "usd": "" if budget.usd is None else budget.usd.quantize(Decimal("0.01")),
         "on_spent": budget.on_spent,

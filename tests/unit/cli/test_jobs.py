@@ -108,7 +108,7 @@ def test_events_tells_the_history_in_order(mportal, portal):
     held = change(1, verb="hold", message="Held by alice.", actor="alice", source="10.0.0.9")
     moved = change(2, old_status="QUEUED", new_status="RUNNING")
     note = change(3, verb="evidence", message="Traceback\nValueError")
-    portal.on(f"{JOB}/events", page([held, moved], next=2), page([note]))
+    portal.on(f"{JOB}/events", page([held, moved], next="2"), page([note]))
     lines = [" ".join(line.split()) for line in mportal("events", "42").stdout.splitlines()]
     assert lines[1:] == [
         "2026-03-01 12:00:01 hold: Held by alice. alice from 10.0.0.9",

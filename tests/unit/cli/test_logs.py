@@ -9,7 +9,9 @@ import pytest
 from monarch_client.cli.log_printer import LogPrinter
 from monarch_client.cli.progress import Progress
 from monarch_client.rest.decoding import decode
-from monarch_client.rest.models import Attempt, Job, LogLine
+from monarch_client.wire.attempts import Attempt
+from monarch_client.wire.jobs import Job
+from monarch_client.wire.logs import LogLine
 from tests.unit.rest.fake_portal import (
     attempt_json,
     ended_job,
@@ -106,7 +108,18 @@ def test_a_progress_bar_on_a_terminal_is_drawn_over_behind_its_rank(capsys, monk
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     printer = LogPrinter(many_ranks=True)
     texts = ["\r 1%", "\r 2%", "\r3%\x1b[2A"]
-    lines = [LogLine(i, 1, 0, "stdout", text, more=True) for i, text in enumerate(texts)]
+    lines = [
+        LogLine(
+            line=i,
+            attempt=1,
+            rank=0,
+            stream="stdout",
+            at=datetime.now(timezone.utc),
+            text=text,
+            more=True,
+        )
+        for i, text in enumerate(texts)
+    ]
     printer.show(lines)
     printer.finish()
     begin = "\x1b[36mrank 0 | \x1b[0m"

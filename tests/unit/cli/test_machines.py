@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -191,10 +192,10 @@ def test_infra_shows_clouds_reasons_and_free_gpus(mportal, portal):
     ("amount", "shown"),
     [
         (None, ""),
-        ("0.000000", "$0"),
-        ("0.004200", "$0.0042"),
-        ("2.500000", "$2.50"),
-        ("1234.5", "$1,234.50"),
+        (Decimal("0.000000"), "$0"),
+        (Decimal("0.004200"), "$0.0042"),
+        (Decimal("2.500000"), "$2.50"),
+        (Decimal("1234.5"), "$1,234.50"),
     ],
 )
 def test_amounts_are_told_as_people_write_them(amount, shown):

@@ -123,8 +123,8 @@ def test_one_is_shown_with_its_times(mportal, portal):
 @pytest.mark.parametrize(
     ("verb", "answer", "said"),
     [
-        ("pause", PAUSED, "nightly: paused\n"),
-        ("resume", SCHEDULE, "nightly: next 2026-07-01 03:30 CEST\n"),
+        ("pause", {**DETAIL, **PAUSED}, "nightly: paused\n"),
+        ("resume", DETAIL, "nightly: next 2026-07-01 03:30 CEST\n"),
     ],
 )
 def test_one_is_paused_and_resumed(mportal, portal, verb, answer, said):

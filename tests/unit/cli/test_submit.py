@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.unit.rest.fake_portal import (
+    MOMENT,
     array_json,
     ended_job,
     event,
@@ -21,7 +22,13 @@ from tests.unit.rest.fake_portal import (
 
 JOBS = "POST /projects/rl/jobs"
 UPLOADS = "POST /projects/rl/uploads"
-UPLOADED = {"reference": "upload:x", "digest": "x", "size_bytes": 1, "file_count": 1}
+UPLOADED = {
+    "reference": "upload:x",
+    "digest": "x",
+    "size_bytes": 1,
+    "file_count": 1,
+    "created_at": MOMENT,
+}
 
 
 @pytest.fixture

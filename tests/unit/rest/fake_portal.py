@@ -130,6 +130,8 @@ def job_json(**fields: Any) -> dict[str, Any]:
         "can_rerun": True,
         "can_delete": False,
         "url": "http://portal/rl/jobs/42",
+        "spec_source": "run: echo hi",
+        "spec": {"run": "echo hi"},
     }
     return {**job, **fields}
 

@@ -19,7 +19,15 @@ from monarch_client.errors import (
     UnreachableError,
 )
 from monarch_client.rest.client import PortalClient
-from tests.unit.rest.fake_portal import FakePortal, attempt_json, job_json, ok, page, problem
+from tests.unit.rest.fake_portal import (
+    MOMENT,
+    FakePortal,
+    attempt_json,
+    job_json,
+    ok,
+    page,
+    problem,
+)
 
 JOBS = "/projects/rl/jobs"
 
@@ -185,7 +193,13 @@ def test_something_that_is_no_portal_is_told_as_such(portal):
 def test_an_upload_that_is_repeated_is_sent_whole_again(portal, tmp_path):
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(b"x" * 200_000)
-    answer = {"reference": "upload:ab", "digest": "ab", "size_bytes": 1, "file_count": 1}
+    answer = {
+        "reference": "upload:ab",
+        "digest": "ab",
+        "size_bytes": 1,
+        "file_count": 1,
+        "created_at": MOMENT,
+    }
     portal.on("POST /projects/rl/uploads", httpx.ReadError("reset"), ok(answer, 201))
     assert portal.client().upload("rl", archive).reference == "upload:ab"
     assert [len(request.content) for request in portal.requests] == [200_000, 200_000]

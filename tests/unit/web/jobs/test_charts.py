@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from jobs.readers.host_metrics import SeriesView
 from jobs.web.base import figures
 from jobs.web.jobs import charts
 from jobs.web.jobs.charts import Chart, charts_of
+from monarch_client.wire.metrics import Columns, Series
 
 
-def series(times: list[float], **columns: Any) -> SeriesView:
+def series(times: list[float], **columns: Any) -> Series:
     nothing: list[None] = [None] * len(times)
     names = ("cpu", "memory", "disk", "net_in", "net_out")
     own = {**dict.fromkeys(names, nothing), "gpu": [], "gpu_memory": [], **columns}
-    return SeriesView(0, 0.0, {"t": times, **own}, [])
+    return Series(rank=0, step_s=0.0, columns=Columns(t=times, **own))
 
 
-def only(view: SeriesView) -> Chart:
-    (chart,) = charts_of(view)
+def only(view: Series) -> Chart:
+    (chart,) = charts_of(view, [])
     return chart
 
 
@@ -56,8 +56,8 @@ def test_a_single_point_is_drawn_as_well() -> None:
 
 
 def test_what_nobody_told_has_no_chart() -> None:
-    assert charts_of(series([0, 10])) == []
-    assert charts_of(series([])) == []
+    assert charts_of(series([0, 10]), []) == []
+    assert charts_of(series([]), []) == []
 
 
 def test_each_gpu_has_a_line_and_more_gpus_than_colours_are_drawn() -> None:

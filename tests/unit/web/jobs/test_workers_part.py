@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.readers.job_page import WorkerView
 from jobs.web.jobs.workers_part import MOST_ROWS, workers_part
+from monarch_client.wire.attempts import Worker
 
 
-def worker(rank: int, status: str = "EXITED", exit_code: int | None = 0) -> WorkerView:
+def worker(rank: int, status: str = "EXITED", exit_code: int | None = 0) -> Worker:
     unsaid: dict[str, Any] = {"python": "", "pid": None, "detail": "", "ssh": "", "address": ""}
     times: dict[str, Any] = {"ready_at": None, "ended_at": None}
-    return WorkerView(rank=rank, mesh="", status=status, exit_code=exit_code, **unsaid, **times)
+    return Worker(rank=rank, mesh="", status=status, exit_code=exit_code, **unsaid, **times)
 
 
 def test_all_of_a_few_are_shown_without_a_word():

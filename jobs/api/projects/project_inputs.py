@@ -1,0 +1,43 @@
+"""What requests about projects carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from jobs.api.base.text_field import TextField
+from jobs.statuses import ProjectState
+
+
+class ProjectBody(serializers.Serializer[Any]):
+    """A project to make."""
+
+    slug = TextField()
+    name = TextField(required=False, default="", allow_blank=True)
+
+
+class ProjectChanges(serializers.Serializer[Any]):
+    """The new names of a project; a name that is left out does not change."""
+
+    slug = TextField(required=False)
+    name = TextField(required=False, allow_blank=True, help_text="Empty: the slug.")
+
+
+class ProjectListQuery(serializers.Serializer[Any]):
+    """The filters of the project list."""
+
+    state = serializers.ChoiceField(
+        choices=ProjectState.choices,
+        required=False,
+        default=ProjectState.ACTIVE,
+        help_text="Deleted ones are listed for administrators of the installation alone.",
+    )
+
+
+class ProjectDeleteQuery(serializers.Serializer[Any]):
+    """Whether a project is really to be deleted."""
+
+    confirm = TextField(
+        required=False, default="", allow_blank=True, help_text="The project's slug once more."
+    )

@@ -1,0 +1,85 @@
+"""What requests about queues, pools, quotas and weights carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from jobs.api.base.text_field import TextField
+
+_LENGTH = "A length of time such as 12h, or seconds."
+
+
+class PageQuery(serializers.Serializer[Any]):
+    """Where to go on."""
+
+    cursor = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=10_000_000, help_text="`next` of before."
+    )
+    limit = serializers.IntegerField(required=False, default=50, min_value=1, max_value=200)
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
+class CapsField(serializers.Field[Any, Any, Any, Any]):
+    """Amounts by what is counted; what may stand there is the action's to say."""
+
+    # Doubled braces: REST framework formats its messages.
+    default_error_messages = {  # noqa: RUF012
+        "invalid": 'Give an object such as {{"nodes": 8, "gpus:H100": 64}}.'
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """As it is, if it is an object."""
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        return dict(data)
+
+    def to_representation(self, value: Any) -> Any:
+        """As it came."""
+        return value
+
+
+class PoolBody(serializers.Serializer[Any]):
+    """What to change of a pool; a new one needs a backend."""
+
+    backend = TextField(required=False, default=None, allow_null=True)
+    caps = CapsField(required=False, default=None, allow_null=True)
+    patience = TextField(required=False, default=None, allow_null=True, help_text=_LENGTH)
+    half_life = TextField(required=False, default=None, allow_null=True, help_text=_LENGTH)
+    reclaim = serializers.BooleanField(required=False, default=None, allow_null=True)
+    preempts_by_rank = serializers.BooleanField(required=False, default=None, allow_null=True)
+
+
+class QueueBody(serializers.Serializer[Any]):
+    """What to change of a queue."""
+
+    rank = serializers.IntegerField(required=False, default=None, allow_null=True)
+    pool = TextField(
+        required=False, default=None, allow_null=True, allow_blank=True, help_text="Empty: none."
+    )
+    preemptible = serializers.BooleanField(required=False, default=None, allow_null=True)
+
+
+class QuotaBody(serializers.Serializer[Any]):
+    """Whose quota, and how much."""
+
+    queue = TextField(required=False, default="", allow_blank=True)
+    project = TextField(required=False, default="", allow_blank=True)
+    user = TextField(required=False, default="", allow_blank=True)
+    per_person = serializers.BooleanField(required=False, default=False)
+    pool = TextField(required=False, default="", allow_blank=True)
+    caps = CapsField()
+    nominal = CapsField(
+        required=False,
+        default=None,
+        allow_null=True,
+        help_text="A project's own part of caps, all of it anew. Null: as it is.",
+    )
+
+
+class WeightBody(serializers.Serializer[Any]):
+    """The new weight."""
+
+    weight = serializers.FloatField()

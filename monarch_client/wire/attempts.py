@@ -1,0 +1,89 @@
+"""Attempts with their stages, workers and diagnoses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from monarch_client.wire.values import Moment, Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A stage of an attempt; `state` is pending, active, done, failed or stopped.
+
+    "stopped": it was ended on purpose, which is no failure.
+    """
+
+    name: str
+    label: str
+    state: str
+    started_at: Moment | None
+    ended_at: Moment | None
+    duration_s: float | None
+    detail: str
+    failure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """One host of an attempt."""
+
+    rank: int
+    mesh: str
+    address: str
+    status: str
+    python: str
+    pid: int | None
+    exit_code: int | None
+    detail: str
+    ready_at: Moment | None
+    ended_at: Moment | None
+    ssh: Annotated[
+        str, Meta(description="The command that reaches the node; empty where it is not known.")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """A failure that was recognized: its `code` is stable, the rest is for people."""
+
+    code: str
+    title: str
+    evidence: Annotated[str, Meta(description="The line that shows it.")]
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One run of a job."""
+
+    id: int
+    number: int
+    created_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+    stop_reason: str
+    message: str
+    hint: str
+    exit_code: int | None
+    cluster_name: str
+    infra: str = ""
+    resources: str = ""
+    usd_per_hour: Annotated[Usd | None, Meta(description="Of all nodes together.")] = None
+    usd: Annotated[Usd | None, Meta(description="Its share of the cost of its cluster.")] = None
+    diagnosis: Diagnosis | None = None
+    log_removed_at: Annotated[
+        Moment | None, Meta(description="When its log was removed for its age.")
+    ] = None
+    stages: list[Stage]
+    workers: list[Worker]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acked:
+    """The highest stored number of each rank."""
+
+    acked: dict[str, int]

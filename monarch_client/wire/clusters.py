@@ -1,0 +1,106 @@
+"""Clusters, plans, and where jobs can run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
+
+from monarch_client.wire.values import Moment, Usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A cluster that exists. `kind`: row, own (the portal's name, but no row) or foreign."""
+
+    name: str
+    kind: str
+    project: Annotated[str, Meta(description="Empty for those without a row.")]
+    backend: str
+    status: str
+    status_label: str
+    note: str
+    job: Annotated[int | None, Meta(description="The last job on it.")]
+    job_name: str
+    is_busy: Annotated[bool, Meta(description="Whether that job is still on it.")]
+    infra: str
+    resources: str
+    num_nodes: int
+    since: Moment | None
+    idle_since: Moment | None
+    idle_until: Moment | None
+    usd_per_hour: Annotated[Usd | None, Meta(description="Of all nodes together.")]
+    usd: Annotated[Usd | None, Meta(description="What it has cost so far, as its backend reports.")]
+    idle_usd: Annotated[Usd | None, Meta(description="The part of it that belongs to no job.")]
+    owner: Annotated[str, Meta(description="Of those without a row: who made it.")]
+    can_down: bool
+    can_extend: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One choice of machines for a job."""
+
+    infra: str
+    instance_type: str
+    cpus: str
+    memory: str
+    accelerators: str
+    use_spot: bool
+    usd_per_hour: Annotated[Usd | None, Meta(description="Of all nodes together.")]
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The machines that a job would get. While `is_pending`, request it again in a moment."""
+
+    backend: str
+    candidates: list[Candidate]
+    chosen: Candidate | None
+    reasons: Annotated[list[str], Meta(description="Why there are not more candidates.")]
+    problem: Annotated[str, Meta(description="Why there is no candidate.")]
+    is_pending: bool
+    max_duration_s: int | None
+    usd_per_hour: Annotated[Usd | None, Meta(description="Of the chosen one.")]
+    usd: Annotated[
+        Usd | None, Meta(description="Of the chosen one, for as long as the job may run.")
+    ]
+    warnings: Annotated[list[str], Meta(description="What to consider before submitting it.")] = (
+        field(default_factory=list)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloud:
+    """A cloud, and why it is not enabled."""
+
+    name: str
+    is_enabled: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """GPUs of one type in one infrastructure, over all its nodes."""
+
+    infra: str
+    gpu: str
+    nodes: int
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infra:
+    """One backend with its clouds and GPUs. While `is_asking`, request it again in a moment."""
+
+    backend: str
+    num_nodes: int | None
+    clouds: list[Cloud]
+    cloud_problem: str
+    gpus: list[Gpu]
+    gpu_problem: str
+    asked_at: Moment | None
+    is_asking: bool

@@ -1,0 +1,52 @@
+"""Projects with their members and secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from monarch_client.wire.values import CHOICES, Moment
+
+ProjectState: TypeAlias = Annotated[str, Meta(extra_json_schema={CHOICES: "ProjectState"})]
+Role: TypeAlias = Annotated[str, Meta(extra_json_schema={CHOICES: "Role"})]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project with the caller's role in it."""
+
+    slug: str
+    name: str
+    role: str
+    state: ProjectState = "active"
+    archived_at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectDetail(Project):
+    """A project with the number of its jobs by status."""
+
+    job_counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member of a project."""
+
+    username: str
+    role: Role
+    is_active: Annotated[bool, Meta(description="Whether the account may sign in.")] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A secret of a project, without its value."""
+
+    name: str
+    created_at: Moment
+    created_by: str
+    updated_at: Moment
+    updated_by: str
+    is_masked: Annotated[bool, Meta(description="Long enough to be masked in logs.")]
