@@ -7,6 +7,7 @@ from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.test import TransactionTestCase
 
+from jobs.audit.record import record
 from jobs.ground import clock
 from jobs.models import Job, LogBlock
 from tests import emptied_tables
@@ -28,8 +29,9 @@ def test_no_row_is_left_but_those_of_content_types_and_permissions(monkeypatch, 
     Job.objects.filter(pk=attempt.job_id).update(parent=attempt.job_id)
     make_array(make_project())
     fields = {"line_count": 1, "raw_bytes": 3, "payload": b"abc"}
+    record(None, "hold", attempt.job)
     LogBlock.objects.create(attempt=attempt, first_line=1, created_at=clock.now(), **fields)
-    assert {"jobs_job", "jobs_jobarray", "jobs_logblock"} < filled()
+    assert {"jobs_auditentry", "jobs_job", "jobs_jobarray", "jobs_logblock"} < filled()
     known = ContentType.objects.count()
     TransactionTestCase("__init__")._fixture_teardown()
     assert filled() == emptied_tables.KEPT

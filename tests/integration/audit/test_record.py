@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
+import httpx
 import pytest
-from asgiref.sync import sync_to_async
 from django.core.management import call_command
 from django.db import DatabaseError, transaction
-from django.http import HttpResponse
 
 from jobs.actions.accounts.set_password import set_password
 from jobs.actions.accounts.sign_in_links import create_sign_in_link, redeem
@@ -17,9 +14,7 @@ from jobs.actions.jobs.delete import delete_job
 from jobs.actions.projects.close_projects import delete_project
 from jobs.actions.projects.members import set_role
 from jobs.actions.schedules.run_schedule import run_due
-from jobs.api.base.request_ids import request_id_middleware
 from jobs.audit.record import COMMAND_LINE, record
-from jobs.audit.request_context import current_request
 from jobs.ground import clock
 from jobs.models import AuditEntry, Job, JobEvent
 from jobs.permissions import Actor
@@ -31,7 +26,10 @@ from tests.factories import (
     make_member,
     make_project,
     make_schedule,
+    make_token,
+    make_user,
 )
+from tests.serving import serving
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -128,13 +126,13 @@ def test_a_childs_entry_names_the_job_whose_program_called():
     assert AuditEntry.objects.get().caller_job_id == attempt.job_id
 
 
-def test_the_request_reaches_the_threads_of_a_view_and_ends_with_it(rf):
-    async def view(_request):
-        seen.append(await sync_to_async(current_request)())
-        return HttpResponse()
-
-    seen = []
-    request = rf.get("/", headers={"X-Request-ID": "abc"})
-    asyncio.run(request_id_middleware(view)(request))
-    assert (seen[0].request_id, seen[0].address) == ("abc", "127.0.0.1")
-    assert current_request().request_id == ""
+@pytest.mark.django_db(transaction=True)
+def test_an_entry_of_the_server_names_the_address_and_the_id_of_its_request(redis_client):
+    _, secret = make_token(make_user())
+    headers = {"Authorization": f"Bearer {secret}", "X-Request-ID": "abc"}
+    with serving() as address:
+        body = {"name": "laptop"}
+        answer = httpx.post(f"{address}/api/v1/tokens", json=body, headers=headers, timeout=60)
+    assert (answer.status_code, answer.headers["X-Request-ID"]) == (201, "abc")
+    entry = AuditEntry.objects.get()
+    assert (entry.request_id, entry.source) == ("abc", "127.0.0.1")
