@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
 from django.core.exceptions import (
     BadRequest,
     PermissionDenied,
@@ -19,11 +20,13 @@ from django.core.exceptions import (
 )
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
+from msgspec import UNSET
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from jobs.errors import DatabaseUnavailableError, PortalError
 from jobs.ground.outages import is_database_away
+from monarch_client.wire.problems import Problem
 
 log = logging.getLogger(__name__)
 
@@ -44,18 +47,19 @@ def problem(
     detail: str,
     *,
     headers: Mapping[str, str] | None = None,
-    **members: Any,
+    errors: Any = UNSET,
 ) -> JsonResponse:
-    """The response for one problem; `members` are further keys of its body."""
-    body = {
-        "type": f"urn:mportal:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "code": code,
-        "detail": detail,
-        **members,
-    }
-    return JsonResponse(body, status=status, content_type=CONTENT_TYPE, headers=headers)
+    """Return the response for one problem; `errors` are rows as `ProblemRow` describes them."""
+    body = Problem(
+        type=f"urn:mportal:problem:{code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        code=code,
+        detail=detail,
+        errors=errors,
+    )
+    content = msgspec.to_builtins(body)
+    return JsonResponse(content, status=status, content_type=CONTENT_TYPE, headers=headers)
 
 
 def problem_of(error: Exception) -> HttpResponse:
@@ -88,10 +92,10 @@ def not_found_view(request: HttpRequest, **_: Any) -> HttpResponse:
 
 
 def _portal_problem(error: PortalError) -> HttpResponse:
-    members = {"errors": error.data["errors"]} if "errors" in error.data else {}
+    errors = error.data.get("errors", UNSET)
     wait = getattr(error, "retry_after", None)
     headers = {"Retry-After": str(wait)} if wait else None
-    return problem(error.http_status, error.code, error.message, headers=headers, **members)
+    return problem(error.http_status, error.code, error.message, headers=headers, errors=errors)
 
 
 def _drf_problem(error: exceptions.APIException) -> HttpResponse:
