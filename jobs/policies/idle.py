@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import IntEnum
 from typing import Any, Literal
 
 from jobs.policies.limits import Limit
@@ -14,25 +13,6 @@ from jobs.policies.limits import Limit
 DEFAULT_MINUTES = 10
 # The backend's own stop comes so much later than the portal's: it is for a portal that is away.
 BACKSTOP_MARGIN_MINUTES = 30
-# How much longer than its policy says a cluster is left to a job that new machines would do for.
-ALIKE_MINUTES = 60
-# The same while anybody waits for machines there: that job has these with the next plan, or others
-# have them.
-NEXT_MINUTES = 2
-
-
-class Wanted(IntEnum):
-    """Whether a job that waits wants a kept cluster, the more the higher."""
-
-    BY_NOBODY = 0
-    NEXT = (
-        1  # by one that reuses machines and asks for just such, while somebody waits for machines
-    )
-    ALIKE = 2  # by such a one, while nobody else needs them
-    BY_NAME = 3  # it can run nowhere else
-
-
-_LONGER_MINUTES = {Wanted.ALIKE: ALIKE_MINUTES, Wanted.NEXT: NEXT_MINUTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +77,23 @@ class TakeDown:
 
 
 def decide(
-    kept: Kept, limit: Limit | None, now: datetime, wanted: Wanted = Wanted.BY_NOBODY
+    kept: Kept, limit: Limit | None, now: datetime, *, is_named: bool = False
 ) -> Wait | SwitchOff | TakeDown:
-    """What is due with a kept cluster at `now`; `limit` is in minutes, and holds whoever wants it.
+    """Return what is due with a kept cluster at `now`.
 
-    It holds for machines that are on. What is switched off costs little, and may be somebody's
-    work: that goes by its policy alone, and not while a job names it.
+    As long as a waiting job names it (`is_named`), its idleness does not end it. `limit`, in
+    minutes, holds all the same for machines that are on. What is switched off costs little, and may
+    be somebody's work: that goes by its policy alone.
     """
     policy = kept.policy
     if kept.stopped_at is not None:
-        if policy.down_after is None:
+        if policy.down_after is None or is_named:
             return Wait(None)
-        # It holds no machines that others could have: no need to hurry.
-        wanted = Wanted.ALIKE if wanted is Wanted.NEXT else wanted
-        gone_at = _left_to(kept.stopped_at + timedelta(minutes=policy.down_after), wanted)
-        if gone_at is None or now < gone_at:
+        gone_at = kept.stopped_at + timedelta(minutes=policy.down_after)
+        if now < gone_at:
             return Wait(gone_at)
         return TakeDown(f"It was switched off for {policy.down_after} min.")
-    ends_at = left_until(kept, limit, wanted)
+    ends_at = _last_end(kept, limit) if is_named else idle_end(kept, limit)
     if ends_at is None or now < ends_at:
         return Wait(ends_at)
     idle = round((now - kept.idle_since).total_seconds() / 60)
@@ -122,43 +101,18 @@ def decide(
     return SwitchOff(reason) if policy.then == "stop" else TakeDown(reason)
 
 
-def left_until(kept: Kept, limit: Limit | None, wanted: Wanted) -> datetime | None:
-    """Until when the machines stay on without a job; None: for as long as it is wanted."""
-    ends_at = _left_to(idle_end(kept, None), wanted)
-    if limit is None:
-        return ends_at
-    most = kept.idle_since + timedelta(minutes=limit.value)
-    return most if ends_at is None else min(ends_at, most)
-
-
-def _left_to(ends_at: datetime, wanted: Wanted) -> datetime | None:
-    if wanted is Wanted.BY_NAME:
-        return None
-    return ends_at + timedelta(minutes=_LONGER_MINUTES.get(wanted, 0))
-
-
 def idle_end(kept: Kept, limit: Limit | None) -> datetime:
-    """Until when the machines stay on without a job that wants them."""
+    """Return until when the machines stay on without a job that names them."""
     wanted = kept.idle_since + timedelta(minutes=kept.policy.minutes)
     if kept.policy.until is not None:
         wanted = max(wanted, kept.policy.until)
-    if limit is None:
-        return wanted
-    return min(wanted, kept.idle_since + timedelta(minutes=limit.value))
+    last = _last_end(kept, limit)
+    return wanted if last is None else min(wanted, last)
 
 
-def counted_until(kept: Kept, limit: Limit | None, *, is_named: bool) -> datetime | None:
-    """Until when machines stay on at most while somebody waits for them; None: nobody can say."""
-    return left_until(kept, limit, Wanted.BY_NAME if is_named else Wanted.NEXT)
-
-
-def stays_s(policy: IdlePolicy, limit: Limit | None) -> float:
-    """The same of machines that a job is still to have: the seconds after it.
-
-    One that names them keeps them for as long as it waits: that is not in it.
-    """
-    minutes = policy.minutes + NEXT_MINUTES
-    return 60.0 * (minutes if limit is None else min(minutes, limit.value))
+def _last_end(kept: Kept, limit: Limit | None) -> datetime | None:
+    """Return until when an administrator lets machines stay on without a job; None: for ever."""
+    return None if limit is None else kept.idle_since + timedelta(minutes=limit.value)
 
 
 def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: datetime | None) -> int:

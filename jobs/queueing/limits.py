@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from jobs.models import Job, Pool, Queue, Quota, User
+from jobs.models import Cluster, Job, Pool, Queue, Quota, User
 from jobs.models.pool import DAY_S, WEEK_S
 from jobs.queueing.prices import Prices
 from jobs.scheduling.limits import (
@@ -54,6 +54,11 @@ class Asked(NamedTuple):
     def of(cls, job: Job) -> Asked:
         """Of one row."""
         return cls(*(getattr(job, name) for name in ASKED))
+
+    def with_machines_of(self, whole: Asked | Cluster) -> Asked:
+        """Return what is counted of the same job where it has a whole cluster for itself."""
+        machines = {name: getattr(whole, name) for name in ("num_nodes", "gpu_type", "gpu_count")}
+        return self._replace(**machines)
 
     @property
     def amounts(self) -> Amounts:
@@ -115,10 +120,14 @@ class Places:
                 limits=tuple(self._limits_of(asked)),
                 units=asked.units,
             )
-            if any(self.limits[key].counts_money for key in shape.limits):
+            if self.counts_money(shape):
                 shape = self.prices.of_waiting(shape, asked.price_key)
             self._shapes[asked] = shape
         return shape
+
+    def counts_money(self, shape: Shape) -> bool:
+        """Whether a limit of the shape counts what an hour costs."""
+        return any(self.limits[key].counts_money for key in shape.limits)
 
     def patience_of(self, pool: str) -> float:
         """Seconds after which a job there comes before those of its project with more priority."""

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Q, QuerySet
 
 from jobs.models import Attempt, Cluster
 from jobs.queueing.limits import Asked
-from jobs.scheduling.limits import GPUS, NODES
 
 # The first columns of `Machines`; then those that make an `Asked`, but for `group_name`: of jobs
 # that must not run at once there is no limit of machines.
@@ -77,14 +76,3 @@ def last_on(clusters: Collection[int]) -> dict[int, Last]:
     columns = ("cluster_id", "job_id", "created_at", "job__preempted_by_id")
     rows = attempts.distinct("cluster").values_list(*columns) if clusters else ()
     return {pk: Last(job_id, at.timestamp(), by) for pk, job_id, at, by in rows}
-
-
-def count_machines(clusters: QuerySet[Cluster]) -> dict[str, dict[str, float]]:
-    """Return how many nodes and GPUs the clusters have, by backend."""
-    counted = clusters.values("backend_name").annotate(
-        nodes=Sum("num_nodes"), gpus=Sum("gpu_count")
-    )
-    return {
-        row["backend_name"]: {NODES: float(row["nodes"]), GPUS: float(row["gpus"])}
-        for row in counted
-    }

@@ -50,7 +50,7 @@ class Prices:
         usd, problem = self.expected.get((shape.backend_name, price_key), (None, ""))
         return shape.unpriced_for(problem) if usd is None else shape.priced(usd)
 
-    def of_running(self, shape: Shape, cluster_id: int | None, sharing: int = 1) -> Shape:
-        """`shape` with its part of what its cluster costs; until that is known, as expected."""
+    def of_running(self, shape: Shape, cluster_id: int | None) -> Shape:
+        """Return `shape` with what its cluster costs; until that is known, as expected."""
         usd = None if cluster_id is None else self.of_clusters.get(cluster_id)
-        return shape if usd is None else shape.priced(usd / sharing)
+        return shape if usd is None else shape.priced(usd)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
 
-from django.db.models import FilteredRelation, Q, QuerySet
+from django.db.models import FilteredRelation, Q
 
 from jobs.errors import BackendError
 from jobs.ground import clock
-from jobs.limits import duration_limit, idle_limit
+from jobs.limits import duration_limit
 from jobs.models import Cluster, Job, Project
 from jobs.models.startable_jobs import startable_jobs
 from jobs.policies.limits import Limit as MostOf
@@ -20,18 +18,17 @@ from jobs.queueing.capacity import capacity_of
 from jobs.queueing.epochs import epoch_s
 from jobs.queueing.holders import AROUND_RUN_S, Active, Holders
 from jobs.queueing.limits import Asked, Places, backend_key, group_key
-from jobs.queueing.machines import count_machines
 from jobs.queueing.queued_rows import QueuedRow, QueuedRows
 from jobs.queueing.usage import shares_of, used_by_persons
-from jobs.queueing.warm_clusters import kept_clusters
-from jobs.queueing.warm_requests import Wants, waiting, wishes_of
-from jobs.scheduling.limits import JOBS, NODES, Shape
+from jobs.queueing.warm_clusters import NamedClusters, stopped_clusters
+from jobs.queueing.warm_requests import fingerprints_of_queued, naming_jobs
+from jobs.scheduling.limits import JOBS, Shape
 from jobs.scheduling.snapshot import Preemption, QueuedJob, Snapshot
 from jobs.spending import budget_blocks
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, WaitReason
 
 # Of a job that has machines: what says whether they may be taken from it.
-_GIVES_WAY = ("status", "preemptible", "preempted_by_id", "request_options__cluster")
+_GIVES_WAY = ("status", "preemptible", "preempted_by_id", "fingerprint", "request_options__cluster")
 _TIMES = ("duration_s", "extended_s", "group_limit")
 
 
@@ -54,7 +51,6 @@ class _Loader:
             self._places.ask_for_backend(name)
         projects = {project.pk: project for project in Project.objects.all()}
         self._most = {pk: duration_limit(project) for pk, project in projects.items()}
-        self._most_idle = {pk: idle_limit(project) for pk, project in projects.items()}
         self._weights = {pk: project.share_weight for pk, project in projects.items()}
         self._problems: dict[str, str] = {}
 
@@ -62,19 +58,17 @@ class _Loader:
         """Everything that a plan may look at."""
         active = list(self._active())
         startable = self._rows.read(startable_jobs(self._now), self._places.columns)
-        queues, most_idle = self._places.queues, self._most_idle
-        wants = Wants.load(queues, waiting())
-        wishes = wishes_of(waiting(), queues, most_idle)
-        queued = tuple(self._queued(startable, wishes))
-        self._count_quotas(active)
+        named = NamedClusters.load(naming_jobs(), self._places)
+        queued = tuple(self._queued(startable, named))
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
-        self._count_backends(there)
-        holders = Holders(self._places, self._now_s, wants, most_idle)
+        holders = Holders(self._places, self._now_s, named)
         running = tuple(holders.count(active, there))
+        self._ask_backends()
+        warm = (*holders.warm, *stopped_clusters(self._places, named))
+        reused = {each.fingerprint for each in warm}
         runs = ((job.asked, job.begin_s, job.ends_s) for job in active)
         persons = used_by_persons(runs, self._places, self._now_s)
         pools = {job.shape.pool for job in queued}
-        # Whoever is stopped there frees nothing either: it would go on with the next one for ever.
         return Snapshot(
             queued,
             running,
@@ -87,16 +81,18 @@ class _Loader:
             shares=shares_of(queued, persons, self._weights),
             persons=persons,
             patience_s={pool: self._places.patience_of(pool) for pool in pools},
+            # A job that is stopped there frees nothing: it would go on with the next one for ever.
             preemption={
                 pool: Preemption() if pool in holders.stuck else self._places.preemption_of(pool)
                 for pool in pools
             },
-            kept=tuple(kept_clusters(queues, most_idle)) if wishes else (),
-            named=wants.names,
+            warm=warm,
+            fingerprints=fingerprints_of_queued(reused) if reused else {},
+            stuck=frozenset(holders.stuck),
             now_s=self._now_s,
         )
 
-    def _queued(self, rows: Mapping[int, QueuedRow], wishes: dict[int, Any]) -> Iterator[QueuedJob]:
+    def _queued(self, rows: Mapping[int, QueuedRow], named: NamedClusters) -> Iterator[QueuedJob]:
         known: dict[int, tuple[Shape, int, MostOf | None]] = {}
         for pk, row in rows.items():
             asked = row.asked
@@ -106,6 +102,8 @@ class _Loader:
                 shape, rank = self._places.shape_of(asked), self._places.rank_of(asked.queue_name)
                 alike = known[id(asked)] = shape, rank, self._most.get(asked.project_id)
             shape, rank, most = alike
+            if (cluster := named.of_jobs.get(pk)) is not None:
+                shape = named.shape_for(pk, asked, self._places)
             if asked.group_name:
                 self._limit_group(asked, row.group_limit)
             lasts_s = walltime_s(row.asked_s, row.extended_s, most)
@@ -119,7 +117,7 @@ class _Loader:
                 rank,
                 row.since_s,
                 None if lasts_s is None else lasts_s + AROUND_RUN_S,
-                wishes.get(pk),
+                cluster,
                 row.is_owed,
                 row.preempted_by or 0,
             )
@@ -136,7 +134,7 @@ class _Loader:
         columns = ("pk", *attempt, *_GIVES_WAY, *_TIMES, *self._places.columns)
         for row in rows.order_by("pk").values_list(*columns):
             pk, run_since_s, there_since_s, cluster_id, *more = row
-            status, preemptible, by, named, asked_s, extended_s, limit, *rest = more
+            status, preemptible, by, fingerprint, named, asked_s, extended_s, limit, *rest = more
             asked = Asked(*rest)
             self._places.shape_of(asked)
             if asked.group_name:
@@ -149,7 +147,7 @@ class _Loader:
             if walltime is not None:
                 ends_s = self._bound_s(max(there_since_s + AROUND_RUN_S, begin_s) + walltime)
             of_now = (there_since_s, begin_s, ends_s, cluster_id)
-            yield Active(pk, asked, *of_now, status, preemptible, by, bool(named))
+            yield Active(pk, asked, *of_now, status, preemptible, by, fingerprint, named or "")
 
     def _limit_group(self, asked: Asked, limit: int) -> None:
         caps = self._places.limits[group_key(asked)].caps
@@ -159,8 +157,7 @@ class _Loader:
         """Until when it is counted for who holds machines until `ends_s` by what it may take.
 
         Of one that is late: as if it took twice as long as it is late by now. Were its machines
-        counted as free at any moment, whoever waits would count on them alone, and all that others
-        keep would go to guests for as long as it is late.
+        counted as free at any moment, a reservation would count on them alone.
         """
         late_s = AROUND_RUN_S
         while ends_s <= self._now_s:
@@ -168,25 +165,10 @@ class _Loader:
             late_s *= 2
         return ends_s
 
-    def _count_quotas(self, active: Collection[Active]) -> None:
-        limits, prices = self._places.limits, self._places.prices
-        sharing = Counter(job.cluster_id for job in active)
-        for job in active:
-            shape = self._places.shape_of(job.asked)
-            shape = prices.of_running(shape, job.cluster_id, sharing[job.cluster_id])
-            for limit in (limits[key] for key in shape.limits):
-                if not limit.kind.is_machines:
-                    limit.take(shape.demand)
-                if limit.counts_money and shape.unpriced is not None:
-                    limit.unpriced = job.job_id
-
-    def _count_backends(self, there: QuerySet[Cluster]) -> None:
-        used, kept = count_machines(there), count_machines(there.exclude(idle_since=None))
-        for name in [each for each in self._places.limits if each.startswith(backend_key(""))]:
-            limit = self._places.limits[name]
-            limit.caps.update(self._capacity_of(limit.name))
-            limit.take(tuple(used.get(limit.name, {}).items()))
-            limit.kept = int(kept.get(limit.name, {}).get(NODES, 0))
+    def _ask_backends(self) -> None:
+        for key, limit in self._places.limits.items():
+            if key.startswith(backend_key("")):
+                limit.caps.update(self._capacity_of(limit.name))
 
     def _capacity_of(self, backend_name: str) -> dict[str, float]:
         """Return the backend's capacity; nothing where it has a problem, which is kept."""

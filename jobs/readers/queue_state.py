@@ -27,12 +27,11 @@ from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import JOBS, NODES, Limit
 from jobs.scheduling.snapshot import (
     Decision,
-    Preempt,
     QueuedJob,
     Refuse,
     Snapshot,
     Start,
-    Wait,
+    StaysQueued,
 )
 from jobs.statuses import JobStatus
 from monarch_client.wire import queue as wire
@@ -107,7 +106,7 @@ class QueueState:
                     name=name,
                     backend=name,
                     amounts=[*_amounts(limit.caps if limit else {}, limit)],
-                    kept=limit.kept if limit else 0,
+                    kept=self._idle_nodes(name),
                     problem=snapshot.problems.get(name, ""),
                     queues=[],
                     patience_s=int(self._places.patience_of(backend_key(name))),
@@ -117,6 +116,11 @@ class QueueState:
                 )
             )
         return rows
+
+    def _idle_nodes(self, backend_name: str) -> int:
+        warm = self._planned[0].warm
+        here = [each.shape for each in warm if each.is_on and not each.is_ending]
+        return sum(shape.num_nodes for shape in here if shape.backend_name == backend_name)
 
     def _place(self, key: str, pool: Pool, queues: Iterable[str]) -> wire.Place:
         limit = self._planned[0].limits.get(key)
@@ -226,10 +230,10 @@ class QueueState:
         ]
 
     def _sentences(self, decisions: Sequence[Decision]) -> list[str]:
-        waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
+        waits = [each for each in decisions if isinstance(each, StaysQueued)]
         causes = iter(told_to(self._actor, [each.cause for each in waits]))
         return [
-            next(causes).sentence if isinstance(each, Wait | Preempt) else _sentence(each)
+            next(causes).sentence if isinstance(each, StaysQueued) else _sentence(each)
             for each in decisions
         ]
 

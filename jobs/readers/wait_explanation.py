@@ -14,16 +14,25 @@ from jobs.queueing.current_pass import planned_now
 from jobs.queueing.past_runs import usual_seconds
 from jobs.readers.visible_causes import told_to
 from jobs.scheduling.amounts import counted
-from jobs.scheduling.causes import Cause, GaveWay, NoPrice, NoRoom, OverQuota, Told, job_words
+from jobs.scheduling.causes import (
+    Cause,
+    ClusterEnding,
+    GaveWay,
+    NoPrice,
+    NoRoom,
+    OverQuota,
+    Told,
+    job_words,
+)
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
 from jobs.scheduling.limits import USD_PER_HOUR
 from jobs.scheduling.snapshot import (
     Decision,
-    Preempt,
     QueuedJob,
     Refuse,
     RunningJob,
     Snapshot,
+    StaysQueued,
     Wait,
 )
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
@@ -86,7 +95,7 @@ class _Explained:
         if isinstance(self._decision, Refuse):
             return _told(self._job, "never", WaitReason.CAPACITY, self._decision.message)
         position = {"position": len(self._before) + 1, "of": self._of}
-        if not isinstance(self._decision, Wait | Preempt):
+        if not isinstance(self._decision, StaysQueued):
             said = "Its turn has come: it starts with the next pass, within a second or two."
             return _told(self._job, "next", "", said, **position)
         cause = self._decision.cause
@@ -143,7 +152,7 @@ class _Explained:
         if isinstance(cause, NoRoom) and cause.expected_s is not None:
             return _moment(cause.expected_s), "bounds", ""
         # What a plan does not look at ends when whoever told of it says so, if anybody does.
-        if isinstance(cause, NoPrice | Told):
+        if isinstance(cause, NoPrice | Told | ClusterEnding):
             return None, "", ""
         if len(self._ahead) > MOST_AHEAD:
             return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."

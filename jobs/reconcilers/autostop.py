@@ -23,11 +23,10 @@ from jobs.policies.idle import (
     SwitchOff,
     TakeDown,
     Wait,
-    Wanted,
     decide,
     longer_backstop,
 )
-from jobs.queueing.warm_requests import who_wants
+from jobs.queueing.warm_requests import is_named
 from jobs.statuses import ClusterStatus
 from monarch_client.crash_points import reach
 
@@ -65,12 +64,12 @@ def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
         _switch_off(cluster, backend)
         return
     kept = Kept(cluster.idle_since, IdlePolicy.from_dict(cluster.idle_policy), cluster.stopped_at)
-    limit, wanted = idle_limit(cluster.project), Wanted.BY_NOBODY
+    limit, named = idle_limit(cluster.project), False
     decision = decide(kept, limit, clock.now())
     if not isinstance(decision, Wait):
         # Only now: to look through those that wait takes longer than all else here.
-        wanted = who_wants(cluster)
-        decision = decide(kept, limit, clock.now(), wanted)
+        named = is_named(cluster)
+        decision = decide(kept, limit, clock.now(), is_named=named)
     match decision:
         case TakeDown(reason=reason):
             _take_down(cluster, reason)
@@ -78,7 +77,7 @@ def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
             if _begin_switching_off(cluster, reason):
                 _switch_off(cluster, backend)
         case _:
-            _move_backstop(cluster, backend, wanted)
+            _move_backstop(cluster, backend, is_named=named)
 
 
 @transaction.atomic
@@ -121,10 +120,10 @@ def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
             wake_on_commit("queue")
 
 
-def _move_backstop(cluster: Cluster, backend: ClusterKeeper, wanted: Wanted) -> None:
-    """Have the backend's own stop come later, where somebody wants the cluster for longer."""
+def _move_backstop(cluster: Cluster, backend: ClusterKeeper, *, is_named: bool) -> None:
+    """Have the backend's own stop come later, where a job or a user needs the cluster longer."""
     told, minutes = cluster.idle_policy.get("backstop", 0), backstop_of(cluster)
-    if wanted is not Wanted.BY_NOBODY and cluster.idle_since is not None:
+    if is_named and cluster.idle_since is not None:
         idle = clock.now() - cluster.idle_since
         minutes = max(minutes, longer_backstop(told, idle_limit(cluster.project), idle))
     if cluster.status != ClusterStatus.UP or minutes <= told:

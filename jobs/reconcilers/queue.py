@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from jobs.actions.attempts.preempt import give_back, preempt
+from jobs.actions.attempts.preempt import evict, preempt
 from jobs.actions.attempts.start_attempt import start_attempt, start_attempts
 from jobs.actions.jobs.tell_waits import Changed, changed_waits, tell_waits
 from jobs.background import pace
@@ -32,7 +32,7 @@ from jobs.queueing.queued_rows import QueuedRows
 from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.causes import NoPrice
 from jobs.scheduling.plan import plan
-from jobs.scheduling.snapshot import Preempt, Refuse, Start, Wait
+from jobs.scheduling.snapshot import Evict, Preempt, Refuse, Start, StaysQueued, Wait
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.crash_points import reach
 
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 # How soon a pass that another worker makes is looked at again.
 LOOK_AGAIN_S = 0.2
 
-Decision = Start | Refuse | Preempt
+Decision = Start | Refuse | Preempt | Evict
 
 # So many jobs start in one transaction: their rows are locked for some tens of milliseconds.
 TOGETHER = 50
@@ -103,7 +103,7 @@ def _planned() -> _Planned:
     with _rows() as rows:
         snapshot = load_snapshot(rows=rows)
         decisions = plan(snapshot)
-        waits = [each for each in decisions if isinstance(each, Wait | Preempt)]
+        waits = [each for each in decisions if isinstance(each, StaysQueued)]
         pools = {job.job_id: job.shape.pool for job in snapshot.queued}
         return _Planned(
             acts=[each for each in decisions if not isinstance(each, Wait)],
@@ -175,8 +175,9 @@ def _carry_out(decision: Decision, number: int) -> None:
         if isinstance(decision, Start):
             start_attempt(job, planned_by=number, onto=decision.onto)
         elif isinstance(decision, Preempt):
-            give_back(job, decision.kept, planned_by=number)
             preempt(job, decision.victims, planned_by=number)
+        elif isinstance(decision, Evict):
+            evict(job, decision.clusters, planned_by=number)
         else:
             _refuse(job, decision.message, number)
 

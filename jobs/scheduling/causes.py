@@ -55,7 +55,6 @@ class NoRoom(Cause):
     needed: float
     free: float
     total: float
-    kept: int = 0
     # When there is room at the latest, in seconds since the epoch; None: nothing bounds it.
     expected_s: float | None = None
     limit: str = ""  # a LimitKind: a pool may be called like its backend
@@ -63,12 +62,11 @@ class NoRoom(Cause):
     @property
     def sentence(self) -> str:
         """What is needed, and what there is."""
-        kept = f" {counted(NODES, self.kept)} kept for a next job." if self.kept else ""
         of_type = f" {type_of(self.what)}" if type_of(self.what) else ""
         are = "is" if self.free == 1 else "are"
         return (
             f"Needs {counted(self.what, self.needed)}; {number_words(self.free)} of "
-            f"{number_words(self.total)}{of_type} {are} free on {self.place}.{kept}"
+            f"{number_words(self.total)}{of_type} {are} free on {self.place}."
         )
 
 
@@ -135,6 +133,19 @@ class StoppedForIt(Cause):
         known = tuple(filter(is_known, self.job_ids))
         others = self.others + len(self.job_ids) - len(known)
         return replace(self, job_ids=known, others=others)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEnding(Cause):
+    """Warm clusters are being ended, so that it has machines."""
+
+    code: ClassVar[str] = "ending_cluster"
+    nodes: int
+
+    @property
+    def sentence(self) -> str:
+        """How many nodes it waits for."""
+        return f"Waits for {counted(NODES, self.nodes)} of warm clusters, which are being ended."
 
 
 @dataclass(frozen=True, slots=True)

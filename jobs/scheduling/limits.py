@@ -43,7 +43,7 @@ class LimitKind(StrEnum):
 class Limit:
     """`caps` and `used` by what is counted; what no cap names is not limited.
 
-    `kept` are nodes of those used that are on without a job. `nominal` is a project's own part;
+    `nominal` is a project's own part;
     what it has beyond that, up to `caps`, it has borrowed. `name` is for sentences, and says where
     a quota holds, such as `ana in project rl`; `whose` is the owner's alone. `unpriced` is a job
     that counts in it and whose price nobody knows. A plan takes copies and fills them.
@@ -53,7 +53,6 @@ class Limit:
     name: str
     caps: dict[str, float]
     used: dict[str, float] = field(default_factory=dict)
-    kept: int = 0
     nominal: dict[str, float] = field(default_factory=dict)
     unpriced: int | None = None
     whose: str = ""

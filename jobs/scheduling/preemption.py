@@ -5,7 +5,6 @@ project that stays within its nominal part of what is scarce takes back from tho
 beyond theirs, in no higher queue. Nobody can answer in kind: whoever was stopped by rank stands
 lower, and whoever was stopped as a borrower is beyond its part.
 
-Clusters that were kept and have no job go first: a job is stopped only where they are not enough.
 Victims are taken in the order: lowest queue, most borrowed, started last; then each is let go
 again, the last one first, if the rest is enough. What is coming free anyway counts as free. Jobs
 between which only their age decides are one group, and there is a heap of groups: n log n.
@@ -15,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from jobs.scheduling.limits import GPUS, JOBS, Limit, LimitKind, Shape
 from jobs.scheduling.snapshot import Preemption, QueuedJob, RunningJob
@@ -40,7 +39,6 @@ def victims(
 ) -> list[RunningJob]:
     """Whom to stop so that `job` has machines; nobody if it has them, or all were not enough.
 
-    Those with `kept` are machines alone, which are given back.
     `limits` are those of `without_leaving`; they stay as they are.
     """
     if not (scarce := _scarce(job, limits)):
@@ -50,11 +48,10 @@ def victims(
     takes_back = allowed.reclaim and _within_nominal(job, left, scarce)
     groups: dict[tuple[object, ...], _Group] = {}
     for each in in_reach:
-        by_right = bool(each.kept) if allowed.is_on else False
-        by_right = by_right or (allowed.by_rank and each.rank < job.rank)
+        by_right = allowed.by_rank and each.rank < job.rank
         if by_right or (takes_back and each.project_id != job.project_id):
             parts = _parts(each.shape, left)
-            key = (by_right, bool(each.kept), each.rank, parts)
+            key = (by_right, each.rank, parts)
             groups.setdefault(key, _Group(not by_right, parts)).members.append(each)
     chosen: list[RunningJob] = []
     for each in _in_turn(groups.values(), left):
@@ -80,9 +77,8 @@ class _Group:
     def turn(self, left: Mapping[str, Limit]) -> tuple[float, ...]:
         """When the last of the members comes; the least first."""
         last = self.members[-1]
-        is_job = 0.0 if last.kept else 1.0
         borrowed = _borrowed(self.parts, left)
-        return (is_job, last.rank, -borrowed, -last.began_s, -last.job_id)
+        return (last.rank, -borrowed, -last.began_s, -last.job_id)
 
 
 def _in_turn(groups: Collection[_Group], left: Mapping[str, Limit]) -> Iterator[RunningJob]:
@@ -124,7 +120,7 @@ def _spared(job: QueuedJob, chosen: list[RunningJob], left: dict[str, Limit]) ->
 def _is_in_reach(each: RunningJob, job: QueuedJob) -> bool:
     if each.is_leaving or each.shape.pool != job.shape.pool:
         return False
-    return bool(each.kept) or (each.is_preemptible and each.rank <= job.rank)
+    return each.is_preemptible and each.rank <= job.rank
 
 
 def _copies(shapes: Iterable[Shape], limits: Mapping[str, Limit]) -> dict[str, Limit]:
@@ -185,13 +181,3 @@ def _count(limits: Mapping[str, Limit], each: RunningJob, sign: int) -> None:
         limit = limits.get(key)
         if limit is not None and each.holds_of(limit):
             limit.take(amounts)
-
-
-def without_kept(running: Iterable[RunningJob], names: Collection[str]) -> list[RunningJob]:
-    """The same, but nobody takes the clusters of these names: not what is left, nor from a job."""
-    return [
-        replace(each, kept="", is_preemptible=False)
-        if names and (each.kept in names or each.cluster in names)
-        else each
-        for each in running
-    ]

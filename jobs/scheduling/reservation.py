@@ -6,15 +6,12 @@ those that fit beside it. Where nothing bounds what runs there is no such moment
 start on what it has too little of.
 
 A place is held in every limit of machines that the job needs, whichever pool others come from.
-
-Who goes onto a cluster that was kept takes nothing that is free, but puts off the end of what the
-moment may count on. For as long as the pool's patience it may, where it is of no lower queue.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Behind
@@ -49,41 +46,33 @@ class Reservation:
         """The limits in which its place is held."""
         return self.scarce if self.at_s == math.inf else self.spare
 
-    def lets_pass(self, shape: Shape, demand: Amounts, begin_s: float, until_s: float) -> bool:
-        """Whether its moment stays as it is if another has machines until then.
+    def lets_pass(self, job: QueuedJob, until_s: float) -> bool:
+        """Whether its moment stays as it is if `job` has machines until then."""
+        return self._is_after(until_s) or self.has_beside(job.shape)
 
-        They are `demand`, in the limits of `shape`, and would be free from `begin_s` on else.
-        """
-        return self._is_unmoved(begin_s, until_s) or self.has_beside(shape, demand)
-
-    def has_beside(self, shape: Shape, demand: Amounts) -> bool:
+    def has_beside(self, shape: Shape) -> bool:
         """Whether there is room for both of them at its moment."""
         if self.at_s == math.inf or shape in self._too_big:
             return False
-        if all(_fits(demand, self.spare[key]) for key in shape.limits if key in self.spare):
+        if all(_fits(shape.demand, self.spare[key]) for key in shape.limits if key in self.spare):
             return True
-        if demand is shape.demand:
-            self._too_big.add(shape)
+        self._too_big.add(shape)
         return False
 
-    def let_pass(self, shape: Shape, demand: Amounts, begin_s: float, until_s: float) -> None:
-        """Take of the spare what the other has then; also where it lacks it.
+    def let_pass(self, job: QueuedJob, until_s: float) -> None:
+        """Take of the spare what `job` still has then."""
+        if not self._is_after(until_s):
+            self.take_beside(job.shape)
 
-        What is owed for that is no spare of whoever comes next.
-        """
-        if not self._is_unmoved(begin_s, until_s):
-            self.take_beside(shape, demand)
-
-    def take_beside(self, shape: Shape, demand: Amounts) -> None:
+    def take_beside(self, shape: Shape) -> None:
         """Take this of the spare."""
         for spare in (self.spare[key] for key in shape.limits if key in self.spare):
-            for what, amount in demand:
+            for what, amount in shape.demand:
                 if what in spare:
                     spare[what] -= amount
 
-    def _is_unmoved(self, begin_s: float, until_s: float) -> bool:
-        """Whether the other is over by then, or the moment does not count on what it has."""
-        return until_s <= self.at_s < math.inf or begin_s > self.at_s or begin_s == math.inf
+    def _is_after(self, until_s: float) -> bool:
+        return until_s <= self.at_s < math.inf
 
 
 class Reservations:
@@ -128,60 +117,35 @@ class Reservations:
         firsts = [self._firsts.get(key) for key in scarce]
         return firsts[0] if firsts and all(firsts) else None
 
-    def stop(self, job: QueuedJob, until_s: float, demand: Amounts | None = None) -> Behind | None:
+    def stop(self, job: QueuedJob, until_s: float) -> Behind | None:
         """Behind whom `job`, which has room, waits. None: it starts, and what it takes is taken.
 
-        It has them until `until_s`. `demand`: where it takes other machines than it asks for.
+        It has its machines until `until_s`.
         """
         if not self._held:
             return None
-        taken = job.shape.demand if demand is None else demand
-        return self._stop(job.shape, taken, -math.inf, until_s, ())
-
-    def stop_guest(
-        self,
-        job: QueuedJob,
-        until_s: float,
-        demand: Amounts,
-        begin_s: float,
-        bears: Callable[[QueuedJob], bool],
-    ) -> Behind | None:
-        """The same of one that goes onto machines that are on, all of which are `demand`.
-
-        They would be free from `begin_s` on else. `bears` says who is put off by it all the same.
-        """
-        if not self._held:
-            return None
-        borne = {each.job_id for each in self._concerned(job.shape) if bears(each.job)}
-        return self._stop(job.shape, demand, begin_s, until_s, borne)
-
-    def _stop(
-        self,
-        shape: Shape,
-        demand: Amounts,
-        begin_s: float,
-        until_s: float,
-        borne: Collection[int],
-    ) -> Behind | None:
-        concerned = self._concerned(shape)
+        concerned = self._concerned(job.shape)
         for each in concerned:
-            if each.lets_pass(shape, demand, begin_s, until_s) or each.job_id in borne:
-                continue
-            return self._behind[each.job_id]
+            if not each.lets_pass(job, until_s):
+                return self._behind[each.job_id]
         for each in concerned:
-            each.let_pass(shape, demand, begin_s, until_s)
+            each.let_pass(job, until_s)
         return None
+
+    def has_place(self, job: QueuedJob) -> bool:
+        """Whether there is a reservation for `job`."""
+        return job.job_id in self._behind
 
     def let_beside(self, job: QueuedJob) -> bool:
         """Whether `job`, a first itself, puts off no other first if it has machines soon."""
         others = [each for each in self._concerned(job.shape) if each.job_id != job.job_id]
-        return all(each.has_beside(job.shape, job.shape.demand) for each in others)
+        return all(each.has_beside(job.shape) for each in others)
 
     def take_beside(self, job: QueuedJob) -> None:
         """What it will have is no spare of others any more."""
         for each in self._concerned(job.shape):
             if each.job_id != job.job_id:
-                each.take_beside(job.shape, job.shape.demand)
+                each.take_beside(job.shape)
 
     def _concerned(self, shape: Shape) -> tuple[Reservation, ...]:
         found = self._of_shape.get(shape)

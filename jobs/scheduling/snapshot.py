@@ -7,11 +7,39 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from jobs.scheduling.causes import Cause
-from jobs.scheduling.kept import KeptCluster, Wish
 from jobs.scheduling.limits import Limit, Shape
 from jobs.statuses import WaitReason
 
 DAY_S = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCluster:
+    """The cluster that a job names in `portal.cluster`, and whether it can take the job now.
+
+    `problem` says why the job has to wait for it; "" if it need not. With `is_gone` it never can.
+    """
+
+    name: str
+    problem: str = ""
+    is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WarmCluster:
+    """A cluster without a job that a project keeps for its next one; the plan counts it as free.
+
+    `shape` are its machines and the limits that they count in. A cluster that is not `is_on` was
+    stopped: it needs machines to be started again. One that `is_ending` still has its machines,
+    and takes no job any more.
+    """
+
+    name: str
+    project_id: int
+    fingerprint: str
+    shape: Shape
+    is_on: bool = True
+    is_ending: bool = False
 
 
 @dataclass(slots=True)
@@ -30,19 +58,13 @@ class QueuedJob:
     rank: int = 0  # of its queue; higher first
     since_s: float = 0.0  # since when it waits
     duration_s: float | None = None  # how long it holds its machines at most; None: no bound
-    wish: Wish | None = None  # only of a job that would go onto a cluster that was kept
+    cluster: NamedCluster | None = None  # only of a job that names one
     is_owed: bool = False  # others were stopped for it
     stopped_for: int = 0  # the job for which it was stopped itself
 
-    def until_s(self, now_s: float, keeps_s: float = 0.0) -> float:
-        """Until when it holds machines at most if it starts now; math.inf: nothing bounds it.
-
-        `keeps_s`: for how long its cluster stays on after it, where the job says nothing of that.
-        """
-        if self.duration_s is None:
-            return math.inf
-        own_s = None if self.wish is None else self.wish.keeps_s
-        return now_s + self.duration_s + (keeps_s if own_s is None else own_s)
+    def until_s(self, now_s: float) -> float:
+        """Return when it ends at the latest if it starts now; math.inf if nothing bounds it."""
+        return math.inf if self.duration_s is None else now_s + self.duration_s
 
 
 @dataclass(slots=True)
@@ -52,8 +74,7 @@ class RunningJob:
     Nobody changes one. It is not frozen, as there may be thousands, which are made for each pass.
 
     `is_leaving`: its machines are being given back; `stopped_for`: the job that needs them, if it
-    is for one. `counts_in_quotas`: not where only the machines of it are left. `cluster`: the one
-    it is on. `kept`: the one that is left, on and without a job, if it may be given back.
+    is for one. `counts_in_quotas`: not where only the machines of it are left.
     """
 
     job_id: int
@@ -66,8 +87,6 @@ class RunningJob:
     is_leaving: bool = False
     stopped_for: int = 0
     counts_in_quotas: bool = True
-    cluster: str = ""
-    kept: str = ""
 
     def holds_of(self, limit: Limit) -> bool:
         """Whether it is counted in a limit of its shape."""
@@ -101,8 +120,10 @@ class Snapshot:
 
     `limits` by their key; `problems` say why nothing can start on a backend; `barred` why no job of
     a project may. `shares` are of (pool, project), `persons` of (pool, project, person): what of
-    either is missing has used nothing, at weight 1. `kept` are clusters that take jobs, best first;
-    `named` those that a queued job names, also one that cannot start yet, unless it is held.
+    either is missing has used nothing, at weight 1. `warm` are in the order in which jobs take
+    them; no limit counts the machines of those that are on. `fingerprints` are of the queued jobs
+    that run on any warm cluster with the same one. `stuck` are pools in which machines fail to be
+    given back.
     """
 
     queued: tuple[QueuedJob, ...]
@@ -114,20 +135,15 @@ class Snapshot:
     persons: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
     patience_s: Mapping[str, float] = field(default_factory=dict)  # by pool; else a day
     preemption: Mapping[str, Preemption] = field(default_factory=dict)  # by pool; else none
-    kept: tuple[KeptCluster, ...] = ()
-    named: Collection[str] = ()
+    warm: tuple[WarmCluster, ...] = ()
+    fingerprints: Mapping[int, str] = field(default_factory=dict)
+    stuck: Collection[str] = ()
     now_s: float = 0.0
-
-    @property
-    def all_named(self) -> set[str]:
-        """The clusters that a queued job names: of those that can start now, and of all others."""
-        wishes = (job.wish for job in self.queued if job.wish is not None)
-        return {wish.cluster for wish in wishes if wish.cluster}.union(self.named)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Let this job start now: on machines of its own, or `onto` the kept cluster of this name."""
+    """Start this job now: on machines of its own, or `onto` the warm cluster of this name."""
 
     job_id: int
     onto: str = ""
@@ -151,15 +167,22 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """Stop these jobs, so that this one can start; until then it waits, and why.
-
-    `kept` are clusters without a job that are given back for it.
-    """
+    """Stop these jobs, so that this one can start; until then it waits, and why."""
 
     job_id: int
     victims: tuple[int, ...]
     cause: Cause
-    kept: tuple[str, ...] = ()
 
 
-Decision = Start | Wait | Refuse | Preempt
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """End these warm clusters, so that this job can start; until then it waits, and why."""
+
+    job_id: int
+    clusters: tuple[str, ...]
+    cause: Cause
+
+
+# What leaves a job queued, and why.
+StaysQueued = Wait | Preempt | Evict
+Decision = Start | Refuse | StaysQueued

@@ -218,8 +218,8 @@ PORTAL_KEYS = (
     ),
     Key(
         "cluster",
-        "The name of a cluster that the project keeps: the job runs there, beside other jobs whose "
-        "`port` differs by more than 1, on as many of its nodes as it asks for.",
+        "The name of a warm cluster of the project: the job waits for that cluster, and runs there "
+        "alone, on as many of its nodes as it requests.",
         Text("a cluster's name, as the page of clusters shows it", CLUSTER_NAME),
         "mp3f9a-1b2c3d-42-1",
     ),

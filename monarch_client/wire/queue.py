@@ -29,7 +29,7 @@ class Place:
     name: str
     backend: str
     amounts: list[Amount]
-    kept: Annotated[int, Meta(description="Nodes among those used that run without a job.")]
+    kept: Annotated[int, Meta(description="Free nodes in idle warm clusters.")]
     problem: str
     queues: list[str]
     patience_s: int

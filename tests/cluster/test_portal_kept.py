@@ -1,4 +1,4 @@
-"""A cluster that is kept: the next job starts without provisioning, two run beside each other."""
+"""A warm cluster: the next job starts without provisioning, and jobs run one after the other."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_next_job_starts_without_provisioning_and_skips_its_setup(
 
 
 @pytest.mark.feature("S0.6")
-def test_two_jobs_that_name_the_cluster_both_end_right_on_ports_of_their_own(
+def test_two_jobs_that_name_the_cluster_run_one_after_the_other_on_ports_of_their_own(
     portal: PortalOnRig, first: int
 ) -> None:
     cluster = portal.attempts(first)[0]["cluster_name"]
@@ -96,6 +96,8 @@ def test_two_jobs_that_name_the_cluster_both_end_right_on_ports_of_their_own(
         assert portal.wait_for(number)["status"] == "SUCCEEDED", portal.log(number)
         assert f"{name} was here" in portal.log(number)
         assert portal.attempts(number)[0]["cluster_name"] == cluster
+    before, after = (portal.attempts(number)[0] for number in numbers)
+    assert before["ended_at"] <= after["created_at"]
 
 
 def test_lines_of_nodes_that_do_not_reach_the_portal_are_fetched_each_once(

@@ -28,6 +28,7 @@ SLOW = (
     "tests/integration/skypilot_job",
     "tests/unit/scheduling/test_properties.py",
     "tests/unit/scheduling/test_two_plans.py",
+    "tests/unit/scheduling/test_warm_properties.py",
     "tests/unit/scheduling/test_worlds.py",
     "tests/unit/sync/test_git_rules.py",
 )

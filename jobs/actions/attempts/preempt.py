@@ -1,4 +1,4 @@
-"""Stopping jobs for another one, which wait again, and giving back clusters that have none."""
+"""Stop jobs for another one, which wait again, and end warm clusters that have no job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from jobs.actions.attempts.end_attempt import take_down
-from jobs.actions.clusters.warm_clusters import begin_switching_off, let_nobody_in
+from jobs.actions.clusters.warm_clusters import begin_switching_off
 from jobs.actions.jobs.history import record_note
 from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
@@ -43,18 +43,17 @@ def preempt(job: Job, victims: Iterable[int], *, planned_by: int) -> None:
         reach("preempt.stopped")
 
 
-def give_back(job: Job, names: Iterable[str], *, planned_by: int) -> None:
-    """Have the kept clusters of these names give their machines to `job`, which waits.
+def evict(job: Job, names: Iterable[str], *, planned_by: int) -> None:
+    """End the idle clusters of these names, whose machines `job` needs.
 
-    As their policy says, they are switched off or taken down. StaleJobError as for `preempt`; one
+    As their policy says, they are stopped or terminated. StaleJobError as for `preempt`; a cluster
     that a job has taken meanwhile is left alone.
     """
     for name in names:
         with transaction.atomic():
             require_newest(planned_by)
             _require_waiting(job)
-            if _give_back(job, name):
-                _let_first(job)
+            _evict(job, name)
 
 
 def _require_waiting(job: Job) -> None:
@@ -82,10 +81,6 @@ def _stop_for(job: Job, number: int) -> None:
     attempt = Attempt.objects.open().filter(job=number).first()
     if victim is None or attempt is None:
         raise _MovedError
-    if attempt.cluster_id is not None:
-        # Kept for a next job of its project, its machines would be of no use to this one. First:
-        # whoever ends an attempt locks its cluster before its job.
-        let_nobody_in(attempt.cluster_id)
     message = f"Preempted by {_shown(job, victim.project_id)}."
     try:
         move(
@@ -106,24 +101,25 @@ def _stop_for(job: Job, number: int) -> None:
     wake_on_commit("stopping", number)
 
 
-def _give_back(job: Job, name: str) -> bool:
+def _evict(job: Job, name: str) -> None:
     # Whoever puts a job on it locks it, and takes its idle_since.
     idle = Cluster.objects.waiting().filter(name=name, status=ClusterStatus.UP)
     cluster = idle.select_for_update(no_key=True).first()
     if cluster is None:
-        log.info("cluster taken meanwhile", extra={"action": "give_back_stale", "cluster": name})
-        return False
+        log.info("cluster taken meanwhile", extra={"action": "evict_stale", "cluster": name})
+        return
     if IdlePolicy.from_dict(cluster.idle_policy).then == "stop":
         begin_switching_off(cluster.pk)
         wake_on_commit("autostop", cluster.pk)
+        ended = "stopped"
     else:
         take_down(cluster.pk)
+        ended = "terminated"
     last = cluster.attempts.select_related("job").order_by("-pk").first()
     if last is not None:
         whose = _shown(job, last.job.project_id)
-        told = f"Kept cluster {name} is given back: {whose} needs its machines."
-        record_note(last.job, told, last, verb="cluster_ended")
-    return True
+        message = f"Warm cluster {name} is {ended}: {whose} needs its machines."
+        record_note(last.job, message, last, verb="cluster_ended")
 
 
 def _shown(job: Job, project_id: int) -> str:

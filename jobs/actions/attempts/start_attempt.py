@@ -8,7 +8,11 @@ from collections.abc import Collection
 from django.db import transaction
 from django.db.models import Max
 
-from jobs.actions.clusters.warm_clusters import idle_policy_of, take_cluster
+from jobs.actions.clusters.warm_clusters import (
+    idle_policy_of,
+    take_any_cluster,
+    take_cluster,
+)
 from jobs.attempt_tokens import attempt_token_digest
 from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
@@ -16,7 +20,6 @@ from jobs.ground import clock
 from jobs.lifecycle import move, start_together
 from jobs.models import Attempt, AttemptStage, Cluster, Installation, Job, LogHead
 from jobs.queueing.pass_number import require_newest
-from jobs.queueing.warm_requests import may_take_kept
 from jobs.spending import budget_of_job, has_spent_its_budget
 from jobs.statuses import JobStatus, StageName
 from monarch_client.crash_points import reach
@@ -24,10 +27,10 @@ from monarch_client.crash_points import reach
 
 @transaction.atomic
 def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") -> Attempt:
-    """The next attempt of `job`, not yet launched: on a cluster that was kept, or on a new one.
+    """Make the next attempt of `job`, not yet launched: on a warm cluster, or on a new one.
 
-    `planned_by` is the number of the pass that found room for it: on the kept cluster `onto`, or,
-    without one, for machines of its own. Without a pass it takes any kept one that it may.
+    `planned_by` is the number of the pass that found room for it: on the warm cluster `onto`, or,
+    without one, for machines of its own. Without a pass it takes any warm cluster that it may.
     StaleJobError when there was another pass since, the job was moved meanwhile, its budget is
     spent, or the cluster is taken; ClusterGoneError when one that it names is gone. Then nothing is
     made.
@@ -38,10 +41,9 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") ->
         # It was queued again, or recovers; whoever looks after budgets ends it within seconds.
         raise StaleJobError(f"Job {job.pk} has spent its budget.")
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
-    # What a plan has not chosen may be what it has refused: over a quota, or another's place.
-    cluster = take_cluster(job, onto) if onto or planned_by is None else None
-    if cluster is None and onto:
-        raise StaleJobError("The kept cluster that it was to take is not free any more.")
+    cluster = take_cluster(job, onto) if onto else None
+    if planned_by is None:
+        cluster = take_any_cluster(job)
     if cluster is None:
         cluster = _new_cluster(job, number, Installation.current().key)
         cluster.save(force_insert=True)
@@ -60,18 +62,15 @@ def start_attempts(job_ids: Collection[int], *, planned_by: int) -> list[int]:
     """Start many jobs for which one pass found room, each on machines of its own; who has started.
 
     A few statements for all. It leaves out those that somebody else is at, or that are queued no
-    more, and what takes a look at each: clusters that are kept, budgets. StaleJobError: there was
+    more, and those with a budget, which takes a look at each. StaleJobError: there was
     another pass since, or a job was moved all the same; then none has started.
     """
     require_newest(planned_by)
     # Never waits for one of them while it has others.
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk__in=job_ids, held=False)
     rows = queued.select_for_update(of=("self",), no_key=True, skip_locked=True)
-    jobs = [
-        job
-        for job in rows.select_related("project").order_by("pk")
-        if not may_take_kept(job) and budget_of_job(job) is None
-    ]
+    ordered = rows.select_related("project").order_by("pk")
+    jobs = [job for job in ordered if budget_of_job(job) is None]
     if not jobs:
         return []
     before = Attempt.objects.filter(job__in=jobs).values_list("job").annotate(Max("number"))

@@ -15,7 +15,7 @@ from jobs.live.channel import publish_many_on_commit
 from jobs.models import Job
 from jobs.queueing.queued_rows import QueuedRow
 from jobs.scheduling.causes import Cause
-from jobs.scheduling.snapshot import Preempt, Wait
+from jobs.scheduling.snapshot import StaysQueued
 from jobs.statuses import JobStatus
 
 # Whoever waits further back in a pool than so is told the class of the cause only: sentences with
@@ -30,7 +30,7 @@ Changed = Mapping[tuple[str, str], Sequence[int]]
 
 
 def changed_waits(
-    waits: Sequence[Wait | Preempt], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
+    waits: Sequence[StaysQueued], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
 ) -> Changed:
     """What of it is not written beside the job yet, in the order of the queue.
 

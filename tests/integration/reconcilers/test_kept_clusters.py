@@ -62,15 +62,16 @@ def test_a_kept_cluster_takes_one_job_at_a_time(fake, submit_kept, run_through):
     assert clusters[0].idle_since is None
 
 
-def test_a_full_backend_is_no_reason_to_wait_for_machines_that_are_kept(
+def test_a_backend_that_is_full_of_idle_clusters_has_room_for_their_project(
     fake, submit_kept, run_through
 ):
     fake.set_capacity(1)
     run_through(submit_kept())
     second = submit_kept()
-    stranger = make_job(backend_name="fake")
     queue.run_pass()
     assert status_of(second) == JobStatus.PROVISIONING
+    stranger = make_job(backend_name="fake")
+    queue.run_pass()
     assert status_of(stranger) == JobStatus.QUEUED
     assert stranger.message.startswith("Needs 1 node; 0 of 1 are free on fake.")
 

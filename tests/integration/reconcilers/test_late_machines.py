@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from jobs.actions.attempts.preempt import give_back
+from jobs.actions.attempts.preempt import evict
 from jobs.errors import NotYetGoneError
-from jobs.models import Attempt, Cluster, Job, Queue
+from jobs.models import Attempt, Cluster, Job
 from jobs.queueing.pass_number import begin_pass
 from jobs.queueing.snapshot import load_snapshot
-from jobs.reconcilers import provisioning, queue, running
+from jobs.reconcilers import queue
 from jobs.scheduling.snapshot import RunningJob
 from jobs.statuses import ClusterStatus, JobStatus
 from tests.factories import make_job, make_project
-from tests.integration.reconcilers.steps import end_idle, later, push, status_of
+from tests.integration.reconcilers.steps import end_idle, later, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.1")]
 
@@ -88,77 +87,41 @@ def hangs(fake, submit_kept, run_through, monkeypatch) -> Cluster:
     return Cluster.objects.get()
 
 
-@pytest.mark.parametrize("idle_min", [11, 60])
+def ending() -> list[str]:
+    return [each.name for each in load_snapshot().warm if each.is_ending]
+
+
+@pytest.mark.parametrize("why", ["idle for too long", "another job needs it"])
 def test_machines_that_hang_in_being_switched_off_are_not_counted_on_for_ever(
-    hangs, submit_kept, time_machine, idle_min
+    hangs, time_machine, why
 ):
-    """Ten minutes long, whenever that began: also of a cluster that was left to somebody before."""
-    wants = submit_kept(next_try_at=timezone.now() + timedelta(hours=9))
-    if idle_min < 20:
-        wants.delete()
-    later(time_machine, minutes=idle_min)
-    end_idle()
-    Job.objects.filter(pk=wants.pk).update(held=True)
-    end_idle()
+    """Ten minutes long, whenever that began."""
+    if why == "idle for too long":
+        later(time_machine, minutes=60)
+        end_idle()
+    else:
+        needs = make_job(make_project(), backend_name="fake")
+        evict(needs, [hangs.name], planned_by=begin_pass())
     hangs.refresh_from_db()
     assert hangs.status == ClusterStatus.STOPPING
     for minutes in (0, 9):
         later(time_machine, minutes=minutes)
-        assert holder().is_leaving
-        assert bound_s_from_now() == pytest.approx(60 * (10 - minutes), abs=5)
+        assert ending() == [hangs.name]
+        assert list(load_snapshot().running) == []
     later(time_machine, minutes=2)
-    assert not holder().is_leaving
-    assert holder().ends_s is None
+    assert ending() == []
+    assert (holder().is_leaving, holder().ends_s) == (False, None)
 
 
-def test_machines_that_are_given_back_before_their_time_are_counted_for_ten_minutes(
-    hangs, time_machine
+@pytest.mark.feature("S2.8")
+def test_no_further_cluster_is_ended_in_a_pool_where_one_hangs(
+    hangs, fake, submit_kept, run_through, time_machine
 ):
-    needs = make_job(make_project(), backend_name="fake")
-    give_back(needs, [hangs.name], planned_by=begin_pass())
-    hangs.refresh_from_db()
-    assert hangs.status == ClusterStatus.STOPPING
-    later(time_machine, minutes=1)
-    assert bound_s_from_now() == pytest.approx(60 * 9, abs=5)
-
-
-def bound_s_from_now() -> float:
-    ends_s = holder().ends_s
-    assert ends_s is not None
-    return ends_s - timezone.now().timestamp()
-
-
-def test_a_launch_that_hangs_lets_guests_of_a_kept_cluster_pass_the_first_a_few_times_at_most(
-    launched, fake, submit_kept, time_machine
-):
+    evict(make_job(make_project(), backend_name="fake"), [hangs.name], planned_by=begin_pass())
+    later(time_machine, minutes=11)
+    run_through(submit_kept())
+    idle = Cluster.objects.exclude(pk=hangs.pk).get(idle_since__isnull=False)
     fake.set_capacity(2)
-    later(time_machine, minutes=45)
-    goes_on = _follower(fake, submit_kept)
-    goes_on()
-    Queue.objects.create(name="urgent", rank=10)
-    first = make_job(make_project(), backend_name="fake", queue_name="urgent")
-    begin = timezone.now()
-    while status_of(first) == JobStatus.QUEUED:
-        assert timezone.now() - begin < timedelta(hours=4)
-        later(time_machine, minutes=6)
-        goes_on()
-        later(time_machine, minutes=14)
-        end_idle()
-        queue.run_pass()
-    assert status_of(launched) == JobStatus.PROVISIONING
-
-
-def _follower(fake, submit_kept) -> Callable[[], None]:
-    """Submits a job that keeps its cluster, and brings it to its end if it starts."""
-
-    def submit() -> None:
-        job = submit_kept(portal={"max_duration": "30m"}, duration_s=1800)
-        queue.run_pass()
-        if status_of(job) == JobStatus.PROVISIONING:
-            for reconciler in (provisioning, running):
-                reconciler.step(job.pk)
-                push(fake, job)
-            running.step(job.pk)
-            assert status_of(job) == JobStatus.SUCCEEDED
-
-    return submit
+    queue.run_pass()
+    idle.refresh_from_db()
+    assert (idle.status, idle.release_requested_at) == (ClusterStatus.UP, None)

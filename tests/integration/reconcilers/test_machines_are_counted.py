@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from jobs.actions.jobs.submit import submit_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import InvalidSpecError, StaleJobError
 from jobs.models import Cluster, Job, Pool, Project, Queue
-from jobs.policies.idle import Wanted
 from jobs.queueing.snapshot import load_snapshot
-from jobs.queueing.warm_requests import who_wants
+from jobs.queueing.warm_requests import is_named
 from jobs.reconcilers import queue
 from jobs.scheduling.snapshot import RunningJob
 from jobs.statuses import JobStatus, Role
@@ -79,23 +77,18 @@ def holder() -> RunningJob:
 
 
 @pytest.mark.parametrize("resources", [{}, {"accelerators": "H100:2"}])
-def test_a_guest_on_a_part_of_a_kept_cluster_takes_none_of_its_gpus_out_of_the_count(
-    tick, keep, submit, pool, resources
-):
+def test_a_job_on_a_part_of_a_warm_cluster_has_all_of_it(tick, keep, submit, pool, resources):
     cluster = keep(nodes=4, resources=GPUS)
-    whole = {"nodes": 4, "gpus:H100": 32}
-    assert used_of("pool:gpus") == whole
     guest = submit(resources=resources, portal={"cluster": cluster.name})
     tick()
     assert status_of(guest) == JobStatus.SETTING_UP
-    assert used_of("pool:gpus") == whole
+    assert used_of("pool:gpus") == {"nodes": 4, "gpus:H100": 32}
     assert (holder().job_id, holder().shape.amount("gpus:H100")) == (guest.pk, 32)
 
 
-def test_a_kept_cluster_whose_jobs_were_deleted_is_counted_and_given_back(keep, submit, pool):
+def test_an_idle_cluster_whose_jobs_were_deleted_is_ended_for_another_job(keep, submit, pool):
     cluster = keep(nodes=4)
     delete_job(make_actor(cluster.project, Role.ADMIN), Job.objects.get())
-    assert used_of("pool:gpus")["nodes"] == 4
     urgent = submit(2, of=make_project(), queue="urgent")
     queue.run_pass()
     cluster.refresh_from_db()
@@ -114,20 +107,6 @@ def test_a_guest_of_another_queue_counts_by_its_own_rank_and_quotas(tick, keep, 
     assert status_of(guest) == JobStatus.SETTING_UP
 
 
-def test_a_cluster_without_jobs_is_free_at_the_end_of_what_was_asked_and_allowed(
-    keep, pool, project, settings
-):
-    cluster = keep(nodes=4)
-    begin = cluster.idle_since
-    # The two minutes are for a job that would go onto it, which may come any time.
-    assert holder().ends_s == (begin + timedelta(minutes=30 + 2)).timestamp()
-    until = begin + timedelta(hours=5)
-    Cluster.objects.update(idle_policy={**cluster.idle_policy, "until": until.isoformat()})
-    assert holder().ends_s == (until + timedelta(minutes=2)).timestamp()
-    settings.MPORTAL_MAX_IDLE_MINUTES = 60
-    assert holder().ends_s == (begin + timedelta(minutes=60)).timestamp()
-
-
 def test_clusters_stay_in_the_pool_in_which_they_were_made(tick, keep, submit, pool):
     cluster = keep()
     other = Pool.objects.create(name="small", backend_name="fake", caps={"nodes": 1})
@@ -136,12 +115,12 @@ def test_clusters_stay_in_the_pool_in_which_they_were_made(tick, keep, submit, p
     named = submit(queue="small", portal={"cluster": cluster.name})
     tick()
     assert alike.attempts.get().cluster != cluster
-    assert (used_of("pool:gpus")["nodes"], used_of("pool:small")["nodes"]) == (1, 1)
+    assert (used_of("pool:gpus"), used_of("pool:small")) == ({}, {"nodes": 1})
     assert status_of(named) == JobStatus.QUEUED
     assert named.message.startswith(f"Cluster {cluster.name} is one of pool gpus, and")
     with pytest.raises(StaleJobError):
         start_attempt(named)
-    assert who_wants(cluster) is Wanted.BY_NOBODY
+    assert not is_named(cluster)
 
 
 def test_a_queue_of_another_pool_is_refused_for_a_cluster_that_is_named(keep, project, pool):

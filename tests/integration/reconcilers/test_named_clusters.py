@@ -1,4 +1,4 @@
-"""Jobs that name the cluster they run on: on some of its nodes, beside others, in turns."""
+"""Jobs that name the cluster they run on: on some of its nodes, one after the other."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.jobs.cancel import cancel_job
 from jobs.backends.fake.backend import FakePlan
 from jobs.models import Cluster, Job
 from jobs.reconcilers import provisioning, queue
-from jobs.statuses import ClusterStatus, JobStatus, Role, StopReason, WaitReason
-from tests.factories import make_actor, make_job, make_spec
+from jobs.statuses import ClusterStatus, JobStatus, StopReason, WaitReason
+from tests.factories import make_job, make_spec
 from tests.integration.reconcilers.steps import end_idle, later, push, status_of
 
 pytestmark = pytest.mark.django_db
@@ -56,46 +55,14 @@ def test_a_job_runs_on_some_of_the_nodes_and_leaves_the_cluster_as_it_was(
     assert cluster.idle_since
 
 
-def test_two_jobs_whose_ports_lie_apart_run_beside_each_other_and_end_each_by_itself(
-    fake, cluster, name_it, tick
+@pytest.mark.parametrize("port", [22_222, 23_000])
+def test_a_cluster_runs_one_job_at_a_time_and_the_next_says_for_whom_it_waits(
+    fake, cluster, name_it, tick, port
 ):
-    first, second = name_it(), name_it(port=22_224)
-    tick()
-    for job in (first, second):
-        push(fake, job)
-    tick()
-    assert [status_of(job) for job in (first, second)] == [JobStatus.RUNNING] * 2
-    cancel_job(make_actor(first.project, Role.ADMIN), first)
-    for _ in range(3):
-        tick()
-    assert [status_of(job) for job in (first, second)] == [JobStatus.CANCELLED, JobStatus.RUNNING]
-    cluster.refresh_from_db()
-    assert (cluster.idle_since, cluster.release_requested_at) == (None, None)
-
-
-def test_a_runner_that_would_not_stop_takes_no_machines_from_the_job_beside_it(
-    fake, cluster, name_it, tick, time_machine, monkeypatch
-):
-    first, second = name_it(), name_it(port=22_224)
-    tick()
-    for job in (first, second):
-        push(fake, job)
-    tick()
-    monkeypatch.setattr(type(fake), "stop", lambda *_args, **_named: None)
-    cancel_job(make_actor(first.project, Role.ADMIN), first)
-    later(time_machine, minutes=2)
-    tick()
-    assert fake.existing()
-    assert status_of(second) == JobStatus.RUNNING
-
-
-def test_a_job_with_the_same_port_waits_for_its_turn_and_says_for_whom(
-    fake, cluster, name_it, tick
-):
-    first, second = name_it(), name_it()
+    first, second = name_it(), name_it(port=port)
     tick()
     assert status_of(second) == JobStatus.QUEUED
-    assert second.message.startswith(f"Waits for cluster {cluster.name}: job {first.pk} is on it")
+    assert second.message == f"Waits for cluster {cluster.name}, on which job {first.pk} runs."
     push(fake, first)
     fake.finish(cluster.name)
     push(fake, first)

@@ -93,10 +93,10 @@ def test_what_cannot_start_together_starts_one_by_one(jobs, monkeypatch):
     assert Attempt.objects.count() == Cluster.objects.count() == len(jobs)
 
 
-def test_who_has_a_budget_or_takes_a_kept_cluster_is_looked_at_alone(jobs):
-    with_budget, kept, *rest = jobs
+def test_a_job_with_a_budget_starts_alone_and_one_that_keeps_its_cluster_with_the_others(jobs):
+    with_budget, keeping, *rest = jobs
     with_budget.request_options["budget_usd"] = 5
     with_budget.save()
-    Job.objects.filter(pk=kept.pk).update(fingerprint="alike")
+    Job.objects.filter(pk=keeping.pk).update(fingerprint="alike")
     together = start_attempts([job.pk for job in jobs], planned_by=begin_pass())
-    assert sorted(together) == [job.pk for job in rest]
+    assert sorted(together) == [job.pk for job in (keeping, *rest)]

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.actions.jobs.hold import hold_job
-from jobs.models import Budget, Cluster, Job, JobDependency, Quota
+from jobs.models import Cluster, Job, JobDependency, Quota
 from jobs.permissions import Actor
 from jobs.reconcilers import queue
 from jobs.statuses import ClusterStatus, JobStatus, WaitReason
@@ -94,27 +94,6 @@ def test_jobs_that_name_another_cluster_or_are_of_another_project_keep_none(
     queued.update(next_try_at=timezone.now() + timezone.timedelta(days=1))
     assert after(minutes=11) == ClusterStatus.GONE
     assert queued.count() == 2
-
-
-def test_a_cluster_stays_an_hour_longer_for_a_job_that_asks_for_such_machines(
-    project, submit_kept, after
-):
-    Quota.objects.create(project=project, caps={"jobs": 0})
-    job = submit_kept()
-    assert after(minutes=11) == ClusterStatus.UP
-    assert after(minutes=58) == ClusterStatus.UP
-    assert after(minutes=2) == ClusterStatus.GONE
-    assert status_of(job) == JobStatus.QUEUED
-
-
-def test_no_cluster_stays_for_such_a_job_where_the_budget_is_spent(
-    project, submit_kept, after, cluster
-):
-    Budget.objects.create(project=project, usd=1, on_spent="hold")
-    Cluster.objects.update(usd=2)
-    submit_kept()
-    queue.run_pass()
-    assert after(minutes=11) == ClusterStatus.GONE
 
 
 def test_the_backends_own_stop_moves_on_while_a_cluster_is_wanted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.actions.attempts.preempt import give_back, preempt
+from jobs.actions.attempts.preempt import preempt
 from jobs.actions.attempts.start_attempt import start_attempt
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.hold import hold_job, release_job
@@ -71,7 +71,6 @@ def test_a_job_comes_first_only_where_somebody_was_stopped_for_it(victim, projec
     cancel_job(Actor(victim.submitted_by), victim)
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
-    give_back(other, ["mp-gone"], planned_by=begin_pass())
     other.refresh_from_db()
     assert not other.is_owed
 

@@ -15,14 +15,10 @@ from jobs.policies.idle import (
     SwitchOff,
     TakeDown,
     Wait,
-    Wanted,
     backstop_minutes,
-    counted_until,
     decide,
     idle_end,
-    left_until,
     longer_backstop,
-    stays_s,
 )
 from jobs.policies.limits import Limit
 
@@ -96,50 +92,11 @@ def test_a_policy_is_stored_and_read_back():
 def test_a_cluster_that_a_waiting_job_names_stays_for_as_long_as_an_administrator_allows():
     for policy in ({}, {"then": "stop"}):
         late = kept(5000, minutes=10, **policy)
-        assert decide(late, None, NOW, Wanted.BY_NAME) == Wait(None)
-        ends = decide(late, Limit(4999, "project rl"), NOW, Wanted.BY_NAME)
+        assert decide(late, None, NOW, is_named=True) == Wait(None)
+        ends = decide(late, Limit(4999, "project rl"), NOW, is_named=True)
         assert isinstance(ends, TakeDown | SwitchOff)
     off = kept(9000, stopped_min=8000, minutes=10, then="stop", down_after=60)
-    assert decide(off, Limit(20, "project rl"), NOW, Wanted.BY_NAME) == Wait(None)
-
-
-def test_one_that_is_wanted_while_others_wait_for_machines_stays_two_minutes_longer():
-    assert decide(kept(11, minutes=10), None, NOW, Wanted.NEXT) == Wait(NOW + timedelta(minutes=1))
-    assert isinstance(decide(kept(12, minutes=10), None, NOW, Wanted.NEXT), TakeDown)
-
-
-@pytest.mark.parametrize("limit", [None, Limit(20, "project rl"), Limit(5, "project rl")])
-def test_the_queue_counts_as_long_after_a_job_that_is_to_come_as_after_one_that_was_there(limit):
-    """Else the moment of whoever waits would be another before and after each guest."""
-    policy = IdlePolicy(minutes=10)
-    counted = counted_until(Kept(NOW, policy), limit, is_named=False)
-    assert counted is not None
-    assert (counted - NOW).total_seconds() == stays_s(policy, limit)
-    for wanted in (Wanted.BY_NOBODY, Wanted.NEXT):
-        left = left_until(Kept(NOW, policy), limit, wanted)
-        assert left is not None and left <= counted
-
-
-def test_nobody_can_say_when_a_cluster_is_free_that_a_waiting_job_names():
-    assert counted_until(Kept(NOW, IdlePolicy()), None, is_named=True) is None
-    most = counted_until(Kept(NOW, IdlePolicy()), Limit(20, "project rl"), is_named=True)
-    assert most == NOW + timedelta(minutes=20)
-
-
-def test_a_cluster_that_is_off_holds_nothing_and_stays_an_hour_longer_for_whoever_waits():
-    off = kept(900, stopped_min=119, minutes=10, then="stop", down_after=60)
-    for wanted in (Wanted.NEXT, Wanted.ALIKE):
-        assert decide(off, None, NOW, wanted) == Wait(NOW + timedelta(minutes=1))
-
-
-def test_one_whose_like_would_do_for_the_job_that_waits_stays_an_hour_longer():
-    soon = Wait(NOW + timedelta(minutes=1))
-    assert decide(kept(69, minutes=10), None, NOW, Wanted.ALIKE) == soon
-    assert isinstance(decide(kept(70, minutes=10), None, NOW, Wanted.ALIKE), TakeDown)
-    limit = Limit(20, "project rl")
-    assert isinstance(decide(kept(20, minutes=10), limit, NOW, Wanted.ALIKE), TakeDown)
-    off = kept(200, stopped_min=119, minutes=10, then="stop", down_after=60)
-    assert decide(off, None, NOW, Wanted.ALIKE) == soon
+    assert decide(off, Limit(20, "project rl"), NOW, is_named=True) == Wait(None)
 
 
 @given(st.integers(0, 5000), st.integers(0, 5000), st.none() | st.integers(1, 5000))

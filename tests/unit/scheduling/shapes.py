@@ -16,11 +16,11 @@ def shape(
     return Shape(places[0], backend, nodes, demand, (*limits, *places), float(nodes))
 
 
-def machines(used: float = 0, kept: int = 0, **nodes: float) -> dict[str, Limit]:
+def machines(used: float = 0, **nodes: float) -> dict[str, Limit]:
     """Backends with so many nodes each, of which `used` are in use."""
     return {
         f"backend:{name}": Limit(
-            LimitKind.BACKEND, name, {"nodes": float(total)}, {"nodes": float(used)}, kept
+            LimitKind.BACKEND, name, {"nodes": float(total)}, {"nodes": float(used)}
         )
         for name, total in nodes.items()
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.scheduling.causes import NoPrice
-from jobs.scheduling.kept import Guest, KeptCluster, Wish
 from jobs.scheduling.limits import USD_PER_HOUR, Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import QueuedJob, RunningJob, Snapshot, Start, Wait
@@ -79,40 +77,12 @@ def test_nobody_starts_while_one_that_runs_in_the_same_quota_has_no_price():
     assert sentences(queue) == {1: told}
 
 
-def kept(usd: float | None, *guests: Guest) -> KeptCluster:
-    return KeptCluster("kept", 0, "local", 1, "same", guests=list(guests), usd_per_hour=usd)
-
-
-def onto(cluster: str = "", port: int = 9) -> Wish:
-    return Wish(0, 1, port, fingerprint="" if cluster else "same", cluster=cluster)
-
-
-def test_on_a_kept_cluster_its_own_price_counts_and_not_the_expected_one():
-    waits = job(1, 1.0, wish=onto("kept"))
-    queue = snapshot(waits, limits=quota(4.0), kept=(kept(5.0),))
-    assert sentences(queue) == {1: "Needs $5.00 an hour; $4.00 of $4.00 is left in project rl."}
-    assert started(replace(queue, kept=(kept(4.0),))) == [1]
-
-
-def test_who_shares_a_kept_cluster_takes_a_part_of_its_price():
-    waits = job(1, None, wish=onto("kept"))
-    queue = snapshot(waits, limits=quota(3.0), kept=(kept(6.0, Guest(5, 1, wants_gpus=False)),))
-    assert started(queue) == [1]
-
-
-@pytest.mark.parametrize("cluster", ["", "kept"])
-def test_a_kept_cluster_takes_nobody_as_long_as_no_price_is_known(cluster):
-    queue = snapshot(job(1, None, wish=onto(cluster)), limits=quota(3.0), kept=(kept(None),))
-    assert started(queue) == []
-    assert sentences(queue) == {1: "Its price is being asked for."}
-
-
 PRICES = st.sampled_from([None, 0.0, 0.1, 0.35, 1.2, 3.673, 12.000001])
 
 
 @st.composite
 def markets(draw: st.DrawFn) -> Snapshot:
-    """Quotas of money and nodes of two projects and a queue, and clusters that are kept."""
+    """Quotas of money of two projects and a queue."""
     limits = machines(local=draw(st.integers(0, 30)))
     for key, kind in (
         ("project:1", LimitKind.PROJECT),
@@ -132,37 +102,30 @@ def markets(draw: st.DrawFn) -> Snapshot:
         for key in there.limits:
             limits[key].take(there.demand)
         running.append(RunningJob(-number, there))
-    clusters = tuple(
-        KeptCluster(f"c{number}", 1, "local", 1, "same", usd_per_hour=draw(PRICES))
-        for number in range(draw(st.integers(0, 2)))
-    )
     queued = []
     for number in range(draw(st.integers(0, 12))):
         project = draw(st.integers(1, 2))
-        wish = Wish(project, 1, 9, fingerprint="same") if draw(st.booleans()) else None
-        queued.append(QueuedJob(number, asked(project), project_id=project, wish=wish))
-    return Snapshot(tuple(queued), tuple(running), limits, kept=clusters)
+        queued.append(QueuedJob(number, asked(project), project_id=project))
+    return Snapshot(tuple(queued), tuple(running), limits)
 
 
 @given(markets())
 def test_no_quota_of_money_is_ever_exceeded(market):
     jobs = {each.job_id: each for each in market.queued}
     starts = [jobs[each.job_id] for each in plan(market) if isinstance(each, Start)]
-    # On a cluster that was kept a job counts at that one's price, which this does not follow.
-    on_own = [each for each in starts if each.wish is None]
     for key, limit in market.limits.items():
-        taken = [each.shape.amount(USD_PER_HOUR) for each in on_own if key in each.shape.limits]
+        taken = [each.shape.amount(USD_PER_HOUR) for each in starts if key in each.shape.limits]
         if any(taken) and USD_PER_HOUR in limit.caps:
             total = limit.used.get(USD_PER_HOUR, 0.0) + sum(taken)
             assert round(total, 6) <= limit.caps[USD_PER_HOUR]
 
 
 @given(markets())
-def test_nothing_starts_on_machines_of_its_own_without_a_price(market):
+def test_nothing_starts_without_a_price(market):
     jobs = {each.job_id: each for each in market.queued}
     for each in plan(market):
         here = jobs[each.job_id]
-        if isinstance(each, Start) and here.wish is None:
+        if isinstance(each, Start):
             assert here.shape.unpriced is None
         if isinstance(each, Wait) and isinstance(each.cause, NoPrice):
             assert here.shape.unpriced is not None

@@ -78,7 +78,7 @@ def troubles(draw: st.DrawFn) -> tuple[QueuedJob, list[RunningJob], dict[str, Li
     holders = []
     for number in range(draw(st.integers(0, 9))):
         project, is_leaving = draw(st.integers(1, 4)), draw(st.integers(0, 5)) == 0
-        kept = f"c{number}" if draw(st.integers(0, 4)) == 0 else ""
+        is_left = draw(st.integers(0, 4)) == 0  # machines without a job
         holders.append(
             RunningJob(
                 number,
@@ -90,10 +90,9 @@ def troubles(draw: st.DrawFn) -> tuple[QueuedJob, list[RunningJob], dict[str, Li
                 began_s=float(draw(st.integers(0, 3))),
                 project_id=project,
                 rank=draw(st.integers(0, 2)),
-                is_preemptible=not kept and draw(st.integers(0, 3)) > 0,
+                is_preemptible=not is_left and draw(st.integers(0, 3)) > 0,
                 is_leaving=is_leaving,
-                counts_in_quotas=not kept and (not is_leaving or draw(st.booleans())),
-                kept=kept,
+                counts_in_quotas=not is_left and (not is_leaving or draw(st.booleans())),
             )
         )
     used = sum(each.shape.num_nodes for each in holders)
@@ -121,24 +120,12 @@ def test_nobody_of_those_who_are_stopped_could_have_been_spared(trouble):
         assert not fits(job, holders, numbers - {each.job_id}, total)
 
 
-@pytest.mark.feature("S2.8")
-@given(troubles())
-def test_nobody_is_stopped_while_giving_back_kept_clusters_is_enough(trouble):
-    job, holders, limits, allowed = trouble
-    total = limits["backend:b"].caps["nodes"]
-    taken = victims(job, holders, without_leaving(limits, holders), allowed)
-    idle = {each.job_id for each in holders if each.kept and each.shape.pool == job.shape.pool}
-    if allowed.is_on and fits(job, holders, idle, total):
-        assert all(each.kept for each in taken)
-        assert bool(taken) == (not fits(job, holders, set(), total))
-
-
 @given(troubles())
 def test_only_those_are_stopped_who_may_be_and_by_a_right_that_the_pool_gives(trouble):
     job, holders, limits, allowed = trouble
     chosen = victims(job, holders, without_leaving(limits, holders), allowed)
     assert allowed.is_on or not chosen
-    for each in (each for each in chosen if not each.kept):
+    for each in chosen:
         assert each.is_preemptible
         assert not each.is_leaving
         assert each.shape.pool == job.shape.pool
@@ -153,8 +140,7 @@ def test_only_borrowers_are_reclaimed_from_and_only_for_who_stays_within_its_par
     """The last of a project to be stopped is stopped while the project still borrows."""
     job, holders, limits, _ = trouble
     left = without_leaving(limits, holders)
-    chosen = victims(job, holders, left, Preemption(reclaim=True))
-    taken = [each for each in chosen if not each.kept]
+    taken = victims(job, holders, left, Preemption(reclaim=True))
     if taken:
         used = left[f"project:{job.project_id}"].used.get("nodes", 0.0)
         assert used + job.shape.num_nodes <= NOMINAL[job.project_id]
@@ -168,11 +154,7 @@ def test_only_borrowers_are_reclaimed_from_and_only_for_who_stays_within_its_par
 def test_nobody_is_stopped_where_all_together_were_not_enough(trouble):
     job, holders, limits, _ = trouble
     total = limits["backend:b"].caps["nodes"]
-    lower = {
-        each.job_id
-        for each in holders
-        if each.kept or (each.is_preemptible and each.rank < job.rank)
-    }
+    lower = {each.job_id for each in holders if each.is_preemptible and each.rank < job.rank}
     lower &= {each.job_id for each in holders if each.shape.pool == job.shape.pool}
     left = without_leaving(limits, holders)
     taken = victims(job, holders, left, Preemption(by_rank=True))

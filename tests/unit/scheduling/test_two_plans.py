@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.scheduling.kept import KeptCluster, Wish
 from jobs.scheduling.limits import Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import (
@@ -49,10 +48,10 @@ moments = st.one_of(st.none(), st.floats(1, 10 * HOUR))
 
 @st.composite
 def holders(draw: st.DrawFn) -> list[RunningJob]:
-    """Jobs that run, some of which may be stopped, and clusters that are kept without one."""
+    """Jobs that run, some of which may be stopped, and machines without one."""
     found = []
     for number in range(-draw(st.integers(2, 8)), 0):
-        is_kept = draw(st.integers(0, 4)) == 0
+        is_left = draw(st.integers(0, 4)) == 0
         shape = draw(shapes)
         found.append(
             RunningJob(
@@ -62,26 +61,20 @@ def holders(draw: st.DrawFn) -> list[RunningJob]:
                 began_s=float(draw(st.integers(0, 3))),
                 project_id=int(shape.limits[0].removeprefix("project:")),
                 rank=draw(st.sampled_from([0, 0, 0, 1])),
-                is_preemptible=not is_kept and draw(st.integers(0, 5)) > 0,
-                counts_in_quotas=not is_kept,
-                cluster=f"c{-number}",
-                kept=f"c{-number}" if is_kept else "",
+                is_preemptible=not is_left and draw(st.integers(0, 5)) > 0,
+                counts_in_quotas=not is_left,
             )
         )
     return found
 
 
 @st.composite
-def waiting(draw: st.DrawFn, running: list[RunningJob]) -> list[QueuedJob]:
-    """Jobs of three projects and queues; some want a cluster that was kept, one of them by name."""
+def waiting(draw: st.DrawFn) -> list[QueuedJob]:
+    """Jobs of three projects and queues."""
     found = []
     for number in range(1, 1 + draw(st.integers(1, 10))):
         shape = draw(shapes)
         project = int(shape.limits[0].removeprefix("project:"))
-        wish = None
-        if draw(st.integers(0, 4)) == 0:
-            name = draw(st.sampled_from(["", *(each.cluster for each in running)]))
-            wish = Wish(project, shape.num_nodes, 1, fingerprint="" if name else "f", cluster=name)
         found.append(
             QueuedJob(
                 number,
@@ -91,7 +84,6 @@ def waiting(draw: st.DrawFn, running: list[RunningJob]) -> list[QueuedJob]:
                 draw(st.integers(1, 2)),
                 draw(st.integers(0, 2)),
                 duration_s=draw(moments),
-                wish=wish,
             )
         )
     return found
@@ -100,7 +92,7 @@ def waiting(draw: st.DrawFn, running: list[RunningJob]) -> list[QueuedJob]:
 @st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
     running = draw(holders())
-    queued = draw(waiting(running))
+    queued = draw(waiting())
     total = sum(each.shape.num_nodes for each in running)
     limits = {"backend:b": Limit(LimitKind.BACKEND, "b", {"nodes": float(max(4, total))})}
     limits["backend:b"].caps["nodes"] += draw(st.sampled_from([0, 1, 2, 4, 8]))
@@ -121,43 +113,24 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         counted(limits, running),
         shares={(place, project): draw(shares) for place in PLACES for project in (1, 2, 3)},
         preemption={"pool:a": draw(allowed), "pool:z": draw(allowed)},
-        kept=tuple(
-            KeptCluster(each.cluster, each.project_id, "b", each.shape.num_nodes, "f")
-            for each in running
-            if each.kept
-        ),
     )
 
 
-def outcome(snapshot: Snapshot) -> tuple[set[int], set[int], list[Preempt]]:
-    """Who starts on machines of their own, who on a kept cluster, and who has others stopped."""
+def outcome(snapshot: Snapshot) -> tuple[set[int], list[Preempt]]:
+    """Who starts, and who has others stopped."""
     decisions = plan(snapshot)
-    starts = [each for each in decisions if isinstance(each, Start)]
-    return (
-        {each.job_id for each in starts if not each.onto},
-        {each.job_id for each in starts if each.onto},
-        [each for each in decisions if isinstance(each, Preempt)],
-    )
+    starts = {each.job_id for each in decisions if isinstance(each, Start)}
+    return starts, [each for each in decisions if isinstance(each, Preempt)]
 
 
 def afterwards(snapshot: Snapshot) -> Snapshot:
     """The same once the plan was carried out and all who were stopped for somebody have left."""
-    own, onto_kept, preempts = outcome(snapshot)
+    starts, preempts = outcome(snapshot)
     victims = {number: each.job_id for each in preempts for number in each.victims}
-    given_back = {name for each in preempts for name in each.kept}
-    staying = [
-        each
-        for each in snapshot.running
-        if each.job_id not in victims and not (each.kept and each.kept in given_back)
-    ]
+    staying = [each for each in snapshot.running if each.job_id not in victims]
     began = [
-        RunningJob(j.job_id, j.shape, j.duration_s) for j in snapshot.queued if j.job_id in own
+        RunningJob(j.job_id, j.shape, j.duration_s) for j in snapshot.queued if j.job_id in starts
     ]
-    # Guests of kept clusters: of those only quotas count more than before.
-    guests = [each for each in snapshot.queued if each.job_id in onto_kept]
-    limits = counted(dict(snapshot.limits), [*staying, *began])
-    for job in guests:
-        limits[job.shape.limits[0]].take(job.shape.demand)
     owed = {each.job_id for each in preempts}
     again = [
         QueuedJob(
@@ -173,20 +146,23 @@ def afterwards(snapshot: Snapshot) -> Snapshot:
     still = [
         replace(each, is_owed=each.job_id in owed)
         for each in snapshot.queued
-        if each.job_id not in own | onto_kept
+        if each.job_id not in starts
     ]
-    left = [replace(each, kept="", is_preemptible=False) for each in staying]
+    left = [replace(each, is_preemptible=False) for each in staying]
     return replace(
-        snapshot, queued=(*still, *again), running=(*left, *began), limits=limits, kept=()
+        snapshot,
+        queued=(*still, *again),
+        running=(*left, *began),
+        limits=counted(dict(snapshot.limits), [*staying, *began]),
     )
 
 
 @settings(max_examples=400, deadline=None)
 @given(snapshots())
 def test_whoever_has_others_stopped_starts_in_the_next_plan(snapshot):
-    _, _, preempts = outcome(snapshot)
-    own, _, _ = outcome(afterwards(snapshot))
-    assert {each.job_id for each in preempts} <= own
+    _, preempts = outcome(snapshot)
+    starts, _ = outcome(afterwards(snapshot))
+    assert {each.job_id for each in preempts} <= starts
 
 
 @settings(max_examples=150, deadline=None)
@@ -196,14 +172,10 @@ def test_nobody_whom_a_plan_stops_could_have_been_spared(snapshot):
     jobs = {each.job_id: each for each in snapshot.queued}
     staying = list(snapshot.running)
     for decision in plan(snapshot):
-        if isinstance(decision, Start) and not decision.onto:
+        if isinstance(decision, Start):
             staying.append(RunningJob(decision.job_id, jobs[decision.job_id].shape))
         if isinstance(decision, Preempt):
-            gone = [
-                each
-                for each in staying
-                if each.job_id in decision.victims or (each.kept and each.kept in decision.kept)
-            ]
+            gone = [each for each in staying if each.job_id in decision.victims]
             staying = [each for each in staying if each not in gone]
             assert not lacks(decision, jobs, snapshot, staying)
             for spared in gone:
@@ -220,25 +192,13 @@ def lacks(
 
 @settings(max_examples=150, deadline=None)
 @given(snapshots())
-def test_no_limit_is_exceeded_with_kept_clusters_and_jobs_that_are_stopped(snapshot):
-    own, onto_kept, _ = outcome(snapshot)
+def test_no_limit_is_exceeded_with_jobs_that_are_stopped(snapshot):
+    starts, _ = outcome(snapshot)
     for key, limit in snapshot.limits.items():
         for what, cap in limit.caps.items():
-            takes = own if limit.kind.is_machines else own | onto_kept
             taken = sum(
                 job.shape.amount(what)
                 for job in snapshot.queued
-                if job.job_id in takes and key in job.shape.limits
+                if job.job_id in starts and key in job.shape.limits
             )
             assert taken == 0 or limit.used.get(what, 0.0) + taken <= cap
-
-
-@settings(max_examples=150, deadline=None)
-@given(snapshots())
-def test_no_cluster_that_a_queued_job_names_is_taken(snapshot):
-    named = {job.wish.cluster for job in snapshot.queued if job.wish and job.wish.cluster}
-    _, _, preempts = outcome(snapshot)
-    taken = {name for each in preempts for name in each.kept}
-    stopped = {number for each in preempts for number in each.victims}
-    taken |= {each.cluster for each in snapshot.running if each.job_id in stopped}
-    assert not taken & named

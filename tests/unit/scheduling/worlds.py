@@ -1,21 +1,23 @@
-"""A small world that carries out one plan after the other: jobs, clusters that are kept, time.
+"""A small world that carries out one plan after the other: jobs, warm clusters, time.
 
 Everything is counted anew for each plan, from what there is. `World` complains by an assertion
-where a plan asks for what cannot be: too much of a limit, a cluster that is not free, a job that
-does not wait.
+where a plan asks for what cannot be: too much of a limit, more machines up than there are, a
+cluster that is not free, a job that does not wait.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from jobs.scheduling.kept import Guest, KeptCluster, Wish, fits, why_not
+from jobs.scheduling.blockers import busy_cluster
 from jobs.scheduling.limits import USD_PER_HOUR, Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import (
     Decision,
+    Evict,
+    NamedCluster,
     Preempt,
     Preemption,
     QueuedJob,
@@ -24,6 +26,7 @@ from jobs.scheduling.snapshot import (
     Snapshot,
     Start,
     Wait,
+    WarmCluster,
 )
 
 PRICE_USD = 1.0  # of a node and hour, as far as is known before it is there
@@ -51,15 +54,20 @@ class Asks:
 
 @dataclass(slots=True)
 class Machines:
-    """A cluster. `idle_until_s`: it is on without a job until then, or is switched off (-inf)."""
+    """A cluster with the job on it. `idle_until_s`: it stays on without a job until then.
+
+    `gone_at_s`: it is being ended, and has its machines until then.
+    """
 
     name: str
     of: Asks
+    job: Asks | None
+    began_s: float
     usd_per_hour: float
-    guests: dict[int, tuple[Asks, float]] = field(default_factory=dict)  # and when each began
     idle_until_s: float = math.inf
     is_on: bool = True
     keeps_s: float | None = None
+    gone_at_s: float = math.inf
 
 
 @dataclass(slots=True)
@@ -67,7 +75,7 @@ class World:
     """`caps`: of what there is and of quotas, by the keys of limits.
 
     A node costs `dearer` times as much as was expected. Where it `switches_off`, clusters that were
-    idle for too long keep their disks. They end `sooner_s` before the moment that is counted.
+    idle for too long keep their disks. A cluster that a plan ends is gone after `ending_s`.
     """
 
     caps: Mapping[str, dict[str, float]]
@@ -75,7 +83,7 @@ class World:
     patience_s: float = 24 * 3600.0
     dearer: float = 1.0
     switches_off: bool = False
-    sooner_s: float = 0.0
+    ending_s: float = 0.0
     now_s: float = 0.0
     queued: dict[int, Asks] = field(default_factory=dict)
     clusters: dict[str, Machines] = field(default_factory=dict)
@@ -102,15 +110,19 @@ class World:
 
     def snapshot(self) -> Snapshot:
         """What the product would load of it."""
+        warm = [each for each in self.clusters.values() if self._is_warm(each)]
         return Snapshot(
             tuple(self._queued_job(job) for job in self.queued.values()),
-            tuple(self._holder(each) for each in self.clusters.values() if each.is_on),
+            tuple(self._holder(each) for each in self.clusters.values() if self._holds(each)),
             self._counted(),
             patience_s=dict.fromkeys(("pool:a", "pool:z"), self.patience_s),
             preemption=self.preemption,
-            kept=tuple(
-                self._kept(each) for each in self.clusters.values() if each.keeps_s is not None
-            ),
+            warm=tuple(map(self._warm, sorted(warm, key=lambda each: not each.is_on))),
+            fingerprints={
+                job.number: f"{job.nodes}"
+                for job in self.queued.values()
+                if job.keeps_s is not None and not job.names
+            },
             now_s=self.now_s,
         )
 
@@ -131,7 +143,7 @@ class World:
 
     def _carry_out(self, decisions: list[Decision]) -> bool:
         acts = [each for each in decisions if not isinstance(each, Wait)]
-        there = {name for name, each in self.clusters.items() if each.keeps_s is not None}
+        warm = {name: each for name, each in self.clusters.items() if each.keeps_s is not None}
         for each in acts:
             match each:
                 case Start():
@@ -139,73 +151,99 @@ class World:
                 case Refuse():
                     job = self.queued.pop(each.job_id)
                     assert job.names
-                    assert job.names not in there or not self._has(job, self.clusters[job.names])
+                    assert job.names not in warm or not self._has(job, warm[job.names])
                 case Preempt():
                     self._owed.add(each.job_id)
-                    for name in each.kept:
-                        assert not self.clusters.pop(name).guests
                     for number in each.victims:
                         self._stop(number)
+                case Evict():
+                    self._evict(each.clusters)
         for cluster in self.clusters.values():
             cluster.usd_per_hour = PRICE_USD * self.dearer * cluster.of.nodes
+        self._end()
         return bool(acts)
+
+    def _evict(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            assert self._is_idle(self.clusters[name])
+            assert self._is_warm(self.clusters[name])
+            self.clusters[name].gone_at_s = self.now_s + self.ending_s
 
     def _start(self, job: Asks, onto: str) -> None:
         before = self._counted()
         if not onto:
-            name = f"c{job.number}"
-            cluster = Machines(name, job, PRICE_USD * job.nodes, keeps_s=job.keeps_s)
-            self.clusters[name] = cluster
+            name, usd = f"c{job.number}", PRICE_USD * job.nodes
+            self.clusters[name] = Machines(name, job, job, self.now_s, usd, keeps_s=job.keeps_s)
         else:
             cluster = self.clusters[onto]
-            wish, kept = self._wish(job), self._kept(cluster)
-            assert wish is not None
-            assert job.names == onto or fits(wish, kept)
-            assert not why_not(wish, kept)
+            assert cluster.job is None
+            assert cluster.gone_at_s == math.inf
+            assert cluster.of.project == job.project
+            assert cluster.of.pool == job.pool
+            assert job.names == onto or cluster.of.nodes == job.nodes
             cluster.is_on, cluster.idle_until_s = True, math.inf
+            cluster.job, cluster.began_s = job, self.now_s
+            # As of a new one: a plan counts what is expected.
+            cluster.usd_per_hour = PRICE_USD * cluster.of.nodes
             if job.keeps_s is not None:
                 cluster.keeps_s = job.keeps_s
-        cluster.guests[job.number] = job, self.now_s
-        for key, limit in self._counted().items():
-            for what, cap in limit.caps.items():
-                used = limit.used.get(what, 0.0)
-                was = before[key].used.get(what, 0.0)
-                assert used <= cap + 1e-6 or used <= was + 1e-6, (key, what, used, cap)
+        self._check(before)
         self.started_s.setdefault(job.number, self.now_s)
         self._owed.discard(job.number)
+
+    def _check(self, before: dict[str, Limit]) -> None:
+        """No limit is exceeded that was not before, and no more machines are up than there are."""
+        for key, limit in self._counted().items():
+            up = sum(each.of.nodes for each in self.clusters.values() if self._is_up(each, key))
+            for what, cap in limit.caps.items():
+                used, was = limit.used.get(what, 0.0), before[key].used.get(what, 0.0)
+                assert used <= cap + 1e-6 or used <= was + 1e-6, (key, what, used, cap)
+                assert not limit.kind.is_machines or up <= cap, (key, up, cap)
+
+    def _is_up(self, cluster: Machines, key: str) -> bool:
+        return cluster.is_on and key in self._shape(cluster.of).limits
 
     def _has(self, job: Asks, cluster: Machines) -> bool:
         return job.project == cluster.of.project and job.nodes <= cluster.of.nodes
 
     def _stop(self, number: int) -> None:
-        """It gives way, and does not come again."""
-        (cluster,) = (each for each in self.clusters.values() if number in each.guests)
-        job, _ = cluster.guests[number]
-        assert job.is_preemptible
-        del self.clusters[cluster.name]
+        """It is preempted, and does not come again; its cluster is idle if it keeps one."""
+        (cluster,) = (each for each in self.clusters.values() if self._runs(each) == number)
+        assert cluster.job is not None
+        assert cluster.job.is_preemptible
+        self._leave(cluster)
+
+    @staticmethod
+    def _runs(cluster: Machines) -> int | None:
+        return None if cluster.job is None else cluster.job.number
 
     def _moments(self, coming: list[Asks]) -> Iterator[float]:
         yield coming[0].at_s if coming else math.inf
         for cluster in self.clusters.values():
-            yield from (began_s + job.runs_s for job, began_s in cluster.guests.values())
-            if cluster.is_on and cluster.idle_until_s > self.now_s:
+            yield cluster.gone_at_s
+            if cluster.job is not None:
+                yield cluster.began_s + cluster.job.runs_s
+            elif cluster.is_on and cluster.idle_until_s > self.now_s:
                 yield cluster.idle_until_s
 
     def _end(self) -> None:
         for cluster in list(self.clusters.values()):
-            for number, (job, began_s) in list(cluster.guests.items()):
-                if began_s + job.runs_s <= self.now_s:
-                    del cluster.guests[number]
-                    if not cluster.guests and cluster.keeps_s is None:
-                        del self.clusters[cluster.name]
-                    elif not cluster.guests:
-                        idle_s = (cluster.keeps_s or 0.0) - self.sooner_s
-                        cluster.idle_until_s = self.now_s + idle_s
+            if cluster.gone_at_s <= self.now_s:
+                del self.clusters[cluster.name]
+            elif cluster.job is not None and cluster.began_s + cluster.job.runs_s <= self.now_s:
+                self._leave(cluster)
         self._give_up_idle()
+
+    def _leave(self, cluster: Machines) -> None:
+        cluster.job = None
+        if cluster.keeps_s is None:
+            del self.clusters[cluster.name]
+        else:
+            cluster.idle_until_s = self.now_s + cluster.keeps_s
 
     def _give_up_idle(self) -> None:
         for cluster in list(self.clusters.values()):
-            is_over = cluster.is_on and not cluster.guests and cluster.idle_until_s <= self.now_s
+            is_over = self._is_idle(cluster) and cluster.idle_until_s <= self.now_s
             if not is_over or self._is_named(cluster):
                 continue
             if self.switches_off:
@@ -213,22 +251,37 @@ class World:
             else:
                 del self.clusters[cluster.name]
 
+    @staticmethod
+    def _is_idle(cluster: Machines) -> bool:
+        return cluster.is_on and cluster.job is None and cluster.gone_at_s == math.inf
+
+    def _is_warm(self, cluster: Machines) -> bool:
+        """Whether a plan may give it to a job, or end it; not where a waiting job names it."""
+        return cluster.job is None and not self._is_named(cluster)
+
+    def _holds(self, cluster: Machines) -> bool:
+        return cluster.is_on and not self._is_warm(cluster)
+
     def _is_named(self, cluster: Machines) -> bool:
-        return any(job.names == cluster.name for job in self.queued.values())
+        return any(
+            (job.names, job.project, job.pool)
+            == (cluster.name, cluster.of.project, cluster.of.pool)
+            for job in self.queued.values()
+        )
 
     def _counted(self) -> dict[str, Limit]:
         kinds = {key: LimitKind(key.partition(":")[0]) for key in self.caps}
         limits = {key: Limit(kinds[key], key, dict(caps)) for key, caps in self.caps.items()}
-        for cluster in self.clusters.values():
-            for key in self._shape(cluster.of).limits if cluster.is_on else ():
-                if limits[key].kind.is_machines:
-                    limits[key].take(self._shape(cluster.of).demand)
-            for job, _ in cluster.guests.values():
-                shape = self._shape(job).priced(cluster.usd_per_hour / len(cluster.guests))
-                for key in shape.limits:
-                    if not limits[key].kind.is_machines:
-                        limits[key].take(shape.demand)
+        for cluster in filter(self._holds, self.clusters.values()):
+            shape = self._shape_on(cluster)
+            for key in shape.limits:
+                if limits[key].kind.is_machines or cluster.job is not None:
+                    limits[key].take(shape.demand)
         return limits
+
+    def _shape_on(self, cluster: Machines) -> Shape:
+        """Whoever is on a cluster has all of it."""
+        return self._shape(cluster.of).priced(cluster.usd_per_hour)
 
     def _shape(self, job: Asks) -> Shape:
         key = job.project, job.pool, job.nodes
@@ -239,61 +292,57 @@ class World:
             self._shapes[key] = Shape(job.pool, "b", job.nodes, demand, limits, nodes)
         return self._shapes[key]
 
-    def _wish(self, job: Asks) -> Wish | None:
-        if job.keeps_s is None and not job.names:
-            return None
-        machines = "" if job.names else f"{job.nodes}"
-        port = 20_000 + 2 * job.number
-        asked = {"fingerprint": machines, "cluster": job.names, "pool": job.pool}
-        return Wish(job.project, job.nodes, port, keeps_s=job.keeps_s, **asked)
-
     def _queued_job(self, job: Asks) -> QueuedJob:
+        cluster = self._named(job) if job.names else None
         return QueuedJob(
             job.number,
-            self._shape(job),
+            self._shape(job) if cluster is None else self._shape_on_named(job, cluster),
             project_id=job.project,
             rank=job.rank,
             since_s=job.at_s,
             duration_s=job.most_s,
-            wish=self._wish(job),
+            cluster=cluster,
             is_owed=job.number in self._owed,
         )
 
+    def _named(self, job: Asks) -> NamedCluster:
+        cluster = self.clusters.get(job.names)
+        if cluster is None or cluster.keeps_s is None or not self._has(job, cluster):
+            return NamedCluster(job.names, "It is gone.", is_gone=True)
+        if cluster.of.pool != job.pool:
+            return NamedCluster(job.names, "It is of another pool.")
+        number = self._runs(cluster)
+        if number is not None:
+            return NamedCluster(job.names, busy_cluster(job.names, number))
+        is_ending = cluster.gone_at_s < math.inf
+        return NamedCluster(job.names, "It is being ended." if is_ending else "")
+
+    def _shape_on_named(self, job: Asks, named: NamedCluster) -> Shape:
+        if named.is_gone:
+            return self._shape(job)
+        cluster = self.clusters[named.name]
+        whole = self._shape_on(cluster)
+        return replace(whole, limits=whole.limits[:1]) if cluster.is_on else whole
+
     def _holder(self, cluster: Machines) -> RunningJob:
-        guests = list(cluster.guests.values())
-        alone = guests[0][0] if len(guests) == 1 else None
-        ends_s: float | None = cluster.idle_until_s + self.sooner_s
-        if guests:
-            last_s = max(began_s + job.most_s for job, began_s in guests)
-            ends_s = last_s + (cluster.keeps_s or 0.0)
-        if self._is_named(cluster):
-            ends_s = None
+        job, is_named = cluster.job, self._is_named(cluster)
         return RunningJob(
-            max(cluster.guests, default=-cluster.of.number),
-            self._shape(cluster.of),
-            ends_s,
-            began_s=max((began_s for _, began_s in guests), default=0.0),
+            -cluster.of.number if job is None else job.number,
+            self._shape_on(cluster),
+            None if job is None or is_named else cluster.began_s + job.most_s,
+            began_s=cluster.began_s,
             project_id=cluster.of.project,
-            rank=(alone or cluster.of).rank,
-            is_preemptible=alone is not None and alone.is_preemptible and not alone.names,
-            counts_in_quotas=alone is not None and alone.nodes == cluster.of.nodes,
-            cluster=cluster.name,
-            kept="" if guests or self._is_named(cluster) else cluster.name,
+            rank=(job or cluster.of).rank,
+            is_preemptible=bool(job and job.is_preemptible and not job.names and not is_named),
+            counts_in_quotas=job is not None,
         )
 
-    def _kept(self, cluster: Machines) -> KeptCluster:
-        return KeptCluster(
+    def _warm(self, cluster: Machines) -> WarmCluster:
+        return WarmCluster(
             cluster.name,
             cluster.of.project,
-            "b",
-            cluster.of.nodes,
             f"{cluster.of.nodes}",
+            self._shape(cluster.of),
             is_on=cluster.is_on,
-            guests=[
-                Guest(number, 20_000 + 2 * number, wants_gpus=False) for number in cluster.guests
-            ],
-            usd_per_hour=cluster.usd_per_hour,
-            pool=cluster.of.pool,
-            machines=(("nodes", float(cluster.of.nodes)),),
-            keeps_s=cluster.keeps_s or 0.0,
+            is_ending=cluster.gone_at_s < math.inf,
         )
