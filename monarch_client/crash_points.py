@@ -1,8 +1,8 @@
-"""Named moments at which a process can be held still, so that a test may kill something just then.
+"""Crash points: named moments at which a test can hold a process, to kill something just then.
 
 Without MPORTAL_CRASH_POINTS in the environment, `reach` does nothing. With it, the variable names a
-directory: a file there that has a point's name makes the first process that reaches the point take
-the file away as `<point>.at-<pid>`, and wait until that is removed. A runner looks in `rank-<K>`.
+directory. A file there with a point's name makes the first process that reaches the point rename
+it to `<point>.at-<pid>`, and wait until that is removed. A runner uses the folder `rank-<K>`.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ POINTS = {
     "cancel.committed": "the cancel is stored; neither hinted at nor answered",
     "dependency.settled": "a needed job's end has been acted on; the queue has no hint of it",
     "plan.decided": "the queue's pass has its decisions; none is carried out",
-    "plan.started": "the attempt's rows are committed; nobody has been asked for machines",
+    "plan.started": "the attempt's rows are committed; no machines have been requested",
     "preempt.stopped": "a job is STOPPING for another; the next victim is not stopped",
     "preempt.queued": "it is queued again; the tear-down of its machines is not hinted at",
-    "cluster.taken": "the attempt's rows are committed, on a kept cluster; nothing is asked for",
-    "launch.asking": "nothing exists under the cluster's name; it is about to be asked for",
+    "cluster.taken": "the attempt's rows are committed, on a warm cluster; nothing is requested",
+    "launch.asking": "nothing exists under the cluster's name; the launch is about to be requested",
     "launch.laid_out": "the nodes' directories are made; no runner is started",
-    "launch.staged": "what travels to the nodes lies ready; SkyPilot has not been asked",
+    "launch.staged": "the files for the nodes are ready; SkyPilot has not been called",
     "launch.sent": "SkyPilot has taken the launch; the number of its request is not stored",
-    "launch.asked": "the backend was asked for the machines; that is not stored",
+    "launch.asked": "the backend has accepted the launch; that is not stored",
     "launch.stored": "the job is SETTING_UP; the next look at it is not hinted at",
     "ingest.stored": "frames are written; they are not committed",
-    "ingest.committed": "frames are stored; nobody has been told, and the runner has no answer",
+    "ingest.committed": "frames are stored; no hint is sent, and the runner has no answer",
     "follow.read": "the follower has read frames; they are not stored",
     "verdict.known": "the attempt has its verdict; the job has not moved on",
     "verdict.taken": "the job has moved on; the release of its machines is not hinted at",
-    "cluster.kept": "the job has moved on and its cluster waits for another; nobody was told",
-    "recover.due": "the old machines are gone; the next attempt is not made",
+    "cluster.kept": "the job has moved on and its warm cluster waits for the next; no hint is sent",
+    "recover.due": "the old machines are terminated; the next attempt is not made",
     "budget.noted": "a project's spending was looked at and noted; what runs is not stopped",
     "budget.stopped": "one job of the project is STOPPING for its budget; others are not yet",
-    "stop.asking": "the job is STOPPING; its runners have not been told",
+    "stop.asking": "the job is STOPPING; its runners have no stop request",
     "stop.answering": "a runner that pushed is about to be answered that it is to end",
-    "stop.asked": "the runners were told to end; nothing of that is stored",
-    "autostop.begun": "the kept cluster takes no job any more; its machines are still on",
+    "stop.asked": "the runners have the stop request; nothing of that is stored",
+    "autostop.begun": "the warm cluster takes no job any more; its machines are still on",
     "autostop.asked": "the machines are switched off; that is not stored",
-    "teardown.begun": "the cluster is marked as going down; the backend has not been asked",
-    "teardown.asked": "the machines are gone; that is not stored",
+    "teardown.begun": "the cluster is marked as STOPPING; the backend has no request",
+    "teardown.asked": "the machines are terminated; that is not stored",
     "seal.written": "a chunk of the log is in the blob store; the rows still say it is not",
     "move.copied": "a chunk of the log is in both stores; its row names the old one",
     "move.switched": "the row of a chunk names the new store; the old one still has it",
@@ -72,12 +72,12 @@ def reach(point: str) -> None:
 
 
 def environment_of(rank: int) -> dict[str, str]:
-    """What the runner of node `rank` finds in its environment; nothing where no point is held."""
+    """Return the variables for the runner of node `rank`; {} if no point can be held."""
     return {} if _directory is None else {VARIABLE: str(Path(_directory, f"rank-{rank}"))}
 
 
 def directories() -> list[Path]:
-    """What runners, which may see little of the machine, must be shown."""
+    """Return the directories that runners in private mounts need to see."""
     return [] if _directory is None else [Path(_directory)]
 
 

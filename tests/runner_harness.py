@@ -110,12 +110,12 @@ class RunnerRig:
         self.runners[rank].send_signal(number)
 
     def processes(self, rank: int | None = None) -> list[int]:
-        """What the attempt still has running, the runners left out."""
+        """Return the running processes of the attempt, without the runners."""
         ranks = range(len(self.config["nodes"])) if rank is None else [rank]
         return [pid for k in ranks for pid in marked_processes(self.root(k))]
 
     def log(self, rank: int = 0) -> str:
-        """What a runner itself printed: nothing, if all is well."""
+        """Return the output of a runner itself; "" if there was no error."""
         return (self.folder / f"runner-{rank}.log").read_text()
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class RunnerRig:
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port that nobody listens on now."""
+    """Return a port on which no process listens."""
     with socket.socket() as probe:
         probe.bind((address, 0))
         port: int = probe.getsockname()[1]

@@ -37,7 +37,7 @@ class SkyPilotNodes:
         self.jobs: list[SkyPilotJob] = []
 
     def job(self, **settings: Any) -> SkyPilotJob:
-        """Another attempt on these machines, or the first `on`; `settings` go to attempt.json."""
+        """Start another attempt; `settings` go to attempt.json, `on` limits its nodes."""
         attempt_id = settings.pop("attempt_id", 17 + len(self.jobs))
         self.jobs.append(SkyPilotJob(self, attempt_id, **settings))
         return self.jobs[-1]
@@ -92,7 +92,7 @@ class SkyPilotJob:
         return self.root(rank) / "workdir"
 
     def brought(self, rank: int = 0) -> Path:
-        """Where SkyPilot puts the attempt's files."""
+        """Return the folder to which SkyPilot copies the attempt's files."""
         return self.cluster.homes[rank] / "sky_workdir" / f"mp-{self.attempt_id}"
 
     def start(self) -> None:
@@ -116,20 +116,20 @@ class SkyPilotJob:
         return [runner.wait(seconds) for runner in self.runners]
 
     def run(self) -> dict[str, Any]:
-        """From beginning to end; the end frame."""
+        """Run the attempt to its end; return the end frame."""
         self.start()
         assert self.wait() == [0] * len(self.runners), self.errors()
         return self.ingest.end
 
     def printed(self, rank: int = 0) -> bytes:
-        """What a node printed, which is what SkyPilot's log shows."""
+        """Return the output of a node, which SkyPilot's log contains."""
         return self._log(rank, "out").read_bytes()
 
     def errors(self, rank: int = 0) -> str:
         return self._log(rank, "err").read_text()
 
     def stages(self) -> dict[str, str]:
-        """What was said at the end of each stage."""
+        """Return the detail of each stage's end."""
         ends = [frame for frame in self.ingest.of_kind("stage") if frame["phase"] == "end"]
         return {frame["stage"]: frame["detail"] for frame in ends}
 

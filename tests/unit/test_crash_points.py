@@ -16,7 +16,7 @@ POINT = "runner.setup"
 
 @pytest.fixture
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory as if MPORTAL_CRASH_POINTS had named it at the start."""
+    """Set a directory as if MPORTAL_CRASH_POINTS had named it at the start."""
     monkeypatch.setattr(crash_points, "_directory", str(tmp_path))
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Runners that are told to end, or die, before they have done anything: nobody waits for them."""
+"""Runners that get a stop request or die at their start: their peers do not wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real drivers and workers of Monarch: what rank 0 tells of their hosts, procs and actors."""
+"""Rank 0's reports on hosts, procs and actors of real drivers and workers of Monarch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ wait("done")
 
 
 def states(tree: dict[str, Any]) -> dict[int, list[str]]:
-    """The states of a job's procs by rank."""
+    """Return the states of a job's procs by rank."""
     return {
         host["rank"]: sorted(proc["state"] for proc in host["procs"])
         for host in tree["hosts"]
@@ -67,20 +67,20 @@ def pids_of(rig: RunnerRig) -> dict[str, list[int]]:
 
 
 def actors_of(tree: dict[str, Any], rank: int) -> set[str]:
-    """The names of the actors in the procs of a rank."""
+    """Return the names of the actors in the procs of a rank."""
     procs = [proc for host in tree["hosts"] if host["rank"] == rank for proc in host["procs"]]
     return {actor["id"].partition("<")[0] for proc in procs for actor in proc["actors"]}
 
 
 def reason_of(rig: RunnerRig) -> str:
-    """Why the attempt has ended, waited for."""
+    """Wait for the end of the attempt; return its stop reason."""
     rig.ingest.wait_for(lambda: rig.ingest.of_kind("end"), 120)
     rig.wait(60)
     return str(rig.ingest.end["reason"])
 
 
 def complaints(rig: RunnerRig) -> list[str]:
-    """What of the driver's stderr is more than Monarch's greeting, which may come in pieces."""
+    """Return the driver's stderr without Monarch's greeting, which may come in pieces."""
     words = ("mportal:", "Traceback", "Error", "Exception", "FATAL")
     said = rig.ingest.texts("stderr", 0)
     return [text for text in said if any(word in text for word in words)]
@@ -218,7 +218,7 @@ def test_a_driver_that_cannot_say_that_it_has_meshes_has_them(make_rig) -> None:
 
 
 def admins(rig: RunnerRig) -> list[int]:
-    """The processes that run a mesh admin."""
+    """Return the processes that run a mesh admin."""
     return [pid for pid in rig.processes(0) if "serve_mesh_admin" in command_of(pid)]
 
 

@@ -30,7 +30,7 @@ DRIVER = "python3 -c 'import monarch.actor, installed_by_setup, sys; print(sys.p
 
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with pip and nothing else; the directory of its programs."""
+    """Make a Python with only pip; return the directory of its programs."""
     root = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
     return root / "bin"
@@ -38,7 +38,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """A folder with a torchmonarch that pip can install."""
+    """Make a folder with a torchmonarch that pip can install."""
     folder = tmp_path / "index"
     folder.mkdir()
     info = f"torchmonarch-{VERSION}.dist-info"
@@ -64,7 +64,7 @@ def digest(content: bytes) -> str:
 
 
 def job_on(nodes: SkyPilotNodes, python: Path, index: Path, **settings: object) -> SkyPilotJob:
-    """A Monarch job of all nodes, on which setup installs a module of its own."""
+    """Return a Monarch job on all nodes, whose setup installs a module of its own."""
     setup = (
         "python3 -c 'import sysconfig, pathlib; "
         'pathlib.Path(sysconfig.get_paths()["purelib"], "installed_by_setup.py").touch()\''

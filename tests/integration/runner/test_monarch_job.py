@@ -142,7 +142,7 @@ def test_the_example_with_two_meshes_gives_the_right_sum(make_rig: MakeRig) -> N
 
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
-    """Each processor has twice as much to do as it can."""
+    """Keep each processor busy with two programs."""
     count = 2 * len(os.sched_getaffinity(0))
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     yield

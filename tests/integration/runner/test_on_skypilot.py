@@ -1,4 +1,4 @@
-"""Where SkyPilot starts the runner: its variables, its files, one home for all nodes or not."""
+"""The runner as SkyPilot starts it: its variables, its files, shared and separate homes."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def frames_in(job: SkyPilotJob) -> list[bytes]:
 
 
 def only_verdict_in(job: SkyPilotJob) -> dict[str, Any]:
-    """What rank 0 of an attempt that pushed has printed: its verdict, beyond all other frames."""
+    """Return the printed verdict of an attempt that pushed its other frames."""
     (frame,) = map(json.loads, frames_in(job))
     assert frame["kind"] == "end"
     assert frame["seq"] > max(each["seq"] for each in job.ingest.frames if each["rank"] == 0)
@@ -287,7 +287,7 @@ def test_a_runner_that_follows_a_killed_one_prints_on(make_nodes: MakeNodes) -> 
 
 
 def booted(folder: Path, path: str) -> tuple[int, str]:
-    """The boot script of attempt 9 with nothing but `path`: its exit code, what it complained."""
+    """Run the boot script of attempt 9 with only `path`; return its exit code and its message."""
     script = boot_script(9)
     for place in ("/usr/bin/python3", "/usr/local/bin/python3", "/opt/conda/bin/python3"):
         assert place in script

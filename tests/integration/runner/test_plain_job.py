@@ -23,7 +23,7 @@ def exit_codes(rig: RunnerRig) -> dict[int, int]:
 
 
 def assert_clean(rig: RunnerRig) -> None:
-    """No process is left, no number is missing, and no runner had to complain."""
+    """Check that no process is left, no number is missing, and no runner printed an error."""
     assert rig.processes() == []
     assert rig.ingest.holes == []
     assert [rig.log(rank) for rank in rig.runners] == [""] * len(rig.runners)
@@ -104,7 +104,7 @@ def test_no_user_of_the_machine_reads_scripts_in_command_lines(make_rig: MakeRig
 
 
 def command_lines() -> bytes:
-    """The arguments of every process on the machine."""
+    """Return the arguments of every process on the machine."""
     found = b""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -188,15 +188,15 @@ def test_who_ignores_sigterm_is_killed_after_the_grace(make_rig: MakeRig) -> Non
 
 def test_a_program_that_outlives_its_shell_has_the_same_grace(make_rig: MakeRig) -> None:
     # The shell ends by SIGTERM at once; its program goes on printing.
-    program = "trap 'echo told' TERM; echo up; while :; do echo line; sleep 0.05; done"
+    program = "trap 'echo stopped' TERM; echo up; while :; do echo line; sleep 0.05; done"
     rig = make_rig(run=f'bash -c "{program}"; true', timeouts={"grace_s": 0.5})
     rig.start()
     rig.ingest.wait_for(lambda: "line" in rig.ingest.texts())
     rig.stop_rank(0)
-    told = time.monotonic()
+    stopped_at = time.monotonic()
     rig.wait(30)
-    assert time.monotonic() - told < 5
-    assert "told" in rig.ingest.texts()
+    assert time.monotonic() - stopped_at < 5
+    assert "stopped" in rig.ingest.texts()
     assert_clean(rig)
 
 
@@ -214,7 +214,7 @@ def test_a_second_runner_on_a_node_goes_at_once(make_rig: MakeRig) -> None:
 
 
 def runner_process(rig: RunnerRig, rank: int) -> int:
-    """The working half of a runner: the other only guards it."""
+    """Return the working process of a runner, whose parent only guards it."""
     pid = rig.runners[rank].pid
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 

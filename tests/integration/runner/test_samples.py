@@ -1,4 +1,4 @@
-"""Real runners tell of their hosts, and of GPUs through a library that stands in for NVML."""
+"""Samples of hosts from real runners, and of GPUs through a stand-in for NVML."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from monarch_client.runner.bundle import build
 
 
 def pythons() -> set[str]:
-    """This interpreter, and the oldest supported one where there is one."""
+    """Return this interpreter, and the oldest supported one if it is installed."""
     oldest = shutil.which("python3.8") or sys.executable
     # What is found may be a version manager's stand-in.
     works = subprocess.run([oldest, "-c", ""], capture_output=True, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""The examples' specs, as anybody submits them. That they run is shown with real workers."""
+"""The examples' specifications, as users submit them. Other tests run them with real workers."""
 
 from __future__ import annotations
 

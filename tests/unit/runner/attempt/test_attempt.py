@@ -20,7 +20,7 @@ from tests.unit.runner.base.test_config import MINIMAL
 
 
 class StandInNode:
-    """Records the goals it is given."""
+    """A node that records its goals."""
 
     def __init__(self) -> None:
         self.state = NodeState()
@@ -32,7 +32,7 @@ class StandInNode:
 
 
 class Table:
-    """An attempt of three nodes on a table: `tell` is a node's word."""
+    """An attempt of three nodes without processes; a test reports the nodes' states."""
 
     def __init__(self, folder: Path, **config: Any) -> None:
         node_folder = NodeFolder(folder)

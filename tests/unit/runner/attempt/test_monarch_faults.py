@@ -1,4 +1,4 @@
-"""What Monarch reports of its processes becomes a verdict: texts as Monarch 0.7.0 writes them."""
+"""Verdicts on Monarch's reports of its processes, with texts of Monarch 0.7.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Monarch prints of a mesh admin is no evidence of how a program ended."""
+"""Lines of Monarch about a mesh admin, which are no evidence of how a program ended."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from monarch_client.runner.base.wakeups import Wakeups
 
 @pytest.fixture
 def on_signal() -> Iterator[list[int]]:
-    """What a handler of SIGUSR1 has seen."""
+    """Install a handler of SIGUSR1; return the signals that it got."""
     seen: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, _: seen.append(number))
     yield seen
@@ -20,7 +20,7 @@ def on_signal() -> Iterator[list[int]]:
 
 
 def signal_from_aside(delay_s: float) -> threading.Timer:
-    """SIGUSR1, noted by the interpreter while the main thread's own wait is not interrupted."""
+    """Send SIGUSR1 so that the interpreter notes it without interrupting the main thread's wait."""
     timer = threading.Timer(
         delay_s, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
     )

@@ -54,7 +54,7 @@ processes._SIGTERM_WAITS_S = 60.0
 loop = MainLoop()
 children = processes.Children(loop)
 def stop():
-    print("told to end", flush=True)
+    print("stop requested", flush=True)
     children.end_all(5.0, loop.stop)
 signal.signal(signal.SIGTERM, lambda *_: loop.post(stop))
 command = children.start(["sleep", "300"], cwd=Path("."), env=dict(os.environ),
@@ -100,7 +100,7 @@ def test_exit_codes_are_exact(script: str, returncode: int) -> None:
 
 
 def test_a_program_that_is_told_to_end_before_its_runner_has_not_failed_by_itself() -> None:
-    assert run_children("", program=_MACHINE_TAKEN) == ["told to end", "exited -15"]
+    assert run_children("", program=_MACHINE_TAKEN) == ["stop requested", "exited -15"]
 
 
 def test_a_signal_counts_as_a_shell_counts_it() -> None:

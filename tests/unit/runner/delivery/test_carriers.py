@@ -1,4 +1,4 @@
-"""Which way frames leave a node: asked for, found out, or chosen by an earlier runner."""
+"""The choice of the carrier: requested, probed, or taken over from an earlier runner."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_where_frames_are_printed_samples_are_printed_too_but_for_people_they_ar
 
 
 class Board(Samples):
-    """Tells when its samples have been taken."""
+    """A store of samples that records when they are taken."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class Board(Samples):
 
 
 def printed_by(kind: Any, journal: Journal, samples: Board) -> bytes:
-    """All that a carrier prints; samples are given to it at the start."""
+    """Return the output of a carrier that gets `samples` at its start."""
     reading, writing = os.pipe()
     drained = threading.Event()
     arguments = (journal, drained.set) if kind is PlainCarrier else (journal, 17, drained.set)

@@ -1,4 +1,4 @@
-"""Without a portal: what people read in SkyPilot's log."""
+"""The readable log of a runner without a portal."""
 
 from __future__ import annotations
 

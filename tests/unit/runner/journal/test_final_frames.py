@@ -1,4 +1,4 @@
-"""What a dead runner leaves: its lines, and its verdict whoever acknowledged what."""
+"""The frames of a dead runner: its unacknowledged lines, and always its verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path) -> NodeFolder:
 
 
 def record(folder: NodeFolder, *, acknowledged: int) -> None:
-    """Two lines and the end, of which somebody acknowledged the first few."""
+    """Write two lines and the end, and acknowledge the first frames."""
     journal = Journal(folder.journal)
     recorder = Recorder(journal, 0)
     for text in ("one", "two"):

@@ -1,4 +1,4 @@
-"""A node without a byte of room: nobody waits, what must not be lost is held, losses are told."""
+"""A full disk: writers do not wait, essential frames are held, and losses are reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import eventually
 
 
 class Disk:
-    """Takes `room` more bytes; half a write may still fit, as on a real one."""
+    """A disk with space for `room` more bytes; half a write may still fit, as on a real one."""
 
     def __init__(self) -> None:
         self.room: int | None = None

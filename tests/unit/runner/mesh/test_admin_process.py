@@ -1,4 +1,4 @@
-"""When the process with the mesh admin is started, started again, and given up."""
+"""Starts and restarts of the process with the mesh admin, and the last try."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monarch_client.runner.mesh.admin_process import MeshAdminProcess
 
 
 class Children:
-    """Starts nothing, and keeps what was asked."""
+    """A stand-in that records the requested starts."""
 
     def __init__(self) -> None:
         self.is_ending = False

@@ -1,4 +1,4 @@
-"""Trees that are too large for one frame: what is told of them."""
+"""Trees that are too large for one frame, and the parts of them that are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at meshes through an admin: what is told of hosts, procs and actors, well and lost."""
+"""Looks at meshes through an admin: the states of hosts, procs and actors, healthy and lost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stand_in() -> Iterator[StandInAdmin]:
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -48,7 +48,7 @@ def clock() -> Clock:
 
 
 class Exited:
-    """What nodes report of the processes of procs: all have exited, or those in `only`."""
+    """The nodes' reports on the processes of procs: all have exited, or those in `only`."""
 
     def __init__(self) -> None:
         self.only: set[tuple[int | None, str]] | None = None

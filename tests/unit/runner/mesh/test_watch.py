@@ -1,4 +1,4 @@
-"""When rank 0 looks at the meshes again, whom it believes, and what of it the log tells."""
+"""The watch over the meshes on rank 0: its looks, its decisions, and its lines in the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST, SECOND = HOSTS
 
 
 class Samples:
-    """Keeps what is put."""
+    """A store of the reported samples."""
 
     def __init__(self) -> None:
         self.trees: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ def watch(place: Any) -> Iterator[MeshWatch]:
 
 @pytest.fixture
 def believing(watch: MeshWatch) -> MeshWatch:
-    """One that takes at once for lost what does not answer."""
+    """Return a watch that counts a node as lost at its first missing answer."""
     watch._walk.misses.believe()
     return watch
 

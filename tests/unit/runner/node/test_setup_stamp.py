@@ -1,4 +1,4 @@
-"""What a setup leaves in its work directory, and what cannot be known of it."""
+"""The files that a setup leaves in its work directory, and unreadable ones."""
 
 from __future__ import annotations
 

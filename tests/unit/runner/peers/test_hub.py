@@ -1,4 +1,4 @@
-"""Hub and link over real sockets: what a rank tells arrives, whatever happens between."""
+"""Hub and link over real sockets: all frames of a rank arrive, despite failures between."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AUTHORITY = make_authority()
 
 
 class Watcher:
-    """Stands for the attempt: keeps what the hub says."""
+    """A stand-in for the attempt that records the hub's calls."""
 
     def __init__(self) -> None:
         self.goal = "setup"
@@ -212,7 +212,7 @@ def test_a_peer_gives_up_a_rank_0_that_is_gone_for_good(make_pair: Callable[...,
 
 
 def say(connect: Callable[[], socket.socket], hello: dict[str, Any]) -> bytes:
-    """What the hub answers to a greeting; empty when it hangs up."""
+    """Return the hub's answer to a greeting; b"" if it closes the connection."""
     try:
         with connect() as connection:
             connection.settimeout(10)
@@ -270,7 +270,7 @@ def test_with_tls_nobody_speaks_without_a_leaf_of_the_attempt(
 def test_a_full_disk_at_rank_0_loses_no_peer_and_no_frame(
     make_pair: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The peer keeps its frames, calmly, and goes on being heard."""
+    """Check that the peer holds its frames without haste, and is not declared lost."""
     pair = make_pair(timeouts={"setup_s": 20, "peer_silence_s": 1})
     offered: list[int] = []
     real_offer = pair.head.journal.offer

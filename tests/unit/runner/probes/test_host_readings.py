@@ -1,4 +1,4 @@
-"""What a host says of itself, read from texts as kernels write them."""
+"""Readings of a host from texts as kernels write them."""
 
 from __future__ import annotations
 

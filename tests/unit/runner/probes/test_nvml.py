@@ -1,4 +1,4 @@
-"""GPUs, told by a library that stands in for NVML."""
+"""GPUs as a stand-in for NVML reports them."""
 
 from __future__ import annotations
 

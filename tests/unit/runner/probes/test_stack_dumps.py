@@ -35,7 +35,7 @@ waits_for_nobody()
 
 
 class Dumping:
-    """A rank's dumps, with what they tell."""
+    """The dumps of a rank, with their frames."""
 
     def __init__(self, folder: Path, **config: Any) -> None:
         self.journal = Journal(folder / "journal")
@@ -48,22 +48,22 @@ class Dumping:
     def frames(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.journal.peek(1 << 30)]
 
-    def answer(self, ask: StackRequest) -> list[dict[str, Any]]:
-        """Ask, and wait for all that is told of it: what there is of processes, then the end."""
-        self.dumps.request([ask])
-        wait_until(lambda: any(f.get("done") and f["ask"] == ask.id for f in self.frames()), 60)
-        return [frame for frame in self.frames() if frame["ask"] == ask.id]
+    def answer(self, request: StackRequest) -> list[dict[str, Any]]:
+        """Request a dump and wait for its frames: those of processes, then the end."""
+        self.dumps.request([request])
+        wait_until(lambda: any(f.get("done") and f["ask"] == request.id for f in self.frames()), 60)
+        return [frame for frame in self.frames() if frame["ask"] == request.id]
 
 
 @pytest.fixture
 def made() -> list[subprocess.Popen[bytes]]:
-    """The programs that a test has started."""
+    """Return the programs that a test has started."""
     return []
 
 
 @pytest.fixture(autouse=True)
 def only_ours(made: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests' helpers may live below this process as well."""
+    """Limit the dumps to this test's programs: other tests have children here as well."""
 
     def below(_: int) -> list[int]:
         return [pid for each in made for pid in (each.pid, *descendants(each.pid))]
@@ -75,7 +75,7 @@ def only_ours(made: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPat
 def start(
     made: list[subprocess.Popen[bytes]],
 ) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts programs that wait, as children of this process."""
+    """Start programs that wait, as children of this process."""
 
     def begin(*argv: str, **options: Any) -> subprocess.Popen[bytes]:
         argv = argv or (sys.executable, "-c", PROGRAM)
@@ -92,7 +92,7 @@ def start(
 
 
 def stand_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program in py-spy's place."""
+    """Install a program in place of py-spy."""
     program = folder / "py-spy"
     program.write_text("#!/bin/sh\n" + script)
     program.chmod(0o755)

@@ -38,7 +38,7 @@ def commit(folder, content: str) -> str:
 
 @pytest.fixture
 def origin(tmp_path):
-    """A repository with three commits: tag `v1`, then one without a name, then branch `main`."""
+    """Make a repository with three commits: tag `v1`, one without a name, branch `main`."""
     folder = tmp_path / "origin"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
@@ -92,7 +92,7 @@ def test_what_cannot_be_fetched_is_said_in_the_last_line(origin, tmp_path):
 
 
 class Private(SimpleHTTPRequestHandler):
-    """Files for whoever shows the token."""
+    """A server of files for requests with the token."""
 
     def do_GET(self) -> None:
         wanted = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
@@ -110,7 +110,7 @@ class Private(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def private_url(origin, tmp_path):
-    """The same repository on an https server that wants a token."""
+    """Serve the same repository over https to clients with a token."""
     git(tmp_path, "clone", "-q", "--bare", str(origin), "served.git")
     git(tmp_path / "served.git", "update-server-info")
     authority = make_authority()

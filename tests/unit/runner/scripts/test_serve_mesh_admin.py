@@ -1,4 +1,4 @@
-"""What the process with the mesh admin refuses before Monarch is there."""
+"""Refusals of the process with the mesh admin before it imports Monarch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a driver asks to have its meshes watched, and how its user declines."""
+"""The file by which a driver requests the watch over its meshes, and its switch."""
 
 from __future__ import annotations
 

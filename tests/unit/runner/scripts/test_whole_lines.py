@@ -1,4 +1,4 @@
-"""The module that stands as `sitecustomize` in the Pythons of a job."""
+"""The module that is `sitecustomize` in the Pythons of a job."""
 
 from __future__ import annotations
 
