@@ -1,7 +1,7 @@
-"""Reads what a dead runner had not delivered.
+"""Read the frames that a dead runner had not delivered.
 
-The journal lies in a directory that belongs to the job and may hold anything: links, pipes, trash.
-A child reads it, as the job's user, bounded in time and memory, with the runner's own code.
+The journal is in a directory that belongs to the job and may contain anything: links, pipes, trash.
+A child process reads it as the job's user, bounded in time and memory, with the runner's own code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from monarch_client.runner.vocabulary.limits import MAX_FRAME_BYTES
 
-# Everything is loaded before root is given up: the job's user may not reach the interpreter.
+# Load all modules before giving up root: the job's user may not reach the interpreter.
 _READ_JOURNAL = """
 import os, resource, signal, sys
 from pathlib import Path
@@ -21,10 +21,13 @@ runner, state, uid = sys.argv[1:]
 sys.path.insert(0, runner)
 try:
     from monarch_client.runner.journal.final_frames import read_final_frames
-except ImportError:  # a runner of an earlier version
-    from monarch_client.runner.journal.journal import read_leftovers
-    def read_final_frames(root):
-        return read_leftovers(root / "state" / "journal")
+except ImportError:  # a runner of an earlier release, which started before an upgrade
+    try:
+        from monarch_client.runner.last_words import read_last_words as read_final_frames
+    except ImportError:
+        from monarch_client.runner.journal import read_leftovers
+        def read_final_frames(root):
+            return read_leftovers(root / "state" / "journal")
 os.chdir(state)
 if uid:
     os.setgroups([]); os.setresgid(*[int(uid)] * 3); os.setresuid(*[int(uid)] * 3)
@@ -49,7 +52,7 @@ def unacknowledged_frames(runner: Path, state: Path, uid: int | None) -> Iterato
     with subprocess.Popen(
         command, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
-        assert child.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
-        # A longer line is no frame; its pieces are none either, and whoever parses them stops.
+        assert child.stdout is not None  # noqa: S101 - for the type checker: PIPE is set
+        # A longer line is no frame, and neither are its pieces: their parser stops.
         while line := child.stdout.readline(MAX_FRAME_BYTES):
             yield line
