@@ -104,7 +104,9 @@ def test_a_job_sees_no_processes_and_no_names_of_other_jobs(
 ) -> None:
     if not private_mounts:
         pytest.skip("needs private mounts")
-    first = replace(local.request_program(": secret-word; sleep 600; true"), portal_url=UNREACHABLE)
+    # An argument of a program: the script itself is in no command line.
+    run = "bash -c 'sleep 600; true' secret-word"
+    first = replace(local.request_program(run), portal_url=UNREACHABLE)
     local.backend.launch(first)
     wait_until(lambda: any(b"secret-word" in argv for argv in command_lines(local, first)))
     assert local.output_of(
