@@ -1,8 +1,8 @@
-"""A specification with what checking it found out, so that nothing later finds it out again.
+"""Checked specifications, with all that the check determined.
 
 `check_specs` makes these and `create_jobs` turns them into rows; plans, schedules and reruns read
-them. The backend is resolved once: a cluster that goes down between the check and the rows cannot
-send the job to a backend that did not check it.
+them. The backend is resolved once: a cluster that is terminated between the check and the rows
+cannot send the job to a backend that did not check it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Source = str | dict[str, Any]
 class Checked:
     """A parsed specification, the text it came as, its backend and what it waits for.
 
-    `content` is `spec.to_dict()`, shared by all who read it: nobody changes it. `request` is shared
-    by all jobs of an array.
+    `content` is `spec.to_dict()`. It is shared and never changed. All jobs of an array share
+    `request`.
     """
 
     spec: JobSpec

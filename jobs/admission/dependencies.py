@@ -1,4 +1,4 @@
-"""Which jobs `portal.depends_on` means: of those submitted together, else of the project's."""
+"""Resolve `portal.depends_on`: to jobs that are submitted together, else to the project's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monarch_client.spec import JobSpec, SpecCode
 from monarch_client.spec.array_keys import count_of
 from monarch_client.spec.dependency_keys import Needed
 
-# Of one submit: every job of an array waits for every job that is named.
+# For one submit: every job of an array waits for every job that is named.
 MOST_ROWS = 10_000
 PATH = "portal.depends_on"
 
@@ -23,7 +23,10 @@ Problem = tuple[str, SpecCode, str]
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one specification waits for: jobs there are, and others by their place in the submit."""
+    """The dependencies of one specification.
+
+    `jobs` are existing jobs by number, `siblings` specifications by their index in the submit.
+    """
 
     jobs: dict[int, After]
     siblings: dict[int, After]
@@ -32,9 +35,9 @@ class Needs:
 def find_dependencies(
     project: Project, specs: Sequence[JobSpec | None], parents: Collection[int] = ()
 ) -> tuple[list[Needs], list[list[Problem]]]:
-    """What each of `specs` waits for, and what is wrong with each; None has errors already.
+    """Return the dependencies and the problems of each of `specs`; skip None, which has errors.
 
-    `parents` are the jobs with which those end that are not detached.
+    `parents` are the jobs whose end also ends jobs that are not detached.
     """
     finder = _Finder(project, specs, parents)
     return finder.needs, finder.problems
@@ -51,7 +54,7 @@ def without_deleted(project: Project, content: dict[str, Any]) -> dict[str, Any]
 
 
 class _Finder:
-    """Looks up names: those submitted together come before those the project has."""
+    """A lookup of names: specifications of the same submit come before jobs of the project."""
 
     def __init__(
         self, project: Project, specs: Sequence[JobSpec | None], parents: Collection[int]
@@ -68,7 +71,7 @@ class _Finder:
 
     def _find(self, place: int, number: int, needed: Needed) -> None:
         spec, path = self._specs[place], f"{PATH}[{number}]"
-        assert spec is not None  # noqa: S101 - only those are asked for
+        assert spec is not None  # noqa: S101 - only present specs have dependencies
         after = After(needed.after)
         if spec.portal.if_dependency_fails == "run":
             after = After.END
@@ -103,7 +106,7 @@ class _Finder:
             self.problems[place].append((path, SpecCode.DEPENDENCY_FAILED, message))
 
     def _refuse_parent(self, place: int, path: str, jobs: Sequence[Job]) -> None:
-        """It would wait for the end of a job with which it ends."""
+        """Refuse a child that waits for its parent: the child ends with it."""
         spec = self._specs[place]
         parent = next((job for job in jobs if job.pk in self._parents), None)
         if parent is not None and spec is not None and not spec.portal.detached:
@@ -116,11 +119,11 @@ class _Finder:
 
     def _refuse_circles(self) -> None:
         needs = {place: frozenset(each.siblings) for place, each in enumerate(self.needs)}
-        # Each circle once: without one of its jobs, what is left may hold another.
+        # Each cycle once: without one of its jobs, the rest may have another.
         while circle := circle_in(needs):
             specs = [self._specs[place] for place in (*circle, circle[0])]
             chain = " needs ".join(spec.name for spec in specs if spec)
-            message = f"{PATH} goes round in a circle: {chain}."
+            message = f"{PATH} is a cycle: {chain}."
             self.problems[circle[0]].append((PATH, SpecCode.DEPENDENCY_CYCLE, message))
             needs[circle[0]] = frozenset()
 
@@ -145,7 +148,7 @@ def _jobs_of(project: Project, wanted: str | int) -> Iterator[Job]:
         return
     job = Job.objects.filter(project=project, name=wanted).order_by("-pk").first()
     array = JobArray.objects.filter(project=project, name=wanted).order_by("-pk").first()
-    # Of a job and an array of one name the later counts.
+    # If a job and an array have the same name, the later one counts.
     if array is not None and (job is None or job.created_at < array.created_at):
         yield from array.jobs.newest_of_arrays().order_by("pk")
     elif job is not None:

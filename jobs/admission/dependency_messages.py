@@ -1,4 +1,4 @@
-"""What a job that waits for others is said to wait for, and why one ended without a start."""
+"""Messages of jobs that wait for other jobs, or can no longer start because of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_NAMED = 3
 
 
 def wait_for_dependencies(rows: Sequence[JobDependency]) -> dict[str, Any]:
-    """The columns of a job that waits for what is unmet of `rows`; empty where nothing is."""
+    """Return the columns of a job that waits for the unmet of `rows`; empty if all are met."""
     unmet = [row for row in rows if not row.is_met]
     if not unmet:
         return {}
@@ -24,7 +24,7 @@ def wait_for_dependencies(rows: Sequence[JobDependency]) -> dict[str, Any]:
 
 
 def why_it_cannot_start(rows: Sequence[JobDependency]) -> str:
-    """Which of the needed jobs did not succeed."""
+    """Describe which of the needed jobs did not succeed."""
     broken = [row for row in rows if row.is_broken]
     told = [f"{_job(row)} {_ENDED[row.ended_as]}" for row in broken[:_MOST_NAMED]]
     if len(broken) > _MOST_NAMED:

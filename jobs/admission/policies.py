@@ -1,4 +1,4 @@
-"""What is wrong with a specification by the portal's policies: limits, and clusters kept."""
+"""Check a specification against limits, log policies, warm clusters and its backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Problem = tuple[str, SpecCode, str]
 
 
 def policy_problems(project: Project, spec: JobSpec) -> list[Problem]:
-    """(path, code, sentence) of each; empty when all is well."""
+    """Return (path, code, message) of each problem."""
     return [
         *_over_limits(project, spec),
         *_not_seen(spec),
@@ -32,11 +32,11 @@ def policy_problems(project: Project, spec: JobSpec) -> list[Problem]:
 
 
 def backend_problems(checked: Checked) -> list[Problem]:
-    """Return what its backend cannot do of it."""
+    """Return the problems that the backend has with the specification."""
     backend = checked.backend
     problems = backend.check(checked.content)
     if checked.spec.portal.reuse and not is_keeping(backend):
-        problems = [*problems, ("portal.reuse", f"The {backend.name} backend keeps no machines.")]
+        problems = [*problems, ("portal.reuse", f"Backend {backend.name} has no warm clusters.")]
     return [(path, SpecCode.UNSUPPORTED_BY_BACKEND, message) for path, message in problems]
 
 
@@ -55,7 +55,7 @@ def _not_seen(spec: JobSpec) -> Iterator[Problem]:
     idle = spec.portal.idle
     if idle is not None and idle.gpu_below is not None and not settings.MPORTAL_METRICS_SECONDS:
         path = "portal.idle.gpu_below"
-        message = f"{path}: This portal does not look at GPUs: MPORTAL_METRICS_SECONDS is 0."
+        message = f"{path}: This portal does not measure GPUs: MPORTAL_METRICS_SECONDS is 0."
         yield path, SpecCode.NOT_ENFORCED, message
 
 
@@ -72,7 +72,7 @@ def _bad_patterns(spec: JobSpec) -> Iterator[Problem]:
             compiled_part(policy.pattern)
         except BadPatternError as error:
             place = "" if error.position is None else f" at character {error.position + 1}"
-            message = f"{path} is no regular expression that the portal takes: {error}{place}."
+            message = f"{path} is not a regular expression that the portal accepts: {error}{place}."
             yield path, SpecCode.BAD_VALUE, message
 
 
@@ -82,7 +82,7 @@ def _about_clusters(project: Project, spec: JobSpec) -> Iterator[Problem]:
         return
     cluster = joinable(project).filter(name=name).first()
     if cluster is None:
-        message = f"Project {project.slug} keeps no cluster {name}: it is gone, or goes down."
+        message = f"Project {project.slug} has no warm cluster {name}. It may have been terminated."
         yield "portal.cluster", SpecCode.UNKNOWN_CLUSTER, message
     elif spec.num_nodes > cluster.num_nodes:
         message = f"Cluster {name} has {cluster.num_nodes} nodes, not {spec.num_nodes}."
@@ -95,5 +95,5 @@ def _about_clusters(project: Project, spec: JobSpec) -> Iterator[Problem]:
 def _same_pool(queue_name: str, cluster: Cluster) -> bool:
     queues, backend = load_queues(), cluster.backend_name
     if queue_name not in queues:
-        return True  # that is told by itself
+        return True  # `queue_problems` reports it
     return pool_of(queues[queue_name], backend) == pool_of(queues.get(cluster.queue_name), backend)

@@ -1,4 +1,4 @@
-"""What is wrong with where a job would wait: its queue, and limits that it could never meet."""
+"""Check the queue of a job, and limits that the job could never meet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHOSE = {
 
 
 def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[Problem]:
-    """(path, code, sentence) of each."""
+    """Return (path, code, message) of each problem."""
     places, spec, backend_name = Places.load(), checked.spec, checked.backend_name
     name = spec.portal.queue
     queue = places.queues.get(name)
@@ -63,7 +63,7 @@ def _asked(project: Project, user: User, request: JobRequest) -> Asked:
 def _never_fits(shape: Shape, limits: list[Limit]) -> Iterator[Problem]:
     for limit in limits:
         what = limit.never_has(shape.demand)
-        # What a backend has changes, and it says so itself.
+        # The size of a backend changes, and the backend checks it.
         if what is None or limit.kind not in _WHOSE:
             continue
         whose = _WHOSE[limit.kind].format(limit.name)
@@ -77,16 +77,16 @@ def _never_fits(shape: Shape, limits: list[Limit]) -> Iterator[Problem]:
 
 
 def _not_counted(spec: JobSpec, limits: list[Limit]) -> Iterator[Problem]:
-    """A machine's type may have GPUs, which only its cloud knows: no limit could hold for them."""
+    """Refuse a machine type alone where GPUs are limited: only its cloud knows its GPUs."""
     counting = [limit for limit in limits if limit.kind in _WHOSE and _counts_gpus(limit)]
     if not counting or not leaves_accelerators_open(spec.resources):
         return
     limit = counting[0]
     path, whose = "resources.instance_type", _WHOSE[limit.kind].format(limit.name)
     message = (
-        f"{path}: GPUs of {whose} are counted, and a type of machine alone does not say how many "
-        "it has. Name them beside it, such as `accelerators: H100:8`; for a machine without GPUs "
-        "say `cpus` and `memory` in its place."
+        f"{path}: GPUs of {whose} are limited, and an instance type alone does not show how many "
+        "it has. Add `accelerators`, such as `H100:8`; for a machine without GPUs write `cpus` "
+        "and `memory` instead."
     )
     yield path, SpecCode.MISSING, message
 

@@ -1,4 +1,4 @@
-"""The tables, one a file, each with its QuerySet beside it."""
+"""The tables: one for each module, with its QuerySet."""
 
 from jobs.models.api_token import ApiToken
 from jobs.models.attempt import Attempt

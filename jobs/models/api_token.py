@@ -18,20 +18,20 @@ TOKEN_PREFIX = "mpt_"  # noqa: S105 - the public prefix by which scanners know o
 
 
 def token_digest(token: str) -> str:
-    """SHA-256 in hex. Tokens carry 256 random bits, so a slow hash would add nothing."""
+    """Return the SHA-256 of a token in hex. Tokens are random: a slow hash would add nothing."""
     return digest_of(token)
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    """Tokens by their state."""
+    """API tokens by state."""
 
     def usable(self, now: datetime) -> Self:
-        """Neither revoked nor expired at `now`."""
+        """Return the tokens that are neither revoked nor expired at `now`."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
 class ApiToken(models.Model):
-    """A user's token; bound to one project when `project` is set, read-only when asked."""
+    """A user's token, for all projects of the user or for `project` alone."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
@@ -52,5 +52,5 @@ class ApiToken(models.Model):
 
     @staticmethod
     def new_secret() -> str:
-        """A fresh token, to be shown once."""
+        """Return a new random token."""
         return TOKEN_PREFIX + secrets.token_urlsafe(32)

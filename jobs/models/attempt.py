@@ -1,4 +1,4 @@
-"""One run of a job: it owns the log, the workers and the cost, and points at a cluster."""
+"""Attempts: the runs of a job. Each owns a log, workers and a cost, and refers to a cluster."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ CRASH_CHARS = 200
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
-    """Attempts by their state."""
+    """Attempts by state."""
 
     def open(self) -> Self:
-        """Attempts that have not ended."""
+        """Return the attempts that have not ended."""
         return self.filter(ended_at=None)
 
     def newest(self) -> Attempt | None:
-        """Return the one with the highest number, for attempts of one job."""
+        """Return the attempt with the highest number, among those of one job."""
         return self.order_by("-number").first()
 
     def newest_of(self, job_id: int, *statuses: JobStatus) -> Attempt | None:
-        """The last attempt of a job in one of `statuses`, with job, project and cluster."""
+        """Return the last attempt of a job in one of `statuses`, with job, project and cluster."""
         mine = self.filter(job=job_id, job__status__in=statuses)
         return mine.select_related("job__project", "cluster").newest()
 
 
 class Attempt(models.Model):
-    """Numbered from 1 within its job. `ended_at` is set together with the verdict, once."""
+    """One run of a job, numbered from 1. `ended_at` is set once, together with the verdict."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="attempts")
     number = models.PositiveIntegerField()
@@ -43,7 +43,7 @@ class Attempt(models.Model):
     # Digest of the token with which this attempt's runner signs in; the token is not stored.
     token_digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(default=clock.now, editable=False)
-    # First frame from the runner; then the moment `run` began.
+    # Times of the first frame from the runner, and of the begin of `run`.
     contacted_at = models.DateTimeField(null=True, blank=True)
     run_started_at = models.DateTimeField(null=True, blank=True)
     last_seen_at = models.DateTimeField(null=True, blank=True)
@@ -52,13 +52,13 @@ class Attempt(models.Model):
     message = models.TextField(blank=True)
     hint = models.TextField(blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
-    # Identifies a loss on a live host, by its way, place and stage; empty where there was none.
+    # Identifies a crash on a live host by its kind, process and stage; "" if there was none.
     crash = models.CharField(max_length=CRASH_CHARS, blank=True, default="", db_default="")
-    # How its frames come: pushed by the runner, or pulled by the follower; unknown at first.
+    # Pushed by the runner or pulled by the follower; unknown at first.
     carrier = models.CharField(max_length=4, choices=Carrier, blank=True)
     # Its share of what its cluster has cost, US$.
     usd = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
-    # A known failure, recognised: {"code", "title", "evidence", "fix"}; empty where none was.
+    # The known failure that was recognized: {"code", "title", "evidence", "fix"}; else empty.
     diagnosis = models.JSONField(default=dict, blank=True)
 
     objects = AttemptQuerySet.as_manager()
@@ -85,10 +85,10 @@ class Attempt(models.Model):
 
     @property
     def takes_frames(self) -> bool:
-        """Whether its runner may tell something still: until it ended and its nodes are gone."""
+        """Whether the portal accepts frames: until the end of both the attempt and its cluster."""
         return takes_frames(self.ended_at, self.cluster.status if self.cluster else None)
 
 
 def takes_frames(ended_at: datetime | None, cluster_status: str | None) -> bool:
-    """The same of an attempt with these; None: it has not ended, it has no cluster."""
+    """Whether the portal accepts frames of an attempt with this end and status of its cluster."""
     return ended_at is None or cluster_status not in {None, ClusterStatus.GONE}

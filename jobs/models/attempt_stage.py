@@ -9,7 +9,7 @@ from jobs.statuses import StageName
 
 
 class AttemptStage(models.Model):
-    """Begun when it has a row, over when `ended_at` is set, failed when `failure` says why."""
+    """A stage that has begun. It has ended when `ended_at` is set, and failed when `failure` is."""
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="stages")
     name = models.CharField(max_length=10, choices=StageName)
@@ -28,7 +28,7 @@ class AttemptStage(models.Model):
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from begin to end; None while it goes on."""
+        """Return the seconds from begin to end; None until it ends."""
         if self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()

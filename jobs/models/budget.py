@@ -1,4 +1,4 @@
-"""What a project may spend in a calendar month. Without a row: as much as it likes."""
+"""Monthly budgets of projects. A project without a row has none."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def _warns_at() -> list[int]:
 
 
 class Budget(models.Model):
-    """Set by an administrator of the installation."""
+    """The budget of a project for each calendar month, set by an administrator."""
 
     project = models.OneToOneField(
         Project, on_delete=models.CASCADE, primary_key=True, related_name="budget"
     )
     usd = models.DecimalField(max_digits=12, decimal_places=2)
     on_spent = models.CharField(max_length=4, choices=OnSpent, default=OnSpent.HOLD)
-    # Per cent of it at which that is told.
+    # Percent of the budget at which the portal notifies.
     warn_at = models.JSONField(default=_warns_at)
     set_at = models.DateTimeField(default=clock.now)
     set_by = models.ForeignKey(
@@ -40,5 +40,5 @@ class Budget(models.Model):
 
     @property
     def terms(self) -> Terms:
-        """The same as a plain value."""
+        """The budget as a plain value."""
         return Terms(self.usd, OnSpent(self.on_spent), tuple(self.warn_at))

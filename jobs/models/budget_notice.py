@@ -1,4 +1,4 @@
-"""A threshold of a project's budget that was crossed in a month: told once."""
+"""Notices of crossed budget thresholds: one for each threshold and month."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jobs.models.project import Project
 
 
 class BudgetNotice(models.Model):
-    """`usd` of `budget_usd` were spent when it was seen."""
+    """A crossed threshold: `usd` of `budget_usd` were spent when the portal noticed."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="budget_notices")
-    # Its first day, UTC.
+    # The first day of the month, UTC.
     month = models.DateField()
     threshold = models.PositiveSmallIntegerField()
     usd = models.DecimalField(max_digits=20, decimal_places=6)

@@ -1,4 +1,4 @@
-"""Machines that a backend holds for a project. A cluster may outlive the job it was made for."""
+"""Clusters: nodes that a backend provides for a project. One may outlive its first job."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from jobs.statuses import ClusterStatus
 
 
 class ClusterQuerySet(models.QuerySet["Cluster"]):
-    """Clusters by what has to happen to them next."""
+    """Clusters by their next step."""
 
     def existing(self) -> Self:
-        """Clusters that may still hold machines."""
+        """Return the clusters that may still hold machines."""
         return self.exclude(status=ClusterStatus.GONE)
 
     def waiting(self) -> Self:
-        """Clusters that are kept for a next job and have none."""
+        """Return the idle warm clusters."""
         return self.existing().filter(idle_since__isnull=False, release_requested_at=None)
 
     def to_tear_down(self) -> Self:
-        """Clusters that nobody needs any more and that still hold machines."""
+        """Return the clusters to terminate, which still hold machines."""
         return self.existing().filter(release_requested_at__isnull=False)
 
 
 class Cluster(models.Model):
-    """One incarnation of a set of nodes; its name is never used twice."""
+    """A set of nodes. Its name is never reused."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clusters")
     # mp<installation>-<random>-<job>-<attempt>: by it alone a cluster is found after a crash (D8).

@@ -1,4 +1,4 @@
-"""What jobs that ask for the same machines would cost an hour, as their backend said last."""
+"""Expected hourly prices of queued jobs, as their backends reported them last."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from django.db import models
 
 
 class ExpectedPrice(models.Model):
-    """One answer for all jobs with this `price_key`; kept only where a quota counts money."""
+    """The price of all jobs with one `price_key`. Needed only where a quota limits money."""
 
     backend_name = models.CharField(max_length=30)
     price_key = models.CharField(max_length=24)
-    # US$ for all nodes; null: nobody knows. One that is known stays until there is a newer one.
+    # US$ for all nodes; null: unknown. A known price stays until a newer one replaces it.
     usd_per_hour = models.DecimalField(max_digits=20, decimal_places=6, null=True, blank=True)
-    # Why the last question had no answer, as a sentence, and how many had none in a row.
+    # Why the last query failed, as a sentence, and how many failed in a row.
     problem = models.TextField(blank=True)
     tries = models.PositiveIntegerField(default=0)
     ask_again_at = models.DateTimeField()

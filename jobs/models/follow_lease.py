@@ -1,4 +1,4 @@
-"""Which follower process reads an attempt's frames: one at a time, and another when it dies."""
+"""Leases of follower processes: one process at a time reads the frames of an attempt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jobs.models.attempt import Attempt
 
 
 class FollowLease(models.Model):
-    """Held by `owner` until `expires_at`, which is a moment of the database's clock alone."""
+    """A lease of `owner` until `expires_at`, by the clock of the database."""
 
     attempt = models.OneToOneField(
         Attempt, on_delete=models.CASCADE, primary_key=True, related_name="follow_lease"

@@ -1,6 +1,4 @@
-"""What an attempt was given of its project's secrets: masked in all that it tells, even if the
-project's have changed since.
-"""
+"""Secrets that attempts received. The portal masks them in logs, also after a secret changes."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from jobs.models.attempt import Attempt
 
 
 class HandedSecrets(models.Model):
-    """One row for each attempt that was given any, stored before they leave the portal."""
+    """The secrets of one attempt, stored before they leave the portal."""
 
     attempt = models.OneToOneField(
         Attempt, on_delete=models.CASCADE, primary_key=True, related_name="handed_secrets"

@@ -1,4 +1,4 @@
-"""What one host of an attempt told of its processor, memory and GPUs: the latest, and history."""
+"""Metrics of hosts: processor, memory and GPUs, with the latest sample and a history."""
 
 from django.db import models
 
@@ -6,9 +6,9 @@ from jobs.models.attempt import Attempt
 
 
 class HostMetrics(models.Model):
-    """Of rank `rank`. The points, `history` then `recent`, are those of `jobs.policies.series`.
+    """The metrics of one rank. `history`, then `recent` hold points of `jobs.policies.series`.
 
-    History is long and rewritten only when `recent` has become so, not with every sample.
+    `history` is long: it is rewritten when `recent` is full, not with every sample.
     """
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="host_metrics")

@@ -1,4 +1,4 @@
-"""Remembers which submit an Idempotency-Key belongs to (24 hours)."""
+"""Idempotency keys of submits, kept for 24 hours."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""The one row that tells this installation from every other (DESIGN D8, D21)."""
+"""The identity of this installation, in one row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _new_key() -> str:
 
 
 class Installation(models.Model):
-    """Holds the short key that marks every cluster this installation ever names."""
+    """The installation. Its short `key` is a part of the name of each of its clusters."""
 
     key = models.CharField(max_length=12, unique=True, default=_new_key)
     # The release that last upgraded the database.
@@ -29,5 +29,5 @@ class Installation(models.Model):
 
     @classmethod
     def current(cls) -> Installation:
-        """The row of this installation, made on first use."""
+        """Return the row of this installation; create it on first use."""
         return cls.objects.get_or_create(pk=1)[0]

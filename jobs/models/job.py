@@ -1,4 +1,4 @@
-"""A job: what a user asked for, and where it stands. Only `jobs.lifecycle` writes its status."""
+"""Jobs: what users submitted, and its status. Only `jobs.lifecycle` writes the status."""
 
 from __future__ import annotations
 
@@ -28,92 +28,91 @@ _NONE_AFTER = (
 
 
 class JobQuerySet(models.QuerySet["Job"]):
-    """Jobs by what has to happen to them next."""
+    """Jobs by their next step."""
 
     def in_status(self, *statuses: JobStatus) -> Self:
-        """Jobs that stand in one of `statuses`."""
+        """Return the jobs in one of `statuses`."""
         return self.filter(status__in=statuses)
 
     def unfinished(self) -> Self:
-        """Jobs that have not ended."""
+        """Return the jobs that have not ended."""
         return self.exclude(status__in=FINAL_STATUSES)
 
     def without_attempt_after(self, number: int) -> Self:
-        """Jobs of which no attempt has a higher number."""
+        """Return the jobs that have no attempt with a higher number."""
         # As a subquery of Django's it takes three times as long to put together as the statement
         # around it, several times for each job.
         is_boolean = models.BooleanField()
         return self.filter(RawSQL(_NONE_AFTER, [number], is_boolean))  # noqa: S611 - a constant
 
     def orphaned(self) -> Self:
-        """Jobs that go on although the parent they are to end with has ended, or was deleted."""
+        """Return unfinished children, except detached ones, whose parent ended or was deleted."""
         parent_ended = Q(parent=None) | Q(parent__status__in=FINAL_STATUSES)
-        # One that gives way to another would be queued again.
+        # A preempted job would be queued again.
         ends = Q(status=JobStatus.STOPPING) & ~Q(stop_reason=StopReason.PREEMPTED)
         children = self.unfinished().filter(parent_number__isnull=False, detached=False)
         return children.filter(parent_ended).exclude(ends)
 
     def newest_of_arrays(self) -> Self:
-        """Without those of an array that were run again: the later one stands for its index."""
+        """Leave out the jobs of an array that were rerun: the newest job of each index counts."""
         later = Job.objects.filter(
             array=OuterRef("array"), array_index=OuterRef("array_index"), pk__gt=OuterRef("pk")
         )
         return self.exclude(Exists(later))
 
 
-# Of a job that may go onto a cluster that was kept.
+# The condition on jobs that may run on a warm cluster.
 TAKES_KEPT = Q(request_options__has_key="reuse") | Q(request_options__has_key="cluster")
 
 
 class Job(models.Model):
-    """One submitted job: `spec` is the checked form, `spec_source` the text as it was sent."""
+    """A submitted job: `spec` is the checked specification, `spec_source` the text as sent."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="jobs")
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=10, choices=JobKind)
     spec = models.JSONField()
     spec_source = models.TextField(blank=True)
-    # What of `request` has no column here.
+    # The fields of `request` that have no column here.
     request_options = models.JSONField(default=dict, db_default={}, blank=True)
     num_nodes = models.PositiveIntegerField(default=1)
     backend_name = models.CharField(max_length=30)
     queue_name = models.CharField(max_length=60, default="default")
     priority = models.IntegerField(default=50)
-    # What the queue counts, from `spec`: accelerators of all nodes, seconds that an attempt may
-    # run, and the group of which only so many run at once.
+    # Accelerators of all nodes, the time limit of an attempt, and the concurrency group.
     gpu_type = models.CharField(max_length=80, blank=True)
     gpu_count = models.PositiveIntegerField(default=0)
     duration_s = models.PositiveIntegerField(null=True, blank=True)
     group_name = models.CharField(max_length=60, blank=True)
     group_limit = models.PositiveIntegerField(default=1)
-    # The same for all that ask for the same machines, and so cost the same on one backend.
+    # Equal for jobs that request the same machines, and so cost the same on one backend.
     price_key = models.CharField(max_length=24, blank=True)
-    # Of the machines it would make, where it takes kept ones that are just such; else empty.
+    # Of the machines, if the job may run on any matching warm cluster; else empty.
     fingerprint = models.CharField(max_length=64, blank=True)
-    # Whether it may be stopped for another, and the one for which it was: until it starts again.
+    # `preempted_by` is the job that it was stopped for, until it starts again.
     preemptible = models.BooleanField(default=False)
     preempted_by = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="preempted"
     )
-    # Others were stopped for it, and it has not started since.
+    # Jobs were preempted for it, and it has not started since.
     is_owed = models.BooleanField(default=False)
     submitted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs"
     )
     rerun_of = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True)
-    # Whose driver submitted it, and in which attempt. The number stays when the parent is deleted.
+    # The job and attempt whose driver submitted it. `parent_number` outlives the parent.
     parent = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="children"
     )
     parent_number = models.PositiveBigIntegerField(null=True, blank=True)
     parent_attempt = models.PositiveIntegerField(null=True, blank=True)
-    # How many parents there are above it, and whether it outlives them.
+    # The number of its ancestors, and whether it outlives them.
     depth = models.PositiveSmallIntegerField(default=0)
     detached = models.BooleanField(default=False)
     array = models.ForeignKey(
         JobArray, on_delete=models.SET_NULL, related_name="jobs", null=True, blank=True
     )
-    # Its place in the array, from 0, and the values it has there.
+    # Its index in the array, from 0, and its values.
     array_index = models.PositiveIntegerField(null=True, blank=True)
     array_values = models.JSONField(default=dict, blank=True)
 
@@ -122,14 +121,14 @@ class Job(models.Model):
     wait_reason = models.CharField(max_length=12, choices=WaitReason, blank=True)
     # While STOPPING: why it is being stopped. Once final: why it ended.
     stop_reason = models.CharField(max_length=20, choices=StopReason, blank=True)
-    # One sentence that says what happened, one that says what to do about it.
+    # What happened, and what to do about it: a sentence each.
     message = models.TextField(blank=True)
     hint = models.TextField(blank=True)
     exit_code = models.IntegerField(null=True, blank=True)
     failure_count = models.PositiveIntegerField(default=0)
     recovery_count = models.PositiveIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True, blank=True)
-    # Seconds by which somebody has extended `portal.max_duration`.
+    # Seconds by which users have extended `portal.max_duration`.
     extended_s = models.PositiveIntegerField(default=0)
 
     created_at = models.DateTimeField(default=clock.now, editable=False)
@@ -163,7 +162,7 @@ class Job(models.Model):
                 condition=Q(status=JobStatus.QUEUED) & TAKES_KEPT,
                 name="job_takes_kept",
             ),
-            # A name stands for the newest job that bears it.
+            # A name means the newest job of that name.
             models.Index(fields=["project", "name", "-id"], name="job_by_name"),
         )
         constraints = (

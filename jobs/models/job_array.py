@@ -1,4 +1,4 @@
-"""An array: jobs that were submitted as one, with other values each, and are watched as one."""
+"""Job arrays: jobs that were submitted as one, with different values."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from jobs.models.project import Project
 
 
 class JobArray(models.Model):
-    """What was submitted. `size` is the number of combinations, whatever became of their jobs."""
+    """A submitted array. `size` is the number of combinations, also when jobs are deleted."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="arrays")
     name = models.CharField(max_length=100)
     source = models.TextField(blank=True)
-    # Of each name the list of its values: [["lr", ["1e-4", "3e-4"]]], in their order.
+    # Each name with its values, in order: [["lr", ["1e-4", "3e-4"]]].
     values = models.JSONField(default=list)
     size = models.PositiveIntegerField()
-    # How many of its jobs are on machines at once; None: as many as there is room for.
+    # The most jobs that hold machines at once; None: no limit.
     max_parallel = models.PositiveIntegerField(null=True, blank=True)
     submitted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="arrays"

@@ -1,4 +1,4 @@
-"""One job waits for another. What became of that one is noted in the transaction of its end."""
+"""Dependencies between jobs. The end of a job and its record here are one transaction."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _SUCCEEDED = Q(ended_as=JobStatus.SUCCEEDED)
 
 
 class After(models.TextChoices):
-    """What has to have become of the needed job."""
+    """The condition on the needed job."""
 
     SUCCESS = "success", "to succeed"
     END = "end", "to end"
 
 
 class JobDependencyQuerySet(models.QuerySet["JobDependency"]):
-    """Dependencies by how they stand."""
+    """Dependencies by state."""
 
     def unmet(self) -> Self:
-        """Those that keep their job from starting: still open, or never to be met."""
+        """Return the dependencies that block their job: still open, or broken."""
         met = _SUCCEEDED | Q(waived=True) | (Q(after=After.END) & ~Q(ended_as=""))
         return self.exclude(met)
 
     def unnoted(self) -> Self:
-        """Those whose needed job has ended, which nobody has acted on yet."""
+        """Return the dependencies whose needed job ended and that await `settle_dependencies`."""
         missed = Q(ended_as="") & (Q(needs=None) | Q(needs__status__in=FINAL_STATUSES))
         return self.filter(missed | (Q(noted=False) & ~Q(ended_as="")))
 
 
 class JobDependency(models.Model):
-    """`job` starts after `needs`. `ended_as` is the final status of that, once it has one.
+    """A dependency: `job` starts after `needs`, whose final status becomes `ended_as`.
 
-    Number and name stay when the needed job is deleted. `waived`: it counts no more, because
-    somebody may start the job all the same.
+    Number and name stay when the needed job is deleted. A `waived` dependency counts as met: the
+    job is held, and a user decides.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="dependencies")
@@ -48,7 +48,7 @@ class JobDependency(models.Model):
     after = models.CharField(max_length=7, choices=After, default=After.SUCCESS)
     ended_as = models.CharField(max_length=14, choices=JobStatus, blank=True)
     waived = models.BooleanField(default=False)
-    # Whether the end of the needed job has been acted on, and told to who waits.
+    # Whether `settle_dependencies` has acted on the end of the needed job.
     noted = models.BooleanField(default=False)
 
     objects = JobDependencyQuerySet.as_manager()
@@ -63,12 +63,12 @@ class JobDependency(models.Model):
 
     @property
     def is_met(self) -> bool:
-        """Whether it keeps its job from starting no more."""
+        """Whether the dependency no longer blocks its job."""
         if self.waived or self.ended_as == JobStatus.SUCCEEDED:
             return True
         return self.after == After.END and bool(self.ended_as)
 
     @property
     def is_broken(self) -> bool:
-        """Whether it never will be met."""
+        """Whether the dependency can no longer be met."""
         return bool(self.ended_as) and not self.is_met

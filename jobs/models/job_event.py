@@ -1,4 +1,4 @@
-"""The history of a job: every change, with who, when and from where."""
+"""The history of jobs: each change, with user, time and address."""
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +10,7 @@ from jobs.statuses import EventKind, JobStatus
 
 
 class JobEvent(models.Model):
-    """Written with the change it tells of, in the same transaction; never changed afterwards."""
+    """A change of a job, written in the same transaction as the change and never updated."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="events")
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, null=True, blank=True)
@@ -20,7 +20,7 @@ class JobEvent(models.Model):
     new_status = models.CharField(max_length=14, choices=JobStatus, blank=True)
     reason = models.CharField(max_length=20, blank=True)
     message = models.TextField(blank=True)
-    # The line of the attempt's log that it tells of.
+    # The line of the attempt's log that the event is about.
     line = models.BigIntegerField(null=True, blank=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

@@ -13,7 +13,7 @@ class LogBlock(models.Model):
     """
 
     pk = models.CompositePrimaryKey("attempt_id", "first_line", "created_at")
-    # No constraint in the database: dropping a day would otherwise lock every attempt. Whoever
+    # No constraint in the database: dropping a day would otherwise lock every attempt. Code that
     # deletes an attempt deletes its log first (`jobs.logs.deletion`).
     attempt = models.ForeignKey(
         Attempt,

@@ -1,4 +1,4 @@
-"""Where an attempt's log stands: the next line number and what each rank has had acknowledged."""
+"""The state of an attempt's log: the next line number, and the last frame of each rank."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from jobs.models.attempt import Attempt
 
 
 class LogHead(models.Model):
-    """Locked by ingest, so that numbering lines and acknowledging frames are one step."""
+    """The head of a log, which ingest locks while it numbers lines and acknowledges frames."""
 
     attempt = models.OneToOneField(
         Attempt, on_delete=models.CASCADE, primary_key=True, related_name="log_head"
@@ -23,7 +23,7 @@ class LogHead(models.Model):
     # Bytes of text so far, and how many of them are still in the tail.
     raw_bytes = models.BigIntegerField(default=0)
     tail_bytes = models.BigIntegerField(default=0)
-    # When its age made the portal remove the log. From then on nobody is shown any of it.
+    # When retention removed the log. From then on no line of it is shown.
     removed_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:

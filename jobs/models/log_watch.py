@@ -1,4 +1,4 @@
-"""How far an attempt's log was looked through for its log policies, and what came of it."""
+"""The progress of log policies in an attempt's log, and what they found."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from jobs.models.attempt import Attempt
 
 
 class LogWatch(models.Model):
-    """A row of its own: that of the log's head is locked by whoever stores lines.
+    """The log policies of one attempt. Ingest locks the head of the log, and not this row.
 
     `avoided`: nodes that further attempts are to avoid, each {"rank", "host", "infra"}.
     """
@@ -14,14 +14,14 @@ class LogWatch(models.Model):
     attempt = models.OneToOneField(
         Attempt, on_delete=models.CASCADE, primary_key=True, related_name="log_watch"
     )
-    # Lines below this one were looked at.
+    # Lines below this one were searched.
     next_line = models.BigIntegerField(default=1)
-    # Name of a rule -> how many of its lines were told.
+    # Name of a rule -> how many of its lines were reported.
     told = models.JSONField(default=dict)
-    # The rule because of which the attempt's failure is not tried again.
+    # The rule that excludes a retry after this attempt.
     no_retry_by = models.CharField(max_length=60, blank=True)
     avoided = models.JSONField(default=list)
-    # Its patterns took too long: nothing is looked for any more.
+    # The patterns took too long: the log is not searched any more.
     is_given_up = models.BooleanField(default=False)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Who may do what in which project; the rules themselves are in `jobs.permissions`."""
+"""Members of projects with their roles. `jobs.permissions` has the rules."""
 
 from django.conf import settings
 from django.db import models

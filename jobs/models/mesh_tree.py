@@ -1,4 +1,4 @@
-"""The hosts, procs and actors of an attempt's meshes: as last told, and what failed when."""
+"""Hosts, procs and actors of an attempt's meshes as last reported, and their failures."""
 
 from django.db import models
 
@@ -6,7 +6,9 @@ from jobs.models.attempt import Attempt
 
 
 class MeshTree(models.Model):
-    """`latest` is a tree of `jobs.logs.mesh_frames`, `changes` are those of
+    """The meshes of one attempt.
+
+    `latest` is a tree of `jobs.logs.mesh_frames`. `changes` are those of
     `jobs.policies.mesh_changes`, oldest first.
     """
 

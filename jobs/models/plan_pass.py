@@ -1,4 +1,4 @@
-"""The number of the newest pass over the queue: what an older one still wants to start is void."""
+"""The number of the newest scheduling pass. Decisions of an older pass are void."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class PlanPass(models.Model):
-    """One row. A pass raises `number`; each of its starts holds the row and compares."""
+    """The only row. A pass raises `number`; each start locks the row and compares."""
 
     number = models.BigIntegerField(default=0)
 

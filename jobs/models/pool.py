@@ -1,4 +1,4 @@
-"""Machines that are shared out by one queue's order: what an administrator says of them."""
+"""Pools: parts of a backend's machines that queues share, as an administrator defines them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ WEEK_S = 7 * DAY_S
 
 
 class Pool(models.Model):
-    """Machines of one backend. Jobs of a queue without a pool share what their backend has."""
+    """A part of a backend's machines. Queues without a pool share all machines of a backend."""
 
     name = models.CharField(
         max_length=39, unique=True, validators=[RegexValidator(rf"\A{SLUG_PATTERN}\Z")]
     )
     backend_name = models.CharField(max_length=30)
-    # How much there is, as far as it is limited: {"nodes": 8, "gpus:H100": 64}.
+    # The size, as far as it is limited: {"nodes": 8, "gpus:H100": 64}.
     caps = models.JSONField(default=dict, blank=True)
-    # After how long a job comes before those of its project with a higher priority.
+    # Seconds after which a job precedes jobs of its project with a higher priority.
     patience_s = models.PositiveIntegerField(default=DAY_S)
-    # After how long an hour of use counts half.
+    # Seconds after which usage counts half.
     half_life_s = models.PositiveIntegerField(default=WEEK_S)
     # Whether preemptible jobs are stopped for others: for a project within its nominal part those
     # of who borrows beyond theirs; for a queue those of a lower one.

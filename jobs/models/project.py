@@ -1,4 +1,4 @@
-"""A team's space: jobs, uploads, members and, later, quotas belong to one."""
+"""Projects: namespaces of teams, which own jobs, uploads, members and quotas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESERVED_SLUGS = frozenset(
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
-    """Projects by their state."""
+    """A set of projects."""
 
     def in_state(self, state: ProjectState) -> Self:
         """Return the projects in `state`; each project is in one."""
@@ -31,7 +31,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 
 class Project(models.Model):
-    """Everything a team owns hangs on its project."""
+    """The namespace of a team."""
 
     # A deleted project's is SLUG_ID, which no other project can have.
     slug = models.CharField(
@@ -42,11 +42,11 @@ class Project(models.Model):
     # An archived project is read-only. A deleted one is archived as well, and keeps its records.
     archived_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
-    # Set by an administrator of the installation; no job asks for more. None: no limit.
+    # Limits that an administrator of the installation sets. None: no limit.
     max_idle_minutes = models.PositiveIntegerField(null=True, blank=True)
     max_duration_s = models.PositiveIntegerField(null=True, blank=True)
 
-    # How much of a pool it may have beside others who want it, as a proportion.
+    # Its weight in a contended pool, relative to other projects.
     share_weight = models.FloatField(default=1.0, validators=[MinValueValidator(0.001)])
 
     objects = ProjectQuerySet.as_manager()

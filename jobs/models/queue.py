@@ -1,4 +1,4 @@
-"""Where jobs wait: `portal.queue` names one."""
+"""Queues of jobs: `portal.queue` names one."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ DEFAULT_QUEUE = "default"
 
 
 class Queue(models.Model):
-    """All jobs of a higher `rank` come before those of a lower one in the same pool."""
+    """A queue. In one pool, jobs of a higher `rank` come before jobs of a lower one."""
 
     name = models.CharField(
         max_length=39, unique=True, validators=[RegexValidator(rf"\A{SLUG_PATTERN}\Z")]
     )
     rank = models.IntegerField(default=0)
-    # None: its jobs share what the backend they go to has.
+    # None: its jobs share all machines of their backend.
     pool = models.ForeignKey(
         Pool, on_delete=models.PROTECT, related_name="queues", null=True, blank=True
     )
 
-    # Whether all its jobs may be stopped for others, and not only those that say so themselves.
+    # Whether all its jobs are preemptible, and not only those with `portal.preemptible`.
     preemptible = models.BooleanField(default=False)
 
     def __str__(self) -> str:

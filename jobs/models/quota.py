@@ -1,4 +1,4 @@
-"""What may run at once, of a project, of a person in a project, or of a queue."""
+"""Quotas: limits on what a project, a person in a project or a queue runs at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobs.models.queue import Queue
 
 
 class Quota(models.Model):
-    """One limit: of a queue, or of a project, or of each person (or one) in a project.
+    """A limit of a queue, of a project, or of each person (or one) in a project.
 
     `caps` by what is counted: jobs, nodes, gpus, gpus:<TYPE>, usd_per_hour. In `pool` alone, or in
     all together.
@@ -36,7 +36,7 @@ class Quota(models.Model):
     pool = models.ForeignKey(
         Pool, on_delete=models.CASCADE, related_name="quotas", null=True, blank=True
     )
-    # Of a project: whether it holds for each person in it by themselves.
+    # Of a project: whether it limits each person separately.
     per_person = models.BooleanField(default=False)
     caps = models.JSONField(default=dict)
     nominal = models.JSONField(default=dict, blank=True)
@@ -68,5 +68,5 @@ class Quota(models.Model):
 
     @property
     def own_part(self) -> dict[str, float]:
-        """What a project has without borrowing: all of it, unless somebody has said less."""
+        """The nominal share of a project: its caps, unless `nominal` is lower."""
         return {**self.caps, **self.nominal}

@@ -1,4 +1,4 @@
-"""A schedule: a job's specification, and when it is to be submitted again and again."""
+"""Schedules: job specifications that are submitted at the times of a cron expression."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from jobs.statuses import CatchUpPolicy, OverlapPolicy
 
 
 class ScheduleQuerySet(models.QuerySet["Schedule"]):
-    """Schedules by what has to happen to them next."""
+    """A set of schedules."""
 
     def due(self, now: datetime) -> Self:
-        """Those whose next time has come; a paused one has none."""
+        """Return the schedules whose next time has come; a paused one has none."""
         return self.filter(next_at__lte=now)
 
 
 class Schedule(models.Model):
-    """`spec` is the checked form, `spec_source` the text as it was sent; jobs are the owner's."""
+    """A schedule: `spec` is the checked specification, `spec_source` the text as it was sent."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="schedules")
     name = models.CharField(max_length=60)
@@ -39,9 +39,9 @@ class Schedule(models.Model):
     paused = models.BooleanField(default=False)
     # Why it is paused, or what went wrong the last time; one sentence.
     message = models.TextField(blank=True)
-    # The first time that nobody has dealt with yet. None: it is paused, or no other time comes.
+    # The first time that is not handled yet. None: it is paused, or no time follows.
     next_at = models.DateTimeField(null=True, blank=True)
-    # Grows with every change that a person makes: who began with an older one does nothing.
+    # Grows with every change by a user: a step that began with an older one does nothing.
     revision = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(default=clock.now, editable=False)
     updated_at = models.DateTimeField(default=clock.now)

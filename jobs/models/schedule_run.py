@@ -1,4 +1,4 @@
-"""What became of one time of a schedule."""
+"""Runs of schedules: one for each time that was due."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from jobs.statuses import ScheduleOutcome
 
 
 class ScheduleRun(models.Model):
-    """A row of its own for each time, so that none is dealt with twice.
+    """The outcome of one time of a schedule. The row ensures that a time is handled once.
 
-    `slot`: the time that was due, or when somebody asked for a run besides.
+    `slot`: the time that was due, or when a user requested a run.
     """
 
     schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="runs")

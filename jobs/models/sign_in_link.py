@@ -1,4 +1,4 @@
-"""One-time links that sign a user in: how the first user gets in without a password."""
+"""One-time sign-in links, with which the first user signs in without a password."""
 
 from django.conf import settings
 from django.db import models
@@ -7,7 +7,7 @@ from jobs.ground import clock
 
 
 class SignInLink(models.Model):
-    """Works once, until it expires. Only the digest of its secret is stored."""
+    """A link that works once, until it expires. Only the digest of its secret is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     digest = models.CharField(max_length=64, unique=True)

@@ -1,4 +1,4 @@
-"""Where the Python processes of one rank stood when somebody asked."""
+"""Stack dumps: the stacks of the Python processes of one rank, on request."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from jobs.ground import clock
 from jobs.models.attempt import Attempt
 from jobs.statuses import StackState
 
-# A runner needs a minute at most, and hears of it within seconds.
+# A runner needs a minute at most, and receives the request within seconds.
 ANSWER_WITHIN = timedelta(minutes=2)
 
 
 class StackDumpQuerySet(models.QuerySet["StackDump"]):
-    """Dumps by their state."""
+    """A set of stack dumps."""
 
     def open(self) -> Self:
-        """Dumps that nobody has answered or given up."""
+        """Return the dumps that the runner has not answered."""
         return self.filter(state=StackState.ASKED)
 
 
 class StackDump(models.Model):
-    """`processes` are {"pid", "command", "text", "why"}, texts masked; `why`: why there are none.
+    """A stack dump of one rank.
 
-    `pid`: the one process that was asked for. `left_out`: how many processes are not among them.
+    `processes` are {"pid", "command", "text", "why"}, texts masked; `why`: why there are none.
+    `pid`: the requested process, if one. `left_out`: the number of processes that are missing.
     """
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="stack_dumps")
@@ -47,7 +48,7 @@ class StackDump(models.Model):
 
     class Meta:
         constraints = (
-            # A rank answers one after the other.
+            # A rank answers one request at a time.
             models.UniqueConstraint(
                 fields=["attempt", "rank"],
                 condition=models.Q(state=StackState.ASKED),
@@ -60,5 +61,5 @@ class StackDump(models.Model):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether no answer is waited for any more, although none has come."""
+        """Whether the time for an answer is over and none has arrived."""
         return self.state == StackState.ASKED and clock.now() - self.asked_at > ANSWER_WITHIN

@@ -13,7 +13,7 @@ from jobs.statuses import ACTIVE_STATUSES, JobStatus
 
 
 def startable_jobs(now: datetime, among: JobQuerySet | None = None) -> JobQuerySet:
-    """Return queued jobs that wait for no time, job or place in their array, and are not held.
+    """Return queued jobs that are not held and wait for no time, job or array limit.
 
     `among`: all jobs by default.
     """

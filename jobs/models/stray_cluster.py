@@ -1,4 +1,4 @@
-"""Clusters that a backend shows and no row of ours explains."""
+"""Stray clusters: those that a backend shows and no row of the portal explains."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from django.db import models
 from jobs.ground import clock
 from jobs.statuses import StrayKind
 
-# Beside what the backend tells, `seen` keeps which administrator ordered its end.
+# `seen` holds the backend's report, and which administrator had the cluster terminated.
 ORDERED_BY = "down_ordered_by"
 
 
 class StrayCluster(models.Model):
-    """Shown to administrators; never touched unless one of them says so."""
+    """A stray cluster. Only an administrator can have it terminated."""
 
     name = models.CharField(max_length=200)
     backend_name = models.CharField(max_length=30)
@@ -32,5 +32,5 @@ class StrayCluster(models.Model):
 
     @property
     def ordered_by(self) -> str:
-        """Who ordered its end; "" while nobody has."""
+        """The administrator who had it terminated; "" if none has."""
         return str(self.seen.get(ORDERED_BY, ""))

@@ -1,4 +1,4 @@
-"""Folders that users send: named by their content, so that the same folder travels once."""
+"""Folders that users upload, named by their content: the same folder is sent once."""
 
 from django.conf import settings
 from django.db import models
@@ -32,10 +32,10 @@ class Upload(models.Model):
 
     @property
     def reference(self) -> str:
-        """How a spec names this upload."""
+        """The name of the upload in a specification."""
         return f"upload:{self.digest}"
 
     @property
     def blob_name(self) -> str:
-        """Where the blob store keeps it."""
+        """The name of the upload in the blob store."""
         return f"uploads/{self.digest}.tar.gz"

@@ -1,4 +1,4 @@
-"""What a person has used of a pool in a project, with less weight the longer ago it was."""
+"""Usage of pools by person and project; older hours weigh less."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobs.models.project import Project
 
 
 class UseAccount(models.Model):
-    """Attempts that have ended: `unit_hours` as they counted at `at` (see scheduling.shares)."""
+    """The usage of ended attempts: `unit_hours` as of `at` (see `jobs.scheduling.shares`)."""
 
     pool = models.CharField(max_length=60)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="use")
@@ -25,4 +25,5 @@ class UseAccount(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.user} in {self.project}: {self.unit_hours:.1f} unit-hours of {self.pool}"
+        hours = f"{self.unit_hours:.1f} normalized hours"
+        return f"{self.user} in {self.project}: {hours} of {self.pool}"

@@ -1,4 +1,4 @@
-"""Who signs in. A superuser is an administrator of the whole installation."""
+"""Users who sign in. A superuser is an administrator of the whole installation."""
 
 from django.contrib.auth.models import AbstractUser
 

@@ -1,4 +1,4 @@
-"""One host of an attempt, as its runner reports it."""
+"""Workers of attempts, as their runners report them."""
 
 from django.db import models
 
@@ -7,12 +7,12 @@ from jobs.statuses import WorkerStatus
 
 
 class Worker(models.Model):
-    """Rank `rank` of an attempt. `exit_code` is that of its own command, exactly."""
+    """The worker of one rank. `exit_code` is that of its own command."""
 
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="workers")
     rank = models.PositiveIntegerField()
     mesh = models.CharField(max_length=60, blank=True)
-    # What the node calls itself; on Slurm that is the name by which it can be avoided.
+    # The name that the node reports; on Slurm nodes are avoided by it.
     host = models.CharField(max_length=100, blank=True, default="", db_default="")
     address = models.CharField(max_length=200, blank=True)
     status = models.CharField(max_length=12, choices=WorkerStatus, default=WorkerStatus.PENDING)
