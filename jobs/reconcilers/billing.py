@@ -1,4 +1,4 @@
-"""Keeps what clusters have cost as their backends report it, while they exist and once after."""
+"""Store the cost of clusters as backends report it, while they exist and once after."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from jobs.statuses import ClusterStatus
 
 log = logging.getLogger(__name__)
 
-# How often a cluster that exists is billed, and how long a last bill is waited for.
+# How often an existing cluster is billed, and how long the portal waits for the last bill.
 EVERY = timedelta(minutes=1)
 LAST_BILL_WAITED_FOR = timedelta(hours=1)
-# Bills of one backend in one look. Where it has more clusters, each is billed less often: bills of
-# thousands must not keep the worker from jobs.
+# Bills of one backend in one step. If it has more clusters, each is billed less often: bills of
+# thousands must not delay jobs.
 AT_ONCE = 200
-# How long after a cluster's end the last bill is asked for. What a backend says until then may be
-# from before: SkyPilot's report is kept for ten seconds, and while machines are taken down it has
-# seconds that are not charged in the end.
+# How long after a cluster's end the last bill is requested. A report before that may be old:
+# SkyPilot caches its report for ten seconds, and while machines are terminated it includes seconds
+# that are not charged in the end.
 SETTLED_AFTER = timedelta(seconds=15)
-# Of each of hundreds of clusters, what its bill is divided by.
+# The columns of a cluster by which its bill is divided. There may be hundreds of clusters.
 _READ = ("name", "backend_name", "status", "is_reusable", "fingerprint", *OF_COST)
 
 
 def due(backend_name: str) -> list[Cluster]:
-    """Clusters whose bill is a minute old, and those that went a moment ago; the oldest first."""
+    """Return clusters whose bill is a minute old or that just ended, the oldest bill first."""
     now = clock.now()
     gone = Q(status=ClusterStatus.GONE)
     old = Q(billed_at=None) | Q(billed_at__lt=now - EVERY)
@@ -52,16 +52,16 @@ def due(backend_name: str) -> list[Cluster]:
 
 
 def step() -> None:
-    """Ask for all bills that are due. Safe to repeat; a crash loses nothing."""
+    """Request all bills that are due. Safe to repeat; a crash loses nothing."""
     for name, backend in registry.keeping().items():
-        # By backend: one that takes long to answer, or does not, keeps no other from its turn.
+        # By backend: a slow backend does not delay the others.
         with exclusive(LockSpace.BILLING, crc32(name.encode())) as alone:
             for cluster in due(name) if alone else ():
                 _ask(backend, cluster)
 
 
 def _ask(backend: ClusterKeeper, cluster: Cluster) -> None:
-    # A moment before the question: what is spent after it is not in the answer.
+    # Before the request: the answer does not include what is spent after it.
     asked_at = clock.now()
     context = {"action": "bill", "cluster": cluster.name}
     try:
@@ -73,20 +73,20 @@ def _ask(backend: ClusterKeeper, cluster: Cluster) -> None:
     except Exception as error:
         if is_database_away(error):
             raise
-        # Whatever is wrong with it must not keep others from their bills.
+        # An error of one cluster must not keep others from their bills.
         log.exception("no bill", extra=context)
 
 
 @transaction.atomic
 def _store(cluster: Cluster, bill: Bill | None, asked_at: datetime) -> None:
-    """Divide a bill among the attempts; not if the cluster has gone since its row was read.
+    """Divide a bill among the attempts, unless the cluster ended since its row was read.
 
-    It is asked about again then: what was read of it is too little for its last bill.
+    Then it is billed again: the row that was read is too old for the last bill.
     """
     gone_at = cluster.gone_at
     row = Cluster.objects.filter(pk=cluster.pk, gone_at=gone_at)
     if bill is None:
-        # It may never have come to cost anything; asked again for a while.
+        # It may never have cost anything; the bill is requested again for some time.
         if gone_at is None or asked_at > gone_at + LAST_BILL_WAITED_FOR:
             row.update(billed_at=asked_at)
         return

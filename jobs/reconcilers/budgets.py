@@ -1,6 +1,6 @@
-"""Projects with a budget: tells of each threshold once a month, and stops what runs if it says so.
+"""Enforce budgets of projects: report each threshold once a month, and stop jobs if configured.
 
-That nothing further starts is the queue's own look: `jobs.spending.budget_blocks`.
+The queue itself starts no jobs of a project without budget: `jobs.spending.budget_blocks`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING}
 
 
 def due() -> list[int]:
-    """Projects with a budget."""
+    """Return the projects with a budget."""
     return list(Budget.objects.values_list("project_id", flat=True))
 
 
 def step(project_id: int) -> None:
-    """Look at what one project has spent this month. Safe to repeat; a crash loses nothing."""
+    """Check what one project has spent this month. Safe to repeat; a crash loses nothing."""
     now = clock.now()
     month = Month.of(now)
     spent = spent_in(month, now, [project_id]).get(project_id, NOTHING)
@@ -46,8 +46,8 @@ def step(project_id: int) -> None:
 
 @transaction.atomic
 def _note(project_id: int, month: Month, spent: Decimal) -> Budget | None:
-    """Write down which thresholds were crossed; the budget, if there still is one."""
-    # Who looks at the same time waits here, and finds what was noted.
+    """Record the crossed thresholds; return the budget if it still exists."""
+    # A concurrent step waits here, and finds the records.
     rows = Budget.objects.select_for_update(no_key=True, of=("self",)).select_related("project")
     budget = rows.filter(project=project_id).first()
     if budget is None:
@@ -68,14 +68,14 @@ def _note(project_id: int, month: Month, spent: Decimal) -> Budget | None:
 
 
 def _stop_all(budget: Budget, why: str) -> None:
-    """End the project's jobs that have begun, and the machines that wait for a next one."""
+    """Stop the project's started jobs, and terminate its idle warm clusters."""
     for job in Job.objects.in_status(*_STOPPABLE).filter(project=budget.project_id).order_by("pk"):
         try:
             _stop(job, why)
         except StaleJobError:
-            continue  # it has moved just now; the next look sees where to
+            continue  # it was moved just now; the next step sees its new status
         reach("budget.stopped")
-    # Those that are switched off go on as they are: their disks may be somebody's work.
+    # Stopped clusters remain: users may need their disks.
     idle = Cluster.objects.waiting().filter(project=budget.project_id)
     for cluster in idle.exclude(status=ClusterStatus.STOPPED):
         release_unneeded(cluster, why, verb="budget")

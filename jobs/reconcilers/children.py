@@ -1,4 +1,4 @@
-"""Ends the jobs that a job's program submitted, once that job has ended for good."""
+"""End child jobs once their parent has ended."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from jobs.models import Job
 
 
 def due() -> list[int]:
-    """Jobs that go on without their parent, though they are not detached."""
+    """Return unfinished children, except detached ones, whose parent ended."""
     return list(Job.objects.orphaned().order_by("pk").values_list("pk", flat=True))
 
 
 def step(job_id: int) -> None:
-    """End one of them. Safe to repeat; a crash loses nothing."""
+    """End one child job. Safe to repeat; a crash loses nothing."""
     try:
         end_with_parent(job_id)
     except StaleJobError:
-        return  # the next look sees where it went
+        return  # the next step sees its new status

@@ -1,4 +1,4 @@
-"""Lets jobs go on, or ends them, once the jobs they depend on have ended."""
+"""Unblock or end queued jobs once the jobs that they need have ended."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from jobs.statuses import JobStatus
 
 
 def due() -> list[int]:
-    """Queued jobs for which a needed job has ended, without anybody having acted on it."""
+    """Return queued jobs for which a needed job has ended and is not settled."""
     rows = JobDependency.objects.unnoted().filter(job__status=JobStatus.QUEUED)
     return list(rows.order_by("job_id").values_list("job_id", flat=True).distinct())
 
 
 def step(job_id: int) -> None:
-    """Act on what has ended. Safe to repeat; a crash loses nothing."""
+    """Settle the dependencies of one job. Safe to repeat; a crash loses nothing."""
     settle_dependencies(job_id)

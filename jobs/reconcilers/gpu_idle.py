@@ -1,4 +1,4 @@
-"""Jobs whose GPUs have nothing to do: stopped after as long as they said, if they said so."""
+"""Stop jobs whose GPUs are idle for `portal.idle.minutes`, if `gpu_below` is set."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from jobs.statuses import JobStatus, StopReason
 
 
 def may_be_idle() -> Exists:
-    """A condition on attempts: some host's GPUs have been idle for as long as counts at all."""
+    """Return a condition on attempts: the GPUs of a host have been idle for a minute or more."""
     since = clock.now() - LEAST
     return Exists(HostMetrics.objects.filter(attempt=OuterRef("pk"), gpus_idle_since__lte=since))
 
 
 def watch_gpus(job: Job, attempt: Attempt) -> None:
-    """Stop a job that has left all its GPUs idle for as long as its specification says.
+    """Stop a job whose GPUs have all been idle for as long as its specification allows.
 
-    StaleJobError when it was moved meanwhile. What comes before `run` does not count.
+    The time before `run` does not count. StaleJobError when the job was moved meanwhile.
     """
     rule = gpu_rule_of(job)
     if rule is None or attempt.run_started_at is None or job.status != JobStatus.RUNNING:
@@ -63,7 +63,7 @@ def _stop(job: Job, attempt: Attempt, message: str) -> None:
         reason=StopReason.IDLE,
         message=message,
         attempt=attempt,
-        hint="The log and the tab Hosts show what it was waiting for. If it needs such pauses, "
+        hint="The log and the tab Hosts show what the job did. If it needs such pauses, "
         "raise portal.idle.minutes, or leave portal.idle.gpu_below out.",
     )
     wake_on_commit("stopping", job.pk)

@@ -1,4 +1,4 @@
-"""Asks backends for their clouds and free GPUs, while somebody looks at the page of them."""
+"""Query backends for clouds and free GPUs, while a user has the infrastructure page open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASK_AGAIN_S = 2.0
 
 
 def step() -> None:
-    """Ask every backend whose last answer is old. Safe to repeat."""
+    """Query every backend whose last answer is old. Safe to repeat."""
     if not infra_cache.is_wanted():
         return
     with exclusive(LockSpace.INFRA) as alone:
@@ -37,13 +37,13 @@ def _ask(name: str, backend: ClusterKeeper) -> bool:
     now = clock.now().timestamp()
     if now - known.get("at", 0.0) < infra_cache.FRESH_S:
         return False
-    # Both are asked for at once, and each is shown as soon as it is there.
+    # Both are requested at once, and each is shown as soon as it arrives.
     clouds, gpus = _part(name, backend.clouds), _part(name, backend.gpus)
     is_waiting = clouds is None or gpus is None
     content = {
         "clouds": clouds or known.get("clouds"),
         "gpus": gpus or known.get("gpus"),
-        # Of the moment when both were there.
+        # The time when both had arrived.
         "at": known.get("at", 0.0) if is_waiting else now,
     }
     infra_cache.keep(name, content)
@@ -51,7 +51,7 @@ def _ask(name: str, backend: ClusterKeeper) -> bool:
 
 
 def _part(name: str, ask: Any) -> dict[str, Any] | None:
-    """The rows, or why there are none; None while it is looked for."""
+    """Return the rows, or why there are none; None while the backend has not answered."""
     try:
         return {"rows": [asdict(row) for row in ask()], "problem": ""}
     except StillLookingError:

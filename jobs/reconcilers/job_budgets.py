@@ -1,4 +1,4 @@
-"""Jobs with a budget of their own: told when most of it is used, stopped when all of it is."""
+"""Enforce budgets of jobs: warn when most of a budget is spent, stop the job when all is."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STOPPABLE = ACTIVE_STATUSES - {JobStatus.STOPPING}
 
 
 def due() -> list[int]:
-    """Jobs with a budget that have begun and go on, or wait to begin again."""
-    # Machines cost something before the job has begun on them.
+    """Return jobs with a budget that have started and not ended."""
+    # Machines cost money before the job runs on them.
     has_begun = Exists(Attempt.objects.filter(job=OuterRef("pk")))
     begun = Q(status__in=_STOPPABLE) | Q(has_begun, status=JobStatus.QUEUED)
     jobs = Job.objects.filter(begun, request_options__has_key="budget_usd")
@@ -31,7 +31,7 @@ def due() -> list[int]:
 
 
 def step(job_id: int) -> None:
-    """Look at what one job has cost. Safe to repeat; a crash loses nothing."""
+    """Check what one job has cost. Safe to repeat; a crash loses nothing."""
     job = Job.objects.in_status(JobStatus.QUEUED, *_STOPPABLE).filter(pk=job_id).first()
     budget = budget_of_job(job) if job else None
     if job is None or budget is None:
@@ -44,12 +44,12 @@ def step(job_id: int) -> None:
         try:
             _stop(job, spent, budget)
         except StaleJobError:
-            return  # the next look sees where it went
+            return  # the next step sees its new status
 
 
 @transaction.atomic
 def _warn(job: Job, spent: Decimal, budget: Decimal) -> None:
-    # Who looks at the same time waits here, and finds the note.
+    # A concurrent step waits here, and finds the note.
     Job.objects.select_for_update(no_key=True).get(pk=job.pk)
     if not job.events.filter(verb=BUDGET).exists():
         message = (

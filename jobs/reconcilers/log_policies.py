@@ -1,8 +1,8 @@
-"""Looks through new lines of logs for what log policies ask for.
+"""Search new lines of logs for the patterns of log policies.
 
-Storing lines knows nothing of it and is not slowed down. Where a look begins is stored with what
-came of the last one, so that each line counts once, whoever dies in between. Patterns of a job's
-own are looked for in a process apart, as those of searches are.
+Ingest does not do this, and is not slowed down. The position of a search is stored in the same
+transaction as the results of the last one, so that each line counts once even after a crash. A
+job's own patterns run in a separate process, as those of log searches do.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ log = logging.getLogger(__name__)
 
 OUR_PATTERNS = frozenset(rule.pattern for rule in KNOWN_RULES.values())
 CANNOT_LOOK = (PortalBusyError, LogStoreAwayError)
-# Lines that one look takes up; the next one goes on behind them.
+# The most lines that one search finds; the next one continues after them.
 _MOST_FOUND = 200
 
 
 def due() -> list[int]:
-    """Attempts of active jobs that have lines nobody has looked at."""
+    """Return attempts of active jobs that have lines which were not searched."""
     attempts = _with_unseen_lines().filter(job__status__in=ACTIVE_STATUSES)
     return list(attempts.values_list("pk", flat=True))
 
 
 def has_unseen_lines(attempt_id: int) -> bool:
-    """Whether an attempt has lines nobody has looked at."""
+    """Whether an attempt has lines which were not searched."""
     return _with_unseen_lines().filter(pk=attempt_id).exists()
 
 
@@ -53,8 +53,8 @@ def _with_unseen_lines() -> QuerySet[Attempt]:
 
 
 def step(attempt_id: int) -> None:
-    """Look through one attempt's new lines, a bounded stretch of them. Safe to repeat."""
-    # A look may wait for a store that is far away: no second one begins meanwhile.
+    """Search the new lines of one attempt, up to a limit. Safe to repeat."""
+    # A search may wait for a slow store: no second one begins meanwhile.
     with exclusive(LockSpace.LOG_POLICIES, attempt_id) as alone:
         attempt = _attempts().filter(pk=attempt_id).first()
         if alone and attempt is not None:
@@ -65,14 +65,14 @@ def _look_if_possible(attempt: Attempt) -> None:
     try:
         _look(attempt)
     except CANNOT_LOOK:
-        # The next tick finds a process, or a new one, or the store of sealed logs is back.
+        # The next tick finds a free process, or the store of sealed logs available again.
         log.info("log policies wait", extra={"action": "log_policies", "attempt": attempt.pk})
 
 
 def catch_up(attempt_id: int) -> None:
-    """Look through all lines that there are, before it is decided what follows the attempt's end.
+    """Search all lines, before the portal decides what follows the end of the attempt.
 
-    One of CANNOT_LOOK: not just now.
+    One of CANNOT_LOOK: it is not possible now.
     """
     attempt = _attempts().filter(pk=attempt_id).get()
     while _look(attempt):
@@ -84,7 +84,7 @@ def _attempts() -> QuerySet[Attempt]:
 
 
 def _look(attempt: Attempt) -> bool:
-    """Look at the next stretch; whether there are lines behind it."""
+    """Search the next lines; return whether more lines follow."""
     watch, _ = LogWatch.objects.get_or_create(attempt=attempt)
     own = attempt.job.request.log_policies
     rules = [] if watch.is_given_up else still_open(rules_of(own), watch.told)
@@ -96,13 +96,13 @@ def _look(attempt: Attempt) -> bool:
 
 
 def _passed_over(attempt: Attempt) -> Stretch:
-    """All lines there are, with nothing in them that is looked for."""
+    """Return all lines as a stretch without matches."""
     next_line = LogHead.objects.values_list("next_line", flat=True).get(pk=attempt.pk)
     return Stretch([], next_line - 1, is_cut=False)
 
 
 def _searched(attempt: Attempt, begin: int, rules: list[LogRule]) -> Stretch | None:
-    """What the next lines hold of `rules`; None: it can't be found out."""
+    """Return the matches of `rules` in the next lines; None if the search was given up."""
     patterns = tuple(rule.pattern for rule in rules)
     budget = Budget(_MOST_FOUND)
     if OUR_PATTERNS.issuperset(patterns):

@@ -1,8 +1,8 @@
-"""Looks over everything that backends hold, and sees to it that no machine is forgotten.
+"""Compare all clusters of the backends with the portal's rows, so that no machine is forgotten.
 
-Three kinds of clusters are found: those with a row, which are taken down when the row says that
-nobody needs them; those with a name of this installation and no row, as after a restored backup,
-which are shown and left alone until an administrator decides; and those of others, which are shown.
+A cluster with a row is terminated if the row is no longer needed. A stray cluster with a name of
+this installation, such as after a restored backup, is shown and left alone until an administrator
+decides. Clusters of others are shown.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from jobs.errors import BackendError, NotYetGoneError, StillLookingError
 from jobs.ground import clock
 from jobs.live.channel import publish_clusters_on_commit
 from jobs.models import Cluster, Installation
-from jobs.reconcilers import unseen
+from jobs.reconcilers import missing
 from jobs.statuses import ClusterStatus
 
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_S = 3.0
-# There may be thousands of clusters, of each of which as much is looked at.
+# The columns that are compared. There may be thousands of clusters.
 _COMPARED = (
     "name",
     "status",
@@ -42,24 +42,24 @@ _COMPARED = (
 
 
 def grace() -> timedelta:
-    """How long what the rows and a backend say may differ."""
+    """Return how long rows and a backend may differ."""
     return timedelta(minutes=settings.MPORTAL_ORPHAN_GRACE_MINUTES)
 
 
 def step() -> None:
-    """One sweep. Safe to repeat; a backend that can't be asked keeps no other from its turn."""
+    """Compare the clusters of every backend. Safe to repeat; one backend does not delay others."""
     with exclusive(LockSpace.ORPHANS) as alone:
         if not alone:
             return
         for cluster in unneeded_since(clock.now() - grace()):
-            release_unneeded(cluster, "its jobs have ended, and nobody had let go of it.")
+            release_unneeded(cluster, "its jobs have ended, and it was not released.")
         for name, backend in registry.keeping().items():
             _sweep(name, backend)
 
 
 def _sweep(name: str, backend: ClusterKeeper) -> None:
     try:
-        # Before the rows are read: whatever is in the list had its row by then.
+        # Before the rows are read: every cluster in the list has its row by then.
         seen = backend.existing()
         _compare(name, seen)
         _carry_out_orders(name, backend)
@@ -82,7 +82,7 @@ def _compare(backend_name: str, seen: list[SeenCluster]) -> None:
         _look_at(row, own[row.name], limit)
     known = {row.name for row in rows}
     note_strays(backend_name, prefix, [each for each in seen if each.name not in known])
-    unseen.note(backend_name, {each.name for each in seen}, limit)
+    missing.note(backend_name, {each.name for each in seen}, limit)
 
 
 def _look_at(row: Cluster, seen: SeenCluster, limit: datetime) -> None:
@@ -109,9 +109,9 @@ def _carry_out_orders(backend_name: str, backend: ClusterKeeper) -> None:
         try:
             backend.tear_down(stray.name)
         except NotYetGoneError:
-            log.info("a stray goes down", extra=context)
+            log.info("stray cluster is terminated", extra=context)
         except BackendError as error:
-            # Asked again by the next sweep, until it is gone.
+            # The next comparison requests it again, until the cluster is terminated.
             log.warning("a stray is not taken down yet: %s", error, extra=context)
         else:
             stray.delete()

@@ -1,7 +1,7 @@
-"""Asks backends what jobs would cost an hour, where a quota counts that; once for equal machines.
+"""Query backends for hourly prices of jobs that a money quota limits, once for equal machines.
 
-A plan asks nobody: a job under such a quota waits until its price is here. A price that is known
-stays in use while a newer one is asked for.
+A scheduling pass queries no backend: a job under such a quota waits until its price is stored. A
+known price stays in use while a newer one is requested.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
 
-# How long a price is taken for true, and one that nobody asks for any more is kept.
+# How long a price is current, and how long an unused one is stored.
 FRESH, KEPT = timedelta(hours=1), timedelta(days=7)
-# How soon questions are looked at again that are under way, and how many may be.
+# How soon pending queries are repeated, and how many may be pending.
 ASK_AGAIN_S, MOST_UNDER_WAY = 1.0, 8
-# Rows from before there were keys, at a time.
+# The most jobs without a price key that get one in a step.
 _MOST_NAMED = 1000
 
 Key = tuple[str, str]  # backend, Job.price_key
 
 
 def step() -> None:
-    """Ask for all prices that are missing or old. Safe to repeat; a crash loses nothing."""
+    """Request all prices that are missing or old. Safe to repeat; a crash loses nothing."""
     counted = _counted()
     if counted is None:
         return
@@ -56,7 +56,7 @@ def step() -> None:
 
 
 def _counted() -> QuerySet[Job] | None:
-    """Jobs that have not ended, and whose price a quota may count; None where no quota does."""
+    """Return unfinished jobs under a money quota; None if there is no such quota."""
     quotas = list(Quota.objects.filter(caps__has_key=USD_PER_HOUR).select_related("queue"))
     if not quotas:
         return None
@@ -66,14 +66,14 @@ def _counted() -> QuerySet[Job] | None:
 
 
 def _give_keys(counted: QuerySet[Job]) -> None:
-    """To jobs that were submitted before the portal gave them any."""
+    """Set price keys of jobs that were submitted to a release without them."""
     for job in counted.filter(price_key="").only("backend_name", "spec")[:_MOST_NAMED]:
         request = JobRequest.of(JobSpec.from_dict(job.spec), job.backend_name)
         Job.objects.filter(pk=job.pk).update(price_key=request.price_key)
 
 
 def _ask_all(counted: QuerySet[Job]) -> tuple[bool, int]:
-    """Whether there are new answers, and how many are on their way."""
+    """Request prices; return whether there are new ones, and how many are pending."""
     away: dict[str, str] = {}
     is_news, under_way = False, 0
     for backend_name, price_key in list(_due(counted, clock.now())):
@@ -88,7 +88,7 @@ def _ask_all(counted: QuerySet[Job]) -> tuple[bool, int]:
             under_way += 1
             continue
         except BackendUnavailableError as error:
-            # Nobody else there is asked for either: each question would wait for it again.
+            # Query this backend no more: each query would wait for it again.
             away[backend_name] = problem = error.message
         is_news = _keep(key, usd, problem) or is_news
     return is_news, under_way
@@ -104,11 +104,11 @@ def _due(counted: QuerySet[Job], now: datetime) -> Iterator[Key]:
 
 
 def _answer(counted: QuerySet[Job], key: Key) -> tuple[Decimal | None, str]:
-    """The price, or why there is none. BackendUnavailableError: nobody can say just now."""
+    """Return the price, or why there is none. BackendUnavailableError: unknown for now."""
     backend_name, price_key = key
     job = counted.filter(backend_name=backend_name, price_key=price_key).first()
     if job is None:
-        raise StillLookingError("It has just ended.")
+        raise StillLookingError("The job has just ended.")
     try:
         plan = plan_of(backend_name, job.spec)
     except BackendUnavailableError:
@@ -116,26 +116,26 @@ def _answer(counted: QuerySet[Job], key: Key) -> tuple[Decimal | None, str]:
     except BackendError as error:
         return None, error.message
     except Exception as error:
-        # A bug of ours, which must not keep others from their prices.
+        # A bug of the portal, which must not keep other jobs from their prices.
         log.exception("no price", extra={"action": "price", "backend": backend_name})
-        return None, f"The portal failed to ask for it: {type(error).__name__}: {error}"
+        return None, f"The portal failed to request the price: {type(error).__name__}: {error}"
     usd = price_of(plan)
     return (usd, "") if usd is not None else (None, " ".join([NOTHING_FITS, *plan.reasons[:1]]))
 
 
 def _keep(key: Key, usd: Decimal | None, problem: str) -> bool:
-    """Store the answer, or that it cannot be stored: one odd price is no reason to ask no more."""
+    """Store the answer, or the error if it cannot be stored, so that others are still requested."""
     try:
         return _store(key, usd, problem)
     except Exception as error:
         log.exception("price not kept", extra={"action": "price", "backend": key[0]})
-        told = f"The portal failed to keep the price {usd}: {type(error).__name__}."
-        return _store(key, None, told)
+        message = f"The portal failed to store the price {usd}: {type(error).__name__}."
+        return _store(key, None, message)
 
 
 @transaction.atomic
 def _store(key: Key, usd: Decimal | None, problem: str) -> bool:
-    """Write the answer down; whether it changes what a plan would say."""
+    """Store the answer; return whether it changes a scheduling pass."""
     backend_name, price_key = key
     row, _ = ExpectedPrice.objects.get_or_create(
         backend_name=backend_name, price_key=price_key, defaults={"ask_again_at": clock.now()}

@@ -1,4 +1,4 @@
-"""Brings PROVISIONING jobs to their machines: asks the backend, then looks until they are there."""
+"""Provision jobs: launch a cluster at the backend, then check it until it is up."""
 
 from __future__ import annotations
 
@@ -40,39 +40,39 @@ from jobs.logs.handed import masked_errors
 from jobs.models import Attempt, AttemptStage, Cluster, Job
 from jobs.policies.endings import retry_delay_s
 from jobs.reconcilers import running
-from jobs.reconcilers.away import note_away
+from jobs.reconcilers.blocked import note_unreachable
 from jobs.statuses import ClusterStatus, JobStatus, StageName, StopReason, WaitReason
 from monarch_client.crash_points import reach
 from monarch_client.spec import JobSpec
 
 log = logging.getLogger(__name__)
 
-# How soon a backend that was asked, and has not answered, is looked at again.
+# How soon a backend that has not answered is queried again.
 LOOK_AGAIN_S = 0.5
 _NOTHING_RUNS = frozenset({ClusterPhase.GONE, ClusterPhase.STOPPED, ClusterPhase.FAILED})
 
 
 def due() -> list[int]:
-    """Jobs to look at."""
+    """Return the jobs that are PROVISIONING."""
     return list(Job.objects.in_status(JobStatus.PROVISIONING).values_list("pk", flat=True))
 
 
 def step(job_id: int) -> None:
-    """Bring one job nearer to its machines. Safe to repeat; a crash loses nothing."""
+    """Advance the launch of one job. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
             wake_later("provisioning", job_id, delay_s=0.3)
             return
         attempt = Attempt.objects.newest_of(job_id, JobStatus.PROVISIONING)
         if attempt is not None:
-            # Somebody may cancel it just now; STOPPING goes on from there.
+            # A user may cancel it just now; then STOPPING continues.
             with suppress(StaleJobError):
                 _provision(attempt)
             if attempt.job.status in running.FOLLOWED:
-                # Its runner may have spoken before anybody knew of its machines.
+                # Its runner may have reported before the portal saw its cluster.
                 running.go_on_with(attempt)
             return
-    # Its runner has spoken, which may be news of a job that has its machines.
+    # Its runner has reported, maybe about a job that has its machines.
     wake("running", job_id)
 
 
@@ -80,7 +80,7 @@ def _provision(attempt: Attempt) -> None:
     job, cluster = attempt.job, attempt.cluster
     assert cluster is not None  # noqa: S101 - start_attempt makes them together
     if attempt.ended_at is not None:
-        # We died before storing that it was launched, and its runner's verdict came first.
+        # The portal crashed before it stored the launch, and the verdict arrived first.
         _machines_are_there(job, attempt, cluster)
         return
     try:
@@ -93,7 +93,7 @@ def _provision(attempt: Attempt) -> None:
         wake_later("provisioning", job.pk, delay_s=LOOK_AGAIN_S)
         return
     except BackendUnavailableError as error:
-        note_away(job, attempt, error)
+        note_unreachable(job, attempt, error)
         return
     except BackendError as error:
         _give_up(job, attempt, error)
@@ -104,7 +104,7 @@ def _provision(attempt: Attempt) -> None:
     try:
         _machines_are_there(job, attempt, cluster, view.seen)
     except StaleJobError:
-        # Whoever was faster takes it down: where it is and what it costs is kept all the same.
+        # Another process terminates it: its location and price are stored all the same.
         note_seen(cluster, view.seen)
         raise
 
@@ -112,22 +112,22 @@ def _provision(attempt: Attempt) -> None:
 def _asked_for(
     job: Job, attempt: Attempt, cluster: Cluster, backend: ComputeBackend
 ) -> ClusterView:
-    """What is there of the cluster, which is asked for if nothing is. BackendError: it failed."""
+    """Return the state of the cluster; launch it if there is none. BackendError: it failed."""
     try:
         view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
         if view.phase in _NOTHING_RUNS and _has_spoken(attempt):
-            # It was started, and its machines are lost already: elsewhere it would run twice.
+            # It was started, and its machines are lost: launched again, it would run twice.
             return ClusterView(ClusterPhase.ENDED, seen=view.seen)
         if view.phase in {ClusterPhase.GONE, ClusterPhase.STOPPED}:
             reach("launch.asking")
-            # No transaction is open here: asking a cloud can last.
+            # No transaction is open here: a cloud may take long to answer.
             backend.launch(_request(job, attempt, cluster))
             reach("launch.asked")
             view = backend.observe(cluster.name, attempt_id=attempt.pk, closely=False)
     except (BackendError, DatabaseError):
         raise
     except Exception as error:
-        # A bug of ours would strike again at every tick, and the job would wait for ever.
+        # A bug of the portal would recur at every tick, and the job would wait forever.
         message = f"The portal failed to launch it: {type(error).__name__}: {error}"
         raise BackendError(message) from error
     if view.failure is not None:
@@ -160,7 +160,7 @@ def _request(job: Job, attempt: Attempt, cluster: Cluster) -> LaunchRequest:
         secrets=hand_secrets(job, attempt),
         metrics_s=settings.MPORTAL_METRICS_SECONDS,
         autostop_minutes=backstop_of(cluster),
-        # No other attempt has been there from which one could know of any.
+        # The first attempt knows of no nodes to avoid.
         avoid=avoided_nodes(job) if attempt.number > 1 else (),
     )
 
@@ -181,14 +181,14 @@ def _machines_are_there(
 
 
 def end_stage(attempt: Attempt, name: StageName, failure: str = "") -> None:
-    """Mark a stage as over, once."""
+    """Mark a stage as ended, once."""
     AttemptStage.objects.filter(attempt=attempt, name=name, ended_at=None).update(
         ended_at=clock.now(), failure=failure[:500]
     )
 
 
 def _back_off(job: Job, attempt: Attempt, error: NoCapacityError) -> None:
-    """Queue the job again; it is tried later, with the same rights as before."""
+    """Queue the job again for a later try, with its position in the scheduling order."""
     with transaction.atomic():
         end_stage(attempt, StageName.LAUNCH, error.message)
         close_attempt(attempt, StopReason.NO_CAPACITY, error.message)
@@ -206,7 +206,7 @@ def _back_off(job: Job, attempt: Attempt, error: NoCapacityError) -> None:
 
 def _give_up(job: Job, attempt: Attempt, error: BackendError) -> None:
     log.error("launch failed", extra={"action": "launch_failed", "job": job.pk}, exc_info=error)
-    default = "See the message; an administrator of this portal can tell more from its log."
+    default = "See the message. An administrator finds details in the portal's log."
     hint = str(error.data.get("hint", default))
     with transaction.atomic():
         end_stage(attempt, StageName.LAUNCH, error.message)
@@ -215,7 +215,7 @@ def _give_up(job: Job, attempt: Attempt, error: BackendError) -> None:
 
 
 def _spec_of(job: Job) -> dict[str, Any]:
-    """The job's specification; of an array's, with what tells it where it stands in that."""
+    """Return the job's specification, in an array with its id and index as variables."""
     spec: dict[str, Any] = job.spec
     if job.array_index is None:
         return spec

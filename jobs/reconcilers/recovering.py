@@ -1,4 +1,4 @@
-"""Gives RECOVERING jobs their next attempt, once the last one's machines are gone."""
+"""Start the next attempt of RECOVERING jobs, once the machines of the last are released."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHORTAGE = "storage_full"
 
 
 def due() -> list[int]:
-    """Jobs whose waiting time is over."""
+    """Return the RECOVERING jobs whose delay is over."""
     ready = Q(next_try_at=None) | Q(next_try_at__lte=clock.now())
     jobs = Job.objects.in_status(JobStatus.RECOVERING).filter(ready)
     return list(jobs.values_list("pk", flat=True))
@@ -42,8 +42,8 @@ def step(job_id: int) -> None:
         if wait_s > 0:
             wake_later("recovering", job_id, delay_s=wait_s, why="back-off")
             return
-        # Two incarnations at once could write the same checkpoint: the old one goes first. A
-        # cluster that was kept has none any more.
+        # Two attempts at once could write the same checkpoint: the old cluster is released first. A
+        # warm cluster has no attempt any more.
         if Cluster.objects.to_tear_down().filter(attempts__job=job).exists():
             return
         reach("recover.due")
@@ -57,7 +57,7 @@ def _start(job: Job) -> None:
     try:
         start_attempt(job)
     except StaleJobError:
-        # Moved meanwhile, or the cluster it names has another job; then the ticks look again.
+        # Moved meanwhile, or the named cluster has another job; the next tick tries again.
         return
     except ClusterGoneError as error:
         with suppress(StaleJobError):
@@ -65,10 +65,10 @@ def _start(job: Job) -> None:
 
 
 def _note_shortage(job: Job, why: str) -> None:
-    """Say once why it waits; the ticks go on looking."""
+    """Record once why the job waits; each tick tries again."""
     last = job.events.order_by("-pk").first()
     if last is None or last.verb != _SHORTAGE:
-        record_note(job, f"Waits for room on the portal's disk. {why}", verb=_SHORTAGE)
+        record_note(job, f"Waits for space on the portal's disk. {why}", verb=_SHORTAGE)
 
 
 def _wait_s(job: Job) -> float:

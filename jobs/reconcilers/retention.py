@@ -1,7 +1,6 @@
-"""Forgets what has expired: used sign-in links, idempotency keys, sessions, logs of a certain age,
-times of schedules that made no job.
+"""Delete what has expired: sign-in links, idempotency keys, sessions, old logs, schedule runs.
 
-And what a crash has left in the blob stores between a blob and its row.
+It also deletes blobs that a crash left without a row.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from jobs.statuses import LogStore
 log = logging.getLogger(__name__)
 
 _LINKS_KEPT = timedelta(days=7)
-# Times of a schedule at which no job was made, or whose job was deleted.
+# Runs of schedules that made no job, or whose job was deleted.
 _EMPTY_RUNS_KEPT = timedelta(days=30)
-# What one sweep removes at most; the next one goes on.
+# The most that one sweep removes; the next one continues.
 LOGS_A_SWEEP, CHUNKS_A_SWEEP, SWEEP_S = 500, 2000, 60.0
 
 
 def step() -> None:
-    """One sweep. Safe to repeat."""
+    """Sweep once. Safe to repeat."""
     now = clock.now()
     IdempotencyKey.objects.filter(created_at__lt=now - IDEMPOTENCY_WINDOW).delete()
     SignInLink.objects.filter(expires_at__lt=now - _LINKS_KEPT).delete()
@@ -46,9 +45,7 @@ def step() -> None:
 
 
 def _remove_old_logs() -> None:
-    """Remove logs of attempts that ended over MPORTAL_LOG_DAYS ago (0 keeps them for ever), and
-    those of deleted projects.
-    """
+    """Remove logs of deleted projects, and those older than MPORTAL_LOG_DAYS (0: never)."""
     found = removal.of_deleted(LOGS_A_SWEEP)
     if days := settings.MPORTAL_LOG_DAYS:
         found += removal.too_old(clock.now() - timedelta(days=days), LOGS_A_SWEEP)
@@ -62,7 +59,7 @@ def _remove_old_logs() -> None:
         try:
             left -= removal.remove_some(attempt_id, left)
         except (OSError, LogStoreAwayError) as error:
-            # What is wrong with one keeps no other from going.
+            # An error of one log must not keep the others.
             log.warning("not removed: %s", error, extra={"action": "log_removed"})
 
 
@@ -74,7 +71,7 @@ def _sweep_store(store: str) -> None:
 
 
 def _go_on_after(sweep: Callable[[], object]) -> None:
-    """What is wrong with one folder, or one store, keeps no other from being swept."""
+    """Log an error of one folder or store, so that the others are still swept."""
     try:
         sweep()
     except (OSError, LogStoreAwayError) as error:

@@ -1,4 +1,4 @@
-"""Follows attempts that have machines: what was reported, how long they ran, who went silent."""
+"""Follow started attempts: apply reports, enforce time limits, find silent runners."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 
-# How long a verdict waits for a look through the last lines that can't be had.
+# How long a verdict waits for the search of the last lines.
 LONGEST_LOOK = timedelta(seconds=60)
 FOLLOWED = (JobStatus.SETTING_UP, JobStatus.RUNNING)
-# What frames change of an attempt, and the verdict that may come with them.
+# The fields of an attempt that frames change.
 TOLD_BY_RUNNERS = (
     "contacted_at",
     "run_started_at",
@@ -45,10 +45,10 @@ TOLD_BY_RUNNERS = (
 
 
 def due() -> list[int]:
-    """Jobs whose attempt ended, has begun to run, ran or starts for long, is silent or idle."""
+    """Return jobs whose attempt ended, began, is late, silent or idle."""
     silent_since = clock.now() - SILENT_AFTER
     attempts = Attempt.objects.filter(job__status__in=FOLLOWED)
-    # Those that were before one that goes on have long been dealt with.
+    # Earlier attempts were handled before the current one began.
     goes_on = Exists(Attempt.objects.open().filter(job=OuterRef("job")))
     changed = Q(~goes_on, ended_at__isnull=False) | Q(
         run_started_at__isnull=False, job__status=JobStatus.SETTING_UP
@@ -60,7 +60,7 @@ def due() -> list[int]:
 
 
 def step(job_id: int) -> None:
-    """Bring one job's status up to what is known of its attempt. Safe to repeat."""
+    """Update the status of one job from its attempt. Safe to repeat."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
             wake_later("running", job_id, delay_s=0.2)
@@ -69,20 +69,20 @@ def step(job_id: int) -> None:
 
 
 def look_at(job_id: int) -> None:
-    """The same, for whoever has the job's lock."""
+    """Update the status of one job; the caller holds its lock."""
     attempt = Attempt.objects.newest_of(job_id, *FOLLOWED)
     if attempt is not None:
         _follow_if_possible(attempt)
 
 
 def go_on_with(attempt: Attempt) -> None:
-    """The same for whoever has just moved the job, and read the attempt before that."""
+    """Update the status after a move by the caller, which read the attempt before."""
     attempt.refresh_from_db(fields=TOLD_BY_RUNNERS)
     _follow_if_possible(attempt)
 
 
 def _follow_if_possible(attempt: Attempt) -> None:
-    # Somebody may cancel it just now; STOPPING goes on from there.
+    # A user may cancel it just now; then STOPPING continues.
     with suppress(StaleJobError):
         _follow(attempt)
 
@@ -91,7 +91,7 @@ def _follow(attempt: Attempt) -> None:
     job = attempt.job
     if attempt.ended_at is None:
         look_for_runners(job, attempt)
-    # A success has run, even if the word of its beginning was lost.
+    # A job that succeeded has run, even if the report of its begin was lost.
     has_run = attempt.run_started_at is not None or attempt.stop_reason == StopReason.COMPLETED
     if has_run and job.status == JobStatus.SETTING_UP:
         move(job, JobStatus.RUNNING, attempt=attempt)
@@ -105,9 +105,10 @@ def _follow(attempt: Attempt) -> None:
 
 
 def _is_looked_through(job: Job, attempt: Attempt) -> bool:
-    """Whether log policies know every line, and none has ended the job: then the verdict counts.
+    """Whether log policies have searched every line and not ended the job.
 
-    What they say must not hang on who was faster, a program that ended or a look at its log.
+    Only then the verdict applies: the result must not depend on whether the program ended before
+    the search.
     """
     try:
         if not has_unseen_lines(attempt.pk):
@@ -116,10 +117,10 @@ def _is_looked_through(job: Job, attempt: Attempt) -> bool:
     except Exception as error:
         if isinstance(error, StaleJobError) or is_database_away(error):
             raise
-        # A file that is damaged, say. Whatever it is, it must not keep machines for ever.
+        # Such as a damaged file. No error may hold machines forever.
         log.warning("not looked through: %s", error, extra={"action": "log_policies"})
         wake_later("running", job.pk, delay_s=0.2)
-        # Without a process to look in, or the lines, nobody waits for ever.
+        # Without a free process or the lines, the verdict does not wait forever.
         return clock.now() - (attempt.ended_at or clock.now()) > LONGEST_LOOK
     job.refresh_from_db(fields=["status"])
     return job.status in FOLLOWED

@@ -1,4 +1,4 @@
-"""Submits the jobs of schedules whose time has come."""
+"""Submit the jobs of due schedules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ log = logging.getLogger(__name__)
 
 
 def due() -> list[int]:
-    """Schedules whose next time has come."""
+    """Return the schedules whose next time has come."""
     return list(Schedule.objects.due(clock.now()).values_list("pk", flat=True))
 
 
 def step(schedule_id: int) -> None:
-    """Deal with all of one schedule's times that have come. Safe to repeat.
+    """Handle all due times of one schedule. Safe to repeat.
 
-    What is guarded by rows is guarded without the lock too: it keeps two from checking the same
-    specification.
+    Rows guard against double runs. The lock only prevents two checks of the same specification.
     """
     with exclusive(LockSpace.SCHEDULES, schedule_id) as alone:
         turns = MOST_CAUGHT_UP if alone else 0

@@ -1,6 +1,6 @@
-"""Seals log tails into compressed chunks (see `jobs.logs.sealing`).
+"""Seal log tails into compressed chunks (see `jobs.logs.sealing`).
 
-While the store of the chunks is away tails grow in the database, where everybody reads them.
+While the store of chunks is unavailable, tails grow in the database and stay readable.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from jobs.logs import sealing
 
 log = logging.getLogger(__name__)
 
-# A store that is away is not asked for every attempt that is due: each answer takes seconds.
+# An unavailable store is not queried for every due attempt: each query takes seconds.
 REST_S = 30.0
 
 
 class Rest:
-    """Until when this process leaves the store alone."""
+    """The pause of this process before it queries the store again."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     def begin(self) -> None:
-        """Leave it alone for a while."""
+        """Begin a pause."""
         self._until = monotonic() + REST_S
 
     def end(self) -> None:
-        """Ask it again at once."""
+        """End the pause."""
         self._until = 0.0
 
     @property
     def is_on(self) -> bool:
-        """Whether it is left alone now."""
+        """Whether this process pauses now."""
         return monotonic() < self._until
 
 
@@ -42,12 +42,12 @@ REST = Rest()
 
 
 def due() -> list[int]:
-    """Attempts with enough tail to seal, or an ended one with any."""
+    """Return attempts with enough tail to seal, and ended ones with any."""
     return [] if REST.is_on else list(sealing.due())
 
 
 def step(attempt_id: int) -> None:
-    """Seal what is due of one attempt. Safe to repeat; a crash loses nothing."""
+    """Seal the due lines of one attempt. Safe to repeat; a crash loses nothing."""
     if REST.is_on:
         return
     with exclusive(LockSpace.ATTEMPT_LOG, attempt_id) as alone:

@@ -1,4 +1,4 @@
-"""Attempts of which too little is heard. The backend is asked whether their runners live."""
+"""End attempts whose runners are silent, if the backend reports that the runners are dead."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from jobs.errors import BackendError, FramesPostponedError, StillLookingError
 from jobs.ground import clock
 from jobs.logs.lines import storable
 from jobs.models import Attempt, Job
-from jobs.reconcilers.away import note_away, note_no_room
+from jobs.reconcilers.blocked import note_disk_full, note_unreachable
 from jobs.statuses import EVIDENCE, Carrier, StageName, StopReason
 
-# A runner sends something at least every 5 seconds, from when its machines are there.
+# A runner sends a frame at least every 5 seconds once its nodes are up.
 SILENT_AFTER = timedelta(seconds=12)
-# By then a runner that can reach the portal has: it tries for ten seconds after it was started.
+# A runner that can reach the portal has by then: it tries for ten seconds after its start.
 UNREACHED_AFTER = timedelta(seconds=30)
 _EVIDENCE_CHARS = 4000
 
 
 def look_for_runners(job: Job, attempt: Attempt) -> None:
-    """End an open attempt if a runner that has long been due to say something is dead."""
+    """End an open attempt if a runner with an overdue report is dead."""
     is_silent = _is_silent(attempt)
     if not is_silent and not _misses_ranks(job, attempt):
         return
@@ -35,22 +35,22 @@ def look_for_runners(job: Job, attempt: Attempt) -> None:
         backend = registry.get(job.backend_name)
         view = backend.observe(attempt.cluster.name, attempt_id=attempt.pk)
     except StillLookingError:
-        # The next tick picks the answer up.
+        # The next tick reads the answer.
         return
     except BackendError as error:
-        note_away(job, attempt, error)
+        note_unreachable(job, attempt, error)
         return
     if backend.carrier == "either":
         _fetch_what_is_not_pushed(attempt, view)
     # A silent carrier proves nothing; a backend that sees the head's runner dead does.
     if is_silent and not _head_lives(view):
-        _take_last_words(job, attempt, backend, view)
+        _store_leftover_frames(job, attempt, backend, view)
     elif not is_silent and (node := _dead_before_it_joined(attempt, view)) is not None:
-        _end_without_a_word(job, attempt, node, has_spoken=False)
+        _end_without_verdict(job, attempt, node, has_spoken=False)
 
 
 def _fetch_what_is_not_pushed(attempt: Attempt, view: ClusterView) -> None:
-    """Its nodes are up and have not got through to the portal: have the follower read their log."""
+    """Have the follower fetch the frames of nodes that are up and have not reached the portal."""
     if attempt.carrier or attempt.contacted_at is not None or view.phase is ClusterPhase.STARTING:
         return
     if clock.now() - _there_since(attempt) < UNREACHED_AFTER:
@@ -64,74 +64,74 @@ def _is_silent(attempt: Attempt) -> bool:
 
 
 def _there_since(attempt: Attempt) -> datetime:
-    """When its machines were there: bringing them up may take minutes, and is no silence.
+    """Return when the nodes were up. A launch may take minutes, and is not silence.
 
-    Asking the nodes any sooner holds up the start itself, on a busy login node by as much again.
+    Querying the nodes sooner delays the start itself, on a busy login node by as much again.
     """
     launch = attempt.stages.filter(name=StageName.LAUNCH).first()
     return (launch.ended_at if launch else None) or attempt.created_at
 
 
 def _misses_ranks(job: Job, attempt: Attempt) -> bool:
-    """Whether some rank, although it has had the time, has not reported for the first time."""
+    """Whether the first report of a rank is overdue."""
     if attempt.run_started_at is not None or _there_since(attempt) > clock.now() - SILENT_AFTER:
         return False
     return attempt.workers.count() < job.num_nodes
 
 
 def _head_lives(view: ClusterView) -> bool:
-    """Whether rank 0, through which everything is reported, has a runner."""
-    # Of machines that are switched off a backend may not even know the addresses any more.
+    """Whether rank 0, which sends all reports, has a live runner."""
+    # A backend may not know the addresses of stopped machines.
     if view.phase in {ClusterPhase.ENDED, ClusterPhase.GONE, ClusterPhase.STOPPED}:
         return False
     return _dead_head(view) is None
 
 
 def _dead_head(view: ClusterView) -> NodeView | None:
-    """Rank 0's machine, if it is there and its runner is not."""
+    """Return the node of rank 0, if it is up and its runner is dead."""
     return next((node for node in view.nodes if node.rank == 0 and not node.alive), None)
 
 
 def _dead_before_it_joined(attempt: Attempt, view: ClusterView) -> NodeView | None:
-    """A machine without a runner, of which nothing was ever heard: rank 0 waits in vain."""
+    """Return a node that never reported and whose runner is dead: rank 0 would wait forever."""
     heard_of = {0, *attempt.workers.values_list("rank", flat=True)}
     return next((node for node in view.nodes if not node.alive and node.rank not in heard_of), None)
 
 
-def _take_last_words(
+def _store_leftover_frames(
     job: Job, attempt: Attempt, backend: ComputeBackend, view: ClusterView
 ) -> None:
     try:
         ingest_leftovers(attempt, backend)
     except FramesPostponedError:
-        note_no_room(job, attempt)
+        note_disk_full(job, attempt)
         return
     except StillLookingError:
         return
     except BackendError as error:
-        note_away(job, attempt, error)
+        note_unreachable(job, attempt, error)
         return
     attempt.refresh_from_db()
     if attempt.ended_at is None:
         has_spoken = attempt.contacted_at is not None
-        _end_without_a_word(job, attempt, _dead_head(view), has_spoken=has_spoken)
+        _end_without_verdict(job, attempt, _dead_head(view), has_spoken=has_spoken)
 
 
 @transaction.atomic
-def _end_without_a_word(
+def _end_without_verdict(
     job: Job, attempt: Attempt, node: NodeView | None, *, has_spoken: bool
 ) -> None:
-    """Close the attempt; what the runner printed outside the log is kept as evidence."""
+    """Close the attempt; store what the runner printed outside the log as evidence."""
     printed = storable(node.detail, _EVIDENCE_CHARS) if node else ""
     host = f"rank {node.rank}" if node else "the first host"
     if printed and not has_spoken:
-        # It would die again at the next attempt, and the one after.
+        # It would die again in each further attempt.
         reason = StopReason.BACKEND
         message = f"The runner of {host} died at the start of attempt {attempt.number}."
-        hint = "What it printed says why; most often the node's Python cannot start."
+        hint = "See what it printed. Most often the node's Python cannot start."
     else:
         reason = StopReason.WORKER_LOST
-        message = f"In attempt {attempt.number} {host} is gone without a word."
+        message = f"Lost {host} in attempt {attempt.number}: it stopped reporting."
         hint = "The machine was restarted or the runner was killed; see the last lines of the log."
     given = close_attempt(attempt, reason, message, hint, evidence=printed)
     if given and printed:

@@ -21,7 +21,7 @@ from jobs.errors import (
 )
 from jobs.ground import clock
 from jobs.models import Attempt, Job
-from jobs.reconcilers.away import note_away, note_no_room
+from jobs.reconcilers.blocked import note_disk_full, note_unreachable
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.crash_points import reach
 
@@ -49,9 +49,9 @@ def step(job_id: int) -> None:
         except StillLookingError:
             wake_later("stopping", job_id, delay_s=LOOK_AGAIN_S)
         except BackendError as error:
-            note_away(job, attempt, error)
+            note_unreachable(job, attempt, error)
         except FramesPostponedError:
-            note_no_room(job, attempt)
+            note_disk_full(job, attempt)
         except StaleJobError:
             return
 

@@ -1,4 +1,4 @@
-"""Takes down clusters that nobody needs any more, and does not rest until they are gone."""
+"""Terminate clusters that are no longer needed, and repeat until they no longer exist."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 
 def due() -> list[int]:
-    """Clusters to take down."""
+    """Return the clusters to terminate."""
     return list(Cluster.objects.to_tear_down().values_list("pk", flat=True))
 
 
 def step(cluster_id: int) -> None:
-    """Ask once for the end of one cluster. Safe to repeat; a crash loses nothing."""
+    """Request the termination of one cluster. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.CLUSTER, cluster_id) as alone:
         if not alone:
             return
@@ -37,7 +37,7 @@ def step(cluster_id: int) -> None:
         try:
             registry.get(cluster.backend_name).tear_down(cluster.name)
         except BackendError as error:
-            # Asked again by the next tick, for ever: a machine must not be left running.
+            # Each tick requests it again, without end: a machine must not be left running.
             takes_time = isinstance(error, (NotYetGoneError, StillLookingError))
             log.log(
                 logging.INFO if takes_time else logging.WARNING,
@@ -54,7 +54,7 @@ def step(cluster_id: int) -> None:
 @transaction.atomic
 def _begin(cluster: Cluster) -> None:
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.STOPPING)
-    # Those that have begun with an earlier try stay as they are.
+    # Stages that an earlier try began stay as they are.
     AttemptStage.objects.bulk_create(
         (
             AttemptStage(attempt_id=pk, name=StageName.TEARDOWN, started_at=clock.now())
@@ -68,7 +68,7 @@ def _begin(cluster: Cluster) -> None:
 def _end(cluster: Cluster) -> None:
     now = clock.now()
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE, gone_at=now)
-    # Specifications, which jobs carry along, may be long.
+    # Specifications of jobs may be long.
     attempts = cluster.attempts.select_related("job").only("cluster", "job__status", "job__project")
     stages = AttemptStage.objects.filter(attempt__in=list(attempts), name=StageName.TEARDOWN)
     stages.filter(ended_at=None).update(ended_at=now)

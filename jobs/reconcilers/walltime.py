@@ -1,4 +1,4 @@
-"""Jobs that may run for so long only: told in time, then stopped."""
+"""Enforce time limits of jobs: warn before the limit, then stop the job."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WARNED = "walltime"
 
 
 def timed_out(attempts: QuerySet[Attempt]) -> set[int]:
-    """The jobs of those whose time is over, or of which it is not told yet that it soon will be.
+    """Return the jobs whose time is over, or ends soon without a warning so far.
 
-    Thousands run for each that is one of these.
+    Few of thousands of running jobs are due.
     """
     now = clock.now()
     most = {project.pk: duration_limit(project) for project in Project.objects.all()}
@@ -40,9 +40,9 @@ def timed_out(attempts: QuerySet[Attempt]) -> set[int]:
 
 
 def watch_time(job: Job, attempt: Attempt) -> None:
-    """Stop a job whose attempt has run for as long as it may; a while before, say so once.
+    """Stop a job at its time limit; warn once before it.
 
-    StaleJobError when it was moved meanwhile. What comes before `run` does not count.
+    The time before `run` does not count. StaleJobError when the job was moved meanwhile.
     """
     walltime = walltime_of(job)
     if walltime is None or attempt.run_started_at is None:
@@ -57,7 +57,7 @@ def watch_time(job: Job, attempt: Attempt) -> None:
 
 
 def _warned(attempts: Mapping[int, int]) -> set[int]:
-    """The jobs, of those with their attempts, that were told since their time was last extended."""
+    """Return the jobs that were warned since their time limit was last extended."""
     told = Q(verb=WARNED, attempt__in=attempts.values()) | Q(verb="extend")
     events = JobEvent.objects.filter(told, job__in=attempts).order_by("pk")
     last = dict(events.values_list("job_id", "verb"))

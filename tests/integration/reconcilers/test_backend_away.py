@@ -12,7 +12,7 @@ from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import BackendUnavailableError
 from jobs.permissions import Actor
 from jobs.reconcilers import queue, running
-from jobs.reconcilers.away import AWAY
+from jobs.reconcilers.blocked import AWAY
 from jobs.statuses import JobStatus
 from tests.integration.reconcilers.steps import push, status_of
 

@@ -15,7 +15,7 @@ from jobs.logs.cursor import START
 from jobs.models import Cluster
 from jobs.permissions import Actor
 from jobs.readers.job_log import log_after
-from jobs.reconcilers.away import NO_ROOM
+from jobs.reconcilers.blocked import NO_ROOM
 from jobs.statuses import JobStatus
 from tests.integration.reconcilers.steps import push, status_of
 

@@ -220,7 +220,7 @@ def test_while_a_backend_is_at_it_the_question_is_asked_again_soon(
     ("answer", "said"),
     [
         (BackendError("There is no GPU X9."), "There is no GPU X9."),
-        (ValueError("odd"), "The portal failed to ask for it: ValueError: odd"),
+        (ValueError("odd"), "The portal failed to request the price: ValueError: odd"),
         (None, "Nothing that could run this job was found. Try more clouds."),
     ],
 )

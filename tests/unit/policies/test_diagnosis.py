@@ -196,7 +196,7 @@ TOLD = [
     (
         "worker_lost",
         StopReason.WORKER_LOST,
-        "In attempt 1 rank 0 is gone without a word.",
+        "Lost rank 0 in attempt 1: it stopped reporting.",
         "",
     ),
     (

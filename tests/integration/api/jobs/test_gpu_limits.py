@@ -92,7 +92,7 @@ MACHINE = "instance_type: p5.48xlarge"
 def test_a_type_of_machine_alone_is_refused_where_gpus_are_counted(member, cap, resources):
     answer = send(member, resources)
     assert errors(answer) == [("resources.instance_type", "missing")]
-    assert "GPUs of project rl are counted" in answer.content.decode()
+    assert "GPUs of project rl are limited" in answer.content.decode()
     assert "`accelerators: H100:8`" in answer.content.decode()
 
 

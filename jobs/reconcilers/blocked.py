@@ -1,7 +1,7 @@
-"""What a step does that cannot go on for now: the job waits, and its history says for what.
+"""Steps that cannot proceed now: record once in the job's history what the job waits for.
 
-An API that restarts, a backend that was switched off: neither proves anything about machines. And
-what a dead runner has left stays where it is while the portal's disk has no room for it.
+An API that restarts or a backend that is disabled proves nothing about machines. And the frames
+that a dead runner left stay on its node while the portal's disk is full.
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ AWAY = "backend_away"
 NO_ROOM = "no_room"
 
 
-def note_away(job: Job, attempt: Attempt, error: BackendError) -> None:
-    """Write it down once; the next tick asks again, for as long as it takes."""
+def note_unreachable(job: Job, attempt: Attempt, error: BackendError) -> None:
+    """Record once that the backend does not answer; each tick queries it again."""
     context = {"action": AWAY, "job": job.pk, "backend": job.backend_name}
     log.warning("backend away: %s", error, extra=context)
     _note_once(job, attempt, AWAY, f"Waits for its backend. {error.message}")
 
 
-def note_no_room(job: Job, attempt: Attempt) -> None:
-    """The same where the last words of `attempt` have to wait for room on the portal's disk."""
+def note_disk_full(job: Job, attempt: Attempt) -> None:
+    """Record once that leftover frames of `attempt` wait for space on the portal's disk."""
     log.warning("no room for leftovers", extra={"action": NO_ROOM, "job": job.pk})
-    _note_once(job, attempt, NO_ROOM, "Its end waits for room on the portal's disk for its lines.")
+    _note_once(
+        job,
+        attempt,
+        NO_ROOM,
+        "Waits for space on the portal's disk for the rest of its log.",
+    )
 
 
 def _note_once(job: Job, attempt: Attempt, verb: str, message: str) -> None:

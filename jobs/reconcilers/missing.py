@@ -1,4 +1,4 @@
-"""Clusters that the rows say are there and their backend does not show: noted, when it lasts."""
+"""Mark clusters with a row that their backend has not shown for some time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from jobs.statuses import ClusterStatus
 log = logging.getLogger(__name__)
 
 NOT_SHOWN = "Its backend does not show it any more."
-# Longer than any grace: what is remembered goes by itself.
+# Longer than any grace: the keys expire by themselves.
 _REMEMBERED_S = 2 * 24 * 3600
 
 
 def note(backend_name: str, shown: set[str], limit: datetime) -> None:
     """Compare the rows of `backend_name` with the names it has `shown`.
 
-    A row that was missed before `limit` already is marked. The job on it hears of it; without one
-    its end is asked for, which changes nothing if the machines are gone, and else ends them.
+    A row that was missing before `limit` is marked. A job on it gets a note; without a
+    job it is terminated, in case its machines still exist.
     """
     there = {ClusterStatus.UP, ClusterStatus.STOPPED}
     rows = Cluster.objects.filter(backend_name=backend_name, status__in=there)
@@ -52,7 +52,7 @@ def _tell(row: Cluster) -> None:
 
 
 def _forget(rows: list[Cluster]) -> None:
-    """That these were missed, if they were: there may be thousands."""
+    """Forget that these clusters were missing. There may be thousands."""
     told = [row.pk for row in rows if row.backend_status == NOT_SHOWN]
     if told:
         Cluster.objects.filter(pk__in=told).update(backend_status="")
@@ -62,7 +62,7 @@ def _forget(rows: list[Cluster]) -> None:
 
 
 def _missed_since(row: Cluster) -> datetime:
-    """When this row was missed first. Without Redis, which remembers it: just now."""
+    """Return when this cluster was first missing, as stored in Redis; without Redis, now."""
     now = clock.now()
     try:
         connection().set(_key(row), now.isoformat(), nx=True, ex=_REMEMBERED_S)
