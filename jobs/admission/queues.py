@@ -85,8 +85,8 @@ def _not_counted(spec: JobSpec, limits: list[Limit]) -> Iterator[Problem]:
     path, whose = "resources.instance_type", _WHOSE[limit.kind].format(limit.name)
     message = (
         f"{path}: GPUs of {whose} are limited, and an instance type alone does not show how many "
-        "it has. Add `accelerators`, such as `H100:8`; for a machine without GPUs write `cpus` "
-        "and `memory` instead."
+        "it has. Add them, such as `accelerators: H100:8`; for a machine without GPUs write "
+        "`cpus` and `memory` instead."
     )
     yield path, SpecCode.MISSING, message
 
