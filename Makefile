@@ -13,9 +13,12 @@ AS_PRODUCTION := DATABASE_URL=postgresql://portal:none@127.0.0.1:1/portal \
 	REDIS_URL=redis://127.0.0.1:1 MPORTAL_URL=https://portal.example.org \
 	MPORTAL_DATABASE_CONNECTIONS=0 SECRET_KEY=only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz
 
+TORCH_VERSION := 2.13.0+cpu
+TORCH := .cache/torch-$(TORCH_VERSION)
+
 .DEFAULT_GOAL := help
 # Tests that need neither root nor a browser, and break nothing.
-ANYWHERE := not root and not browser and not faults and not cluster
+ANYWHERE := not root and not browser and not faults and not cluster and not tensors
 FOLDERS := tests/acceptance tests/architecture tests/integration tests/unit
 # Two workers, each a file at a time, in the order of the folders: by default xdist leaves files of one
 # test for the end, and these are the longest tests.
@@ -23,7 +26,7 @@ TWO := -n 2 --dist loadfile --no-loadscope-reorder
 # A slice of an expensive suite (see CONTRIBUTING.md): make faults SLICE=3.
 SLICED = $(if $(SLICE),--slice=$(SLICE))
 
-.PHONY: help setup run stop demo status env test test-all slow lint types format faults log-faults sky-faults browsers cluster-test gpu-test cluster-shell screenshots features coverage bench lock reset clean
+.PHONY: help setup run stop demo status env test test-all slow lint types format faults log-faults sky-faults browsers tensors cluster-test gpu-test cluster-shell screenshots features coverage bench lock reset clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {gsub(/\$$\$$/, "$$", $$2); printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +82,18 @@ sky-faults: setup ## The same on SkyPilot's machines, over a stand-in for its se
 browsers: setup ## Drive every page with a real Chromium on a real portal (ARGS="-k word")
 	@deploy/install-browser
 	@$(BIN)/python -m pytest -m browser $(TWO) tests/browser $(SLICED) $(ARGS)
+
+tensors: setup $(TORCH) ## Run the tests that need torch, which is installed once (190 MB to load, 760 MB)
+	@MPORTAL_TEST_TORCH=$(abspath $(TORCH)) $(BIN)/python -m pytest -m tensors \
+		tests/integration/runner $(ARGS)
+
+# PyTorch serves its CPU builds from an index of its own.
+$(TORCH): | $(INSTALLED)
+	@echo "Installing torch for make tensors (once) ..."
+	@rm -rf $@.new
+	@$(BIN)/python -m pip install --quiet --no-deps --target $@.new torch==$(TORCH_VERSION) || { echo "If pip" \
+		"finds no torch for CPUs: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make tensors"; exit 1; }
+	@mv $@.new $@
 
 cluster-test: setup ## Launch on a real Slurm cluster with a real SkyPilot, as root (ARGS="-k word"; FULL=1)
 	@deploy/install-rig "$(VENV)"

@@ -186,7 +186,7 @@ def checks() -> int:
 def test_all() -> int:
     """Run every suite whole."""
     run = Run(ALL_LIMIT_S, "junit")
-    for target in ("test", *EXPENSIVE):
+    for target in ("test", *EXPENSIVE, "tensors"):
         run.suite(target)
     return run.end(EVERYTHING.sentence)
 
