@@ -62,7 +62,7 @@ def fake(settings, tmp_path, monkeypatch, redis_client) -> Any:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     monkeypatch.setattr(FakeBackend, "clouds", lambda *_: CLOUDS)
     monkeypatch.setattr(FakeBackend, "gpus", lambda *_: GPUS)
-    monkeypatch.setattr(infra, "wake", lambda *_, **__: None)
+    monkeypatch.setattr(infra, "wake_later", lambda *_, **__: None)
     return FakeBackend
 
 
