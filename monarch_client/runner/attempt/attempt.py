@@ -126,14 +126,14 @@ class Attempt:
             self.end(verdict)
 
     def _end_by_fault(self, verdict: Verdict) -> None:
-        # Meanwhile a node may have reported which of its procs is gone.
+        # Meanwhile a node may have reported which of its procs has ended.
         place = self._place
         latest = judgement.outcome_of_job(place.config, self._states, place.folder.report)
         self.end(latest or verdict)
 
     def _pursue(self, goal: str) -> None:
         if goal != self.goal:
-            detail = self._what_was_skipped() if self.goal == "setup" else ""
+            detail = self._skip_reason() if self.goal == "setup" else ""
             self._end_stage(self.goal, ok=True, detail=detail)
         if goal == "run" and self._place.config.is_monarch:
             self._write_meshes()
@@ -157,7 +157,7 @@ class Attempt:
             frames.STAGE, stage=_STAGES[goal], phase=stages.END, ok=ok, detail=detail[:500]
         )
 
-    def _what_was_skipped(self) -> str:
+    def _skip_reason(self) -> str:
         why = [state.setup_skipped for state in self._states.values() if state.setup_skipped]
         if not why:
             return ""

@@ -218,7 +218,7 @@ class Children:
     def _look(self, pause_s: float = _FIRST_LOOK_S) -> None:
         if self._on_gone is None:
             return
-        # A process whose first thread has ended looks gone before it can be collected.
+        # A process whose first thread has ended looks ended before it can be reaped.
         is_over = not self._watched and not self._draining and not self._unreported
         if is_over and not descendants(os.getpid()):
             self._gone()

@@ -58,7 +58,7 @@ def _named(name: str, place: Place, journal: Journal, callbacks: Callbacks) -> C
     if place.folder.shared is not None:
         # SkyPilot started the runner and stores its output.
         pushing.on_acknowledged = lambda: print_verdict(
-            place.folder, place.config.attempt_id, journal.last_given(0) + 1
+            place.folder, place.config.attempt_id, journal.last_number(0) + 1
         )
     return pushing
 
@@ -88,7 +88,7 @@ class _AutoCarrier:
 
     def _choose(self) -> None:
         place = self._place
-        why = trouble_with_portal(place)
+        why = probe_portal(place)
         name = PULL if why else PUSH
         write_note(place.folder.carrier, name)
         if why:
@@ -105,33 +105,33 @@ class _AutoCarrier:
             carrier.finish()
 
 
-def trouble_with_portal(place: Place) -> str:
+def probe_portal(place: Place) -> str:
     """Probe the portal for up to PROBE_S; return why it is unreachable, or ""."""
     probe = _Probe(place)
     probe.start()
     # A name lookup has no timeout of its own.
     probe.join(PROBE_S)
-    return probe.trouble
+    return probe.error
 
 
 class _Probe(threading.Thread):
     def __init__(self, place: Place) -> None:
         super().__init__(daemon=True, name="probe")
-        self.trouble = f"no answer in {PROBE_S:g} s"
+        self.error = f"no answer in {PROBE_S:g} s"
         self._config = place.config
         self._until = time.monotonic() + PROBE_S
 
     def run(self) -> None:
         """Probe until the portal answers or the time is over."""
         if not self._config.portal_url:
-            self.trouble = "it has no address"
+            self.error = "it has no address"
             return
         patience = 0.0 if _is_loopback(self._config.portal_url) else _REFUSED_S
         give_up_at = time.monotonic() + patience
         while True:
-            trouble = self._ask()
-            if not trouble or time.monotonic() >= give_up_at:
-                self.trouble = trouble
+            error = self._ask()
+            if not error or time.monotonic() >= give_up_at:
+                self.error = error
                 return
             time.sleep(_PAUSE_S)
 
@@ -140,14 +140,14 @@ class _Probe(threading.Thread):
         portal = PortalConnection(self._config, left)
         try:
             # No frames: a sign of life.
-            return _trouble_in(portal.post(b""))
+            return _error_in(portal.post(b""))
         except OSError as error:
             return str(error)
         finally:
             portal.close()
 
 
-def _trouble_in(answer: Answer) -> str:
+def _error_in(answer: Answer) -> str:
     is_portal = answer.code or (answer.status == _OK and answer.is_acknowledgement)
     return "" if is_portal else f"status {answer.status} from another server"
 

@@ -100,7 +100,7 @@ class Journal:
         self.on_append()
         return kept
 
-    def last_given(self, rank: int) -> int:
+    def last_number(self, rank: int) -> int:
         """Return the last number of a rank, on the disk or held."""
         with self._changed:
             held = [entry.last for entry in self._held if entry.rank == rank]

@@ -22,7 +22,7 @@ _BUSY, _BUSY_PAUSE_S, _MOST_TRIES = "service_unavailable", 0.05, 20
 TIMEOUT_S = 6.0
 _MOST_BYTES = 1024 * 1024
 _OK = 200
-_MOST_WORDS = 300
+_MAX_MESSAGE_CHARS = 300
 
 
 class Answer(NamedTuple):
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
     status: int
     node: dict[str, Any]
     code: str
-    words: str
+    message: str
 
     @property
     def is_ok(self) -> bool:
@@ -154,6 +154,6 @@ def _answer(status: int, body: bytes) -> Answer:
         return Answer(status, content, "", "")
     error = content.get("error")
     fields = error if isinstance(error, dict) else {}
-    code, message = str(fields.get("code", "")), str(fields.get("message", ""))
-    words = f"{status} {code}: {message}" if code else str(status)
-    return Answer(status, {}, code[:100], words[:_MOST_WORDS])
+    code, text = str(fields.get("code", "")), str(fields.get("message", ""))
+    message = f"{status} {code}: {text}" if code else str(status)
+    return Answer(status, {}, code[:100], message[:_MAX_MESSAGE_CHARS])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _MOST_WHY = 2000
 
 
-class Enough(NamedTuple):
+class Threshold(NamedTuple):
     """A threshold: misses in a row, and the seconds that they must span."""
 
     times: int
@@ -21,9 +21,13 @@ class Enough(NamedTuple):
 
 # The end of a driver is reported soon in another way. A host has three seconds for its answer, a
 # proc a fifth of one, which is short on a busy machine: so a proc may miss more answers.
-ENOUGH_OF_ROOT, ENOUGH_OF_HOST, ENOUGH_OF_PROC = Enough(3, 4.0), Enough(2, 2.0), Enough(3, 4.0)
+ROOT_THRESHOLD, HOST_THRESHOLD, PROC_THRESHOLD = (
+    Threshold(3, 4.0),
+    Threshold(2, 2.0),
+    Threshold(3, 4.0),
+)
 # Seconds after a report of Monarch in which a node that does not answer counts as lost.
-_BELIEVED_S = 10.0
+_TRUSTED_S = 10.0
 
 
 class Misses:
@@ -31,36 +35,36 @@ class Misses:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._believed_until = float("-inf")
+        self._trusted_until = float("-inf")
         self._counts: dict[str, int] = {}
         self._first_at: dict[str, float] = {}
         self._evidence: dict[str, str] = {}
         self._certain: set[str] = set()
 
     @property
-    def is_believed(self) -> bool:
+    def has_reported_loss(self) -> bool:
         """Whether Monarch has just reported a loss."""
-        return self._now() < self._believed_until
+        return self._now() < self._trusted_until
 
     @property
     def is_uncertain(self) -> bool:
         """Whether a node has missed an answer and is not yet certainly lost."""
         return any(each not in self._certain for each in self._counts)
 
-    def believe(self) -> None:
+    def trust_reported_loss(self) -> None:
         """Treat nodes that do not answer as lost, since Monarch has just reported a loss."""
-        self._believed_until = self._now() + _BELIEVED_S
+        self._trusted_until = self._now() + _TRUSTED_S
 
     def is_suspect(self, reference: str) -> bool:
         """Whether another request is needed to decide on this node."""
         return reference in self._counts and reference not in self._certain
 
-    def note(self, reference: str, enough: Enough) -> bool:
+    def note(self, reference: str, threshold: Threshold) -> bool:
         """Count one more miss of a node; return whether its loss is now certain."""
         now = self._now()
         count = self._counts[reference] = self._counts.get(reference, 0) + 1
         lasts_s = now - self._first_at.setdefault(reference, now)
-        if self.is_believed or (count >= enough.times and lasts_s >= enough.span_s):
+        if self.has_reported_loss or (count >= threshold.times and lasts_s >= threshold.span_s):
             self._certain.add(reference)
         return reference in self._certain
 
@@ -90,9 +94,9 @@ class Misses:
             if self.is_suspect(each):
                 self.forget(each)
 
-    def evidence(self, reference: str, words: str) -> str:
+    def evidence(self, reference: str, message: str) -> str:
         """Return the evidence of a loss, from the time when it became certain."""
         if reference not in self._evidence:
             at = time.strftime("%H:%M:%S", time.gmtime())
-            self._evidence[reference] = f"GET /v1/{reference} at {at} UTC, once more: {words}"
+            self._evidence[reference] = f"GET /v1/{reference} at {at} UTC, once more: {message}"
         return self._evidence[reference][:_MOST_WHY]

@@ -9,7 +9,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from monarch_client.runner.mesh.misses import ENOUGH_OF_HOST, ENOUGH_OF_PROC, ENOUGH_OF_ROOT, Misses
+from monarch_client.runner.mesh.misses import HOST_THRESHOLD, PROC_THRESHOLD, ROOT_THRESHOLD, Misses
 from monarch_client.runner.vocabulary import mesh_states
 from monarch_client.runner.vocabulary.limits import MAX_MESH_COUNT, MAX_MESH_NAME_CHARS
 
@@ -72,10 +72,10 @@ class Walk:
         for admin in admins:
             root = admin.ask_root()
             if not root.is_ok:
-                is_certain = self.misses.note(_ROOT, ENOUGH_OF_ROOT)
-                why = f"GET /v1/root of the mesh admin: {root.words}"
+                is_certain = self.misses.note(_ROOT, ROOT_THRESHOLD)
+                why = f"GET /v1/root of the mesh admin: {root.message}"
                 silent = {"answers": False, "why": why, "left_out": 0, "hosts": []}
-                return silent if is_certain and not self.misses.is_believed else None
+                return silent if is_certain and not self.misses.has_reported_loss else None
             references = [each for each in root.references("children") if each not in hosts]
             hosts.update(self._hosts(admin, references))
         self._procs_of = {each: self._procs_of.get(each, []) for each in hosts}
@@ -107,7 +107,7 @@ class Walk:
         until = now + (self._until - now) * part
         asked = waiting[: int(self._questions * part)]
         answers = dict(zip(asked, admin.ask_all(asked, until)))
-        if self.misses.is_believed:
+        if self.misses.has_reported_loss:
             # The driver is about to end: there may be no second look.
             again = [each for each in asked if (one := answers[each]) is not None and not one.is_ok]
             found = zip(again, admin.ask_all(again, until))
@@ -155,11 +155,11 @@ class Walk:
             return {**host, "state": mesh_states.UNKNOWN, "why": _NO_TURN}
         if answer.is_ok:
             return {**host, "state": mesh_states.UP}
-        if self.misses.note(reference, ENOUGH_OF_HOST):
+        if self.misses.note(reference, HOST_THRESHOLD):
             return {
                 **host,
                 "state": mesh_states.UNREACHABLE,
-                "why": self.misses.evidence(reference, answer.words),
+                "why": self.misses.evidence(reference, answer.message),
             }
         return {**host, "state": mesh_states.UP}
 
@@ -185,9 +185,9 @@ class Walk:
                 return {**proc, "state": mesh_states.ALIVE}
             why = f"{failed or 'Some'} of its actors failed: it takes no new ones."
             return {**proc, "state": mesh_states.POISONED, "why": why}
-        if not self.misses.note(reference, ENOUGH_OF_PROC):
+        if not self.misses.note(reference, PROC_THRESHOLD):
             return {**proc, "state": mesh_states.ALIVE}
-        why = self.misses.evidence(reference, answer.words)
+        why = self.misses.evidence(reference, answer.message)
         state = mesh_states.UNKNOWN
         if answer.code == _NOT_FOUND:
             # The admin gives the same answer for a process that is stopped or busy.

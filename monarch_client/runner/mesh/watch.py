@@ -110,7 +110,7 @@ class MeshWatch:
             if not self._has_report and self._place.folder.report.exists():
                 self._has_report = True
                 if _kind_in(self._place.folder.report) == _LOSS_REPORTED:
-                    self._walk.misses.believe()
+                    self._walk.misses.trust_reported_loss()
                     break
             if self._is_admin_new():
                 break
@@ -133,12 +133,12 @@ class MeshWatch:
         tree = self._walk.look(self._admins)
         # Nodes stop to answer while the meshes are being ended.
         is_ending = _urls_in(self._place) != self._urls or self._is_ending()
-        if tree is not None and not is_ending and self._is_heard(tree):
+        if tree is not None and not is_ending and self._is_reliable(tree):
             hosts = [self._host_as_it_is(host) for host in tree["hosts"]]
             self._report({**tree, "hosts": hosts})
             self._remark_losses(hosts)
 
-    def _is_heard(self, tree: Tree) -> bool:
+    def _is_reliable(self, tree: Tree) -> bool:
         """Whether the meshes are silent, not the admin, which may have just ended."""
         if not tree["answers"] or not self._walk.misses.are_any:
             return True

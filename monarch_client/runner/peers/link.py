@@ -172,7 +172,7 @@ class Link:
     async def _report(self, writer: asyncio.StreamWriter) -> bool:
         """Send the next frames, then the state; return whether no earlier frame is left."""
         state = self._state
-        written = self._journal.last_given(self._place.rank)
+        written = self._journal.last_number(self._place.rank)
         lines = self._journal.peek(_BATCH_BYTES)
         is_complete = number_of(lines[-1])[1] >= written if lines else self._journal.is_read
         samples = [line.decode("ascii") for line in self._place.samples.take()]

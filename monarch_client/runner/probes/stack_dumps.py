@@ -87,7 +87,7 @@ class StackDumps:
             targets = [target for target in targets if target.pid == request.pid]
         program = py_spy.find(self._place, targets[0].pid) if targets else None
         if not targets:
-            self._end(request, _nothing_to_see(request))
+            self._end(request, _no_target(request))
         elif program is None:
             self._end(request, py_spy.MISSING)
         else:
@@ -160,7 +160,7 @@ def _command_of(pid: int) -> str:
     return b" ".join(words).decode("utf-8", "replace")[:MAX_DUMP_COMMAND_CHARS]
 
 
-def _nothing_to_see(request: StackRequest) -> str:
+def _no_target(request: StackRequest) -> str:
     if request.pid is None:
         return f"No Python process of this job runs on rank {request.rank}."
     return f"Process {request.pid} is no Python process of this job on rank {request.rank}."

@@ -12,5 +12,5 @@ ACTOR_STATES = (RUNNING, FAILED, STOPPED, UNKNOWN)
 
 HEALTHY = frozenset({UP, ENDED, ALIVE, RUNNING, STOPPED})
 FAILING = frozenset({UNREACHABLE, DEAD, SILENT, POISONED, FAILED})
-# Failures that no actor reports: the process or the host is gone, or does not answer.
+# Failures that no actor reports: the process or the host has ended, or does not answer.
 LOST = frozenset({UNREACHABLE, DEAD, SILENT})

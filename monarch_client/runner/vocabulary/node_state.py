@@ -27,7 +27,7 @@ class NodeState:
     obstacle_why: str = ""
     worker: str = NONE
     worker_why: str = ""
-    # Of a lost worker's process; None if nobody saw it end.
+    # Of a lost worker's process; None if its end was not observed.
     worker_exit: int | None = None
     python: str = ""
     run: int | None = None

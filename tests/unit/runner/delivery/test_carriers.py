@@ -15,7 +15,7 @@ import pytest
 from monarch_client.runner.base.config import NodeFolder, _parse
 from monarch_client.runner.base.lines import Piece
 from monarch_client.runner.delivery import carriers
-from monarch_client.runner.delivery.carriers import carrier_of, trouble_with_portal
+from monarch_client.runner.delivery.carriers import carrier_of, probe_portal
 from monarch_client.runner.delivery.plain_carrier import PlainCarrier
 from monarch_client.runner.delivery.print_carrier import PrintCarrier
 from monarch_client.runner.delivery.push import Callbacks, PushCarrier
@@ -55,24 +55,24 @@ def test_a_portal_that_answers_is_reached_even_if_it_refuses(
     make_place: MakePlace, ingest: FakeIngest
 ) -> None:
     place = make_place(portal_url=ingest.url)
-    assert trouble_with_portal(place) == ""
+    assert probe_portal(place) == ""
     ingest.refusals = ["attempt_closed"]
-    assert trouble_with_portal(place) == ""
+    assert probe_portal(place) == ""
 
 
 def test_somebody_else_at_the_portals_address_is_not_it(
     make_place: MakePlace, ingest: FakeIngest
 ) -> None:
     ingest.faults = [407]
-    assert "407" in trouble_with_portal(make_place(portal_url=ingest.url))
+    assert "407" in probe_portal(make_place(portal_url=ingest.url))
 
 
 def test_nobody_there_is_told_at_once_where_it_cannot_become_better(
     make_place: MakePlace, ingest: FakeIngest
 ) -> None:
     ingest.stop()
-    assert "refused" in trouble_with_portal(make_place(portal_url=ingest.url))
-    assert "no address" in trouble_with_portal(make_place(portal_url=""))
+    assert "refused" in probe_portal(make_place(portal_url=ingest.url))
+    assert "no address" in probe_portal(make_place(portal_url=""))
 
 
 def test_a_portal_that_starts_again_is_waited_for(
@@ -81,7 +81,7 @@ def test_a_portal_that_starts_again_is_waited_for(
     monkeypatch.setattr(carriers, "_is_loopback", lambda _url: False)
     monkeypatch.setattr(carriers, "_PAUSE_S", 0.02)
     ingest.faults = [502] * 3
-    assert trouble_with_portal(make_place(portal_url=ingest.url)) == ""
+    assert probe_portal(make_place(portal_url=ingest.url)) == ""
 
 
 def test_one_that_never_answers_is_given_up_in_time(
@@ -90,7 +90,7 @@ def test_one_that_never_answers_is_given_up_in_time(
     monkeypatch.setattr(carriers, "PROBE_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
-        assert trouble_with_portal(make_place(portal_url=url)) != ""
+        assert probe_portal(make_place(portal_url=url)) != ""
 
 
 def test_what_an_earlier_runner_has_chosen_stays(make_place: MakePlace) -> None:
@@ -105,7 +105,7 @@ def test_an_attempt_that_ends_during_the_probe_is_printed_whole(
 ) -> None:
     place = make_place(carrier="auto", portal_url="")
     begins, drained = threading.Event(), threading.Event()
-    monkeypatch.setattr(carriers, "trouble_with_portal", lambda _place: begins.wait(10) and "why")
+    monkeypatch.setattr(carriers, "probe_portal", lambda _place: begins.wait(10) and "why")
     out = tmp_path / "out"
     fd = os.open(out, os.O_WRONLY | os.O_CREAT)
     monkeypatch.setattr(PrintCarrier.__init__, "__defaults__", (fd,))

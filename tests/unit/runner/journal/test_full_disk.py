@@ -115,7 +115,7 @@ def test_a_new_runner_gives_again_the_numbers_of_what_was_only_held(tmp_path, jo
     recorder.remark("on the disk")
     disk.room = 0
     recorder.remark("in memory")
-    assert journal.last_given(0) == 2
+    assert journal.last_number(0) == 2
     after_a_crash = Journal(tmp_path)
     assert after_a_crash.highest == {0: 1}
     disk.room = None

@@ -155,7 +155,7 @@ def test_a_journal_that_is_kept_is_read_once_and_stays_on_the_disk(tmp_path: Pat
         seen += numbers(lines)
         journal.acknowledge(lines)
     again = Journal(tmp_path, segment_bytes=400)
-    assert again.last_given(0) == 20
+    assert again.last_number(0) == 20
     assert again.keep()
     recorded(again, 2)
     while not again.is_read:

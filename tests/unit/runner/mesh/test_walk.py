@@ -236,7 +236,7 @@ def test_once_monarch_has_reported_a_loss_one_look_asks_twice_and_is_believed(
 ) -> None:
     look()
     stand_in.answers[DEAD] = GONE
-    walk.misses.believe()
+    walk.misses.trust_reported_loss()
     stand_in.asked.clear()
     assert states(look(0.5))[1] == (1, "up", ["dead"])
     assert stand_in.asked.count(DEAD) == 2

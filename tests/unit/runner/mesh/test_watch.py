@@ -78,7 +78,7 @@ def watch(place: Any) -> Iterator[MeshWatch]:
 @pytest.fixture
 def believing(watch: MeshWatch) -> MeshWatch:
     """Return a watch that counts a node as lost at its first missing answer."""
-    watch._walk.misses.believe()
+    watch._walk.misses.trust_reported_loss()
     return watch
 
 
