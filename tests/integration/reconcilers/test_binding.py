@@ -16,9 +16,10 @@ from jobs.errors import StaleJobError
 from jobs.models import Cluster, Job, JobEvent, Pool, Project, Queue
 from jobs.queueing.pass_number import begin_pass
 from jobs.queueing.snapshot import load_snapshot
+from jobs.readers.wait_explanation import explain_wait
 from jobs.reconcilers import autostop, queue, teardown
-from jobs.statuses import ClusterStatus, JobStatus
-from tests.factories import make_job, make_project, make_spec, set_default_queue
+from jobs.statuses import ClusterStatus, JobStatus, WaitReason
+from tests.factories import make_actor, make_job, make_project, make_spec, set_default_queue
 from tests.integration.reconcilers.steps import push, status_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8"), pytest.mark.feature("P5.1")]
@@ -95,6 +96,19 @@ def test_a_higher_queue_gets_the_machines_of_a_cluster_although_its_project_goes
     teardown.step(cluster.pk)
     queue.run_pass()
     assert (status_of(first), status_of(next_one)) == (JobStatus.PROVISIONING, JobStatus.QUEUED)
+
+
+@pytest.mark.feature("P5.5")
+def test_a_job_that_waits_for_the_end_of_a_cluster_says_so_when_a_user_requests_why(
+    cluster, urgent
+):
+    first = urgent()
+    waiting = explain_wait(make_actor(first.project), first)
+    assert (waiting.code, waiting.reason, waiting.expected_at) == (
+        "ending_cluster",
+        WaitReason.CAPACITY,
+        None,
+    )
 
 
 def test_a_cluster_whose_policy_says_so_is_stopped_for_another_job_and_keeps_its_disks(
