@@ -157,8 +157,9 @@ def test_monarchs_basics_work_on_two_hosts_of_a_busy_machine(make_rig: MakeRig) 
     rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 2}, tls=make_authority())
     copy_example(rig, "getting_started")
     rig.config["timeouts"].update(workers_s=120)
-    assert rig.run(300)["reason"] == "COMPLETED"
+    end = rig.run(300)
     said = rig.ingest.texts("stdout", 0)
+    assert end["reason"] == "COMPLETED", (end["message"], end["evidence"], said)
     assert len([text for text in said if text.endswith(": right")]) == 6
     assert not any(text.startswith("mportal: mesh") for text in rig.ingest.texts("stderr", 0))
     assert_clean(rig)
