@@ -11,7 +11,7 @@ django.setup(set_prefix=False)
 # These look at settings and models, which are there from now on.
 from jobs.api.base.body_limit import BodyLimit  # noqa: E402
 from jobs.ground.garbage import look_seldom  # noqa: E402
-from monarch_portal.request_threads import RequestHandler  # noqa: E402
+from monarch_portal.request_handler import RequestHandler  # noqa: E402
 from monarch_portal.startup import Startup  # noqa: E402
 from monarch_portal.sub_path import SubPath  # noqa: E402
 

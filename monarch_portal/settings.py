@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from csp.constants import NONE, SELF
-
 from monarch_portal.celery_settings import celery_settings
 from monarch_portal.database_settings import connection_options, pool_options
 from monarch_portal.embedded.home import Home
@@ -83,21 +81,19 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_htmx",
-    "csp",
     "jobs",
 ]
 MIDDLEWARE = [
     "jobs.api.base.request_ids.request_id_middleware",
-    "monarch_portal.in_loop.Security",
-    "monarch_portal.static_files.static_files",
-    "monarch_portal.in_loop.FrameOptions",
-    "monarch_portal.in_loop.ContentSecurity",
-    "monarch_portal.in_loop.NotStored",
-    "monarch_portal.in_loop.Sessions",
-    "monarch_portal.in_loop.Common",
-    "monarch_portal.in_loop.Csrf",
-    "monarch_portal.in_loop.Authentication",
-    "monarch_portal.in_loop.Messages",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "monarch_portal.middleware.fixed_headers",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "monarch_portal.urls"
@@ -136,10 +132,11 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 APPEND_SLASH = False
 STATIC_URL = f"{_sub_path}/static/"
-STATIC_ROOT = str(BASE_DIR / "staticfiles")
+_static_root = BASE_DIR / "staticfiles"
 # Collected files (an image, a package) carry a hash in their names and may be kept for ever. From
 # a checkout nothing is collected: files are served from where they lie.
-_collected = Path(STATIC_ROOT, "staticfiles.json").is_file() or "collectstatic" in sys.argv
+_collected = (_static_root / "staticfiles.json").is_file() or "collectstatic" in sys.argv
+STATIC_ROOT = str(_static_root) if _collected else None
 _static_storage = (
     "whitenoise.storage.CompressedManifestStaticFilesStorage"
     if _collected
@@ -213,10 +210,6 @@ if env_bool("MPORTAL_BEHIND_PROXY"):
 # Preloading is a promise about the whole domain, which is not the portal's to make.
 SILENCED_SYSTEM_CHECKS = [
     "security.W021",
-    # They look for middleware by Django's names; ours, in `monarch_portal.in_loop`, are the same.
-    "security.W001",
-    "security.W002",
-    "security.W003",
 ]
 # Browsers keep cookies per host, not per port: two portals on one machine need two names.
 _cookie_suffix = f"_{_home.digest}" if MPORTAL_EMBEDDED else ""
@@ -227,20 +220,21 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _https
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = _sub_path or "/"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 X_FRAME_OPTIONS = "DENY"
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "font-src": [SELF],
-        "connect-src": [SELF],
-        "manifest-src": [SELF],
-        "form-action": [SELF],
-        "base-uri": [NONE],
-        "frame-ancestors": [NONE],
-    }
-}
+# The same for every page: `monarch_portal.middleware` sends it.
+CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
 
 # --- REST -----------------------------------------------------------------------------------
 # Authentication, permissions and errors stand in `jobs.api`, where no setting can open them.

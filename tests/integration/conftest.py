@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from jobs.background.lock_session import lock_session
-from monarch_portal.static_files import StaticFiles
 
 
 @pytest.fixture(scope="session")
@@ -21,14 +21,14 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 def static_files_are_searched_once() -> Iterator[None]:
     """Share the list of static files: each test client loads the middleware that makes it."""
     found: dict[str, object] = {}
-    search = StaticFiles.add_files_from_finders
+    search = WhiteNoiseMiddleware.add_files_from_finders
 
-    def search_once(files: StaticFiles) -> None:
+    def search_once(files: WhiteNoiseMiddleware) -> None:
         if not found:
             search(files)
             found.update(files.files)
         files.files.update(found)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StaticFiles, "add_files_from_finders", search_once)
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", search_once)
         yield

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
-from django.utils.decorators import sync_and_async_middleware
 
 from jobs.audit.request_context import in_request
 from monarch_client.version import __version__
@@ -17,17 +14,10 @@ from monarch_client.version import __version__
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
-@sync_and_async_middleware
-def request_id_middleware(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
-    """Take the caller's id when it is harmless, else make one. Answers also tell the version."""
-    if iscoroutinefunction(get_response):
-
-        async def answer_async(request: HttpRequest) -> HttpResponse:
-            request_id = _id_of(request)
-            with in_request(request_id, _address_of(request)):
-                return _mark(await get_response(request), request_id)
-
-        return answer_async
+def request_id_middleware(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Take the caller's id if it is harmless, else make one. Answers also name the version."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         request_id = _id_of(request)

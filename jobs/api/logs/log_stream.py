@@ -22,7 +22,7 @@ from jobs.api.logs.log_views import line_row
 from jobs.live import sse
 from jobs.live.access import Access
 from jobs.live.channel import job_topic, log_topic
-from jobs.live.looking import Look, News, Watch, events_of, in_thread
+from jobs.live.looking import Look, News, Watch, events_of
 from jobs.live.packing import Piece
 from jobs.live.places import PLACES, Place
 from jobs.live.shared_reads import Common
@@ -37,11 +37,11 @@ LINES_AN_EVENT = 2000
 
 
 @require_GET
-async def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
+def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
     """`/projects/{slug}/jobs/{id}/logs/stream`."""
     try:
         PLACES.refuse_when_full()
-        watch, place = await in_thread(_open, request, slug, job_id)
+        watch, place = _open(request, slug, job_id)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
     return sse.response(request, events_of(watch, place))

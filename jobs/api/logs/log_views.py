@@ -127,13 +127,13 @@ class Download:
 
 
 @require_safe
-async def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
+def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """`/projects/{slug}/jobs/{id}/logs/download`: all of it as plain text, as it is by now.
 
     As a gzip file when asked for one; else compressed on its way to whoever takes that.
     """
     try:
-        download, begin = await in_thread(_opened, request, slug, job_id)
+        download, begin = _opened(request, slug, job_id)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
     name, kind = f"job-{job_id}.log", "text/plain; charset=utf-8"

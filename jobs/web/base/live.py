@@ -16,7 +16,7 @@ from jobs.errors import PermissionDeniedError, PortalError
 from jobs.live import sse
 from jobs.live.access import Access, read_session_again
 from jobs.live.channel import QUEUE_TOPIC, project_topic
-from jobs.live.looking import Look, News, Watch, events_of, in_thread
+from jobs.live.looking import Look, News, Watch, events_of
 from jobs.live.places import PLACES
 from jobs.models import Project
 from jobs.permissions import project_for
@@ -48,23 +48,23 @@ class ChangesWatch(Watch):
 
 
 @require_GET
-async def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
+def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
     """`/{slug}/jobs/stream`: the project's jobs changed."""
-    return await _stream(request, slug, "table", lambda project: project_topic(project.pk))
+    return _stream(request, slug, "table", lambda project: project_topic(project.pk))
 
 
 @require_GET
-async def queue_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
+def queue_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
     """`/{slug}/queue/stream`: jobs of any project changed, or how machines are shared."""
-    return await _stream(request, slug, "queue", lambda _: QUEUE_TOPIC)
+    return _stream(request, slug, "queue", lambda _: QUEUE_TOPIC)
 
 
-async def _stream(
+def _stream(
     request: HttpRequest, slug: str, name: str, topic_of: Callable[[Project], str]
 ) -> HttpResponseBase:
     try:
         PLACES.refuse_when_full()
-        project = await in_thread(_project, request, slug)
+        project = _project(request, slug)
         # Nobody is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
         # but its page asks for its parts on every loss, and goes to the sign-in page by itself.
         if project is None:

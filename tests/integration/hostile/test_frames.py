@@ -92,8 +92,7 @@ FOR_PROGRAMS = {
     f"{JOB}/attempts": {"get": 404},
     f"{JOB}/events": {"get": 404},
     f"{JOB}/logs": {"get": 404},
-    # Looked up in another thread, which does not see what this test made.
-    f"{JOB}/logs/stream": {"get": 401},
+    f"{JOB}/logs/stream": {"get": 404},
     ARRAY: {"get": 404},
     f"{ARRAY}/actions/cancel": {"post": 404},
 }

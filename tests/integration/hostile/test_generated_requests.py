@@ -22,7 +22,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.meta import ParameterLocation
 
-from jobs.api.logs import log_stream, log_views
+from jobs.api.logs import log_views
 from jobs.attempt_tokens import attempt_token
 from jobs.models import Attempt
 from jobs.statuses import JobStatus, Role
@@ -104,8 +104,7 @@ class Portal:
 @pytest.fixture
 def portal(db: None, redis_client: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Portal]:
     # Threads of their own would see only what is committed.
-    for module in (log_stream, log_views):
-        monkeypatch.setattr(module, "in_thread", lambda read, *a: sync_to_async(read)(*a))
+    monkeypatch.setattr(log_views, "in_thread", lambda read, *a: sync_to_async(read)(*a))
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     # As Django's test client does: the test's transaction must outlive its requests.

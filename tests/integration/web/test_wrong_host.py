@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from asgiref.sync import async_to_sync
-from django.test import AsyncClient, Client
+from django.test import Client
 
 from tests.integration.api.conftest import assert_problem
 
@@ -29,10 +28,3 @@ def test_rest_answers_with_a_problem():
         answer = Client(headers={"host": "portal.lan"}).get(path)
         problem = assert_problem(answer, 400, "host_not_allowed")
         assert "ALLOWED_HOSTS" in problem["detail"]
-
-
-def test_the_event_loop_answers_alike():
-    answer = async_to_sync(AsyncClient().get)("/", headers={"host": "portal.lan"})
-    assert answer.status_code == 400
-    assert "ALLOWED_HOSTS" in answer.content.decode()
-    assert "Content-Security-Policy" in answer.headers

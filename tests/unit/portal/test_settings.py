@@ -120,5 +120,4 @@ def test_celery_takes_json_only_and_acknowledges_what_is_done():
 
 def test_no_script_of_strangers_and_no_inline_script_may_run():
     policy = read(PRODUCTION, "CONTENT_SECURITY_POLICY")["CONTENT_SECURITY_POLICY"]
-    assert policy["DIRECTIVES"]["default-src"] == ["'none'"]
-    assert policy["DIRECTIVES"]["script-src"] == ["'self'"]
+    assert {"default-src 'none'", "script-src 'self'"} <= set(policy.split("; "))
