@@ -58,7 +58,7 @@ urlpatterns = [
 
 @pytest.fixture
 def django(settings: Any) -> RequestHandler:
-    """The handler over the addresses of this file."""
+    """Return a handler that serves the views of this file."""
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = [
         "jobs.api.base.request_ids.request_id_middleware",
