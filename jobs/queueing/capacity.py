@@ -1,4 +1,4 @@
-"""What a backend has for jobs, if any could start there now."""
+"""Capacities of backends, if jobs can start there now."""
 
 from __future__ import annotations
 

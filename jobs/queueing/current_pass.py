@@ -1,4 +1,4 @@
-"""The plan of this moment, for whoever asks why a job waits or what the queue looks like."""
+"""The current scheduling decisions, for readers of the queue and of why a job waits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.plan import plan
 from jobs.scheduling.snapshot import Decision, Snapshot
 
-# Many who look at a long queue share one plan for so long.
+# Seconds for which readers of a long queue share one plan.
 LONG_QUEUE, REUSED_S = 2000, 5.0
 # A short queue may take long, too. Of the processor: that others kept it busy says nothing.
 LONG_PLAN_S = 0.3
@@ -19,7 +19,7 @@ _last: tuple[float, Snapshot, Sequence[Decision]] | None = None
 
 
 def planned_now() -> tuple[Snapshot, Sequence[Decision]]:
-    """A plan of this moment; where it takes a while to make, one of some seconds ago."""
+    """Return a snapshot with its decisions; if that takes long, those of at most 5 s ago."""
     global _last  # noqa: PLW0603 - one a process, replaced as a whole
     if _last is not None and time.monotonic() - _last[0] < REUSED_S:
         return _last[1], _last[2]

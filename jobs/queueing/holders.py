@@ -1,4 +1,4 @@
-"""What holds machines, and until when: clusters that are on, and jobs between two of them."""
+"""Holders of machines, and until when: clusters that are up, and jobs between two attempts."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Active:
 
     @property
     def is_over(self) -> bool:
-        """Its last attempt has ended, and it is about to be moved on."""
+        """Whether the last attempt has ended, and the job's status is about to change."""
         return self.cluster_id is None and self.status != JobStatus.RECOVERING
 
 
 class Holders:
-    """Counts, at one moment, what jobs hold of all limits, and finds the idle clusters.
+    """A count, at one time, of what jobs hold of all limits, and of the idle clusters.
 
     `warm` are the idle clusters, which no limit counts, in the order in which jobs take them.
     `stuck` are the pools in which machines fail to be given back for too long. Both are complete
@@ -182,7 +182,7 @@ class Holders:
         return float(cluster.idle_policy.get(OFF_SINCE, self._now_s))
 
     def _free_at(self, cluster: Machines, job: Active | None, *, is_leaving: bool) -> float | None:
-        """Return when a cluster's machines are free at the latest; None: nobody can say."""
+        """Return when a cluster's machines are free at the latest; None: unknown."""
         if is_leaving:
             asked_s = self._given_back_s(cluster)
             return (self._now_s if asked_s is None else asked_s) + AROUND_RUN_S

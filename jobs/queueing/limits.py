@@ -1,4 +1,4 @@
-"""Which pool a job's machines come from, and what limits hold for it: rows become plain limits."""
+"""Pools and limits of jobs, as plain values made of rows."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ ASKED = (
     "gpu_count",
     "group_name",
 )
-# The same where a quota counts money: what jobs cost by tells more of them apart.
+# The same where a quota limits money: jobs then also differ by their price key.
 PRICED = (*ASKED, "price_key")
 
 
 class Asked(NamedTuple):
-    """What the queue counts of a job. A tuple: a pass looks one up for each job."""
+    """The requested resources of a job. A tuple: a pass looks one up for each job."""
 
     project_id: int
     user_id: int
@@ -52,34 +52,34 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, job: Job) -> Asked:
-        """Of one row."""
+        """Return the requested resources of a row."""
         return cls(*(getattr(job, name) for name in ASKED))
 
     def with_machines_of(self, whole: Asked | Cluster) -> Asked:
-        """Return what is counted of the same job where it has a whole cluster for itself."""
+        """Return the requested resources of the same job on a whole cluster."""
         machines = {name: getattr(whole, name) for name in ("num_nodes", "gpu_type", "gpu_count")}
         return self._replace(**machines)
 
     @property
     def amounts(self) -> Amounts:
-        """What a start of it takes."""
+        """The amounts that a start of the job uses."""
         return ((JOBS, 1.0), *machines_in(self.num_nodes, self.gpu_type, self.gpu_count))
 
     @property
     def units(self) -> float:
-        """What its share counts: GPUs, or nodes where it asks for none."""
+        """The GPUs, or the nodes of a job without GPUs: usage counts their hours."""
         return float(self.gpu_count or self.num_nodes)
 
 
 def machines_in(num_nodes: int, gpu_type: str, gpu_count: int) -> Amounts:
-    """What is counted of so many nodes, which have so many GPUs together."""
+    """Return the amounts of nodes that have `gpu_count` GPUs together."""
     nodes, gpus = (NODES, float(num_nodes)), float(gpu_count)
     return (nodes, (GPUS, gpus), (gpus_of(gpu_type), gpus)) if gpu_count else (nodes,)
 
 
 @dataclass(slots=True)
 class Places:
-    """Queues, pools and quotas as they are now, and the limits that were asked for of them."""
+    """Current queues, pools and quotas, with the limits that were requested so far."""
 
     queues: Mapping[str, Queue]
     quotas: list[Quota]
@@ -90,7 +90,7 @@ class Places:
 
     @classmethod
     def load(cls) -> Places:
-        """From the database, with the names that sentences need."""
+        """Load queues and quotas, with the names that messages need."""
         queues = load_queues()
         quotas = list(
             Quota.objects.select_related("project", "user", "queue", "pool").order_by("pk")
@@ -99,16 +99,16 @@ class Places:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of a job that make an `Asked` here."""
+        """The columns of a job that make an `Asked` here."""
         return PRICED if self.prices.are_counted else ASKED
 
     def rank_of(self, queue_name: str) -> int:
-        """A queue that is no more has the least say: 0, as the default one."""
+        """Return the rank of a queue; 0, as for the default queue, if it was deleted."""
         queue = self.queues.get(queue_name)
         return queue.rank if queue else 0
 
     def shape_of(self, asked: Asked) -> Shape:
-        """The one shape of all jobs that ask for this, its limits being there from now on."""
+        """Return the shape of all jobs with this request; create its limits."""
         shape = self._shapes.get(asked)
         if shape is None:
             pool = pool_of(self.queues.get(asked.queue_name), asked.backend_name)
@@ -130,24 +130,24 @@ class Places:
         return any(self.limits[key].counts_money for key in shape.limits)
 
     def patience_of(self, pool: str) -> float:
-        """Seconds after which a job there comes before those of its project with more priority."""
+        """Return the seconds after which a job precedes jobs of its project with more priority."""
         there = self._pool(pool)
         return float(there.patience_s if there else DAY_S)
 
     def half_life_of(self, pool: str) -> float:
-        """Seconds after which an hour of that pool's use counts half."""
+        """Return the seconds after which usage of the pool counts half."""
         there = self._pool(pool)
         return float(there.half_life_s if there else WEEK_S)
 
     def preemption_of(self, pool: str) -> Preemption:
-        """For whom jobs there may be stopped."""
+        """Return the preemption rules of the pool."""
         there = self._pool(pool)
         if there is None:
             return Preemption()
         return Preemption(there.reclaim, there.preempts_by_rank)
 
     def may_be_stopped(self, asked: Asked, *, says_so: bool) -> bool:
-        """Whether a job, which says so or not, may be stopped for another."""
+        """Whether a job may be preempted, by itself or by its queue."""
         queue = self.queues.get(asked.queue_name)
         return says_so or (queue is not None and queue.preemptible)
 
@@ -172,7 +172,7 @@ class Places:
         yield self.ask_for_backend(asked.backend_name)
 
     def ask_for_backend(self, name: str) -> str:
-        """The key of what that backend has, its limit being there from now on."""
+        """Return the key of the backend's limit; create the limit."""
         key = backend_key(name)
         if key not in self.limits:
             self.limits[key] = Limit(LimitKind.BACKEND, name, {})
@@ -186,7 +186,7 @@ class Places:
             kind, name = LimitKind.QUEUE, quota.queue.name
         if key not in self.limits:
             own = dict(quota.own_part) if kind == LimitKind.PROJECT else {}
-            # Machines are borrowed; money that is spent nobody gives back.
+            # Machines can be borrowed. Money that is spent can not be reclaimed.
             own.pop(USD_PER_HOUR, None)
             words = _words(quota, kind, name)
             self.limits[key] = Limit(kind, words, dict(quota.caps), nominal=own, whose=name)
@@ -198,7 +198,7 @@ class Places:
         if limit is None:
             limit = self.limits[key] = Limit(LimitKind.POOL, pool.name, dict(pool.caps))
         if asked.gpu_count and any(what.startswith(f"{GPUS}:") for what in pool.caps):
-            # Who says which GPUs there are says that there are no others.
+            # A pool that limits some GPU types has no others.
             limit.caps.setdefault(gpus_of(asked.gpu_type), 0.0)
         return key
 
@@ -209,40 +209,40 @@ class Places:
 
 
 def load_queues() -> dict[str, Queue]:
-    """All of them by name, with their pools."""
+    """Return all queues by name, with their pools."""
     return {queue.name: queue for queue in Queue.objects.select_related("pool")}
 
 
 def pool_of(queue: Queue | None, backend_name: str) -> str:
-    """The key of the machines that a queue's jobs share on that backend."""
+    """Return the key of the pool that the jobs of a queue share on that backend."""
     if queue is None or queue.pool is None:
         return backend_key(backend_name)
     return pool_key(queue.pool.name)
 
 
 def pool_key(name: str) -> str:
-    """Of a pool that an administrator has made."""
+    """Return the key of a pool that an administrator made."""
     return f"pool:{name}"
 
 
 def backend_key(name: str) -> str:
-    """Of what a backend has in all."""
+    """Return the key of all machines of a backend."""
     return f"backend:{name}"
 
 
 def quota_key(quota: Quota, user_id: int) -> str:
-    """Of a quota; of one that holds for each person by themselves, what that person has of it."""
+    """Return the key of a quota; if it limits each person separately, the person's key."""
     of_person = quota.per_person or quota.user_id is not None
     return f"quota:{quota.pk}:{user_id}" if of_person else f"quota:{quota.pk}"
 
 
 def group_key(asked: Asked) -> str:
-    """Of the jobs of a project that name the same `portal.concurrency` group."""
+    """Return the key of a project's `portal.concurrency` group."""
     return f"group:{asked.project_id}:{asked.group_name}"
 
 
 def _words(quota: Quota, kind: LimitKind, name: str) -> str:
-    """What sentences call a quota: its owner, and where it holds if that is not everywhere."""
+    """Return the name of a quota in messages: its owner, and where it applies if restricted."""
     where = [f"project {quota.project}"] if kind == LimitKind.PERSON else []
     if quota.pool is not None:
         where.append(f"pool {quota.pool.name}")

@@ -59,7 +59,7 @@ class Last(NamedTuple):
 
 
 def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[Machines]:
-    """All of them, whoever is on them now: also where the jobs that were there are deleted."""
+    """Yield all of `clusters`, also those whose jobs were deleted."""
     # Of these alone: to take thousands of empty ones apart is a tenth of a pass.
     kept = clusters.filter(Q(is_reusable=True) | Q(idle_since__isnull=False))
     policies = dict(kept.values_list("pk", "idle_policy"))
@@ -71,7 +71,7 @@ def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[M
 
 
 def last_on(clusters: Collection[int]) -> dict[int, Last]:
-    """Who came there last, by cluster; nothing of those whose jobs are deleted."""
+    """Return the last job of each cluster, unless it was deleted."""
     attempts = Attempt.objects.filter(cluster__in=clusters).order_by("cluster", "-pk")
     columns = ("cluster_id", "job_id", "created_at", "job__preempted_by_id")
     rows = attempts.distinct("cluster").values_list(*columns) if clusters else ()

@@ -20,7 +20,7 @@ _READ = "SELECT number FROM jobs_planpass WHERE id = 1 FOR SHARE"
 
 
 def begin_pass() -> int:
-    """The number of a new pass; from now on nothing starts that an older one has planned."""
+    """Return the number of a new pass; starts of older passes are void from now on."""
     with connection.cursor() as cursor:
         cursor.execute(_RAISE)
         return int(cursor.fetchone()[0])

@@ -1,4 +1,4 @@
-"""How long jobs lasted before: what an estimate of the queue goes by."""
+"""Durations of past jobs, for estimates of the queue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Median(Aggregate):
 
 
 def usual_seconds(numbers: Iterable[int]) -> dict[int, float]:
-    """For how long jobs of the same name and project held machines lately, by the job's number.
+    """Return how long recent jobs of the same name and project held machines, by job number.
 
     The median of those that succeeded; else what `max_duration` allows; else it is left out.
     """

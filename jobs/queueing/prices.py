@@ -1,6 +1,6 @@
-"""What jobs cost an hour, where a quota counts that: what is known of it, for a plan.
+"""Hourly prices of jobs, for quotas that limit money.
 
-No question goes to a backend here: what is missing `jobs.reconcilers.prices` asks for.
+No backend is queried here: `jobs.reconcilers.prices` requests the missing prices.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from jobs.scheduling.limits import USD_PER_HOUR, Shape
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Of what waits by backend and `Job.price_key`, of what is there by cluster.
+    """Known prices in US$: expected ones by backend and `Job.price_key`, others by cluster.
 
-    US$ as numbers, as all that limits count. Of what waits None and why where it is not known.
+    An unknown expected price is None, with the reason.
     """
 
     are_counted: bool = False
@@ -25,7 +25,7 @@ class Prices:
 
     @classmethod
     def load(cls, quotas: Iterable[Quota]) -> Prices:
-        """What is known at this moment, if one of `quotas` counts money."""
+        """Load the known prices, if one of `quotas` limits money."""
         if not any(USD_PER_HOUR in quota.caps for quota in quotas):
             return cls()
         rows = ExpectedPrice.objects.values_list(
@@ -46,7 +46,7 @@ class Prices:
         )
 
     def of_waiting(self, shape: Shape, price_key: str) -> Shape:
-        """`shape` with what a start of it would probably cost."""
+        """Return `shape` with the expected price of a start."""
         usd, problem = self.expected.get((shape.backend_name, price_key), (None, ""))
         return shape.unpriced_for(problem) if usd is None else shape.priced(usd)
 

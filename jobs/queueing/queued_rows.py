@@ -1,7 +1,7 @@
-"""The rows of jobs that could start, as the queue counts them; read again only where they changed.
+"""Rows of the jobs that may start, read again only where they changed.
 
-Between two passes over a deep queue few rows change. A process that makes one after the other asks
-which versions there are, and reads those that it does not know.
+Between two passes over a deep queue few rows change. A process that makes one after the other
+queries the versions of all rows, and reads the rows of new versions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class QueuedRow(NamedTuple):
 
 
 class QueuedRows:
-    """What one reader knows of them from the last time. Not for two threads at once."""
+    """A cache of the rows that one reader read last. Not thread-safe."""
 
     def __init__(self) -> None:
         self._columns: Sequence[str] = ()
@@ -69,13 +69,13 @@ class QueuedRows:
         self._alike: dict[tuple[Any, ...], Asked] = {}
 
     def forget(self) -> None:
-        """Know nothing: the next time all is read."""
+        """Forget all rows: the next read reads all."""
         self.known, self._alike = {}, {}
 
     def read(self, startable: QuerySet[Job], columns: Sequence[str]) -> dict[int, QueuedRow]:
-        """All of `startable` by their numbers, oldest first; `columns` make an `Asked`.
+        """Return the rows of `startable` by job number, oldest first; `columns` make an `Asked`.
 
-        Of a job that leaves the queue meanwhile there may be a row, or none.
+        A job that leaves the queue meanwhile may have a row or not.
         """
         if columns != self._columns:
             self._columns = columns

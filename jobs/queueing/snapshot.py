@@ -27,22 +27,21 @@ from jobs.scheduling.snapshot import Preemption, QueuedJob, Snapshot
 from jobs.spending import budget_blocks
 from jobs.statuses import ACTIVE_STATUSES, ClusterStatus, WaitReason
 
-# Of a job that has machines: what says whether they may be taken from it.
+# The columns of a job with machines that decide whether it may be preempted.
 _GIVES_WAY = ("status", "preemptible", "preempted_by_id", "fingerprint", "request_options__cluster")
 _TIMES = ("duration_s", "extended_s", "group_limit")
 
 
 def load_snapshot(backends: Iterable[str] = (), rows: QueuedRows | None = None) -> Snapshot:
-    """The queue, what runs, and what limits both, as the database has them now.
+    """Load the queued jobs, the running jobs and the limits of both.
 
-    `backends` are counted also while nobody runs or waits there. `rows` are those of the reader's
-    last time: what has not changed of them is not read again.
+    `backends` are included also if no job runs or waits there. `rows` is the reader's cache.
     """
     return _Loader(clock.now(), backends, rows or QueuedRows()).snapshot()
 
 
 class _Loader:
-    """Reads once, for one moment."""
+    """A loader of one snapshot."""
 
     def __init__(self, now: datetime, backends: Iterable[str], rows: QueuedRows) -> None:
         self._now, self._now_s, self._rows = now, now.timestamp(), rows
@@ -55,7 +54,7 @@ class _Loader:
         self._problems: dict[str, str] = {}
 
     def snapshot(self) -> Snapshot:
-        """Everything that a plan may look at."""
+        """Return the snapshot."""
         active = list(self._active())
         startable = self._rows.read(startable_jobs(self._now), self._places.columns)
         named = NamedClusters.load(naming_jobs(), self._places)
@@ -123,8 +122,8 @@ class _Loader:
             )
 
     def _active(self) -> Iterator[Active]:
-        """All jobs that hold machines, or will again without waiting in the queue."""
-        # By their names: so an index finds them among all that ever ran.
+        """Yield all jobs that hold machines, or will again without being queued."""
+        # By the names of statuses: so an index finds them among all jobs.
         rows = Job.objects.in_status(*sorted(ACTIVE_STATUSES)).annotate(
             now=FilteredRelation("attempts", condition=Q(attempts__ended_at=None)),
             run_since_s=epoch_s("now__run_started_at"),
@@ -139,7 +138,7 @@ class _Loader:
             self._places.shape_of(asked)
             if asked.group_name:
                 self._limit_group(asked, limit)
-            # Between two attempts it holds nothing, but will.
+            # Between two attempts a job holds no machines, but will again.
             there_since_s = there_since_s or self._now_s
             begin_s = run_since_s or there_since_s
             walltime = walltime_s(asked_s, extended_s, self._most.get(asked.project_id))
@@ -154,10 +153,10 @@ class _Loader:
         caps[JOBS] = min(caps.get(JOBS, limit), limit)
 
     def _bound_s(self, ends_s: float) -> float:
-        """Until when it is counted for who holds machines until `ends_s` by what it may take.
+        """Return when the machines of a job that may run until `ends_s` count as free.
 
-        Of one that is late: as if it took twice as long as it is late by now. Were its machines
-        counted as free at any moment, a reservation would count on them alone.
+        If the job is late, its delay is doubled until the time is in the future. Otherwise a
+        reservation would expect its machines at any moment.
         """
         late_s = AROUND_RUN_S
         while ends_s <= self._now_s:

@@ -1,4 +1,4 @@
-"""How much each person and project has used of each pool, what still runs included."""
+"""Effective usage of pools by person and project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.scheduling.snapshot import QueuedJob, Share
 def used_by_persons(
     running: Iterable[tuple[Asked, float, float | None]], places: Places, now_s: float
 ) -> dict[tuple[str, int, int], float]:
-    """Unit-hours by (pool, project, person): of the past, and what runs may still use.
+    """Return the effective usage in normalized hours by (pool, project, person).
 
     `running` are jobs with their begin and, if it is known, their end.
     """
@@ -40,7 +40,7 @@ def shares_of(
     persons: Mapping[tuple[str, int, int], float],
     weights: Mapping[int, float],
 ) -> dict[tuple[str, int], Share]:
-    """Of each project that has used a pool, or waits for one; by pool and project."""
+    """Return the usage and weight of each project that used a pool or waits for one."""
     used: dict[tuple[str, int], float] = defaultdict(float)
     for (pool, project_id, _), unit_hours in persons.items():
         used[pool, project_id] += unit_hours

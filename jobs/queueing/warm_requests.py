@@ -1,4 +1,4 @@
-"""What jobs request of warm clusters: one by name, or any with the machines that they request."""
+"""Reuse requests: jobs that name a warm cluster, or run on any with matching machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends clusters that were kept and that no job has taken: switched off first, or taken down."""
+"""End idle warm clusters by their idle policies: stop them first, or terminate them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LOOK_AGAIN_S = 1.0
 
 
 def due() -> list[int]:
-    """Clusters without a job that nobody has asked to take down."""
+    """Return the idle warm clusters."""
     return list(Cluster.objects.waiting().values_list("pk", flat=True))
 
 
 def step(cluster_id: int) -> None:
-    """Do what is due with one kept cluster. Safe to repeat; a crash loses nothing."""
+    """Apply the idle policy of one warm cluster. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.CLUSTER, cluster_id) as alone:
         if not alone:
             return
@@ -67,7 +67,7 @@ def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
     limit, named = idle_limit(cluster.project), False
     decision = decide(kept, limit, clock.now())
     if not isinstance(decision, Wait):
-        # Only now: to look through those that wait takes longer than all else here.
+        # Only now: the query of waiting jobs takes longer than all else here.
         named = is_named(cluster)
         decision = decide(kept, limit, clock.now(), is_named=named)
     match decision:
@@ -84,16 +84,16 @@ def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
 def _take_down(cluster: Cluster, reason: str) -> None:
     if _still_waits(cluster):
         take_down(cluster.pk)
-        _tell(cluster, f"Kept cluster {cluster.name} is taken down. {reason}")
+        _tell(cluster, f"Warm cluster {cluster.name} is terminated. {reason}")
 
 
 @transaction.atomic
 def _begin_switching_off(cluster: Cluster, reason: str) -> bool:
-    """Whether nobody took it before it was marked: from here on it takes no job."""
+    """Mark a cluster that no job has taken, so that it takes none; return whether it is marked."""
     if not _still_waits(cluster):
         return False
     begin_switching_off(cluster.pk)
-    _tell(cluster, f"Kept cluster {cluster.name} is switched off. {reason}")
+    _tell(cluster, f"Warm cluster {cluster.name} is stopped. {reason}")
     transaction.on_commit(lambda: reach("autostop.begun"))
     return True
 
@@ -107,9 +107,9 @@ def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
     except BackendUnavailableError:
         raise
     except BackendError as error:
-        # Machines that nobody uses must not be left running.
+        # Unused machines must not be left running.
         log.warning("not switched off: %s", error, extra=_context(cluster))
-        _take_down(cluster, f"It could not be switched off: {error.message}")
+        _take_down(cluster, f"It could not be stopped: {error.message}")
         return
     reach("autostop.asked")
     with transaction.atomic():
@@ -121,7 +121,7 @@ def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
 
 
 def _move_backstop(cluster: Cluster, backend: ClusterKeeper, *, is_named: bool) -> None:
-    """Have the backend's own stop come later, where a job or a user needs the cluster longer."""
+    """Delay the backend's own stop, if a job or a user needs the cluster longer."""
     told, minutes = cluster.idle_policy.get("backstop", 0), backstop_of(cluster)
     if is_named and cluster.idle_since is not None:
         idle = clock.now() - cluster.idle_since
@@ -136,7 +136,7 @@ def _move_backstop(cluster: Cluster, backend: ClusterKeeper, *, is_named: bool) 
 
 
 def _still_waits(cluster: Cluster) -> bool:
-    """Whether no job has taken it since it was read; holds its row."""
+    """Whether no job has taken the cluster since it was read. Locks its row."""
     rows = Cluster.objects.waiting().filter(pk=cluster.pk, idle_since=cluster.idle_since)
     return rows.select_for_update(no_key=True).exists()
 

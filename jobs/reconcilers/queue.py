@@ -1,6 +1,6 @@
-"""Starts queued jobs as the plan says, and stops those that give way to them.
+"""Run scheduling passes: decide, start queued jobs, preempt victims, refuse jobs.
 
-`pace` says how soon a pass may follow another.
+`jobs.background.pace` decides how soon a pass may follow another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from monarch_client.crash_points import reach
 
 log = logging.getLogger(__name__)
 
-# How soon a pass that another worker makes is looked at again.
+# How soon a pass is tried again while another worker makes one.
 LOOK_AGAIN_S = 0.2
 
 Decision = Start | Refuse | Preempt | Evict
@@ -46,13 +46,13 @@ Decision = Start | Refuse | Preempt | Evict
 # So many jobs start in one transaction: their rows are locked for some tens of milliseconds.
 TOGETHER = 50
 
-# What this process knows of the queue from its last pass, and who of its threads makes one: a pass
-# that hung until it lost its lock may go on beside the next one.
+# The rows that this process read in its last pass, and a lock: a pass that hung until it lost its
+# database lock may continue beside the next one.
 _ROWS, _ROWS_IN_USE = QueuedRows(), Lock()
 
 
 def step() -> None:
-    """Plan once and carry it out, unless the last pass was only just made: then a little later."""
+    """Run a scheduling pass, or schedule one for later if the last one was too recent."""
     # Hints come with each job that is submitted or ends: most of them during a rest.
     if (wait_s := pace.resting_s()) > 0:
         wake_later("queue", delay_s=wait_s, why="rest")
@@ -66,19 +66,19 @@ def step() -> None:
             return
         begin_queue_pass()
         if not startable_jobs(clock.now()).exists():
-            # What is known of a long queue that has gone is of no use to anybody.
+            # The rows of a queue that is empty now only take memory.
             with _rows() as rows:
                 rows.forget()
             return
-        # Of the processor: what a busy machine adds says nothing of what a pass costs, and the
-        # longer everybody is at it, the longer new jobs would wait for a rest to end.
+        # Processor time: waiting on a busy machine is no cost of a pass, and would only lengthen
+        # the pause after it.
         begin = time.thread_time()
         run_pass()
         pace.rest_after(time.thread_time() - begin)
 
 
 class _Planned(NamedTuple):
-    """What is to be done after a plan, without the plan, which may be large."""
+    """The actions that follow a plan, without the plan, which may be large."""
 
     acts: list[Decision]
     changed: Changed
@@ -86,8 +86,8 @@ class _Planned(NamedTuple):
 
 
 def run_pass() -> None:
-    """Load, plan, act. What is decided is guarded by each job's status and the pass's number."""
-    # The number first: what an older pass starts after it is not in what is loaded now.
+    """Load, decide, act. The job's status and the number of the pass guard each action."""
+    # The number first: the snapshot lacks what an older pass starts after it.
     number = begin_pass()
     with look_later():
         planned = _planned()
@@ -114,13 +114,13 @@ def _planned() -> _Planned:
 
 @contextmanager
 def _rows() -> Iterator[QueuedRows]:
-    """Those of this process, for one thread; for a second one, none that are known."""
+    """Give the rows of this process to one thread, and empty rows to a second one."""
     is_mine = _ROWS_IN_USE.acquire(blocking=False)
     rows = _ROWS if is_mine else QueuedRows()
     try:
         yield rows
     except Exception:
-        # Whatever went wrong, the next pass asks for everything: it may meet another database.
+        # After any error the next pass reads all rows: it may have another database.
         rows.forget()
         raise
     finally:
@@ -129,9 +129,9 @@ def _rows() -> Iterator[QueuedRows]:
 
 
 def _not_started(acts: list[Decision], number: int) -> Iterator[Decision]:
-    """What is left to be done one by one, in its order; before each, what can start together has.
+    """Yield the actions to carry out singly, in order; start together the jobs that can be.
 
-    A start takes what others were stopped for: it never comes before what the plan has first.
+    The order is kept: a start may use machines that earlier actions released.
     """
     for is_plain, group in groupby(acts, key=_is_plain):
         acts_alike = list(group)
@@ -148,7 +148,7 @@ def _is_plain(act: Decision) -> bool:
 
 
 def _start_together(job_ids: list[int], number: int) -> set[int]:
-    """Who has started. Nobody, if anything goes wrong: one by one it is seen with whom."""
+    """Start jobs together; return those that started. After an error each is tried singly."""
     started: set[int] = set()
     with _harmless_to_others(jobs=job_ids):
         started.update(start_attempts(job_ids, planned_by=number))
@@ -157,7 +157,7 @@ def _start_together(job_ids: list[int], number: int) -> set[int]:
 
 @contextmanager
 def _harmless_to_others(**who: object) -> Iterator[None]:
-    """One job's failure must not keep those behind it from their turn: it is told in the log."""
+    """Log the failure of one job, so that the jobs after it are still handled."""
     try:
         yield
     except StaleJobError:
@@ -184,6 +184,6 @@ def _carry_out(decision: Decision, number: int) -> None:
 
 @transaction.atomic
 def _refuse(job: Job, message: str, number: int) -> None:
-    """For good: what an older pass saw must not count, since there may be more machines now."""
+    """Fail the job, unless a newer pass has begun: there may be more machines now."""
     require_newest(number)
     move(job, JobStatus.FAILED, reason=StopReason.NO_CAPACITY, message=message)

@@ -1,4 +1,4 @@
-"""Ends STOPPING jobs: asks the runners to stop, waits for their last word, then lets go."""
+"""End STOPPING jobs: stop the runners, wait for the verdict, release the cluster."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ LOOK_AGAIN_S = 0.5
 
 
 def due() -> list[int]:
-    """Jobs to bring to their end."""
+    """Return the STOPPING jobs."""
     return list(Job.objects.in_status(JobStatus.STOPPING).values_list("pk", flat=True))
 
 
 def step(job_id: int) -> None:
-    """Bring one stopping job nearer to its end. Safe to repeat; a crash loses nothing."""
+    """Advance the stop of one job. Safe to repeat; a crash loses nothing."""
     with exclusive(LockSpace.JOB, job_id) as alone:
         if not alone:
             wake_later("stopping", job_id, delay_s=0.3)
@@ -57,15 +57,15 @@ def step(job_id: int) -> None:
 
 
 def _has_ended(job: Job, attempt: Attempt) -> bool:
-    """Whether nothing of the attempt runs any more; asks it to stop if something does."""
+    """Whether no process of the attempt runs any more. Stops the runners if one does."""
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
     backend = registry.get(job.backend_name)
     phase = backend.observe(attempt.cluster.name, attempt_id=attempt.pk).phase
-    # After the grace the runner kills and reports; one that does not is killed with the rest.
+    # After the grace period the runner kills the program and reports; else both are killed.
     patience = timedelta(seconds=GRACE_S + backend.stop_patience_s)
     overdue = clock.now() - (job.stopping_at or clock.now()) > patience
     is_there = phase in {ClusterPhase.STARTING, ClusterPhase.UP}
-    # A runner that has spoken is asked, also while the launch is not known to be over.
+    # A runner that has reported is stopped, also while the launch is not known to be over.
     has_runner = phase is ClusterPhase.UP or attempt.contacted_at is not None
     if is_there and (overdue or not has_runner):
         return _take_away(job, attempt, backend)
@@ -74,8 +74,8 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
         try:
             backend.stop(attempt.cluster.name, GRACE_S, attempt_id=attempt.pk)
         finally:
-            # Also where the answer is late: then it may have been asked all the same, and be over
-            # before anybody comes here again.
+            # Also if the answer is late: the request may have arrived all the same, and the attempt
+            # may end before the next step.
             reach("stop.asked")
         return False
     ingest_leftovers(attempt, backend)

@@ -18,14 +18,6 @@ READERS_OF_SPECIFICATIONS = {
     "jobs/reconcilers/prices.py": "passes it to the backend",
     "jobs/reconcilers/provisioning.py": "passes it to the backend",
 }
-# Files that are still to be changed to `JobRequest`.
-NOT_YET = frozenset(
-    {
-        "jobs/actions/clusters/warm_clusters.py",
-        "jobs/queueing/warm_clusters.py",
-        "jobs/queueing/warm_requests.py",
-    }
-)
 # Backends receive the whole specification: what they read of it is theirs.
 BACKENDS = "jobs/backends/"
 # A lookup of the ORM, or a JSON operator in SQL.
@@ -38,7 +30,7 @@ def test_specifications_of_jobs_are_read_where_they_are_passed_on_whole() -> Non
     found = [
         offender
         for path in python_files("jobs")
-        if not name_of(path).startswith(BACKENDS) and name_of(path) not in NOT_YET
+        if not name_of(path).startswith(BACKENDS)
         for offender in _reads(path)
     ]
     assert not found, "\n".join(found)

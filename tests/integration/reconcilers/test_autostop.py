@@ -1,4 +1,4 @@
-"""Kept clusters that no job takes: switched off and taken down on time, and by nobody twice."""
+"""Idle warm clusters: stopped and terminated on time, and never twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_idle_cluster_goes_down_on_time_and_what_a_job_takes_to_set_up_is_not
     assert fake.existing() == []
     assert Cluster.objects.get().status == ClusterStatus.GONE
     note = second.events.get(verb="cluster_ended")
-    assert note.message.endswith("is taken down. No job was on it for 5 min.")
+    assert note.message.endswith("is terminated. No job was on it for 5 min.")
 
 
 @pytest.mark.feature("P6.3")
@@ -105,7 +105,7 @@ def test_machines_that_cannot_be_switched_off_are_taken_down_instead(
     end_idle()
     assert fake.existing() == []
     notes = job.events.filter(verb="cluster_ended").values_list("message", flat=True)
-    assert "could not be switched off: Slurm keeps no disks." in list(notes)[-1]
+    assert "could not be stopped: Slurm keeps no disks." in list(notes)[-1]
 
 
 def test_who_takes_a_cluster_and_who_ends_it_exclude_each_other(
