@@ -120,7 +120,7 @@ def test_no_pause_is_so_long_that_readers_take_us_for_silent(watch) -> None:
 def test_only_a_report_of_a_loss_is_believed(watch, place, kind, is_believed) -> None:
     place.folder.report.write_text(json.dumps({"kind": kind}))
     assert watch._rest(0.01)
-    assert watch._walk.misses.is_believed is is_believed
+    assert watch._walk.misses.has_reported_loss is is_believed
 
 
 def test_a_lost_host_stands_in_the_log_once_it_is_lost_in_the_next_look_too(
