@@ -31,19 +31,19 @@ def _failure(code: str, title: str, pattern: str, fix: str, *reasons: StopReason
 FAILURES: tuple[Failure, ...] = (
     _failure(
         "gpu_hardware",
-        "A GPU reports a fault of its own",
+        "A GPU reports a hardware fault",
         # Of Xid's numbers those that speak of the machine, not of the program.
         r"uncorrectable (?:ECC|NVLink) error|double.bit ECC error|GPU has fallen off the bus"
         r"|NVRM: Xid \([\w:.]{1,40}\): (?:48|62|64|74|79|94|95|119|120|140)\b",
-        "Further attempts avoid this node where the place lets them. Tell whoever looks after it: "
-        "`nvidia-smi -q -d ECC,ROW_REMAPPER` and `dmesg` there say more.",
+        "Later attempts avoid this node if the backend supports it. Report it to its "
+        "administrator: `nvidia-smi -q -d ECC,ROW_REMAPPER` and `dmesg` there show details.",
     ),
     _failure(
         "cuda_oom",
         "The GPU ran out of memory",
         r"CUDA out of memory|OutOfMemoryError: CUDA|CUBLAS_STATUS_ALLOC_FAILED"
         r"|CUDA error: out of memory|cudaErrorMemoryAllocation",
-        "Use less: a smaller batch, gradient checkpointing, sharding over more GPUs; or ask for "
+        "Use less: a smaller batch, gradient checkpointing, sharding over more GPUs; or request "
         "GPUs with more memory in `resources.accelerators`.",
     ),
     _failure(
@@ -54,7 +54,7 @@ FAILURES: tuple[Failure, ...] = (
     ),
     _failure(
         "nccl_missing",
-        "NCCL is not there",
+        "NCCL is missing",
         r"libnccl\.so[.\d]*\b.{0,40}(?:cannot open|no such file|not found)"
         r"|(?:doesn't|does not) have NCCL built in|ProcessGroupNCCL is only supported with GPUs",
         "NCCL needs GPUs, and a build of torch for them. On nodes without GPUs use the backend "
@@ -75,7 +75,7 @@ FAILURES: tuple[Failure, ...] = (
         r"libcuda\.so(?:\.1)?\b.{0,40}(?:cannot open|no such file|not found)"
         r"|Found no NVIDIA driver|NVIDIA-SMI has failed|no CUDA-capable device is detected"
         r"|CUDA driver version is insufficient|CUDA_ERROR_NO_DEVICE|failed call to cuInit",
-        "Ask for GPUs in `resources.accelerators`, and use an image whose nodes have the driver: "
+        "Request GPUs in `resources.accelerators`, and use an image whose nodes have the driver: "
         "`nvidia-smi` in `setup` shows whether it is there. Without GPUs use torch for CPUs.",
     ),
     _failure(
@@ -83,7 +83,7 @@ FAILURES: tuple[Failure, ...] = (
         "The node's shared memory is too small",
         r"insufficient shared memory|killed by signal: Bus error|unable to (?:open"
         r"|write to) shared memory|No space left on device.{0,40}/dev/shm",
-        "Use fewer workers of the data loader, or give the container a larger /dev/shm.",
+        "Use fewer data loader workers, or give the container a larger /dev/shm.",
     ),
     _failure(
         "disk_full",
@@ -96,8 +96,8 @@ FAILURES: tuple[Failure, ...] = (
         "too_many_files",
         "Too many files or sockets are open",
         r"Too many open files|\[Errno 24\]|\bEMFILE\b|received 0 items of ancdata",
-        "Raise the limit at the beginning of `run` (`ulimit -n 65536`), close what is not needed, "
-        "or use fewer workers of the data loader.",
+        "Raise the limit at the start of `run` (`ulimit -n 65536`), close what is not needed, or "
+        "use fewer data loader workers.",
     ),
     _failure(
         "python_mismatch",
@@ -122,8 +122,8 @@ FAILURES: tuple[Failure, ...] = (
         "The cloud account's quota is used up",
         r"Quota(?:s)?\b.{0,80}\bexceeded|exceeded quota|VcpuLimitExceeded|QuotaExceeded"
         r"|LimitExceeded|QOSMax\w+|AssocGrp\w+Limit",
-        "Ask the cloud for a higher quota, stop what runs there, or name another region or cloud "
-        "in `resources`.",
+        "Request a higher quota from the cloud, stop what runs there, or name another region or "
+        "cloud in `resources`.",
         *_OF_PLACES,
     ),
     _failure(
@@ -139,28 +139,28 @@ FAILURES: tuple[Failure, ...] = (
     ),
     _failure(
         "no_capacity",
-        "No place has room for this job now",
+        "No location has capacity for this job now",
         r"ResourcesUnavailableError|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
         r"|does not have enough resources|Failed to (?:acquire|provision)(?: all)? resources"
         r"|No launchable resource|catalog does not contain any instances|stockout"
         r"|Insufficient nvidia\.com/gpu|ReqNodeNotAvail",
-        "It is tried again by itself. Name more places in `resources.any_of`, other GPUs, or leave "
-        "region and zone out.",
+        "It is retried automatically. Name more locations in `resources.any_of`, other GPUs, or "
+        "leave region and zone out.",
         *_OF_PLACES,
     ),
     _failure(
         "no_capacity",
-        "No place has room for this job now",
+        "No location has capacity for this job now",
         "",
-        "It is tried again by itself. Name more places in `resources.any_of`, other GPUs, or leave "
-        "region and zone out.",
+        "It is retried automatically. Name more locations in `resources.any_of`, other GPUs, or "
+        "leave region and zone out.",
         StopReason.NO_CAPACITY,
     ),
     _failure(
         "host_oom",
         "The node ran out of memory",
         r"because memory ran out|Out of memory: Killed process|oom-kill:|\boom_reaper:",
-        "Ask for more in `resources.memory`, or use less: smaller batches, fewer procs on a host, "
+        "Request more in `resources.memory`, or use less: smaller batches, fewer procs on a host, "
         "fewer workers of the data loader.",
     ),
     _failure(
@@ -169,7 +169,7 @@ FAILURES: tuple[Failure, ...] = (
         r"\bMemoryError\b|Cannot allocate memory|std::bad_alloc"
         r"|DefaultCPUAllocator: (?:not enough|can't allocate)",
         "It has a limit (`ulimit -v`, `ulimit -d`), or wanted more at once than the node has: the "
-        "job's tab Hosts shows how much was in use. Raise the limit, ask for more in "
+        "job's tab Hosts shows how much was in use. Raise the limit, request more in "
         "`resources.memory`, or use less.",
     ),
     _failure(
@@ -193,16 +193,16 @@ FAILURES: tuple[Failure, ...] = (
         "module_not_found",
         "A Python module is missing",
         r"ModuleNotFoundError: No module named|ImportError: (?:cannot import name|No module named)",
-        "Install its package in `setup`, into the Python that `run` uses. If it is your own, see "
-        "that it lies in `workdir`, and that `.mportalignore` does not leave it out.",
+        "Install its package in `setup`, into the Python that `run` uses. If it is your own, "
+        "check that it is in `workdir`, and that `.mportalignore` does not exclude it.",
     ),
     _failure(
         "name_resolution",
-        "A host's name is not known",
+        "A host name is unknown",
         r"Name or service not known|Temporary failure in name resolution|getaddrinfo failed"
         r"|Could not resolve host|nodename nor servname|Failed to resolve '",
-        "Check the name. Between nodes use addresses (SKYPILOT_NODE_IPS); for the outside see that "
-        "the nodes have a name server and a way out.",
+        "Check the name. Between nodes use addresses (SKYPILOT_NODE_IPS); for external hosts the "
+        "nodes need a name server and internet access.",
     ),
     _failure(
         "no_route",
@@ -210,7 +210,7 @@ FAILURES: tuple[Failure, ...] = (
         r"No route to host|Network is unreachable|Host is unreachable|\[Errno 11[13]\] (?:No route"
         r"|Host)|Connection timed out|ConnectTimeoutError",
         "Between nodes: they must be in one network, and a firewall must let the job's port "
-        "through (`portal.port`, 22222). For the outside: the nodes need a way out.",
+        "through (`portal.port`, 22222). For external hosts: the nodes need internet access.",
     ),
     _failure(
         "nccl_timeout",
@@ -229,7 +229,7 @@ FAILURES: tuple[Failure, ...] = (
     ),
     _failure(
         "spawn_timeout",
-        "Monarch waited in vain for a host or a process",
+        "Monarch timed out waiting for a host or a process",
         r"MESH_ATTACH_CONFIG_TIMEOUT|config push failed|HOST_SPAWN_READY_TIMEOUT"
         r"|PROC_SPAWN_MAX_IDLE|ACTOR_SPAWN_MAX_IDLE|never listened on port"
         r"|did not report to rank 0 within|timed? ?out.{0,40}(?:spawn|attach)|(?:spawn"
@@ -273,9 +273,9 @@ FAILURES: tuple[Failure, ...] = (
     ),
     _failure(
         "worker_lost",
-        "A machine or its runner is gone",
+        "A machine or its runner was lost",
         "",
-        "Preemption, a restart, or a kill from outside; the job is tried again by itself as long "
+        "Preemption, a restart, or a kill from outside; the job is retried automatically as long "
         "as `portal.retry.max_recoveries` lasts. Save checkpoints, so that little is lost.",
         StopReason.WORKER_LOST,
     ),

@@ -22,11 +22,11 @@ TOKEN_COLUMNS = {
 
 @click.command()
 @click.option("--url", prompt="Address of the portal", help="Address of the portal.")
-@click.option("--token", default="", help="An API token; asked for when not given.")
+@click.option("--token", default="", help="An API token; prompted for by default.")
 @click.option("--project", "-p", default="", help="The project to use by default.")
 @pass_session
 def login(session: Session, url: str, token: str, project: str) -> None:
-    """Keep a portal's address and a token for the commands that follow."""
+    """Store a portal's address and a token for later commands."""
     url = url.strip().rstrip("/")
     if "://" not in url:
         url = f"http://{url}" if url.startswith(("localhost", "127.")) else f"https://{url}"
@@ -43,29 +43,29 @@ def login(session: Session, url: str, token: str, project: str) -> None:
 @output_options
 @pass_session
 def whoami(session: Session, output: Output) -> None:
-    """Say who one is to the portal."""
+    """Show your user name and roles."""
     me = session.client.me()
     output.one(me, lambda: _show_me(session.config.url, me), key="username")
 
 
 @click.group()
 def token() -> None:
-    """API tokens of one's own."""
+    """Manage your API tokens."""
 
 
 @token.command("ls")
 @output_options
 @pass_session
 def token_ls(session: Session, output: Output) -> None:
-    """List the tokens that still work."""
+    """List your valid tokens."""
     output.rows(session.client.tokens(), TOKEN_COLUMNS)
 
 
 @token.command("create")
 @click.argument("name")
-@click.option("--project", "-p", help="Let it reach this project only.")
-@click.option("--read-only", is_flag=True, help="Let it change nothing.")
-@click.option("--days", type=click.IntRange(1, 3650), help="Let it expire.")
+@click.option("--project", "-p", help="Limit it to this project.")
+@click.option("--read-only", is_flag=True, help="Limit it to reading.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Days until it expires.")
 @output_options
 @pass_session
 def token_create(
@@ -77,7 +77,7 @@ def token_create(
     days: int | None,
     output: Output,
 ) -> None:
-    """Make a token. It is shown this once; -q prints nothing else."""
+    """Create a token and show it once; -q prints only the token."""
     made = session.client.create_token(name, project=project, read_only=read_only, days=days)
     output.one(made, lambda: _show_new_token(made), key="token")
 
@@ -86,7 +86,7 @@ def token_create(
 @click.argument("token_ids", type=int, nargs=-1, required=True, metavar="ID...")
 @pass_session
 def token_revoke(session: Session, token_ids: tuple[int, ...]) -> None:
-    """End tokens at once."""
+    """Revoke tokens."""
     for token_id in token_ids:
         session.client.revoke_token(token_id)
         say(f"Token {token_id}: revoked")

@@ -17,7 +17,7 @@ _array = click.argument("array_id", type=int, metavar="ARRAY")
 
 @click.group()
 def array() -> None:
-    """Watch, cancel and rerun arrays: jobs that were submitted as one."""
+    """Show, cancel and rerun job arrays."""
 
 
 def _values(job: Job) -> str:
@@ -39,7 +39,7 @@ _COLUMNS: dict[str, Any] = {
 @output_options
 @pass_session
 def get(session: Session, array_id: int, project: str | None, output: Output) -> None:
-    """Show an array: how many of its jobs stand where, and each of them."""
+    """Show an array: its jobs and their counts by status."""
     found = session.client.array(session.project(project), array_id)
 
     def show() -> None:
@@ -57,7 +57,7 @@ def get(session: Session, array_id: int, project: str | None, output: Output) ->
 @project_option
 @pass_session
 def cancel(session: Session, array_id: int, project: str | None) -> None:
-    """End all jobs of an array that have not ended."""
+    """Cancel all jobs of an array that have not ended."""
     say(told(session.client.cancel_array(session.project(project), array_id)))
 
 
@@ -69,13 +69,13 @@ def cancel(session: Session, array_id: int, project: str | None) -> None:
 def rerun_failed(
     session: Session, array_id: int, project: str | None, *, drop_deleted: bool
 ) -> None:
-    """Run those jobs of an array again that failed or were cancelled, in their places."""
+    """Rerun the failed and cancelled jobs of an array, in their positions."""
     slug = session.project(project)
     say(told(session.client.rerun_failed(slug, array_id, drop_deleted=drop_deleted)))
 
 
 def told(found: Array) -> str:
-    """An array in one line."""
+    """Return an array in one line."""
     shares = [f"{count} {status}" for status, count in found.counts.items()]
     counts = ", ".join([*shares, *([f"{found.deleted} deleted"] if found.deleted else [])])
     limit = f", {found.max_parallel} at once" if found.max_parallel else ""

@@ -14,7 +14,7 @@ from monarch_client.wire.money import Budget, Usage
 
 NONE = "none"
 ON_SPENT = {
-    "warn": "only that is said",
+    "warn": "only a warning",
     "hold": "no further job starts",
     "stop": "what runs is stopped, and no further job starts",
 }
@@ -23,7 +23,7 @@ HEADERS = {"user": "WHO", "job": "JOB", "day": "DAY"}
 
 @click.group()
 def budget() -> None:
-    """What a project may spend in a calendar month."""
+    """Manage the monthly budget of a project."""
 
 
 @budget.command("get")
@@ -31,7 +31,7 @@ def budget() -> None:
 @output_options
 @pass_session
 def budget_get(session: Session, *, project: str | None, output: Output) -> None:
-    """Show a project's budget, and what was spent of it this month."""
+    """Show a project's budget and its spending this month."""
     found = session.client.budget(session.project(project))
     output.one(found, lambda: _show_budget(found), key="spent_usd")
 
@@ -41,15 +41,14 @@ def budget_get(session: Session, *, project: str | None, output: Output) -> None
 @click.option(
     "--on-spent",
     type=click.Choice(list(ON_SPENT)),
-    help="What happens when it is used up: say so, start no further job (of a new budget), "
-    "stop what runs.",
+    help="When it is spent: warn, start no further job (default), or stop running jobs.",
 )
 @click.option(
     "--warn-at",
     type=click.IntRange(1, 1000),
     multiple=True,
     metavar="PERCENT",
-    help="Tell of it there; may be given several times. Of a new budget: 50, 80, 100.",
+    help="Warn at this percentage. Repeatable. Default: 50, 80, 100.",
 )
 @project_option
 @output_options
@@ -63,9 +62,10 @@ def budget_set(
     project: str | None,
     output: Output,
 ) -> None:
-    """Let a project spend so many US$ a month; `none` takes the budget away.
+    """Set a project's monthly budget in US$; `none` removes it.
 
-    For administrators of the installation. It holds at once. What is not named stays as it is.
+    For administrators of the installation. It applies at once. Options that you leave out keep
+    their values.
     """
     usd = None if amount.lower() == NONE else _amount(amount)
     changed = session.client.set_budget(
@@ -90,9 +90,9 @@ def usage(
     project: str | None,
     output: Output,
 ) -> None:
-    """Show what a project has used: US$, node hours, GPU hours. Days are UTC's.
+    """Show the usage of a project: US$, node hours, GPU hours. Days are in UTC.
 
-    Without days: this month so far.
+    By default: this month.
     """
     slug = session.project(project)
     found = session.client.usage(slug, by=by, first_day=first_day, last_day=last_day)
@@ -116,7 +116,7 @@ def _show_budget(found: Budget) -> None:
         return
     say(f"{found.project}: {spent} of {dollars(found.usd)} spent in {found.month}")
     say(f"When it is used up: {ON_SPENT.get(found.on_spent, found.on_spent)}")
-    say(f"Told at: {', '.join(f'{each} %' for each in found.warn_at)}")
+    say(f"Warnings at: {', '.join(f'{each} %' for each in found.warn_at)}")
     if found.holds:
         say(found.sentence)
     for notice in found.notices:

@@ -29,28 +29,28 @@ _file = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 @click.group()
 def admin() -> None:
-    """For administrators of the installation."""
+    """Run commands for administrators of the installation."""
 
 
 @admin.group()
 def cloud() -> None:
-    """Credentials of clouds."""
+    """Manage credentials of clouds."""
 
 
 @cloud.group("add")
 def cloud_add() -> None:
-    """Give the portal's SkyPilot the credentials of a cloud."""
+    """Store credentials of a cloud for the portal's SkyPilot."""
 
 
 @cloud_add.command()
-@click.option("--file", type=_file, help="A credentials file; all its profiles are taken.")
+@click.option("--file", type=_file, help="A credentials file; all its profiles are stored.")
 @click.option("--profile", help="The name of one key pair. Default: default.")
-@click.option("--access-key-id", help="The key pair's id; its secret is asked for.")
+@click.option("--access-key-id", help="The key pair's id; its secret is prompted for.")
 @pass_session
 def aws(
     session: Session, *, file: Path | None, profile: str | None, access_key_id: str | None
 ) -> None:
-    """AWS: a credentials file, or a key pair."""
+    """Store a credentials file or a key pair of AWS."""
     if (file is None) == (access_key_id is None):
         raise click.UsageError("Give --file, or --access-key-id.")
     content = {"file": _content_of(file)} if file else {"access_key_id": access_key_id or ""}
@@ -63,15 +63,17 @@ def aws(
 @click.option("--file", type=_file, required=True, help="The key file of a service account.")
 @pass_session
 def gcp(session: Session, file: Path) -> None:
-    """Google Cloud: the key file of a service account."""
+    """Store a service account key of Google Cloud."""
     _add(session, "gcp", {"file": _content_of(file)})
 
 
 @cloud_add.command()
-@click.option("--file", type=_file, required=True, help="A kubeconfig; all contexts are taken.")
+@click.option(
+    "--file", type=_file, required=True, help="A kubeconfig; all its contexts are stored."
+)
 @pass_session
 def kubernetes(session: Session, file: Path) -> None:
-    """Kubernetes: a kubeconfig."""
+    """Store a kubeconfig of Kubernetes."""
     _add(session, "kubernetes", {"file": _content_of(file)})
 
 
@@ -81,10 +83,10 @@ def kubernetes(session: Session, file: Path) -> None:
 @click.option("--user", required=True, help="The account there.")
 @click.option("--port", default=22, show_default=True, help="The port of its ssh server.")
 @click.option("--key", type=_file, required=True, help="A private key without a passphrase.")
-@click.option("--proxy-jump", default="", help="user@host:port, if the way leads over another.")
+@click.option("--proxy-jump", default="", help="user@host:port of a jump host.")
 @pass_session
 def slurm(session: Session, /, name: str, key: Path, port: int, **fields: str) -> None:
-    """Slurm: a login node that is reached by ssh."""
+    """Store a Slurm login node that is reached by ssh."""
     content = {"name": name, "port": str(port), "key": _content_of(key), **fields}
     _add(session, "slurm", {field: value for field, value in content.items() if value})
 
@@ -93,7 +95,7 @@ def slurm(session: Session, /, name: str, key: Path, port: int, **fields: str) -
 @output_options
 @pass_session
 def cloud_list(session: Session, output: Output) -> None:
-    """List what was added. Credentials are never shown."""
+    """List stored credentials without their content."""
     rows: list[CloudEntry] = session.client.clouds()
     output.rows(rows, ENTRY_COLUMNS, key="name")
 
@@ -102,7 +104,7 @@ def cloud_list(session: Session, output: Output) -> None:
 @output_options
 @pass_session
 def cloud_check(session: Session, output: Output) -> None:
-    """Ask SkyPilot which clouds it can use, and why not the others."""
+    """Check which clouds SkyPilot can use, and why not others."""
     output.rows(_checked(session), STATE_COLUMNS, key="name")
 
 
@@ -111,7 +113,7 @@ def cloud_check(session: Session, output: Output) -> None:
 @click.argument("name")
 @pass_session
 def cloud_remove(session: Session, kind: str, name: str) -> None:
-    """Forget credentials."""
+    """Delete credentials."""
     session.client.remove_cloud(kind, name)
     say(f"{kind} {name}: removed")
 
@@ -119,11 +121,11 @@ def cloud_remove(session: Session, kind: str, name: str) -> None:
 def _add(session: Session, kind: str, content: dict[str, str]) -> None:
     for name in session.client.add_cloud(kind, content):
         say(f"{kind} {name}: added")
-    tell("Whether SkyPilot can use it, `mportal admin cloud check` tells.")
+    tell("Run `mportal admin cloud check` to see whether SkyPilot can use it.")
 
 
 def _checked(session: Session) -> list[CloudState]:
-    """What SkyPilot says, once it has looked."""
+    """Return SkyPilot's answer, once it has checked."""
     until = time.monotonic() + CHECK_S
     while (answer := _answer(session, is_last=time.monotonic() > until)) is None:
         time.sleep(ASK_AGAIN_S)

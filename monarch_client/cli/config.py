@@ -1,4 +1,4 @@
-"""Where the portal is and who one is: the environment first, then ~/.config/mportal/config.toml."""
+"""Address, token and project: the environment first, then ~/.config/mportal/config.toml."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BadConfigError(ClientError):
 
 @dataclass(frozen=True)
 class Config:
-    """What commands need to know. Empty means: not set."""
+    """The settings of commands. Empty means: not set."""
 
     url: str = ""
     token: str = ""
@@ -35,12 +35,12 @@ class Config:
 
 
 def config_path() -> Path:
-    """The file that `mportal login` writes."""
+    """Return the path of the file that `mportal login` writes."""
     return platformdirs.user_config_path("mportal") / "config.toml"
 
 
 def load(environ: Mapping[str, str]) -> Config:
-    """The file's values, each overridden by MPORTAL_URL, MPORTAL_TOKEN, MPORTAL_PROJECT.
+    """Load the file's values, each overridden by MPORTAL_URL, MPORTAL_TOKEN, MPORTAL_PROJECT.
 
     A URL from the environment takes the file's token only when the file is about that portal.
     """

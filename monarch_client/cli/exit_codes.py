@@ -1,4 +1,4 @@
-"""With which code a command ends: the job's own wherever a job was followed to its end."""
+"""Exit codes of commands: the job's own wherever a job was followed to its end."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ FAILED_WITHOUT_CODE = 1
 NOTHING_FOUND = 1  # as grep(1)
 BAD_REQUEST = 2  # a wrong option, or a specification with errors
 TIMED_OUT = 124  # as timeout(1)
-PORTAL_TROUBLE = 125  # the portal refused or could not be reached: nothing is said about a job
-DETACHED = 130  # Ctrl-C: the job goes on
+PORTAL_TROUBLE = 125  # the portal refused or could not be reached: it says nothing about a job
+DETACHED = 130  # Ctrl-C: the job continues
 CANCELLED = 143  # as a process ended by SIGTERM
 
 _LARGEST = 255
 
 
 def exit_code_of(job: Job) -> int:
-    """The code for an ended job."""
+    """Return the exit code for an ended job."""
     if job.status == "SUCCEEDED":
         return 0
     if job.status == "CANCELLED":

@@ -93,12 +93,12 @@ class Folders:
         return (self.base / Path(source).expanduser()).absolute()
 
     def _trouble(self, path: str, source: str) -> SpecError | None:
-        """Why what the key at `path` names cannot be sent, before anything is."""
+        """Return why the folder of the key at `path` cannot be sent; None if it can."""
         folder = self.path_of(source)
         if folder.is_dir():
             return None
         if folder.exists():
-            said = f"{folder} is a file; only folders can be sent. Name the folder it lies in."
+            said = f"{folder} is a file; only folders can be sent. Name its folder."
         else:
             said = f"There is nothing at {folder}."
             said += " Variables are not filled in: write the path out." * ("$" in source)
@@ -106,7 +106,7 @@ class Folders:
 
 
 class Sender:
-    """Sends folders to one project; relative paths start at `base`."""
+    """A sender of folders to one project; relative paths start at `base`."""
 
     def __init__(
         self, client: PortalClient, project: str, base: Path, *, is_verbose: bool = False

@@ -65,7 +65,7 @@ class JobView:
 
 
 def wait(client: PortalClient, project: str, job_id: int, timeout_s: float | None) -> int:
-    """Wait without a word until the job has ended; the exit code for the command.
+    """Wait silently until the job has ended; return the exit code for the command.
 
     Then, or when the time is up, say how the job is. A portal that goes away meanwhile is waited
     for as well; one that cannot be reached at all is an error.

@@ -32,7 +32,7 @@ T = TypeVar("T")
 @project_option
 @pass_session
 def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
-    """End jobs. Those that wait are cancelled at once, others are stopped."""
+    """Cancel jobs. Queued ones end at once, others are stopped."""
     slug = session.project(project)
     for job in each_of(job_ids, lambda job_id: session.client.cancel(slug, job_id)):
         say(f"Job {job.id}: {job.status_label}")
@@ -43,7 +43,7 @@ def cancel(session: Session, job_ids: tuple[int, ...], project: str | None) -> N
 @project_option
 @pass_session
 def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
-    """Keep queued jobs from starting until they are released. They keep their place."""
+    """Keep queued jobs from starting until they are released. They keep their position."""
     slug = session.project(project)
     for job in each_of(job_ids, lambda job_id: session.client.hold(slug, job_id)):
         say(f"Job {job.id}: {job.wait_message}")
@@ -54,7 +54,7 @@ def hold(session: Session, job_ids: tuple[int, ...], project: str | None) -> Non
 @project_option
 @pass_session
 def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> None:
-    """Let held jobs take their turn."""
+    """Release held jobs."""
     slug = session.project(project)
     for job in each_of(job_ids, lambda job_id: session.client.release(slug, job_id)):
         say(f"Job {job.id}: {job.status_label}, not held")
@@ -68,7 +68,7 @@ def release(session: Session, job_ids: tuple[int, ...], project: str | None) -> 
 def prioritize(
     session: Session, job_ids: tuple[int, ...], priority: int, project: str | None
 ) -> None:
-    """Have queued jobs wait with another PRIORITY, 0 to 100; higher goes first."""
+    """Change the PRIORITY of queued jobs, 0 to 100; higher comes first."""
     slug = session.project(project)
     for job in each_of(job_ids, lambda job_id: session.client.prioritize(slug, job_id, priority)):
         say(f"Job {job.id}: {job.status_label}, priority {job.priority}")
@@ -80,7 +80,7 @@ def prioritize(
 @project_option
 @pass_session
 def extend(session: Session, job_id: int, duration: str, project: str | None) -> None:
-    """Let a job run longer than its max_duration, by DURATION such as 2h or 90m."""
+    """Add DURATION, such as 2h or 90m, to a job's max_duration."""
     job = session.client.extend(session.project(project), job_id, duration)
     until = "" if job.stops_at is None else f", until {job.stops_at:%Y-%m-%d %H:%M} UTC"
     say(f"Job {job.id}: may run for {timedelta(seconds=job.max_duration_s or 0)}{until}")
@@ -102,7 +102,7 @@ def rerun(
     follow: bool,
     drop_deleted: bool,
 ) -> None:
-    """Run a job again, as a new job with the same specification."""
+    """Submit a job's specification again as a new job."""
     slug = session.project(project)
     job = session.client.rerun(slug, job_id, drop_deleted=drop_deleted)
     output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
@@ -116,7 +116,7 @@ def rerun(
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @pass_session
 def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, yes: bool) -> None:
-    """Remove ended jobs with their logs, for good."""
+    """Delete ended jobs with their logs permanently."""
     slug = session.project(project)
     if not yes:
         names = ", ".join(map(str, job_ids))
@@ -131,7 +131,7 @@ def delete(session: Session, job_ids: tuple[int, ...], project: str | None, *, y
 
 
 def each_of(items: Iterable[K], act: Callable[[K], T]) -> Iterator[T]:
-    """What `act` gives for each. One that is refused does not keep the others from it."""
+    """Yield the result of `act` for each item. A refused item does not stop the others."""
     refusals = 0
     for item in items:
         with _complaining() as refused:

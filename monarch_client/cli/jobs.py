@@ -19,7 +19,7 @@ from monarch_client.wire.jobs import Event, Job
 project_option = click.option("--project", "-p", help="Default: MPORTAL_PROJECT, or your only one.")
 job_argument = click.argument("job_id", type=int, metavar="JOB")
 drop_deleted_option = click.option(
-    "--drop-deleted", is_flag=True, help="Leave out dependencies on jobs that were deleted."
+    "--drop-deleted", is_flag=True, help="Leave out dependencies on deleted jobs."
 )
 jobs_argument = click.argument("job_ids", type=int, nargs=-1, required=True, metavar="JOB...")
 
@@ -103,7 +103,7 @@ def get(
 @output_options
 @pass_session
 def events(session: Session, job_id: int, project: str | None, output: Output) -> None:
-    """Show a job's history, oldest first: what happened, when (UTC), and who did it."""
+    """Show a job's history, oldest first, with times in UTC and users."""
     slug = session.project(project)
     rows: list[Event] = []
     after: int | str | None = 0
@@ -174,7 +174,7 @@ def _show_attempt(attempt: Attempt, said_of_the_job: tuple[str, ...]) -> None:
 
 
 def _show_workers(workers: list[Worker], most: int) -> None:
-    """At most so many, those that are not well before all others."""
+    """Print at most `most` workers, lost and failed ones first."""
     if not workers:
         return
     unwell = [each for each in workers if each.status == LOST or each.exit_code]
@@ -193,7 +193,7 @@ def _show_workers(workers: list[Worker], most: int) -> None:
 
 
 def _said_of(stage: Stage, known: tuple[str, ...]) -> str:
-    """What there is to say of a stage that was not said already."""
+    """Return the text of a stage that is not in `known` already."""
     if stage.state == "stopped":
         return ""
     return stage.detail if not stage.failure or stage.failure in known else stage.failure

@@ -17,7 +17,7 @@ _BACK_AND_ERASE = "\r\x1b[K"
 
 
 class LogPrinter:
-    """Prints log lines; with a rank in front when the job has several.
+    """A printer of log lines, with the rank in front if the job has several.
 
     A progress bar goes back to the begin of its line, and no further; in a pipe, where nothing can
     be drawn over, each state of it is a line.

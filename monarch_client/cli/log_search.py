@@ -29,7 +29,7 @@ class Moment(click.ParamType):
     name = "TIME"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """The ISO time that `value` names."""
+        """Return the ISO time that `value` names."""
         try:
             seconds = seconds_in(value)
             if seconds is not None:
@@ -46,18 +46,22 @@ class Moment(click.ParamType):
 
 
 def search_options(command: C) -> C:
-    """What turns reading a log into searching it."""
+    """Add the options that turn reading a log into searching it."""
     for option in (
-        click.option("--since", type=Moment(), help="Lines since 10m ago, or since an ISO time."),
+        click.option(
+            "--since", type=Moment(), help="Only lines since 10m ago, or since an ISO time."
+        ),
         click.option(
             "--level",
             "-l",
             type=click.Choice(LEVELS),
-            help="Lines that look like errors; or like warnings or errors.",
+            help="Only lines that look like errors, or like warnings or errors.",
         ),
-        click.option("--ignore-case", "-i", is_flag=True, help="With --grep: a is A."),
-        click.option("--fixed", "-F", is_flag=True, help="With --grep: plain text, no pattern."),
-        click.option("--grep", "-g", metavar="PATTERN", help="Lines that match, by RE2."),
+        click.option("--ignore-case", "-i", is_flag=True, help="With --grep: ignore case."),
+        click.option("--fixed", "-F", is_flag=True, help="With --grep: match plain text."),
+        click.option(
+            "--grep", "-g", metavar="PATTERN", help="Only lines that match this RE2 pattern."
+        ),
     ):
         command = option(command)
     return command
@@ -65,7 +69,7 @@ def search_options(command: C) -> C:
 
 @dataclass(frozen=True)
 class SearchWish:
-    """What of a search the command line asks for."""
+    """A search that the command line requests."""
 
     grep: str | None
     fixed: bool
@@ -114,7 +118,7 @@ class Search:
         self.removed = ""
 
     def pages(self, tail: int | None) -> Iterator[list[LogLine]]:
-        """All that match, as they are found; or the last `tail` of them, at the end."""
+        """Yield all matches as they are found; or the last `tail` of them, at the end."""
         if tail is None:
             yield from self._all()
             return

@@ -26,11 +26,13 @@ PAGE = 1000
 @click.command()
 @job_argument
 @project_option
-@click.option("--follow", "-f", is_flag=True, help="Go on until the job ends, with its exit code.")
-@click.option("--rank", "-r", type=click.IntRange(0), help="Lines of this rank only.")
-@click.option("--stream", "-s", type=click.Choice(STREAMS), help="Lines of this stream only.")
-@click.option("--attempt", "-a", type=click.IntRange(1), help="Lines of this attempt only.")
-@click.option("--tail", "-n", type=click.IntRange(0), help="Begin this many lines before the end.")
+@click.option(
+    "--follow", "-f", is_flag=True, help="Follow the log until the job ends; exit with its code."
+)
+@click.option("--rank", "-r", type=click.IntRange(0), help="Only lines of this rank.")
+@click.option("--stream", "-s", type=click.Choice(STREAMS), help="Only lines of this stream.")
+@click.option("--attempt", "-a", type=click.IntRange(1), help="Only lines of this attempt.")
+@click.option("--tail", "-n", type=click.IntRange(0), help="Start this many lines before the end.")
 @search_options
 @pass_session
 def logs(session: Session, /, job_id: int, project: str | None, **options: Any) -> None:
@@ -84,7 +86,7 @@ def _check(client: PortalClient, job: Job, choice: dict[str, Any]) -> None:
 
 
 def _nothing(client: PortalClient, job: Job, choice: dict[str, Any]) -> str:
-    """That there is no such line; for a stream, which others have some."""
+    """Return the message for no such line; for a stream, name streams that have some."""
     so_far = "" if job.is_final else " so far"
     wanted = choice["stream"]
     if wanted is None:
@@ -109,7 +111,7 @@ class _Reading:
         self.removed = ""
 
     def pages(self) -> Iterator[list[LogLine]]:
-        """From the first line to the last, page by page."""
+        """Yield all lines from the first to the last, page by page."""
         after: str | None = ""
         while after is not None:
             page = self._page(after=after, limit=PAGE)
@@ -117,7 +119,7 @@ class _Reading:
             after = page.next
 
     def tail(self, count: int) -> list[LogLine]:
-        """The last `count` lines, in order."""
+        """Return the last `count` lines, in order."""
         lines: list[LogLine] = []
         before: str | None = "end"
         while before is not None and len(lines) < count:

@@ -53,7 +53,7 @@ PLAN_HEADERS = ["", "WHERE", "MACHINE", "CPUS", "MEMORY", "GPUS", "SPOT", "AN HO
     "-a",
     "is_all",
     is_flag=True,
-    help="Of all one's projects; for administrators also what belongs to none.",
+    help="Of all your projects; for administrators also unknown clusters.",
 )
 @output_options
 @pass_session
@@ -66,7 +66,7 @@ def clusters(
     is_all: bool,
     output: Output,
 ) -> None:
-    """List clusters that exist: whose, since when, at what cost."""
+    """List clusters with owner, age and cost."""
     if context.invoked_subcommand is None:
         slug = None if is_all else session.project(project)
         output.rows(session.client.clusters(slug), COLUMNS, key="name")
@@ -78,7 +78,7 @@ def clusters(
 @project_option
 @pass_session
 def clusters_extend(session: Session, *, name: str, duration: str, project: str | None) -> None:
-    """Keep a cluster without a job for at least DURATION from now, such as 2h or 90m."""
+    """Keep an idle cluster for at least DURATION from now, such as 2h or 90m."""
     cluster = session.client.keep(session.project(project), name, duration)
     say(f"{cluster.name}: waits at least {duration} for a job")
 
@@ -88,15 +88,15 @@ def clusters_extend(session: Session, *, name: str, duration: str, project: str 
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @pass_session
 def clusters_down(session: Session, *, names: tuple[str, ...], yes: bool) -> None:
-    """Take clusters down on which no job is.
+    """Terminate idle clusters.
 
-    Administrators may name one that belongs to no project, if it bears this portal's name.
+    Administrators may name one without a project, if its name is this portal's.
     """
     if not yes:
-        question = f"Take {', '.join(names)} down, with what lies on their disks?"
+        question = f"Terminate {', '.join(names)} and delete their disks?"
         click.confirm(question, abort=True, err=True)
     for cluster in each_of(names, session.client.take_down):
-        say(f"{cluster.name}: goes down")
+        say(f"{cluster.name}: terminating")
 
 
 @click.command()
@@ -108,9 +108,9 @@ def clusters_down(session: Session, *, names: tuple[str, ...], yes: bool) -> Non
 def plan(
     context: click.Context, session: Session, *, file: str, project: str | None, output: Output
 ) -> None:
-    """Show where a job could run and for how much. Nothing is stored or started.
+    """Show where a job would run and what it costs. Nothing is launched.
 
-    A folder that the job names is sent before, as by `mportal submit`.
+    Folders of the job are uploaded, as by `mportal submit`.
     """
     with click.open_file(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
@@ -130,7 +130,7 @@ def plan(
 @output_options
 @pass_session
 def infra(session: Session, *, output: Output) -> None:
-    """Show where jobs can run: clouds, why some can't be used, and GPUs that are free."""
+    """List clouds, why some cannot be used, and free GPUs."""
     places = session.client.infra()
     if output.form == "table" and not output.quiet:
         for place in places:

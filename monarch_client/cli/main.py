@@ -36,10 +36,10 @@ from monarch_client.version import __version__
 
 
 class PortalGroup(click.Group):
-    """Turns errors that a user can be told into a sentence and an exit code."""
+    """A group of commands that turns errors into a message and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which one meets them, not by the alphabet."""
+        """List the commands in the order in which users need them, not alphabetically."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -109,5 +109,5 @@ for group in sharing.GROUPS:
 
 
 def main() -> None:
-    """Entry point of the `mportal` script."""
+    """Run the `mportal` script."""
     cli(prog_name="mportal")

@@ -21,7 +21,7 @@ Row = tuple[str, str, str]
 @click.command()
 @job_argument
 @project_option
-@click.option("--attempt", "-a", type=click.IntRange(1), help="Of this attempt; the newest else.")
+@click.option("--attempt", "-a", type=click.IntRange(1), help="The attempt; by default the newest.")
 @output_options
 @pass_session
 def meshes(
@@ -42,13 +42,13 @@ def _why_nothing(found: Mesh) -> str:
         return "This is a plain job: it has no meshes."
     when = "of this attempt" if found.is_over else "yet"
     return (
-        f"Nothing was told of meshes {when}. That begins when the driver has attached one, unless "
+        f"No report of meshes {when}. Reports begin when the driver has attached one, unless "
         "it runs with MPORTAL_MESH_ADMIN=0."
     )
 
 
 def _show(found: Mesh) -> None:
-    over = ", which is over: as they were last told" if found.is_over else ""
+    over = ", which is over: as last reported" if found.is_over else ""
     say(f"Attempt {found.attempt}{over}, {age(found.at)} ago")
     if found.why:
         say(f"How they are now is not known: {one_line(found.why)}")
@@ -68,7 +68,7 @@ def _drawn(row: tuple[int, Row]) -> Row:
 
 
 def _rows(found: Mesh) -> Iterator[tuple[int, Row]]:
-    """Each line of the tree, and how deep it stands."""
+    """Yield each line of the tree with its depth."""
     for host in found.hosts:
         yield 0, (_name(host), _state(host), host.why)
         for proc in host.procs:
@@ -91,7 +91,7 @@ def _name(host: MeshHost) -> str:
 
 
 def _short(name: str) -> str:
-    """Monarch's name without what makes it the only one of all times: trainers<p1> is trainers."""
+    """Return Monarch's name without its unique suffix: trainers for trainers<p1>."""
     label, _, rest = name.partition("<")
     return label or rest.removesuffix(">")
 
@@ -102,7 +102,7 @@ def _state(node: MeshHost | MeshProc | MeshActor) -> str:
 
 
 def _last_line(why: str) -> str:
-    """The end of a traceback says what it is about."""
+    """Return the last line of a traceback, which has the error."""
     return (why.strip().splitlines() or [""])[-1]
 
 

@@ -1,4 +1,4 @@
-"""What commands print: a table for people, JSON or YAML for programs, or ids alone."""
+"""The output of commands: a table for people, JSON or YAML for programs, or ids alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNITS = ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h"))
 
 @dataclass(frozen=True)
 class Output:
-    """How one command was asked to print."""
+    """The output format of a command."""
 
     form: str = "table"
     quiet: bool = False
@@ -46,7 +46,7 @@ class Output:
     def rows(
         self, rows: Sequence[Any], columns: Mapping[str, Callable[[Any], str]], *, key: str = "id"
     ) -> None:
-        """A list of dataclasses; `key` is the attribute that --quiet prints."""
+        """Print a list of dataclasses; `key` is the attribute that --quiet prints."""
         if self.quiet:
             for row in rows:
                 say(str(getattr(row, key)))
@@ -56,7 +56,7 @@ class Output:
             self._dump([asdict(row) for row in rows])
 
     def one(self, row: Any, show: Callable[[], None], *, key: str = "id") -> None:
-        """One dataclass; `show` prints it for people."""
+        """Print one dataclass; `show` prints it for people."""
         if self.quiet:
             say(str(getattr(row, key)))
         elif self.form == "table":
@@ -89,7 +89,7 @@ def output_options(command: F) -> F:
         type=click.Choice(["table", "json", "yaml"]),
         default="table",
         show_default=True,
-        help="How to print.",
+        help="Output format.",
         expose_value=False,
         callback=collect,
     )
@@ -100,7 +100,7 @@ def output_options(command: F) -> F:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Colours and fitting on a terminal; plain columns in a pipe."""
+    """Print a table: in color and fitted on a terminal, in plain columns in a pipe."""
     rows = [[one_line(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         table = Table(*headers, box=None, pad_edge=False, header_style="bold")
@@ -115,14 +115,14 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def age(moment: datetime | None, now: datetime | None = None) -> str:
-    """How long ago, in its largest unit."""
+    """Return the time since `moment` in its largest unit."""
     if moment is None:
         return ""
     return duration((now or datetime.now(timezone.utc)) - moment)
 
 
 def dollars(usd: Decimal | None) -> str:
-    """Return an amount for people: $1,234.50, $0.0042, $0; empty where nobody knows."""
+    """Return an amount for people: $1,234.50, $0.0042, $0; empty if unknown."""
     if usd is None:
         return ""
     if not usd:
@@ -131,7 +131,7 @@ def dollars(usd: Decimal | None) -> str:
 
 
 def duration(span: timedelta | float) -> str:
-    """A span as people say it: 0.4 s, 12 s, 3 min, 5 h, 2 d."""
+    """Return a span for people: 0.4 s, 12 s, 3 min, 5 h, 2 d."""
     seconds = span if isinstance(span, int | float) else span.total_seconds()
     seconds = max(0.0, seconds)
     if seconds < _TENTHS_BELOW_S:

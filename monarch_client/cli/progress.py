@@ -1,4 +1,4 @@
-"""Telling on standard error how a job goes: stages, attempts, how it ended and what to do."""
+"""The progress of a job on standard error: stages, attempts, the result and what to do."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ASCII_MARKS = {"active": ">", "done": "+", "failed": "x", "stopped": "-"}
 
 @dataclass
 class Progress:
-    """Prints each change of a job once."""
+    """A printer of a job's changes, each once."""
 
     _shown: set[tuple[object, ...]] = field(default_factory=set)
 
     def submitted(self, job: Job) -> None:
-        """Where the new job can be seen."""
+        """Print the address of the new job."""
         tell(f"Job {job.id} ({job.name}): {job.url}")
 
     def show(self, job: Job, attempts: Iterable[Attempt]) -> None:
@@ -45,7 +45,7 @@ class Progress:
                 self._gave_way(attempt)
 
     def ended(self, job: Job) -> None:
-        """How it ended, why, and what to do about it."""
+        """Print how it ended, why, and what to do."""
         span = ""
         if job.started_at and job.ended_at:
             span = f" after {duration(job.ended_at - job.started_at)}"
@@ -57,23 +57,23 @@ class Progress:
                 tell(f"  {one_line(sentence)}")
 
     def disconnected(self, reason: str) -> None:
-        """The portal is away."""
+        """Report that the portal cannot be reached."""
         tell(click.style(f"Connection lost ({reason}); trying again ...", dim=True))
 
     def connected_again(self) -> None:
-        """The portal is back."""
+        """Report that the portal is back."""
         tell(click.style("Connected again.", dim=True))
 
     def goes_on(self, job: Job) -> None:
-        """The waiting is over, the job is not."""
+        """Report that the wait timed out while the job continues."""
         tell(f"Job {job.id}: {job.status_label}, not waited for any longer")
 
     def detached(self, job: Job) -> None:
-        """The reader left; the job did not."""
+        """Report that the command detached while the job continues."""
         tell(f"\nDetached: job {job.id} goes on. Follow it again: mportal logs -f {job.id}")
 
     def _gave_way(self, attempt: Attempt) -> None:
-        """Why an attempt ended that was not the last."""
+        """Return why an attempt ended that was not the last."""
         why = one_line(attempt.message) or attempt.stop_reason
         # One that found no room did not end in any other sense: the job said so, waiting.
         if ("waits", attempt.message) not in self._shown:

@@ -25,15 +25,15 @@ MEMBER_COLUMNS = {
 
 @click.group()
 def project() -> None:
-    """Projects."""
+    """Manage projects."""
 
 
 @project.command("ls")
-@click.option("--archived", is_flag=True, help="Those that were archived, instead.")
+@click.option("--archived", is_flag=True, help="Only archived projects.")
 @output_options
 @pass_session
 def project_ls(session: Session, output: Output, *, archived: bool) -> None:
-    """List one's projects."""
+    """List your projects."""
     found = session.client.projects(state="archived" if archived else "active")
     output.rows(found, PROJECT_COLUMNS, key="slug")
 
@@ -41,10 +41,10 @@ def project_ls(session: Session, output: Output, *, archived: bool) -> None:
 @project.command("rename")
 @click.argument("slug")
 @click.argument("new_slug", required=False)
-@click.option("--name", help="As pages show it.")
+@click.option("--name", help="The name on pages.")
 @pass_session
 def project_rename(session: Session, slug: str, new_slug: str | None, name: str | None) -> None:
-    """Rename a project in which no job runs or waits.
+    """Rename a project without queued or running jobs.
 
     The old name works until another project takes it.
     """
@@ -72,12 +72,12 @@ def project_unarchive(session: Session, slug: str) -> None:
 
 @project.command("delete")
 @click.argument("slug")
-@click.option("--confirm", metavar="SLUG", help="The project's name once more, not to be asked.")
+@click.option("--confirm", metavar="SLUG", help="The project's name again, to skip the prompt.")
 @pass_session
 def project_delete(session: Session, slug: str, confirm: str | None) -> None:
-    """Delete an archived or empty project for good.
+    """Delete an archived or empty project permanently.
 
-    Members, secrets, schedules, uploads and logs go. Jobs and costs stay on record for
+    Members, secrets, schedules, uploads and logs are deleted. Records of jobs and costs stay for
     administrators of the portal.
     """
     if confirm is None:
@@ -88,7 +88,7 @@ def project_delete(session: Session, slug: str, confirm: str | None) -> None:
 
 @click.group()
 def members() -> None:
-    """Members of a project."""
+    """Manage members of a project."""
 
 
 @members.command("list")
@@ -96,7 +96,7 @@ def members() -> None:
 @output_options
 @pass_session
 def members_list(session: Session, *, project: str | None, output: Output) -> None:
-    """List who belongs to a project, and with which role."""
+    """List the members of a project with their roles."""
     found = session.client.members(session.project(project))
     output.rows(found, MEMBER_COLUMNS, key="username")
 
@@ -110,7 +110,7 @@ def members_list(session: Session, *, project: str | None, output: Output) -> No
 def members_set(
     session: Session, *, username: str, role: str, project: str | None, output: Output
 ) -> None:
-    """Add a user to a project, or give a member another role."""
+    """Add a user to a project, or change a role."""
     made = session.client.set_member(session.project(project), username, role)
     output.one(made, lambda: _show_member(made), key="username")
 
@@ -120,7 +120,7 @@ def members_set(
 @project_option
 @pass_session
 def members_remove(session: Session, *, usernames: tuple[str, ...], project: str | None) -> None:
-    """Remove members. Their jobs stay, and go on."""
+    """Remove members. Their jobs continue."""
     slug = session.project(project)
     for username in usernames:
         session.client.remove_member(slug, username)

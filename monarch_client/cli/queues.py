@@ -16,7 +16,7 @@ _USD_PER_HOUR = "usd_per_hour"
 
 
 def said(amounts: Sequence[Amount]) -> str:
-    """Amounts for people: `nodes 3/8, gpus:H100 16/64`."""
+    """Return amounts for people: `nodes 3/8, gpus:H100 16/64`."""
     return ", ".join(_amount(each) for each in amounts)
 
 
@@ -30,7 +30,7 @@ def _amount(amount: Amount) -> str:
 
 
 def whose(quota: Quota) -> str:
-    """Whose quota it is."""
+    """Return the owner of the quota."""
     if quota.kind == "queue":
         return f"queue {quota.queue}"
     who = {"person": quota.user, "each_person": "each person"}.get(quota.kind)
@@ -38,7 +38,7 @@ def whose(quota: Quota) -> str:
 
 
 def preemption(place: Place) -> str:
-    """By which rights jobs there are stopped for others; empty: by none."""
+    """Return the forms of preemption of a pool; empty: none."""
     rights = {"reclaims": place.reclaim, "preempts by rank": place.preempts_by_rank}
     return ", ".join(right for right, is_given in rights.items() if is_given)
 
@@ -80,7 +80,7 @@ SHARE_COLUMNS = {
     "UNIT-HOURS": lambda share: f"{share.used_hours:.1f}",
     "OF ALL": lambda share: f"{share.percent:.0f} %",
     "WEIGHT": lambda share: "" if share.weight is None else f"{share.weight:g}",
-    "COUNTS FOR": lambda share: "" if share.counts_for is None else f"{share.counts_for:.1f}",
+    "BY WEIGHT": lambda share: "" if share.counts_for is None else f"{share.counts_for:.1f}",
 }
 TURN_COLUMNS = {
     "POOL": _place,
@@ -97,14 +97,14 @@ TURN_COLUMNS = {
 
 @click.group()
 def queue() -> None:
-    """Queues, the machines they share, and who waits."""
+    """Show queues, pools and queued jobs."""
 
 
 @queue.command("list")
 @output_options
 @pass_session
 def queue_list(session: Session, output: Output) -> None:
-    """List queues, the highest rank first, with how many jobs wait and run."""
+    """List queues, the highest rank first, with counts of jobs."""
     output.rows(session.client.queues(), QUEUE_COLUMNS, key="name")
 
 
@@ -113,7 +113,7 @@ def queue_list(session: Session, output: Output) -> None:
 @output_options
 @pass_session
 def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
-    """List who waits for machines, in the order in which they would start."""
+    """List jobs that wait for machines, in scheduling order."""
     page = session.client.waiting(limit=limit)
     seen = [row for row in page.results if row.job_id is not None]
     output.rows(seen if output.quiet else page.results, TURN_COLUMNS, key="job_id")
@@ -125,7 +125,7 @@ def queue_jobs(session: Session, *, limit: int, output: Output) -> None:
 @output_options
 @pass_session
 def queue_pools(session: Session, output: Output) -> None:
-    """List pools, and in brackets what backends have in all, with what is used."""
+    """List pools, and in brackets backends, with their usage."""
     rows: list[Place] = session.client.pools()
     output.rows(rows, PLACE_COLUMNS, key="name")
 
@@ -134,19 +134,19 @@ def queue_pools(session: Session, output: Output) -> None:
 @output_options
 @pass_session
 def queue_shares(session: Session, output: Output) -> None:
-    """List what projects have used of each pool: who counts for least comes first."""
+    """List the usage of projects in each pool, the lowest first."""
     output.rows(session.client.shares(), SHARE_COLUMNS, key="project")
 
 
 @click.group()
 def quota() -> None:
-    """How much may run at once."""
+    """Show quotas: limits on running jobs."""
 
 
 @quota.command("list")
-@click.option("--project", "-p", help="Of this project alone.")
+@click.option("--project", "-p", help="Only of this project.")
 @output_options
 @pass_session
 def quota_list(session: Session, *, project: str | None, output: Output) -> None:
-    """List quotas of queues and of one's projects, with what is used of each."""
+    """List quotas of queues and of your projects, with usage."""
     output.rows(session.client.quotas(project), QUOTA_COLUMNS)

@@ -28,7 +28,7 @@ MOST_RUNS = 10
 
 
 def _when(schedule: Schedule, moment: Any) -> str:
-    """On the clock of the schedule's zone, where this machine knows it."""
+    """Format a time in the schedule's zone, if this machine knows it."""
     try:
         return f"{moment.astimezone(ZoneInfo(schedule.zone)):%Y-%m-%d %H:%M %Z}"
     except (KeyError, OSError, ValueError):
@@ -66,18 +66,18 @@ def policy_options(command: F) -> F:
     zone = click.option("--zone", "-z", help="Such as Europe/Berlin. Default: UTC.")
     overlap = click.option(
         "--overlap", type=click.Choice(["allow", "skip", "replace"]),
-        help="While a job that it made has not ended. Default: skip.",
+        help="If its last job has not ended. Default: skip.",
     )  # fmt: skip
     catch_up = click.option(
         "--catch-up", type=click.Choice(["none", "latest", "all"]),
-        help="Of times that came while the portal was away. Default: latest.",
+        help="Times missed while the portal was down. Default: latest.",
     )  # fmt: skip
     return zone(overlap(catch_up(command)))
 
 
 @click.group()
 def schedule() -> None:
-    """Jobs that are submitted at certain times."""
+    """Manage schedules."""
 
 
 @schedule.command("add")
@@ -85,14 +85,14 @@ def schedule() -> None:
 @click.argument("file", type=SPEC_FILE)
 @click.option("--cron", "-c", required=True, help='Such as "30 2 * * 1-5", or @daily.')
 @policy_options
-@click.option("--paused", is_flag=True, help="It begins when it is resumed.")
+@click.option("--paused", is_flag=True, help="Create it paused.")
 @project_option
 @output_options
 @pass_session
 def schedule_add(
     session: Session, /, name: str, file: str, project: str | None, output: Output, **options: Any
 ) -> None:
-    """Submit the job in FILE again and again; - is standard input. Its `workdir` is sent now."""
+    """Submit the job in FILE on a schedule; - is standard input. Its `workdir` is uploaded now."""
 
     def make(slug: str, text: str) -> Schedule:
         given = {key: value for key, value in options.items() if value}
@@ -119,7 +119,7 @@ def schedule_change(
     output: Output,
     **options: Any,
 ) -> None:
-    """Change when it runs, or what: with FILE it becomes your own."""
+    """Change a schedule's times or its job; with FILE it becomes your own."""
     changes = {key: value for key, value in options.items() if value}
     if file is None:
         if not changes:
@@ -140,7 +140,7 @@ def schedule_change(
 @output_options
 @pass_session
 def schedule_list(session: Session, *, project: str | None, output: Output) -> None:
-    """List schedules: when each runs next, and what became of its last time."""
+    """List schedules with their next and last times."""
     output.rows(session.client.schedules(session.project(project)), COLUMNS, key="name")
 
 
@@ -150,7 +150,7 @@ def schedule_list(session: Session, *, project: str | None, output: Output) -> N
 @output_options
 @pass_session
 def schedule_show(session: Session, *, name: str, project: str | None, output: Output) -> None:
-    """Show one: its next times, and what became of the last ones."""
+    """Show a schedule with its next times and the results of the last ones."""
     found = session.client.schedule(session.project(project), name)
     output.one(found, lambda: _show(found), key="name")
 
@@ -160,7 +160,7 @@ def schedule_show(session: Session, *, name: str, project: str | None, output: O
 @project_option
 @pass_session
 def schedule_pause(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
-    """Have schedules submit nothing until they are resumed."""
+    """Pause schedules."""
     slug = session.project(project)
     for made in each_of(names, lambda name: session.client.pause_schedule(slug, name)):
         say(f"{made.name}: paused")
@@ -171,7 +171,7 @@ def schedule_pause(session: Session, *, names: tuple[str, ...], project: str | N
 @project_option
 @pass_session
 def schedule_resume(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
-    """Let schedules go on with their next time."""
+    """Resume schedules at their next time."""
     slug = session.project(project)
     for made in each_of(names, lambda name: session.client.resume_schedule(slug, name)):
         say(f"{made.name}: next {_next(made)}")
@@ -183,7 +183,7 @@ def schedule_resume(session: Session, *, names: tuple[str, ...], project: str | 
 @output_options
 @pass_session
 def schedule_run(session: Session, *, name: str, project: str | None, output: Output) -> None:
-    """Submit its job now, in its owner's name, beside whatever runs."""
+    """Submit a schedule's job now, as its owner, beside running ones."""
     job = session.client.run_schedule(session.project(project), name)
     output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))
 
@@ -193,7 +193,7 @@ def schedule_run(session: Session, *, name: str, project: str | None, output: Ou
 @project_option
 @pass_session
 def schedule_rm(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
-    """Remove schedules. The jobs that they have made stay, and go on."""
+    """Delete schedules. Their jobs stay and continue."""
     slug = session.project(project)
 
     def remove(name: str) -> str:
@@ -207,7 +207,7 @@ def schedule_rm(session: Session, *, names: tuple[str, ...], project: str | None
 def _with_file(
     session: Session, file: str, project: str | None, send: Callable[[str, str], Schedule]
 ) -> Schedule:
-    """What `send` makes of the project and the text of `file`, whose folders are sent before."""
+    """Upload the folders of `file` and call `send` with the project and its text."""
     with click.open_file(file, encoding="utf-8", errors="replace") as source:
         text = source.read()
     base = Path.cwd() if file == "-" else Path(file).parent

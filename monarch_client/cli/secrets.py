@@ -23,7 +23,7 @@ COLUMNS = {
 
 @click.group()
 def secret() -> None:
-    """Secrets of a project."""
+    """Manage secrets of a project."""
 
 
 @secret.command("set")
@@ -39,7 +39,7 @@ def secret() -> None:
 def secret_set(
     session: Session, *, name: str, from_file: IO[bytes] | None, project: str | None, output: Output
 ) -> None:
-    """Set a secret: asks for its value, or reads it from a file or a pipe."""
+    """Set a secret from a prompt, a file or a pipe."""
     slug = session.project(project)
     made = session.client.set_secret(slug, name, _value(name, from_file))
     output.one(made, lambda: _show(made), key="name")
@@ -50,7 +50,7 @@ def secret_set(
 @output_options
 @pass_session
 def secret_list(session: Session, *, project: str | None, output: Output) -> None:
-    """List names, and who set each when. Values are never shown."""
+    """List names, users and times. Values are never shown."""
     output.rows(session.client.secrets(session.project(project)), COLUMNS, key="name")
 
 
@@ -59,7 +59,7 @@ def secret_list(session: Session, *, project: str | None, output: Output) -> Non
 @project_option
 @pass_session
 def secret_delete(session: Session, *, names: tuple[str, ...], project: str | None) -> None:
-    """Remove secrets. Jobs that name one fail at their start."""
+    """Delete secrets. Jobs that name one fail at their start."""
     slug = session.project(project)
     for name in names:
         session.client.delete_secret(slug, name)
@@ -85,7 +85,7 @@ def _is_terminal() -> bool:
 
 
 def _without_end(text: str) -> str:
-    """A value of one line without the end that `echo` and editors give it; others as they are."""
+    """Return a one-line value without the newline of `echo` and editors, others as they are."""
     lines = text.splitlines()
     return lines[0] if len(lines) == 1 and text != lines[0] and lines[0] else text
 

@@ -1,4 +1,4 @@
-"""What one command works with: the configuration, a client, the project it is about."""
+"""The session of one command: the configuration, a client, the project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monarch_client.rest.client import PortalClient
 
 
 class NoProjectError(ClientError):
-    """No project was named."""
+    """The error that no project was named."""
 
     code = "no_project"
 
@@ -37,14 +37,14 @@ class Session:
         return self.client_for(self.config)
 
     def client_for(self, config: Config) -> PortalClient:
-        """A client with other credentials; closed when the command ends."""
+        """Return a client with other credentials; it is closed when the command ends."""
         client = PortalClient(config.url, config.token, **self.options)
         client.connection.on_away = _remark
         click.get_current_context().find_root().call_on_close(client.connection.close)
         return client
 
     def project(self, given: str | None) -> str:
-        """The project to use: the one given, the configured one, or one's only one."""
+        """Return the project to use: the given, the configured, or the user's only one."""
         if chosen := given or self.config.project:
             return chosen
         slugs = [project.slug for project in self.client.projects()]

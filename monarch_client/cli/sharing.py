@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
 
 
 class _Cap(click.ParamType):
-    """WHAT=N, such as nodes=8 or gpus:H100=64. What may be counted, the portal says."""
+    """WHAT=N, such as nodes=8 or gpus:H100=64. The portal decides which resources exist."""
 
     name = "WHAT=N"
 
@@ -27,7 +27,7 @@ class _Cap(click.ParamType):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> tuple[str, float]:
-        """The two halves."""
+        """Return the two parts."""
         if not isinstance(value, str):
             return value
         what, _, number = value.partition("=")
@@ -37,12 +37,12 @@ class _Cap(click.ParamType):
 
 
 class _Length(click.ParamType):
-    """A length of time with its unit: 12 alone would be seconds, which nobody means."""
+    """A length of time with its unit: 12 alone would be seconds, which is rarely meant."""
 
     name = "LENGTH"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """As it is."""
+        """Return the value unchanged."""
         if seconds_in(value) is None or value.isdigit():
             self.fail(
                 f"{value!r} is no length of time with its unit, such as 12h or 7d.", param, ctx
@@ -61,7 +61,7 @@ class _Caps(click.ParamType):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> dict[str, float]:
-        """Amounts by what is counted."""
+        """Return amounts by resource."""
         if not isinstance(value, str):
             return value
         if value == NONE:
@@ -75,30 +75,32 @@ Caps = tuple[tuple[str, float], ...]
 
 @click.group()
 def pool() -> None:
-    """Pools: machines of one backend that queues share out."""
+    """Manage pools: machines of a backend that queues share."""
 
 
 @pool.command("set")
 @click.argument("name")
 @click.argument("caps", nargs=-1, type=_CAP, metavar="[WHAT=N]...")
-@click.option("--backend", help="Whose machines; a new pool needs it.")
+@click.option("--backend", help="The backend; required for a new pool.")
 @click.option(
-    "--patience", type=_Length(), help="After how long a job comes before more important ones: 12h."
+    "--patience",
+    type=_Length(),
+    help="Wait after which a job comes before higher priorities, such as 12h.",
 )
-@click.option("--half-life", type=_Length(), help="After how long an hour of use counts half: 7d.")
+@click.option("--half-life", type=_Length(), help="Time after which usage counts half, such as 7d.")
 @click.option(
     "--reclaim/--no-reclaim",
     default=None,
-    help="Whether projects take their nominal part back from who borrows.",
+    help="Let projects reclaim their nominal share by preemption.",
 )
 @click.option(
     "--preempts-by-rank/--no-preempts-by-rank",
     default=None,
-    help="Whether queues take machines from lower ones.",
+    help="Let queues preempt jobs of lower ones.",
 )
 @pass_session
 def pool_set(session: Session, /, name: str, caps: Caps, **change: str | bool | None) -> None:
-    """Make a pool, or change it: how much it has, as nodes=8 gpus:H100=64."""
+    """Create or change a pool, such as nodes=8 gpus:H100=64."""
     made = session.client.set_pool(name, caps=dict(caps) or None, **change)
     lengths = {"patience": made.patience_s, "half-life": made.half_life_s}
     told = [f"{name} {duration(seconds)}" for name, seconds in lengths.items()]
@@ -110,30 +112,30 @@ def pool_set(session: Session, /, name: str, caps: Caps, **change: str | bool | 
 @click.argument("name")
 @pass_session
 def pool_rm(session: Session, name: str) -> None:
-    """Forget a pool that no queue uses, with the quotas that hold in it alone."""
+    """Delete a pool that no queue uses, with its own quotas."""
     session.client.delete_pool(name)
     say(f"{name}: removed")
 
 
 @click.group()
 def queue() -> None:
-    """Queues: where jobs wait that name them in portal.queue."""
+    """Manage queues, which jobs name with portal.queue."""
 
 
 @queue.command("set")
 @click.argument("name")
-@click.option("--rank", type=int, help="Jobs of a higher one come first in the same pool.")
-@click.option("--pool", "pool_name", help=f"Whose machines its jobs get; {NONE} takes it away.")
+@click.option("--rank", type=int, help="Jobs of a higher rank come first in the same pool.")
+@click.option("--pool", "pool_name", help=f"The pool of its jobs; {NONE} removes it.")
 @click.option(
     "--preemptible/--no-preemptible",
     default=None,
-    help="Whether all its jobs may be stopped for others.",
+    help="Make all its jobs preemptible.",
 )
 @pass_session
 def queue_set(
     session: Session, /, name: str, pool_name: str | None, **change: int | bool | None
 ) -> None:
-    """Make a queue, or change it."""
+    """Create or change a queue."""
     pool_name = "" if pool_name == NONE else pool_name
     made = session.client.set_queue(name, pool=pool_name, **change)
     preemptible = ", preemptible" if made.preemptible else ""
@@ -144,33 +146,33 @@ def queue_set(
 @click.argument("name")
 @pass_session
 def queue_rm(session: Session, name: str) -> None:
-    """Forget a queue in which no job waits or runs, with its quotas."""
+    """Delete a queue without jobs, with its quotas."""
     session.client.delete_queue(name)
     say(f"{name}: removed")
 
 
 @click.group()
 def quota() -> None:
-    """Quotas: how much may run at once."""
+    """Manage quotas: limits on running jobs."""
 
 
 @quota.command("set")
 @click.argument("caps", nargs=-1, required=True, type=_CAP, metavar="WHAT=N...")
-@click.option("--queue", default="", help="Of all jobs of this queue.")
-@click.option("--project", "-p", default="", help="Of this project.")
-@click.option("--user", default="", help="Of one person in the project.")
-@click.option("--each-person", "per_person", is_flag=True, help="Of each person by themselves.")
-@click.option("--pool", default="", help="Of what runs in this pool; else wherever it runs.")
+@click.option("--queue", default="", help="For all jobs of this queue.")
+@click.option("--project", "-p", default="", help="For this project.")
+@click.option("--user", default="", help="For one person in the project.")
+@click.option("--each-person", "per_person", is_flag=True, help="For each person separately.")
+@click.option("--pool", default="", help="Only in this pool; by default everywhere.")
 @click.option(
     "--nominal",
     type=_Caps(),
-    help=f"A project's own part, nodes=4,gpus=32; beyond it borrows. {NONE}: all is its own.",
+    help=f"The nominal share, nodes=4,gpus=32; above it is borrowed. {NONE} removes it.",
 )
 @pass_session
 def quota_set(
     session: Session, /, caps: Caps, nominal: dict[str, float] | None, **of: str | bool
 ) -> None:
-    """Set how much may run at once: jobs=4 nodes=8 gpus=64 gpus:H100=32 usd_per_hour=40."""
+    """Set a quota, such as jobs=4 nodes=8 gpus=64 gpus:H100=32 usd_per_hour=40."""
     made = session.client.set_quota(dict(caps), nominal=nominal, **of)
     say(f"{made.id}: {whose(made)}: {said(made.amounts)}")
 
@@ -179,22 +181,22 @@ def quota_set(
 @click.argument("quota_id", type=int, metavar="ID")
 @pass_session
 def quota_rm(session: Session, quota_id: int) -> None:
-    """Take a quota away; `mportal quota list` has its ID."""
+    """Delete a quota; `mportal quota list` shows its ID."""
     session.client.delete_quota(quota_id)
     say(f"{quota_id}: removed")
 
 
 @click.group()
 def project() -> None:
-    """Projects."""
+    """Manage projects."""
 
 
 @project.command("add")
 @click.argument("slug")
-@click.option("--name", default="", help="As pages show it; the slug, if nothing is said.")
+@click.option("--name", default="", help="The name on pages; by default the slug.")
 @pass_session
 def project_add(session: Session, slug: str, name: str) -> None:
-    """Make a project, with you as its first admin."""
+    """Create a project with you as its first admin."""
     made = session.client.make_project(slug, name=name)
     say(f"{made.slug}: made; set its members with `mportal members set`")
 
@@ -204,7 +206,7 @@ def project_add(session: Session, slug: str, name: str) -> None:
 @click.argument("weight", type=float)
 @pass_session
 def project_weight(session: Session, slug: str, weight: float) -> None:
-    """Say how much of a pool a project may have beside others, as a proportion."""
+    """Set the weight of a project in fair sharing."""
     made = session.client.set_weight(slug, weight)
     say(f"{made.project}: weight {made.weight:g}")
 

@@ -8,7 +8,7 @@ _SHOWN_AROUND = 1
 
 
 def excerpt(text: str, error: SpecError, name: str) -> str:
-    """What is wrong, with the lines around it and a mark under the key."""
+    """Return an error with the lines around it and a mark under the key."""
     place = f"{name}:{error.line}" if error.line else name
     # Many messages begin with the key already.
     named = not error.path or error.message.startswith((f"{error.path} ", f"{error.path}:"))
@@ -34,7 +34,7 @@ def _lines_around(lines: list[str], error: SpecError) -> list[str]:
 
 
 def _span(line: str, path: str) -> tuple[int, int]:
-    """Where the key that the path ends in stands in the line; else the line's own text."""
+    """Return the span of the path's last key in the line; else of the line's own text."""
     key = path.rpartition(".")[2]
     if key and (start := line.find(key)) >= 0:
         return start, len(key)

@@ -1,4 +1,4 @@
-"""mportal stacks: where the Python processes of a node stand, or stood when somebody asked."""
+"""mportal stacks: request and print stack dumps of the Python processes of a node."""
 
 from __future__ import annotations
 
@@ -33,16 +33,18 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 @job_argument
 @project_option
 @click.option("--rank", "-r", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--pid", type=click.IntRange(1), help="This process alone; all Python ones else.")
-@click.option("--list", "is_list", is_flag=True, help="Ask nobody: list what was dumped before.")
-@click.option("--show", "shown", type=click.IntRange(1), help="Ask nobody: the dump of this ID.")
+@click.option(
+    "--pid", type=click.IntRange(1), help="Only this process; by default all Python processes."
+)
+@click.option("--list", "is_list", is_flag=True, help="List earlier dumps.")
+@click.option("--show", "shown", type=click.IntRange(1), help="Show the earlier dump with this ID.")
 @click.option("--attempt", "-a", type=click.IntRange(1), help="With --list: of this attempt.")
 @output_options
 @pass_session
 def stacks(
     session: Session, /, job_id: int, project: str | None, output: Output, **choice: Any
 ) -> None:
-    """Show in which Python calls every thread of a node is, while the job goes on."""
+    """Show the current Python calls of every thread on a node."""
     slug, context = session.project(project), click.get_current_context()
     if choice["is_list"]:
         found = session.client.stacks(slug, job_id, attempt=choice["attempt"])
@@ -65,7 +67,7 @@ def stacks(
 
 
 def _answered(session: Session, slug: str, job_id: int, dump: StackDump) -> StackDump:
-    """The dump once its node has answered; as it is when nobody waits any longer."""
+    """Return the dump once its node has answered, or unanswered after the timeout."""
     tell(f"Rank {dump.rank} has been asked; it answers within seconds.")
     try:
         for _ in range(_TRIES):

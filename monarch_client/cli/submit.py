@@ -34,7 +34,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
 def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """K=V, or K alone for this shell's own value of it."""
+    """Parse K=V, or K alone for this shell's value of it."""
     pairs = {}
     for text in values:
         key, is_given, value = text.partition("=")
@@ -54,7 +54,7 @@ def job_options(command: F) -> F:
     hold = click.option("--hold", is_flag=True, help="Do not start it before `mportal release`.")
     dry_run = click.option(
         "--dry-run", "is_dry", is_flag=True,
-        help="List the files that would travel, and what leaves others out; submit nothing.",
+        help="List uploaded and excluded files, with rules; submit nothing.",
     )  # fmt: skip
     return project_option(name(env(hold(dry_run(output_options(command))))))
 
@@ -64,16 +64,18 @@ SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 @click.command()
 @click.argument("files", type=SPEC_FILE, nargs=-1)
-@click.option("--file", "-f", "named", type=SPEC_FILE, help="The same, as an option.")
+@click.option("--file", "-f", "named", type=SPEC_FILE, help="The file, as an option.")
 @click.option("--follow/--detach", "-F/-d", default=False, help="Follow the job to its end.")
-@click.option("--verbose", "-v", "is_verbose", is_flag=True, help="List these files, and submit.")
+@click.option(
+    "--verbose", "-v", "is_verbose", is_flag=True, help="List uploaded files, and submit."
+)
 @job_options
 @pass_session
 def submit(session: Session, /, **options: Any) -> None:
-    """Submit a job from a YAML file; - is standard input. Its `workdir` travels with it.
+    """Submit a job from a YAML file; - is standard input. Its `workdir` is uploaded.
 
     Several files, or documents of one, are submitted together, all or none: their jobs may depend
-    on one another. With --follow the exit code is the job's; Ctrl-C leaves the job running.
+    on each other. With --follow the exit code is the job's; Ctrl-C leaves the job running.
     """
     named = options.pop("named")
     sources = (*options.pop("files"), *([named] if named else []))
@@ -118,7 +120,7 @@ def _make_all(
     output: Output,
     **changes: Any,
 ) -> None:
-    """Submit them together, and say so."""
+    """Submit jobs together and print them."""
     if follow or changes["name"]:
         option = "--follow" if follow else "--name"
         raise click.UsageError(f"{option} is for one job; here are {len(submissions)}.")
@@ -148,11 +150,11 @@ def _make_all(
 @click.option(
     "--mesh", "meshes", multiple=True, metavar="NAME=N", help="Make it a Monarch job. Repeatable."
 )
-@click.option("--workdir", type=click.Path(), help="A folder that travels with the job.")
-@click.option("--setup", help="Runs on every node before the command.")
+@click.option("--workdir", type=click.Path(), help="A folder to upload.")
+@click.option("--setup", help="A command to run on every node first.")
 @click.option("--gpus", help="Accelerators of each node, such as A100:8.")
 @click.option("--infra", help="Where to run, such as slurm or aws/us-east-1.")
-@click.option("--follow/--detach", "-F/-d", default=True, help="Follow it to its end, or not.")
+@click.option("--follow/--detach", "-F/-d", default=True, help="Follow it to its end, or detach.")
 @job_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @pass_session
@@ -208,7 +210,7 @@ class _Submission:
         output: Output,
         **changes: Any,
     ) -> None:
-        """Submit it, and say so; end with the job's code when it is to be followed.
+        """Submit a job and print it; if it is followed, exit with its code.
 
         `changes` are those of `_changed`.
         """
@@ -232,7 +234,7 @@ class _Submission:
         return self._session.client.submit(slug, text)
 
     def prepared(self, project: str | None, **changes: Any) -> tuple[str, str]:
-        """The project it goes to, and its text, once the folders it names have been sent."""
+        """Upload the folders of the job; return its project and its text."""
         spec = self._parsed(changes["envs"])
         text = self._changed(spec, **changes)
         slug = project or spec.portal.project or self._session.project(None)
@@ -260,7 +262,7 @@ class _Submission:
         envs: dict[str, str],
         hold: bool,
     ) -> str:
-        """The text with what the command's options say instead."""
+        """Return the text with the changes of the command's options."""
         text = self._document.text
         if name:
             text = set_key(text, "name", name)

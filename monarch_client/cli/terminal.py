@@ -1,6 +1,6 @@
-"""The only way to a terminal. What users and their programs wrote may colour it, and no more.
+"""The only way to a terminal. What users and their programs wrote may color it, and no more.
 
-Other escape sequences could move the cursor, rename the window or forge what stood there before.
+Other escape sequences could move the cursor, rename the window or forge earlier text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _RESET = "\x1b[0m"
 # Colors; other CSI sequences, begins and ends of links (OSC 8), character set choices;
 # controls, marks of text direction, lone surrogates.
 _SPECIAL = re.compile(
-    r"(?P<colour>\x1b\[[0-9;]*m)"
+    r"(?P<color>\x1b\[[0-9;]*m)"
     r"|(?P<sequence>\x1b\[[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b\]|\x9d)8;[^\x00-\x1f\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]+[0-~])"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -24,7 +24,7 @@ _SPECIAL = re.compile(
 _TOKENS = re.compile(r"\b(mp[taj]_)[A-Za-z0-9_-]{16,}")
 
 
-def safe(text: str, *, colours: bool = True) -> str:
+def safe(text: str, *, colors: bool = True) -> str:
     """Make `text` safe for a terminal: keep only line ends, tabs and its own colors.
 
     Sequences that move or erase are left out, and links keep only their text. Other control
@@ -32,8 +32,8 @@ def safe(text: str, *, colours: bool = True) -> str:
     """
 
     def harmless(found: re.Match[str]) -> str:
-        if found["colour"]:
-            return found[0] if colours else ""
+        if found["color"]:
+            return found[0] if colors else ""
         return "" if found["sequence"] else _visible(found[0])
 
     shown = _SPECIAL.sub(harmless, text)
@@ -41,12 +41,12 @@ def safe(text: str, *, colours: bool = True) -> str:
 
 
 def one_line(text: str) -> str:
-    """What somebody else wrote, to stand within a line of ours: no colours, no ends of lines."""
-    return safe(" ".join(text.splitlines()).replace("\t", " "), colours=False)
+    """Return text of others for use inside one line: no colors, no line ends."""
+    return safe(" ".join(text.splitlines()).replace("\t", " "), colors=False)
 
 
 def for_programs(text: str) -> str:
-    """JSON with what a terminal would act upon written as JSON writes it."""
+    """Return JSON with terminal sequences escaped as JSON does."""
     return _SPECIAL.sub(lambda found: "".join(f"\\u{ord(c):04x}" for c in found[0]), text)
 
 
@@ -56,7 +56,7 @@ def acts_on_terminals(text: str) -> bool:
 
 
 def say(text: str = "") -> None:
-    """A line, or several, on standard output."""
+    """Print one or several lines to standard output."""
     click.echo(_writable(safe(text), sys.stdout.encoding))
 
 
@@ -86,6 +86,6 @@ def _visible(character: str) -> str:
 
 
 def _writable(text: str, encoding: str | None) -> str:
-    """What the terminal's encoding lacks is shown by its number, rather than to fail over it."""
+    """Replace characters that the terminal's encoding lacks by their numbers."""
     encoding = encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)

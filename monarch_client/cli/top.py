@@ -1,4 +1,4 @@
-"""mportal top: what the hosts of a job are busy with, now or as they last told."""
+"""mportal top: show the load of a job's hosts, now or as last reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TENTHS_BELOW = 10
 
 
 def amount(count: float) -> str:
-    """So many bytes, in the unit that people would take: 980 B, 1.5 GiB, 80 GiB."""
+    """Return bytes in a readable unit: 980 B, 1.5 GiB, 80 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < _UNIT:
             return (
@@ -79,8 +79,8 @@ COLUMNS: dict[str, Callable[[Any], str]] = {
 @click.command()
 @job_argument
 @project_option
-@click.option("--attempt", "-a", type=click.IntRange(1), help="Of this attempt; the newest else.")
-@click.option("--watch", "-w", is_flag=True, help="Show it again every 5 s until the job's end.")
+@click.option("--attempt", "-a", type=click.IntRange(1), help="The attempt; by default the newest.")
+@click.option("--watch", "-w", is_flag=True, help="Refresh every 5 s until the job ends.")
 @output_options
 @pass_session
 def top(
@@ -93,7 +93,7 @@ def top(
     watch: bool,
     output: Output,
 ) -> None:
-    """Show the hosts of a job: processor, memory, GPUs, disk, network."""
+    """Show the load of a job's hosts: CPU, memory, GPUs, disk, network."""
     slug, context = session.project(project), click.get_current_context()
     try:
         while True:
@@ -113,8 +113,8 @@ def top(
 def _show(found: Hosts, output: Output) -> None:
     if output.form == "table" and not output.quiet:
         if not found.hosts:
-            tell("No host has told anything yet: the job has not started.")
+            tell("No host has reported yet: the job has not started.")
             return
-        over = ", which is over: as they last told" if found.is_over else ""
+        over = ", which is over: as last reported" if found.is_over else ""
         say(f"Attempt {found.attempt}{over}")
     output.rows(found.hosts, COLUMNS, key="rank")

@@ -14,7 +14,7 @@ from monarch_client.cli.terminal import one_line, say
 from monarch_client.wire.queue import NamedJob, Waiting
 
 _BASIS = {
-    "bounds": "at the latest, if nobody's job runs longer than its max_duration",
+    "bounds": "at the latest, if no job runs longer than its max_duration",
     "past_runs": "probably, if jobs last as long as such jobs did before",
 }
 
@@ -25,7 +25,7 @@ _BASIS = {
 @output_options
 @pass_session
 def why(session: Session, /, job_id: int, project: str | None, *, output: Output) -> None:
-    """Say why a job waits, and what for."""
+    """Show why a job waits."""
     found = session.client.why(session.project(project), job_id)
     output.one(found, lambda: _show(found), key="code")
 

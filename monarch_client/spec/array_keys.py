@@ -17,8 +17,8 @@ MOST_NAMES = 20
 
 ARRAY_KEY = Key(
     "array",
-    "Makes an array, one job for each combination of the values. Each job finds its own values in "
-    f"variables named as the keys in capitals. At most {MOST_MEMBERS:,} jobs.",
+    "Makes an array: one job for each combination of the values. A job finds its values in "
+    f"variables named like the keys in capitals. At most {MOST_MEMBERS:,} jobs.",
     Mapping(
         "a mapping of names to lists of values",
         KeyName("a name of letters, digits and _", r"[A-Za-z_][A-Za-z0-9_]{0,99}"),
@@ -29,7 +29,7 @@ ARRAY_KEY = Key(
 )
 MAX_PARALLEL_KEY = Key(
     "max_parallel",
-    "How many jobs of the array are on machines at once; without it, as many as there is room for.",
+    "The most jobs of the array that use machines at once; by default unlimited.",
     Whole(1, MOST_MEMBERS),
     2,
 )
@@ -56,13 +56,13 @@ def array_is_sound(values: dict[str, Any], path: str, findings: Findings) -> Non
     array = values.get("array")
     if values.get("max_parallel") is not None and not array:
         where = join(path, "max_parallel")
-        findings.add(where, SpecCode.CONFLICT, f"{where} is about arrays: it takes portal.array.")
+        findings.add(where, SpecCode.CONFLICT, f"{where} needs portal.array.")
     if not isinstance(array, dict) or not all(isinstance(each, list) for each in array.values()):
         return
     where = join(path, "array")
     count = count_of(array)
     if count > MOST_MEMBERS:
-        message = f"{where} makes {count:,} jobs; at most {MOST_MEMBERS:,} are taken at once."
+        message = f"{where} makes {count:,} jobs; at most {MOST_MEMBERS:,} are allowed."
         findings.add(where, SpecCode.TOO_LARGE, message)
     names: dict[str, str] = {}
     for name in array:

@@ -89,7 +89,7 @@ CONFIG_KEYS = (
     _raw("active_workspace", "SkyPilot's workspace.", "team"),
     Key(
         "hooks",
-        "Commands on the head node before it stops, goes down or is taken away.",
+        "Commands on the head node before it is stopped, terminated or preempted.",
         Listing(Table(_HOOK_KEYS, words="a mapping with run, events and timeout"), most=32),
         [{"run": "sync.sh", "events": ["down"]}],
     ),

@@ -26,7 +26,7 @@ _KEYS = (
     ),
     Key(
         "after",
-        "`success`: once it has succeeded. `end`: once it has ended, however.",
+        "`success`: after it has succeeded. `end`: after it has ended, with any result.",
         OneOf(("success", "end")),
         "end",
         default="success",
@@ -34,8 +34,8 @@ _KEYS = (
 )
 DEPENDS_ON_KEY = Key(
     "depends_on",
-    "Jobs that come before: it starts once they have succeeded, or with `after: end` once they "
-    "have ended. Each is a name, a number, or a mapping with `job` and `after`.",
+    "Jobs that must end first: with success, or with `after: end` with any result. Each is a "
+    "name, a number, or a mapping with `job` and `after`.",
     Listing(
         Either((*JOB.options, Table(_KEYS, words="a mapping with job and after"))),
         most=MOST_DEPENDENCIES,
@@ -44,8 +44,8 @@ DEPENDS_ON_KEY = Key(
 )
 IF_DEPENDENCY_FAILS_KEY = Key(
     "if_dependency_fails",
-    "What becomes of it when a job that had to succeed does not: `fail` ends it as failed, `hold` "
-    "keeps it until somebody releases it, `run` starts it all the same once all have ended.",
+    "What to do if a dependency fails: `fail` ends this job as failed, `hold` holds it until a "
+    "user releases it, `run` starts it once all dependencies have ended.",
     OneOf(("fail", "hold", "run")),
     "hold",
 )

@@ -14,24 +14,23 @@ LOG_ACTIONS = ("annotate", "fail", "no_retry", "exclude_node")
 _KEYS = (
     Key(
         "name",
-        "What the policy is called. One that has the name of a policy that every job has takes "
-        "its place.",
+        "The policy's name. A policy with the name of a built-in one replaces it.",
         Text("a short name, such as loss_is_nan", r"[a-z][a-z0-9_-]{0,39}"),
         "loss_is_nan",
         required=True,
     ),
     Key(
         "pattern",
-        "A regular expression of RE2, looked for in each line; it may be left out where a policy "
-        "that every job has is only to act in another way.",
+        "A regular expression of RE2, matched against each line; optional if the policy only "
+        "changes the actions of a built-in one.",
         Text("a regular expression", r"[\s\S]+", most_bytes=500),
         "loss is (nan|inf)",
     ),
     Key(
         "actions",
-        "`annotate` notes the line in the job's history; `fail` ends the job as failed; "
-        "`no_retry` keeps it from being tried again after this attempt failed; `exclude_node` has "
-        "further attempts avoid the node, where the place lets them. Without any it is off.",
+        "`annotate` records the line in the job's history; `fail` ends the job as failed; "
+        "`no_retry` prevents a retry after this attempt; `exclude_node` avoids the node in later "
+        "attempts, if the backend supports it. An empty list disables the policy.",
         Listing(OneOf(LOG_ACTIONS), most=len(LOG_ACTIONS)),
         ["annotate", "fail"],
         required=True,
@@ -42,7 +41,7 @@ LOG_POLICIES = Listing(
 )
 LOG_POLICIES_KEY = Key(
     "log_policies",
-    "What lines of the job's log bring about, beside the policies that every job has.",
+    "Actions on log lines that match a pattern, in addition to the built-in policies.",
     LOG_POLICIES,
     [{"name": "loss_is_nan", "pattern": "loss is (nan|inf)", "actions": ["annotate", "fail"]}],
 )

@@ -23,7 +23,7 @@ MOST_IDLE_MINUTES = 60 * 24 * 366
 
 def _mesh_complaint(name: str) -> str | None:
     if keyword.iskeyword(name):
-        return f"{name!r} is a word of Python itself; the driver could not write meshes.{name}."
+        return f"{name!r} is a Python keyword; the driver could not use meshes.{name}."
     return None
 
 
@@ -43,14 +43,14 @@ MESHES = Mapping(
 _RETRY_KEYS = (
     Key(
         "max_attempts",
-        "How often the job may run in all when its own code, its setup or its memory ends it.",
+        "The most attempts in total after failures of the program, its setup or its memory.",
         Whole(1, 100),
         3,
         default=1,
     ),
     Key(
         "max_recoveries",
-        "How often it may begin again when a node is lost or taken away.",
+        "The most recoveries after a node is lost or preempted.",
         Whole(0, 1000),
         5,
         default=5,
@@ -65,30 +65,30 @@ def _later(name: str, about: str, example: Any) -> Key:
 _IDLE_KEYS = (
     Key(
         "minutes",
-        "How long the cluster waits for a next job; with `gpu_below`, how long the job may leave "
-        "its GPUs idle as well. What a job takes to set up is not idleness.",
+        "How long the cluster waits for the next job; with `gpu_below`, also how long the job's "
+        "GPUs may be idle. Setup of a job is not idle time.",
         Whole(1, MOST_IDLE_MINUTES),
         10,
         required=True,
     ),
     Key(
         "then",
-        "`down` gives the machines back; `stop` switches them off and keeps their disks, where "
-        "the cloud can.",
+        "`down` terminates the machines; `stop` stops them and keeps their disks, if the cloud "
+        "supports it.",
         OneOf(("stop", "down")),
         "stop",
         default="down",
     ),
     Key(
         "down_after",
-        "After how many minutes switched off they are given back; without it, by hand only.",
+        "Minutes after which a stopped cluster is terminated; without it, only users do that.",
         Whole(1, MOST_IDLE_MINUTES),
         60,
     ),
     Key(
         "gpu_below",
-        "Stops the job, although its program lives, once every GPU of every node was used less "
-        "than so many per cent for `minutes` on end. Where that is not known, nothing is stopped.",
+        "Stops a running job once every GPU of every node was below this utilization, in percent, "
+        "for `minutes`. If the utilization is unknown, nothing is stopped.",
         Whole(1, 100),
         5,
     ),
@@ -98,14 +98,14 @@ _IDLE_KEYS = (
 _CONCURRENCY_KEYS = (
     Key(
         "group",
-        "Jobs of the project that name the same group are counted together.",
+        "Jobs of the project with the same group count together.",
         Text("a group's short name, such as eval", SLUG),
         "eval",
         required=True,
     ),
     Key(
         "max",
-        "How many of them run at once; of several jobs that say it differently the least counts.",
+        "The most of them that run at once; if jobs differ, the lowest value counts.",
         Whole(1, MOST_NODES),
         2,
         default=1,
@@ -116,103 +116,102 @@ _CONCURRENCY_KEYS = (
 PORTAL_KEYS = (
     Key(
         "project",
-        "The project the job belongs to; by default the one it is submitted to.",
+        "The job's project; by default the one it is submitted to.",
         Text("a project's short name, such as rl", SLUG),
         "rl",
     ),
     Key(
         "meshes",
-        "Makes it a Monarch job: named meshes with their nodes, dealt in rank order. `run` is "
-        "then the driver, once, on rank 0.",
+        "Named meshes with their numbers of nodes, assigned in rank order. They make it a Monarch "
+        "job: `run` is the driver, which runs once, on rank 0.",
         MESHES,
         {"trainers": 2, "generators": 1},
         default={},
     ),
     Key(
         "mesh_order",
-        "The order in which nodes are dealt to the meshes; by default as they are written.",
+        "The order in which nodes are assigned to the meshes; by default as written.",
         Listing(MESH_NAME, most=100),
         ["generators", "trainers"],
     ),
     Key(
         "port",
         "The port on which Monarch's workers listen; runners of several nodes use the next one. "
-        "On the local backend another is chosen where a program uses the default one.",
+        "On the local backend another is chosen if a program uses the default one.",
         Whole(1024, 65_000),
         22_222,
         default=DEFAULT_PORT,
     ),
     Key(
         "queue",
-        "The queue the job waits in.",
+        "The job's queue.",
         Text("a queue's short name, such as default", SLUG),
         "default",
         default="default",
     ),
     Key(
         "hold",
-        "Submits it held: it does not start before somebody releases it. A rerun is not held.",
+        "Submits the job held: it does not start before a user releases it. A rerun is not held.",
         Flag(),
         True,
     ),
     Key(
         "priority",
-        "Higher goes first among the jobs of its project.",
+        "Higher comes first among the jobs of the project.",
         Whole(LOWEST_PRIORITY, HIGHEST_PRIORITY),
         80,
         default=50,
     ),
     Key(
         "preemptible",
-        "Lets the portal stop the job for another, where its pool allows that: it gets the time to "
-        "save its work, waits again, and goes on with its next attempt.",
+        "Allows preemption, if the pool has it enabled: the job gets time to save its work, "
+        "returns to the queue, and continues with its next attempt.",
         Flag(),
         True,
     ),
     Key(
         "detached",
-        "Lets a job that another job's program submits go on when that one has ended; without it, "
-        "it is cancelled then.",
+        "Lets a child job outlive its parent; without it, it is cancelled when the parent ends.",
         Flag(),
         True,
     ),
     Key(
         "concurrency",
-        "Lets only so many jobs of a group run at once; the others wait.",
+        "Limits how many jobs of a group run at once; the others wait.",
         Table(_CONCURRENCY_KEYS, words="a mapping with group and max"),
         {"group": "eval", "max": 2},
     ),
     Key(
         "max_duration",
-        "How long one attempt may run before it is stopped.",
+        "The longest run of one attempt.",
         Duration(),
         "12h",
     ),
     Key(
         "budget_usd",
-        "What all attempts of the job may cost together, in US$: at 80 % of it the job's history "
-        "says so, then the job is stopped.",
+        "The budget of all attempts of the job together, in US$. At 80 % the job's history has a "
+        "warning, at 100 % the job is stopped.",
         Number(most=10_000_000),
         400,
     ),
     Key(
         "retry",
-        "What may happen again by itself.",
+        "Automatic retries and recoveries.",
         Table(_RETRY_KEYS, words="a mapping with max_attempts and max_recoveries"),
         {"max_attempts": 3},
         default={},
     ),
     Key(
         "reuse",
-        "Keeps the cluster for the project's next job that asks for the same machines, and takes "
-        "one that was kept, if it fits.",
+        "Keeps the cluster warm for the project's next job with the same machines, and runs on a "
+        "matching warm cluster if there is one.",
         Flag(),
         True,
     ),
     Key(
         "idle",
-        "What becomes of a cluster that `reuse` keeps, once no job is on it; and of a job that "
-        "leaves its GPUs idle.",
+        "When an idle warm cluster (see `reuse`) is stopped or terminated, and when a job with "
+        "idle GPUs is stopped.",
         Table(_IDLE_KEYS, words="a mapping with minutes, then, down_after and gpu_below"),
         {"minutes": 10, "gpu_below": 5, "then": "stop", "down_after": 60},
     ),
@@ -237,7 +236,7 @@ def _order_names_meshes(values: dict[str, Any], path: str, findings: Findings) -
         return
     if sorted(map(str, order)) != sorted(meshes):
         where = join(path, "mesh_order")
-        message = f"{where} must name every mesh once, and nothing else."
+        message = f"{where} must name each mesh exactly once."
         findings.add(where, SpecCode.CONFLICT, message)
     else:
         values["meshes"] = {name: meshes[name] for name in order}
@@ -248,7 +247,7 @@ def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -
     if not isinstance(idle, dict):
         return
     where = join(path, "idle")
-    takes_reuse = f"is about clusters that are kept: it takes {join(path, 'reuse')}: true"
+    takes_reuse = f"is about warm clusters: it needs {join(path, 'reuse')}: true"
     if not values.get("reuse") and "gpu_below" not in idle:
         findings.add(where, SpecCode.CONFLICT, f"{where} {takes_reuse}, or gpu_below.")
     elif not values.get("reuse") and idle.get("then") == "stop":

@@ -73,7 +73,7 @@ def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_g
     assert 0 < first["memory_used"] < first["memory_total"]
     assert 0 <= second["disk_used"] <= second["disk_total"]
     assert set(found["series"]["columns"]["gpu"][0]) == {88}
-    assert "as they last told" in portal.mportal("top", str(job["id"])).stdout
+    assert "as last reported" in portal.mportal("top", str(job["id"])).stdout
     page = signed_in_page(portal, f"/default/jobs/{job['id']}/hosts?rank=1")
     assert "as they last told" in page
     assert 'aria-label="GPU use. GPU 0: last 88 %, mean 88 %, highest 88 %.' in page

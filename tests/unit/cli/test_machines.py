@@ -108,7 +108,7 @@ def test_one_cluster_that_is_refused_does_not_keep_the_others(mportal, portal):
     result = mportal("clusters", "down", "-y", "a", "b")
     assert result.exit_code == 125
     assert "Job 7 is on a." in result.stderr
-    assert result.stdout == "b: goes down\n"
+    assert result.stdout == "b: terminating\n"
 
 
 def test_taking_down_asks_first(mportal, portal):

@@ -118,8 +118,8 @@ def test_json_has_all_that_the_portal_tells(portal, mportal):
     ("fields", "words"),
     [
         ({"is_monarch": False}, "a plain job"),
-        ({}, "Nothing was told of meshes yet"),
-        ({"is_over": True}, "of this attempt. That begins when the driver has attached one"),
+        ({}, "No report of meshes yet"),
+        ({"is_over": True}, "of this attempt. Reports begin when the driver has attached one"),
     ],
 )
 def test_where_nothing_was_told_the_reason_is(portal, mportal, fields, words):

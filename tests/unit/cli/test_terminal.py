@@ -1,4 +1,4 @@
-"""What reaches a terminal: colours of users and their programs, nothing else that acts on it."""
+"""What reaches a terminal: colors of users and their programs, nothing else that acts on it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 
 
 def acts(text: str) -> bool:
-    """Whether anything in it but ends of lines and colours acts on a terminal."""
+    """Whether anything in it but ends of lines and colors acts on a terminal."""
     return bool(ACTING.search(re.sub(r"\x1b\[[0-9;]*m", "", text)))
 
 
@@ -46,10 +46,10 @@ def test_what_is_left_out_is_only_what_cannot_be_seen():
     assert safe(HOSTILE) == r"a\x1b]0;pwned\x07bc\u202ed\x9b31me\x08\x7ff\ud800g"
 
 
-def test_colours_stay_and_end_where_the_text_ends():
+def test_colors_stay_and_end_where_the_text_ends():
     assert safe("\x1b[1;31mred") == "\x1b[1;31mred\x1b[0m"
     assert safe("\x1b[31mred\x1b[0m") == "\x1b[31mred\x1b[0m"
-    assert safe("\x1b[31mred", colours=False) == "red"
+    assert safe("\x1b[31mred", colors=False) == "red"
     assert safe("ü → 日本 😀\tx\ny") == "ü → 日本 😀\tx\ny"
 
 

@@ -81,7 +81,7 @@ def test_watching_goes_on_until_the_attempt_is_over(portal, mportal) -> None:
     assert done.exit_code == 0
     assert portal.pauses == [WATCH_S, WATCH_S]
     assert done.stdout.count("Attempt 1") == 3
-    assert "which is over: as they last told" in done.stdout
+    assert "which is over: as last reported" in done.stdout
 
 
 def test_a_job_of_which_nothing_is_known_is_told_as_such(portal, mportal) -> None:

@@ -1,5 +1,5 @@
-// Says on every page that the portal can't be reached, and that it can again. Whoever holds a
-// connection reports how it is; one that comes back within a moment is not worth a word.
+// Shows on every page that the portal cannot be reached, and that it can again. Each connection
+// reports its state; one that recovers within MOMENT_MS is not shown.
 const MOMENT_MS = 1500;
 const lost = new Set();
 let timer = 0;

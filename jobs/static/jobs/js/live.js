@@ -1,5 +1,5 @@
-// Keeps the parts inside [data-live] as the server has them now. Hints come over one stream
-// (data-stream); without one, or while it is lost, the parts are asked for every few seconds.
+// Keeps the parts inside [data-live] up to date. Hints come over one stream
+// (data-stream); without one, or while it is lost, the parts are fetched every few seconds.
 import { report } from "./connection.js";
 import { morphParts } from "./morph.js";
 import { Stream } from "./stream.js";
@@ -10,8 +10,8 @@ const HIDDEN_MS = 20000;
 
 let timer = 0;
 let asked = null;
-// Somebody may be leaving this page by a form that took the thing away: its answer is the next
-// page, and a reload at once would stand in its way.
+// The user may be leaving this page by a form that deleted its object: the answer is the next
+// page, and a reload at once would prevent it.
 const LEAVING_MS = 2000;
 let leaving = 0;
 
@@ -35,7 +35,7 @@ function tellLost() {
   report("live", true);
 }
 
-// Asks for the parts now. A newer question makes an older answer worthless.
+// Fetches the parts now. A newer request makes an older answer worthless.
 export async function refresh() {
   const url = place()?.dataset.live;
   if (!url) return;
@@ -43,7 +43,7 @@ export async function refresh() {
   asked = new AbortController();
   try {
     const response = await fetch(url, { signal: asked.signal, redirect: "manual" });
-    // Signed out, or the thing is gone: the page itself says so best.
+    // Signed out, or the object was deleted: a reload shows it best.
     if (response.type === "opaqueredirect" || response.status === 404) return reload();
     if (!response.ok) return tellLost();
     const parts = await response.text();
@@ -62,7 +62,7 @@ export function refreshSoon() {
 
 const stream = new Stream(() => place().dataset.stream, {
   state(state) {
-    // Whether only the stream is lost, or the portal, is what asking tells.
+    // A fetch shows whether only the stream is lost, or the portal.
     refreshSoon();
     if (state === "lost") tellLost();
     else say("on", "Live");
@@ -74,7 +74,7 @@ function connect() {
   if (place()?.dataset.stream && !stream.isWanted) stream.open();
 }
 
-// A tab that nobody sees holds no connection: browsers allow six for a whole portal.
+// A hidden tab holds no connection: browsers allow six for a whole portal.
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);

@@ -26,7 +26,7 @@ const parts = {
   follow: panel.querySelector("[data-follow]"),
 };
 
-const tell = (state) => showConnection(parts.state, page, state);
+const showState = (state) => showConnection(parts.state, page, state);
 
 const view = new LogWindow(parts.box, parts.list, {
   rankColumn: Boolean(panel.querySelector("[data-rank]")),
@@ -44,9 +44,9 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
     find.grown();
   },
   job: refreshSoon,
-  state: tell,
+  state: showState,
   end() {
-    tell("ended");
+    showState("ended");
     // Where a log was removed, the page says that instead.
     const isRemoved = document.getElementById("log-removed");
     parts.empty.textContent = isRemoved ? "" : "No lines were written.";
@@ -57,7 +57,7 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
 const folds = new Folds(parts.list);
 const reader = new Reader(view, source, {
   lost(sentence) {
-    tell("lost");
+    showState("lost");
     if (sentence) parts.empty.textContent = sentence;
     showState();
   },
@@ -119,7 +119,7 @@ bindKeys(panel, {
   w: () => press("[data-toggle=wrap]"),
   "?": () => document.getElementById("log-keys").showModal(),
 });
-// A tab that nobody sees holds no connection: browsers allow six for a whole portal.
+// A hidden tab holds no connection: browsers allow six for a whole portal.
 let hiding = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiding);

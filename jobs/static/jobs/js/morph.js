@@ -15,7 +15,7 @@ export function morph(old, fresh) {
 }
 
 function morphAttributes(old, fresh) {
-  // Whether a <details> is open is the reader's choice once the page stands.
+  // Whether a <details> is open is the reader's choice once the page is loaded.
   const isReaders = (name) => name === "open";
   for (const { name, value } of [...fresh.attributes])
     if (!isReaders(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);

@@ -1,5 +1,5 @@
-// Tabs of a job that are asked for while somebody looks at them and the attempt goes on, at a pace
-// that does not depend on how many tell how much. A panel names its address and its part.
+// Tabs of a job that are fetched while they are visible and the attempt runs, at a fixed interval.
+// A panel names its address and its part.
 import { morphParts } from "./morph.js";
 
 const PACE_MS = 5000;
@@ -24,7 +24,7 @@ function keepFresh(panel) {
     try {
       const address = panel.dataset.source + location.search;
       const response = await fetch(address, { signal: question.signal, redirect: "manual" });
-      // What is wrong with the connection, the page tells by its other parts.
+      // Other parts of the page show what is wrong with the connection.
       if (response.ok) morphParts(await response.text());
       isGone ||= response.status === 404;
     } catch {
@@ -34,7 +34,7 @@ function keepFresh(panel) {
     }
   }
 
-  // Another host, or other colours: without leaving the place on the page.
+  // Shows another host or other colors without leaving the position on the page.
   panel.addEventListener("click", (event) => {
     const link = event.target.closest("a[data-host]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;

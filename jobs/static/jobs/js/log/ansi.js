@@ -1,4 +1,4 @@
-// Turns a line with terminal colours into DOM nodes. Text is always set as text, never as HTML;
+// Turns a line with terminal colors into DOM nodes. Text is always set as text, never as HTML;
 // every other escape sequence (titles, links, most cursor moves) is dropped. A line that goes back
 // to its begin, as progress bars do, is drawn as a terminal would show it in the end.
 // The same as in jobs/escapes.py.
@@ -6,12 +6,12 @@ const SEQUENCE =
   /\x1b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[@-Z\\^_])/g;
 const SHOWN = /^(?:[1-4]|3[0-7]|9[0-7])$/;
 
-function colours(state, parameters) {
+function colors(state, parameters) {
   const codes = parameters.split(/[;:]/);
   for (let i = 0; i < codes.length; i++) {
     const code = codes[i] || "0";
     if (code === "0") state.clear();
-    // 256 colours and RGB: the numbers that belong to them are skipped, not read as styles.
+    // 256 colors and RGB: the numbers that belong to them are skipped, not read as styles.
     else if (code === "38" || code === "48") i += codes[i + 1] === "5" ? 2 : 4;
     else if (code === "22") ["1", "2"].forEach((one) => state.delete(one));
     else if (code === "39") [...state].filter((one) => one > 4).forEach((one) => state.delete(one));
@@ -38,14 +38,14 @@ function play(raw, on) {
   let from = 0;
   for (const match of raw.matchAll(SEQUENCE)) {
     if (match.index > from) on.text(raw.slice(from, match.index), style());
-    if (match[2] === "m") colours(state, match[1]);
+    if (match[2] === "m") colors(state, match[1]);
     if (match[2] === "K") on.erase(match[1] || "0");
     from = match.index + match[0].length;
   }
   if (from < raw.length) on.text(raw.slice(from), style());
 }
 
-// The cells of one row: what is drawn over is gone, what is not reached stays.
+// The cells of one row: overwritten cells are replaced, others stay.
 class Row {
   cells = [];
   column = 0;

@@ -49,7 +49,7 @@ export class Find {
     this.on.back();
   }
 
-  // What the address asks for. True when it asks for something.
+  // Restores the search of the address. Returns true if there is one.
   fromAddress() {
     const asked = searchOfAddress();
     if (!asked) return false;
@@ -60,7 +60,7 @@ export class Find {
     return true;
   }
 
-  // Looks for the words. Unless told otherwise, the first match behind the top line is shown.
+  // Searches for the text. By default the first match after the top line is shown.
   async search({ show = true } = {}) {
     clearTimeout(this.typing);
     this.marks.clear();
@@ -70,7 +70,7 @@ export class Find {
     this.isWaiting = show;
     if (query.q || query.level) await this.finder.start(query);
     else this.finder.clear();
-    this.#tell();
+    this.#showCount();
   }
 
   async step(by) {
@@ -129,15 +129,15 @@ export class Find {
       this.isWaiting = false;
       this.#show(this.finder.choose(this.on.top()));
     }
-    this.#tell();
+    this.#showCount();
   }
 
   #show(hit) {
-    this.#tell();
+    this.#showCount();
     if (hit) this.on.show(hit).then(() => this.marks.move(elementAt(hit)));
   }
 
-  #tell() {
+  #showCount() {
     const { hits, current, isComplete, isBusy, problem, query } = this.finder;
     const many = `${hits.length.toLocaleString()}${isComplete ? "" : "+"}`;
     const none = isComplete ? "No match" : "Searching …";

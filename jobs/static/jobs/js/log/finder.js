@@ -1,6 +1,6 @@
 // The matches of one search, found on the server, stretch by stretch. What is kept of each is its
 // place and where in the line it is: a log of millions of lines does not fit into a page.
-const EAGER = 5000; // matches that are looked for before anybody asks for further ones
+const EAGER = 5000; // matches that are searched for without a request for more
 const PAGE = 1000;
 
 export class Finder {

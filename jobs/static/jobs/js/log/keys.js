@@ -1,4 +1,4 @@
-// Keys for the log, while it is shown and nobody is writing. `?` tells them.
+// Keys for the log, while it is shown and no text is entered. `?` lists them.
 const WRITING = "input, textarea, select, [contenteditable]";
 
 // `actions`: key -> what it does.

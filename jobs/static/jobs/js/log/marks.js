@@ -1,5 +1,5 @@
 // Marks matches within a line that is drawn already. Only text nodes are split: what the line says
-// stays text, and its colours stay.
+// stays text, and its colors stay.
 function clear(text) {
   const marks = text.querySelectorAll("mark");
   for (const mark of marks) mark.replaceWith(...mark.childNodes);

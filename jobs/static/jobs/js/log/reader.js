@@ -55,7 +55,7 @@ export class Reader {
     let [low, high] = [0, lines.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      // What is not shown has no place: the line before it tells.
+      // A hidden line has no position: use the line before it.
       let shown = middle;
       while (shown > low && !lines[shown].offsetHeight) shown--;
       if (lines[shown].getBoundingClientRect().bottom > edge) high = shown;
@@ -89,8 +89,8 @@ export class Reader {
     this.source.open(next ? null : placeOf(results.at(-1)));
   }
 
-  // A page that can't be had is told, and tried again until the reader wants another one. Whether
-  // the reader does.
+  // Reports a page that cannot be loaded, and retries until another one is requested. Returns
+  // whether it was.
   async #begin(how) {
     const turn = ++this.turn;
     const isPast = () => turn !== this.turn;

@@ -1,7 +1,7 @@
-// What is looked for stands in the page's address, so that a link leads to the same matches.
+// The search is part of the page's address, so that a link leads to the same matches.
 const NAMES = ["find", "regex", "case", "level"];
 
-// {q, regex, case, level}, or null when the address asks for nothing.
+// {q, regex, case, level}, or null if the address has no search.
 export function searchOfAddress() {
   const asked = new URLSearchParams(location.search);
   if (!asked.get("find") && !asked.get("level")) return null;

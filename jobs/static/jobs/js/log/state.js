@@ -7,7 +7,7 @@ export function showConnection(element, page, state) {
   element.dataset.state = state;
   element.textContent = WORDS[state];
   report("log", state === "lost");
-  // While the stream tells of changes, nobody needs to ask for them.
+  // While the stream reports changes, they need not be fetched.
   if (state === "lost") delete page.dataset.quiet;
   else page.dataset.quiet = "";
 }

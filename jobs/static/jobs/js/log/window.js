@@ -1,5 +1,5 @@
 // The part of the log that is in the page: a run of lines, never more than some thousands.
-// It follows the newest lines while its reader is at the bottom, and stands still otherwise.
+// It follows the newest lines while its reader is at the bottom, and does not move otherwise.
 import { lineElement } from "./line.js";
 import { hideOverdrawn } from "./overdrawn.js";
 
@@ -67,7 +67,7 @@ export class LogWindow {
     this.changed();
   }
 
-  // Later lines at the end of a window that stands above the newest ones.
+  // Later lines at the end of a window that is above the newest ones.
   extend(lines, { attached }) {
     const elements = this.#elements(lines);
     this.list.append(...elements);

@@ -1,5 +1,5 @@
 // Keeps what was typed until it has become a job: no reload, closed tab or ended session loses it.
-// It lies in this browser alone, for each project and user, and is never sent by itself.
+// It is stored in this browser only, for each project and user, and is never sent by itself.
 const PREFIX = "draft:";
 const KEPT_MS = 7 * 24 * 3600 * 1000;
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });

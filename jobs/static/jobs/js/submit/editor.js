@@ -1,7 +1,7 @@
 // A plain textarea with line numbers beside it. Tab leaves it as anywhere else; Enter keeps the
 // indentation, Ctrl ] and Ctrl [ change it, Ctrl Enter submits. Every change can be undone.
 function insert(area, text) {
-  // The one way that keeps the browser's undo; where it is gone the text is set instead.
+  // The one way that keeps the browser's undo; if it is unavailable, the text is set instead.
   if (!document.execCommand("insertText", false, text))
     area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
 }

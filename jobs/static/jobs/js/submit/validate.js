@@ -1,5 +1,5 @@
-// Sends what stands in the editor to be checked, a moment after the last key, and lists what is
-// wrong. The server checks again on submit: this only tells earlier.
+// Sends the text of the editor to be checked, a moment after the last key, and lists what is
+// wrong. The server checks again on submit: this only reports earlier.
 const PAUSE_MS = 350;
 const RETRY_MS = 3000;
 
@@ -10,7 +10,7 @@ function element(tag, className, text) {
   return made;
 }
 
-// A sentence with what stands in backquotes set as code.
+// A sentence with its backquoted parts set as code.
 function codeSpans(text) {
   const made = element("span");
   text.split(/`([^`\n]+)`/).forEach((part, i) => made.append(i % 2 ? element("code", "", part) : part));
@@ -76,7 +76,7 @@ export function bindValidation(form, editor) {
       editor.markBad(answer.errors.map((error) => error.line).filter(Boolean));
     } catch (error) {
       if (error.name === "AbortError") return;
-      // "Failed to fetch" says nothing to somebody whose train is in a tunnel.
+      // "Failed to fetch" does not help a user without a network.
       if (error instanceof TypeError) error.message = "the portal can't be reached. It is tried again.";
       verdict.replaceChildren(element("span", "muted", `Could not be checked now: ${error.message}`));
       clearTimeout(timer);
@@ -91,8 +91,8 @@ export function bindValidation(form, editor) {
 
   editor.area.addEventListener("input", () => {
     forget();
-    // Nobody shall read that a text is right which has not been looked at. A list of problems stays:
-    // whoever mends them one by one reads it meanwhile.
+    // Never show unchecked text as valid. A list of problems stays: a user who fixes them one by
+    // one reads it meanwhile.
     if (verdict.querySelector(".ok")) verdict.replaceChildren(element("span", "muted", "Checking …"));
     timer = setTimeout(check, PAUSE_MS);
   });
