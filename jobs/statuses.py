@@ -35,7 +35,7 @@ class WaitReason(TextChoices):
 
     HELD = "HELD", "Held by a user"
     DEPENDENCY = "DEPENDENCY", "Waits for another job"
-    PARALLEL = "PARALLEL", "Waits for others of its array"
+    PARALLEL = "PARALLEL", "Waits for jobs of its array"
     QUOTA = "QUOTA", "Over a quota"
     CAPACITY = "CAPACITY", "No free capacity"
     BUDGET = "BUDGET", "Over a budget"
@@ -111,15 +111,15 @@ class ClusterStatus(TextChoices):
     STARTING = "STARTING", "Starting"
     UP = "UP", "Up"
     STOPPED = "STOPPED", "Stopped, disks kept"
-    STOPPING = "STOPPING", "Going down"
-    GONE = "GONE", "Gone"
+    STOPPING = "STOPPING", "Terminating"
+    GONE = "GONE", "Terminated"
 
 
 class StrayKind(TextChoices):
     """Whose name a cluster without a row bears."""
 
-    OWN = "own", "This portal's name, but no row"
-    FOREIGN = "foreign", "Somebody else's"
+    OWN = "own", "This portal, no project"
+    FOREIGN = "foreign", "Another owner"
 
 
 class Carrier(TextChoices):
@@ -132,9 +132,9 @@ class Carrier(TextChoices):
 class OnSpent(TextChoices):
     """What happens in a project whose budget of the month is used up."""
 
-    WARN = "warn", "Only say so"
-    HOLD = "hold", "Start no further job"
-    STOP = "stop", "Stop what runs as well"
+    WARN = "warn", "Warn only"
+    HOLD = "hold", "Start no more jobs"
+    STOP = "stop", "Stop running jobs, too"
 
 
 class UsageBy(TextChoices):
@@ -148,14 +148,14 @@ class UsageBy(TextChoices):
 class LogStore(TextChoices):
     """Where a sealed chunk of a log lies."""
 
-    FILES = "files", "Files of the portal's machine"
-    S3 = "s3", "A bucket of S3"
+    FILES = "files", "Files on the portal's machine"
+    S3 = "s3", "S3 bucket"
 
 
 class StackState(TextChoices):
     """Where a stack dump stands."""
 
-    ASKED = "asked", "Asked"
+    ASKED = "asked", "Requested"
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
 
@@ -197,24 +197,24 @@ class JobKind(TextChoices):
 class OverlapPolicy(TextChoices):
     """What a schedule does at its time while a job that it made has not ended."""
 
-    ALLOW = "allow", "Run beside it"
-    SKIP = "skip", "Leave this time out"
-    REPLACE = "replace", "Cancel it, and run"
+    ALLOW = "allow", "Run both"
+    SKIP = "skip", "Skip this run"
+    REPLACE = "replace", "Cancel the last job and run"
 
 
 class CatchUpPolicy(TextChoices):
     """What a schedule does about times at which the portal was not there."""
 
-    NONE = "none", "Leave them out"
-    LATEST = "latest", "Run once for all of them"
-    ALL = "all", "Run for each of them"
+    NONE = "none", "Skip them"
+    LATEST = "latest", "Run once"
+    ALL = "all", "Run each of them"
 
 
 class ScheduleOutcome(TextChoices):
     """What became of one time of a schedule."""
 
     SUBMITTED = "submitted", "Submitted"
-    SKIPPED = "skipped", "Left out: a job had not ended"
+    SKIPPED = "skipped", "Skipped: the last job still ran"
     MISSED = "missed", "Missed"
     FAILED = "failed", "Could not be submitted"
 
@@ -224,8 +224,8 @@ class LogAction(TextChoices):
 
     ANNOTATE = "annotate", "Note the line in the job's history"
     FAIL = "fail", "End the job as failed"
-    NO_RETRY = "no_retry", "Do not try the job again after this attempt"
-    EXCLUDE_NODE = "exclude_node", "Avoid the node in further attempts"
+    NO_RETRY = "no_retry", "Do not retry the job after this attempt"
+    EXCLUDE_NODE = "exclude_node", "Exclude the node from later attempts"
 
 
 class EventKind(TextChoices):

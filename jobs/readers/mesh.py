@@ -78,8 +78,8 @@ def _empty(number: int | None, *, is_monarch: bool, is_over: bool, is_final: boo
 def _why_unknown(row: MeshTree) -> str:
     """Why nobody knows how the hosts are now; empty when somebody does."""
     if clock.now() - row.at > SILENT_AFTER:
-        return f"Nothing was told of the meshes for more than {SILENT_AFTER.seconds} seconds."
-    return "" if row.latest["answers"] else row.latest["why"] or "The driver does not answer."
+        return f"The last report of the meshes is more than {SILENT_AFTER.seconds} seconds old."
+    return "" if row.latest["answers"] else row.latest["why"] or "The driver does not respond."
 
 
 def _host(host: dict[str, Any], meshes: dict[int, str], *, is_known: bool) -> MeshHost:

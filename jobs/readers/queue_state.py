@@ -303,4 +303,4 @@ def _is_told(what: str) -> bool:
 def _sentence(decision: Start | Refuse) -> str:
     if isinstance(decision, Refuse):
         return decision.message
-    return "Its turn has come: it starts with the next pass."
+    return "It starts with the next scheduling pass."

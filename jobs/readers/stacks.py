@@ -10,7 +10,7 @@ from jobs.readers.chosen_attempt import chosen_attempt
 from jobs.statuses import StackState
 from monarch_client.wire import stacks as wire
 
-NO_ANSWER = "Nothing has come from the node. What may still come is shown here."
+NO_ANSWER = "The node has not responded. A late response is shown here."
 
 
 @dataclass(frozen=True, slots=True)

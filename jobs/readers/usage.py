@@ -20,7 +20,7 @@ from monarch_client.wire.money import Usage, UsageRow
 MOST_DAYS = 400
 # Of persons and jobs; what further ones have cost is one row.
 MOST_ROWS = 500
-NOBODY = "No job: idle machines, and jobs that were deleted"
+NOBODY = "No job: idle machines and deleted jobs"
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 

@@ -46,7 +46,7 @@ def explain_wait(actor: Actor, job: Job) -> Waiting:
     """Why `job`, which `actor` sees, waits; of one that does not wait, that it does not."""
     if job.status != JobStatus.QUEUED:
         has_ended = job.status in FINAL_STATUSES
-        said = _ended(job) if has_ended else "It does not wait: it started."
+        said = _ended(job) if has_ended else "It is not queued: it has started."
         return _told(job, "not_waiting", "", said)
     if job.held:
         return _told(job, "held", WaitReason.HELD, _held(job))
@@ -54,7 +54,7 @@ def explain_wait(actor: Actor, job: Job) -> Waiting:
     if job.pk not in {each.job_id for each in snapshot.queued}:
         # It may not even be planned yet: it says itself what it waits for.
         code = job.wait_reason.lower() or "queued"
-        return _told(job, code, job.wait_reason, job.message or "It waits for its turn.")
+        return _told(job, code, job.wait_reason, job.message or "It is queued.")
     return _Explained(actor, job, snapshot, decisions).answer()
 
 
@@ -96,7 +96,7 @@ class _Explained:
             return _told(self._job, "never", WaitReason.CAPACITY, self._decision.message)
         position = {"position": len(self._before) + 1, "of": self._of}
         if not isinstance(self._decision, StaysQueued):
-            said = "Its turn has come: it starts with the next pass, within a second or two."
+            said = "It starts with the next scheduling pass, within a second or two."
             return _told(self._job, "next", "", said, **position)
         cause = self._decision.cause
         # One that was stopped for another waits for machines as all do.
@@ -239,7 +239,7 @@ def _ended(job: Job) -> str:
 
 def _held(job: Job) -> str:
     """Why it is held, which may be another job's end, and what lets it go on."""
-    remedy = f"It is held until `mportal release {job.pk}`, or its button, lets it take its turn."
+    remedy = f"It is held until `mportal release {job.pk}`, or its button, releases it."
     return f"{job.message} {remedy}".lstrip()
 
 

@@ -75,6 +75,6 @@ def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_g
     assert set(found["series"]["columns"]["gpu"][0]) == {88}
     assert "as last reported" in portal.mportal("top", str(job["id"])).stdout
     page = signed_in_page(portal, f"/default/jobs/{job['id']}/hosts?rank=1")
-    assert "as they last told" in page
+    assert "as last reported" in page
     assert 'aria-label="GPU use. GPU 0: last 88 %, mean 88 %, highest 88 %.' in page
     assert page.count("<polyline") >= 5

@@ -14,11 +14,11 @@ def test_every_field_of_a_schedule_that_is_wrong_has_a_red_border(page, project,
     for label, text in WRONG.items():
         page.get_by_label(label, exact=True).fill(text)
     page.get_by_label("Job specification, YAML").fill("nam: x")
-    page.get_by_role("button", name="Make the schedule").click()
+    page.get_by_role("button", name="Create schedule").click()
     expect(page.get_by_text("There is no time zone")).to_be_visible()
     faults.expect("422")
     red = page.get_by_label("Job specification, YAML").evaluate(BORDER)
     assert red != fine
     for label in WRONG:
         assert page.get_by_label(label, exact=True).evaluate(BORDER) == red
-    assert page.get_by_label("While its last job").evaluate(BORDER) == fine
+    assert page.get_by_label("If the last job still runs").evaluate(BORDER) == fine

@@ -94,7 +94,7 @@ def test_what_hosts_tell_comes_by_itself_and_another_host_is_a_click_away(
     attempt = make_hosts(project, ada, FEW, 2)
     page.goto(f"/rl/jobs/{FEW}")
     page.get_by_role("tab", name="Hosts").click()
-    page.get_by_text("This host has told nothing yet.").wait_for()
+    page.get_by_text("No report from this host yet.").wait_for()
     tell(attempt, 0, cpu=12.0, gpus=[gpu(0, 55)])
     tell(attempt, 0, rank=1, cpu=88.0)
     # Within the next look, a few seconds on.

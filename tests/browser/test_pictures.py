@@ -136,9 +136,9 @@ def schedules(camera: Camera, faults) -> None:
     camera.take("schedule-delete-dialog")
     camera.at("/rl/new-schedule", "schedule-new")
     page.get_by_label("Name", exact=True).fill("nightly-eval")
-    page.get_by_label("When", exact=True).fill("61 3 * * *")
+    page.get_by_label("Cron expression", exact=True).fill("61 3 * * *")
     page.get_by_label("Time zone", exact=True).fill("Berlin")
-    page.get_by_role("button", name="Make the schedule").click()
+    page.get_by_role("button", name="Create schedule").click()
     page.get_by_text("There is no time zone").wait_for()
     camera.take("schedule-wrong")
     faults.expect("422")
@@ -179,7 +179,7 @@ def people(camera: Camera) -> None:
     camera.at("/settings/password", "password")
     page.goto("/settings/tokens")
     page.get_by_label("Name", exact=True).fill("new")
-    page.get_by_role("button", name="Make token").click()
+    page.get_by_role("button", name="Create token").click()
     page.locator("#new-token").wait_for()
     camera.take("token-new")
 
@@ -204,7 +204,7 @@ def money(camera: Camera, project, ada) -> None:
     ada.save()
     camera.at("/rl/usage", "usage")
     camera.page.get_by_text("Change the budget").click()
-    camera.page.get_by_label("US$ a month").scroll_into_view_if_needed()
+    camera.page.get_by_label("US$ per month").scroll_into_view_if_needed()
     camera.take("usage-form")
 
 

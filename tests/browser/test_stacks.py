@@ -76,7 +76,7 @@ def test_what_was_asked_with_the_button_shows_by_itself(page, project, ada) -> N
     page.get_by_role("tab", name="Stacks").click()
     page.get_by_label("Rank").fill("2")
     page.get_by_role("button", name="Dump stacks").click()
-    page.get_by_text("The node has been asked.").wait_for()
+    page.get_by_text("Requested.").wait_for()
     dump = StackDump.objects.get()
     assert (dump.rank, dump.pid) == (2, None)
     token = attempt_token(attempt.job_id, attempt.number)

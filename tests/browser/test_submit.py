@@ -45,7 +45,7 @@ def test_what_the_small_form_writes_is_accepted_and_means_what_was_typed(page, e
     page.get_by_role("button", name="Add a mesh").click()
     page.get_by_label("Name of the mesh").fill("trainers")
     page.get_by_label("Hosts of the mesh").fill("3")
-    page.get_by_role("button", name="Write the YAML").click()
+    page.get_by_role("button", name="Generate YAML").click()
     page.get_by_text("Ready to submit 3 nodes, Monarch job, meshes: trainers 3").wait_for()
     editor.press("Control+Enter")
     page.wait_for_url(re.compile(r"/rl/jobs/\d+$"))

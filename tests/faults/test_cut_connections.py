@@ -123,7 +123,7 @@ def assert_a_database_that_is_away_is_told(fleet: Fleet) -> None:
         took_s = time.monotonic() - begun
     assert_told_as_a_passing_failure([answer, again])
     assert page.status_code == 503
-    assert "The database does not answer" in page.text
+    assert "The database does not respond" in page.text
     # The pool's queue lasts ten seconds; who comes after that is refused at once.
     assert took_s < 2 * BACK_S
 

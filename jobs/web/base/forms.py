@@ -25,7 +25,7 @@ class SignInForm(AuthenticationForm):
     """User name and password."""
 
     error_messages = {  # noqa: RUF012 - Django reads it from the class
-        "invalid_login": "This user name and password do not fit together.",
+        "invalid_login": "The user name or the password is wrong.",
         "inactive": "This account is not active.",
     }
 
@@ -41,12 +41,12 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(
         max_length=100,
-        help_text="Where it will live, so that you know later which one to revoke.",
+        help_text="Where you will use it, for example the name of a laptop.",
         widget=forms.TextInput({"placeholder": "laptop", "autocomplete": "off"}),
     )
-    project = forms.ChoiceField(required=False, label="Reaches")
+    project = forms.ChoiceField(required=False, label="Access")
     days = forms.ChoiceField(choices=EXPIRIES, required=False, label="Expires", initial="90")
-    read_only = forms.BooleanField(required=False, label="Read only: may look, not change")
+    read_only = forms.BooleanField(required=False, label="Read only")
 
     def __init__(self, *args: Any, projects: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -73,7 +73,7 @@ class PasswordForm(_SetPasswordForm):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)
         self.fields["new_password1"].label = "New password"
-        self.fields["new_password2"].label = "New password, once more"
+        self.fields["new_password2"].label = "Repeat the new password"
         if not user.has_usable_password():
             del self.fields["old_password"]
 
@@ -107,8 +107,8 @@ class ProjectForm(forms.Form):
 
     slug = forms.CharField(
         max_length=39,
-        label="Name in addresses",
-        help_text="Old links go on working until another project takes the old name.",
+        label="Name in URLs",
+        help_text="Old links keep working until another project takes the old name.",
         widget=forms.TextInput({"autocomplete": "off"}),
     )
     name = forms.CharField(
@@ -138,7 +138,7 @@ class SecretForm(forms.Form):
     )
     value = forms.CharField(
         strip=False,
-        help_text="At least 6 characters, or it is not masked in logs.",
+        help_text="Values of fewer than 6 characters are not masked in logs.",
         widget=SecretValue({"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -161,7 +161,7 @@ class ExtendForm(forms.Form):
         """In seconds; what the form offers, or any other length of time up to a year."""
         seconds = seconds_in(self.cleaned_data["duration"].strip())
         if seconds is None or not 1 <= seconds <= MOST_S:
-            raise forms.ValidationError("Give a length of time such as 90m or 2h.")
+            raise forms.ValidationError("Enter a duration such as 90m or 2h.")
         return seconds
 
 
@@ -186,8 +186,8 @@ class ScheduleForm(forms.Form):
     )
     cron = forms.CharField(
         max_length=100,
-        label="When",
-        help_text="Minute, hour, day of month, month, day of week; or such as @daily.",
+        label="Cron expression",
+        help_text="Minute, hour, day of month, month, day of week; or a shortcut such as @daily.",
         widget=forms.TextInput(
             {"placeholder": "30 2 * * 1-5", "class": "mono", "autocomplete": "off"}
         ),
@@ -196,18 +196,18 @@ class ScheduleForm(forms.Form):
         max_length=64,
         label="Time zone",
         initial="UTC",
-        help_text="On whose clock, such as Europe/Berlin.",
+        help_text="For example Europe/Berlin.",
         widget=forms.TextInput({"list": "zones", "autocomplete": "off"}),
     )
     overlap = forms.ChoiceField(
         choices=OverlapPolicy,
         initial=OverlapPolicy.SKIP,
-        label="While its last job has not ended",
+        label="If the last job still runs",
     )
     catch_up = forms.ChoiceField(
         choices=CatchUpPolicy,
         initial=CatchUpPolicy.LATEST,
-        label="Times that the portal was away for",
+        label="Missed times",
     )
     source = forms.CharField(
         strip=False,

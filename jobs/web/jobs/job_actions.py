@@ -53,7 +53,7 @@ def prioritize(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> Ht
     require_prioritize(actor, job)
     form = PriorityForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"Give a priority from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}.")
+        messages.error(request, f"Enter a priority from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}.")
         return redirect("web:job", slug=slug, job_id=job_id)
     priority = form.cleaned_data["priority"]
     return _do(request, actor, job, lambda who, what: prioritize_job(who, what, priority))
@@ -67,7 +67,7 @@ def extend(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
     require_extend(actor, job)
     form = ExtendForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Choose by how much the job is to be extended.")
+        messages.error(request, "Choose how long to extend the job.")
         return redirect("web:job", slug=slug, job_id=job_id)
     seconds, key = form.cleaned_data["duration"], form.cleaned_data["key"] or None
     return _do(
@@ -88,7 +88,7 @@ def rerun(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRes
     except StorageFullError as error:
         messages.error(request, error.message)
         return redirect("web:job", slug=slug, job_id=job_id)
-    messages.success(request, f"Job {job_id} runs again as job {again.pk}.")
+    messages.success(request, f"Job {job_id} was rerun as job {again.pk}.")
     return redirect("web:job", slug=slug, job_id=again.pk)
 
 
@@ -103,7 +103,7 @@ def delete(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
     except ConflictError as error:
         messages.error(request, error.message)
         return redirect("web:job", slug=slug, job_id=job_id)
-    messages.success(request, f"Job {job_id}, {name}, is deleted.")
+    messages.success(request, f"Job {job_id} ({name}) was deleted.")
     return redirect("web:jobs", slug=slug)
 
 

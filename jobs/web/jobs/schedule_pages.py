@@ -61,7 +61,7 @@ def new(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         return create_schedule(actor, project, form.cleaned_data["name"], wish)
 
     if request.method == "POST" and (schedule := _sent(form, make)):
-        messages.success(request, f"{schedule.name} is made.")
+        messages.success(request, f"{schedule.name} was created.")
         return redirect("web:schedule", slug=slug, schedule_name=schedule.name)
     return _form_page(request, actor, project, form, {})
 
@@ -80,7 +80,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> H
     if request.method == "POST":
         require_schedule(actor, schedule)
         if _sent(form, lambda wish: _change(actor, schedule, wish)):
-            messages.success(request, f"{schedule_name} is changed.")
+            messages.success(request, f"{schedule_name} was changed.")
             return redirect("web:schedule", slug=slug, schedule_name=schedule_name)
         schedule = schedule_named(actor, project, schedule_name)
     shown = schedule_page(actor, schedule)

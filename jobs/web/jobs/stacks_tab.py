@@ -35,7 +35,7 @@ def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRespo
     back = reverse("web:job_tab", args=[slug, job_id, "stacks"])
     form = StacksForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Choose a rank of the job, and a process by its number or none.")
+        messages.error(request, "Choose a rank of the job and, optionally, a process id.")
         return redirect(back)
     rank, pid = form.cleaned_data["rank"], form.cleaned_data["pid"]
     return attempt_action(request, lambda: ask_stacks(actor, job, rank, pid), back=back)

@@ -67,7 +67,7 @@ def _is_in_trouble(worker: Worker) -> bool:
 
 
 def _words(name: str, group: list[Worker]) -> str:
-    return f"Not well: {len(group)}" if name == TROUBLE else f"{group[0].rank}–{group[-1].rank}"
+    return f"Unhealthy: {len(group)}" if name == TROUBLE else f"{group[0].rank}–{group[-1].rank}"
 
 
 def _summary(workers: list[Worker], num_nodes: int) -> str:

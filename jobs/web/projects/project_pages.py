@@ -41,7 +41,7 @@ def settings(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     if request.method == "POST":
         require(actor, Verb.MANAGE_PROJECT, project)
         if form.is_valid() and _renamed(actor, project, form):
-            messages.success(request, f"The project is called {project.slug} now.")
+            messages.success(request, f"The project is now named {project.slug}.")
             return redirect("web:settings", slug=project.slug)
     return _page(request, actor, slug, form, DeleteProjectForm())
 
@@ -67,7 +67,7 @@ def unarchive(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     return attempt_action(
         request,
         lambda: unarchive_project(actor, project),
-        done=f"Project {project.slug} takes jobs again. Its schedules are still paused.",
+        done=f"Project {project.slug} accepts jobs again. Its schedules are still paused.",
         back=reverse("web:settings", args=[project.slug]),
     )
 
@@ -86,7 +86,7 @@ def delete(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
         _tell(form, error)
         names = ProjectForm(initial={"slug": name, "name": project.name})
         return _page(request, actor, slug, names, form)
-    messages.success(request, f"Project {name} is deleted.")
+    messages.success(request, f"Project {name} was deleted.")
     return redirect("web:all_projects")
 
 

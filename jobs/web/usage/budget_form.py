@@ -16,7 +16,7 @@ class BudgetForm(forms.Form):
     """What a project may spend in a month."""
 
     usd = forms.DecimalField(
-        label="US$ a month",
+        label="US$ per month",
         required=False,
         max_digits=12,
         decimal_places=2,
@@ -24,11 +24,11 @@ class BudgetForm(forms.Form):
         max_value=LARGEST,
         help_text="Empty: no budget.",
     )
-    on_spent = forms.ChoiceField(label="When it is used up", choices=OnSpent.choices)
+    on_spent = forms.ChoiceField(label="When the budget is exhausted", choices=OnSpent.choices)
     warn_at = forms.CharField(
-        label="Tell of it at",
+        label="Warn at",
         max_length=200,
-        help_text="Per cent, separated by commas.",
+        help_text="Percentages, separated by commas.",
     )
 
     def clean_warn_at(self) -> list[int]:
@@ -40,7 +40,7 @@ class BudgetForm(forms.Form):
         fits = all(1 <= number <= MOST_PERCENT for number in numbers)
         if len(numbers) != len(words) or not fits or len(numbers) > MOST_THRESHOLDS:
             message = (
-                f"Give at most {MOST_THRESHOLDS} numbers from 1 to {MOST_PERCENT}: 50, 80, 100"
+                f"Enter at most {MOST_THRESHOLDS} numbers from 1 to {MOST_PERCENT}: 50, 80, 100"
             )
             raise forms.ValidationError(message)
         return sorted(set(numbers))

@@ -132,7 +132,7 @@ def _axis(days: Usage) -> Axis:
     top = figures.round_above(max(_weights(days), default=0.0) or 1)
     sign = "$" if days.usd else ""
     labels = [f"{sign}{figures.plain(value)}" for value in (top, top / 2, 0)]
-    return Axis("US$ a day" if days.usd else "Node hours a day", top, labels)
+    return Axis("US$ per day" if days.usd else "Node hours per day", top, labels)
 
 
 def _bars(days: Usage, top: float) -> list[Bar]:

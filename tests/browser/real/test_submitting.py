@@ -27,7 +27,7 @@ def editor(page):
 def test_the_small_form_leads_to_a_job_that_runs_and_shows_its_lines(page):
     page.get_by_label("Name", exact=True).fill("by-form")
     page.get_by_label("Command").fill("echo written by a form")
-    page.get_by_role("button", name="Write the YAML").click()
+    page.get_by_role("button", name="Generate YAML").click()
     page.get_by_text("Ready to submit").wait_for()
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(JOB_PAGE)
@@ -77,10 +77,10 @@ def test_what_was_typed_outlives_a_session_that_ended_meanwhile(page, editor, li
     page.context.clear_cookies()
     with page.expect_navigation():
         page.get_by_role("button", name="Submit", exact=True).click()
-    expect(page.get_by_role("heading", name="Nothing was sent")).to_be_visible()
+    expect(page.get_by_role("heading", name="The form was not submitted")).to_be_visible()
     faults.expect("403")
     page.context.add_cookies([{**living.cookie("mia"), "url": living.url}])
-    page.get_by_role("link", name="Open the page anew").click()
+    page.get_by_role("link", name="Reload the page").click()
     page.get_by_role("button", name="Restore draft").click()
     expect(editor).to_have_value("name: late\nrun: echo late\n")
 

@@ -35,7 +35,7 @@ def test_a_page_says_so_and_when_to_come_back(visitor, monkeypatch, error):
     page = visitor.get("/rl/jobs")
     assert page.status_code == 503
     assert page.headers["Retry-After"]
-    assert "The database does not answer" in page.text
+    assert "The database does not respond" in page.text
     assert str(error) not in page.text
 
 
@@ -84,4 +84,4 @@ def test_a_mistake_of_the_portals_own_is_told_as_one(visitor, monkeypatch):
     monkeypatch.setattr("jobs.web.jobs.table_page.job_table", fail)
     page = visitor.get("/rl/jobs")
     assert page.status_code == 500
-    assert "Something broke here" in page.text
+    assert "Internal error" in page.text

@@ -50,7 +50,7 @@ def test_an_action_that_was_refused_leads_to_a_page_that_opens(strict, project, 
 def test_a_job_that_was_typed_is_found_again_where_the_refused_form_leads(strict, referer):
     answer = refused(strict, "/rl/jobs/new", referer)
     assert way_on(answer) == "/rl/jobs/new"
-    assert "A job that you typed is offered to you there" in text_of(answer)
+    assert "offers to restore the job that you typed" in text_of(answer)
 
 
 @pytest.mark.parametrize(

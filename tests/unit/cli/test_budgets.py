@@ -98,7 +98,7 @@ def test_who_may_not_set_a_budget_is_told_who_may(mportal, portal):
 
 
 def test_usage_by_person_has_a_total(mportal, portal):
-    idle = row("", "No job: idle machines, and jobs that were deleted", gpu_hours=None)
+    idle = row("", "No job: idle machines and deleted jobs", gpu_hours=None)
     portal.on(USAGE, ok(usage_json("user", row("ana", "ana"), idle)))
     lines = mportal("usage").stdout.splitlines()
     assert lines[0].split() == ["WHO", "US$", "NODE", "HOURS", "GPU", "HOURS"]

@@ -8,8 +8,8 @@ function show() {
   const sign = document.getElementById("connection");
   if (!sign) return;
   let words = "";
-  if (!navigator.onLine) words = "You are offline. What you see may be old; it goes on by itself when you are back.";
-  else if (lost.size) words = "Connection to the portal lost. What you see may be old; trying again.";
+  if (!navigator.onLine) words = "You are offline. This page may be out of date; it updates when you are online again.";
+  else if (lost.size) words = "Connection to the portal lost. This page may be out of date; reconnecting.";
   if (sign.textContent !== words) sign.textContent = words;
 }
 

@@ -8,7 +8,7 @@ document.addEventListener("click", async (event) => {
   const copied = await copyText(source);
   const label = button.querySelector("span") ?? button;
   const before = (label.dataset.before ??= label.textContent);
-  label.textContent = copied ? "Copied" : "Press Ctrl C";
+  label.textContent = copied ? "Copied" : "Press Ctrl+C";
   setTimeout(() => (label.textContent = before), SHOWN_MS);
 });
 

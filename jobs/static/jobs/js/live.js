@@ -31,7 +31,7 @@ function say(state, words) {
 }
 
 function tellLost() {
-  say("lost", "Connection lost, trying again");
+  say("lost", "Connection lost, reconnecting");
   report("live", true);
 }
 

@@ -21,7 +21,7 @@ def test_a_new_user_is_let_in_by_the_link_and_is_in_no_project():
     link = out.getvalue().strip()
     browser = Client()
     browser.post(link[link.index("/sign-in/once/") :])
-    assert b"You are in no project yet" in browser.get("/").content
+    assert b"You are not a member of any project yet" in browser.get("/").content
     nora = User.objects.get(username="nora")
     assert not nora.has_usable_password()
     assert not nora.is_superuser

@@ -222,7 +222,7 @@ def test_who_holds_it_is_told(member, project):
     assert (told["code"], told["reason"]) == ("held", "HELD")
     assert told["sentence"] == (
         f"Held by {member.user.username}. It is held until `mportal release {job.pk}`, or its "
-        "button, lets it take its turn."
+        "button, releases it."
     )
 
 

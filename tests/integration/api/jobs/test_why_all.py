@@ -70,7 +70,7 @@ def test_who_is_held_since_a_job_that_it_needs_failed_is_told_so_and_what_lets_i
     assert (told["code"], told["reason"]) == ("held", "HELD")
     assert told["sentence"] == (
         f"It needs what did not succeed: job {before['id']} (a) failed. It is held until "
-        f"`mportal release {after['id']}`, or its button, lets it take its turn."
+        f"`mportal release {after['id']}`, or its button, releases it."
     )
 
 

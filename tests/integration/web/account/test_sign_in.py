@@ -64,7 +64,7 @@ def test_a_wrong_password_is_told_without_saying_which_part_is_wrong(visitor):
         text_of(visitor.post("/sign-in", {"username": name, "password": "wrong"}))
         for name in ("ada", "nobody")
     ]
-    assert all("This user name and password do not fit together." in page for page in pages)
+    assert all("The user name or the password is wrong." in page for page in pages)
 
 
 def test_opening_a_link_does_not_use_it_up(visitor):

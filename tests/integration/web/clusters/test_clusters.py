@@ -65,7 +65,7 @@ def test_it_says_what_exists_where_since_when_and_at_what_cost(viewer, job):
         "1 cluster",
     ):
         assert words in text, words
-    assert "Down" not in text
+    assert "Terminate" not in text
 
 
 def test_without_machines_it_says_that_nothing_is_paid_for(viewer):
@@ -80,7 +80,7 @@ def test_the_live_parts_are_those_of_the_page(viewer, job):
 
 
 def test_a_maintainer_takes_an_idle_cluster_down(maintainer, job):
-    assert "Down" in maintainer.text("/rl/clusters")
+    assert "Terminate" in maintainer.text("/rl/clusters")
     answer = maintainer.post("/rl/clusters/down", {"name": "mpx-warm"}, follow=True)
     assert "mpx-warm goes down." in text_of(answer)
     assert Cluster.objects.get().release_requested_at is not None
@@ -98,7 +98,7 @@ def test_who_made_a_cluster_takes_it_down(member, project, viewer):
     attempt = make_attempt(job, ended_at=timezone.now())
     Cluster.objects.update(status=ClusterStatus.UP)
     name = {"name": attempt.cluster.name}
-    assert "Down" in member.text("/rl/clusters") and "Down" not in viewer.text("/rl/clusters")
+    assert "Terminate" in member.text("/rl/clusters") and "Terminate" not in viewer.text("/rl/clusters")
     assert viewer.post("/rl/clusters/down", name).status_code == 403
     assert "goes down" in text_of(member.post("/rl/clusters/down", name, follow=True))
 
@@ -107,7 +107,7 @@ def test_a_cluster_in_use_says_so_and_stays(maintainer, project):
     attempt = make_attempt(make_job(project, status=JobStatus.RUNNING))
     Cluster.objects.update(status=ClusterStatus.UP)
     text = maintainer.text("/rl/clusters")
-    assert "In use" in text and "Down" not in text
+    assert "In use" in text and "Terminate" not in text
     name = attempt.cluster.name
     answer = maintainer.post("/rl/clusters/down", {"name": name}, follow=True)
     assert "cancel the job" in text_of(answer)
@@ -146,7 +146,7 @@ def test_the_infra_page_asks_first_and_then_shows_clouds_reasons_and_free_gpus(
     gpus = [GpuState("slurm/main", "node1", "H100", 8, 5)]
     monkeypatch.setattr(fake, "clouds", lambda *_: clouds)
     monkeypatch.setattr(fake, "gpus", lambda *_: gpus)
-    assert "asking …" in viewer.text("/rl/infra")
+    assert "checking …" in viewer.text("/rl/infra")
     infra_reconciler.step()
     text = viewer.text("/rl/infra")
     for words in ("Slurm enabled", "AWS", "aws configure", "H100", "5 of 8", "asked just now"):
@@ -163,7 +163,7 @@ def test_the_plan_part_shows_prices_and_the_choice(member, fake, tmp_path):
 
 def test_a_plan_of_something_wrong_says_so(member, project):
     text = text_of(member.post("/rl/jobs/plan", {"source": "num_node: 2\n"}))
-    assert "without problems" in text
+    assert "Fix the problems" in text
 
 
 def test_the_job_page_and_the_table_show_what_a_job_has_cost(viewer, job):

@@ -34,7 +34,7 @@ def test_each_host_has_its_numbers_beside_its_bars_and_the_first_its_charts(view
     tell_of_hosts(attempt, 2, gpus=2)
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
     assert "2 hosts now: mean GPU" in page
-    for words in ("Rank 0", "Rank 1", "8 processors", "of 32 GiB", "GPU 1", "413 W", "61 °C"):
+    for words in ("Rank 0", "Rank 1", "8 CPUs", "of 32 GiB", "GPU 1", "413 W", "61 °C"):
         assert words in page
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts").content.decode()
     titles = re.findall(r"<figcaption>\s*<b>([^<]+)", html)
@@ -85,7 +85,7 @@ def test_after_the_end_it_is_what_was_told_last(viewer, attempt):
     Attempt.objects.update(ended_at=clock.now())
     Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts").content.decode()
-    assert "as they last told" in html
+    assert "as last reported" in html
     assert "data-final" in html
     assert "<polyline" in html
 
@@ -94,8 +94,8 @@ def test_before_anything_was_told_the_page_says_so(viewer, attempt):
     assert "No hosts yet" in viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
     Worker.objects.create(attempt=attempt, rank=0)
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
-    assert "Nothing told yet." in page
-    assert "This host has told nothing yet." in page
+    assert "No report yet." in page
+    assert "No report from this host yet." in page
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_maintainer_deletes_an_ended_job(maintainer, project):
     job = make_job(project, status=JobStatus.FAILED)
     response = maintainer.post(f"/rl/jobs/{job.pk}/delete", follow=True)
     assert response.redirect_chain == [("/rl/jobs", 302)]
-    assert f"Job {job.pk}, hello, is deleted." in text_of(response)
+    assert f"Job {job.pk} (hello) was deleted." in text_of(response)
     assert not Job.objects.filter(pk=job.pk).exists()
 
 
@@ -95,7 +95,7 @@ def test_a_member_holds_and_releases_their_own_job_from_its_page(member, project
     assert "hold-form" not in response.content.decode()
     assert "Held by mia." in member.text("/rl/jobs")
     response = member.post(f"{page}/release", follow=True)
-    assert "Waiting for its turn" in text_of(response)
+    assert "Queued" in text_of(response)
     assert "release-form" not in response.content.decode()
 
 
@@ -113,7 +113,7 @@ def test_a_member_changes_the_priority_of_their_waiting_job_from_its_page(member
     assert response.redirect_chain == [(page, 302)]
     assert "default, priority 70" in text_of(response)
     response = member.post(f"{page}/prioritize", {"priority": "700"}, follow=True)
-    assert "Give a priority from 0 to 100." in text_of(response)
+    assert "Enter a priority from 0 to 100." in text_of(response)
     assert Job.objects.get().priority == 70
 
 
@@ -143,7 +143,7 @@ def test_a_member_extends_their_own_job_from_its_page_once_for_each_form(member,
         member.post(f"{page}/extend", {"duration": "1h", "key": "k"}, follow=True)
     assert Job.objects.get(pk=job.pk).extended_s == 3600
     response = member.post(f"{page}/extend", {"duration": "soon"}, follow=True)
-    assert "Choose by how much" in text_of(response)
+    assert "Choose how long" in text_of(response)
 
 
 def test_a_job_without_a_time_limit_has_no_button_to_extend_it(member, project):

@@ -101,7 +101,7 @@ def test_long_evidence_is_folded_and_shows_its_end(viewer, failed):
     JobEvent.objects.filter(verb=EVIDENCE).update(message="\n".join(f"at {n}" for n in range(40)))
     html = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
     folded, _, end = html.partition('<pre class="end"')
-    assert re.search(r"<details >\s*<summary>\s*The evidence\s*, 40 lines", folded)
+    assert re.search(r"<details >\s*<summary>\s*Evidence\s*, 40 lines", folded)
     assert end.split("</pre>")[0].endswith("at 36\nat 37\nat 38\nat 39")
 
 
@@ -231,6 +231,6 @@ def test_a_job_that_waits_says_its_place_who_is_ahead_and_who_has_what_it_needs(
     make_job(project, name="first", num_nodes=2)
     second = make_job(project, name="second", num_nodes=2, wait_reason="CAPACITY")
     said = text_of(viewer.get(f"/rl/jobs/{second.pk}"))
-    assert "Place 2 of 2 who wait there." in said
+    assert "Position 2 of 2 in the queue." in said
     assert "more room." in said
-    assert re.search(r"Next before it first #\d+ of", said)
+    assert re.search(r"Ahead in the queue first #\d+ of", said)

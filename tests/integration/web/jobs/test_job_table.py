@@ -116,7 +116,7 @@ def test_an_empty_table_teaches_the_next_step(member, viewer):
 def test_a_table_that_filters_emptied_offers_to_clear_them(viewer, project):
     make_job(project)
     page = viewer.text(PATH, status="FAILED")
-    assert "No job matches" in page
+    assert "No matching jobs" in page
     assert "Clear filters" in page
 
 

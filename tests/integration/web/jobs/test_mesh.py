@@ -140,13 +140,13 @@ def test_after_the_end_it_is_what_was_told_last(viewer, attempt) -> None:
     Attempt.objects.update(ended_at=clock.now())
     Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
-    assert "as it was last told" in html
+    assert "as last reported" in html
     assert 'id="job-mesh" data-final' in html
 
 
 def test_before_anything_was_told_the_page_says_so(viewer, attempt) -> None:
     path = f"/rl/jobs/{attempt.job_id}/mesh"
-    assert "Nothing told yet" in viewer.text(path)
+    assert "No meshes yet" in viewer.text(path)
     Job.objects.update(kind=JobKind.PLAIN)
     assert "This is a plain job" in viewer.text(path)
 

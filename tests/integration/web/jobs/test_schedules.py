@@ -35,8 +35,8 @@ def test_a_member_makes_one_looks_at_it_pauses_runs_and_deletes_it(member):
     assert (schedule.owner, schedule.spec_source) == (member.user, SOURCE)
     assert (schedule.overlap, schedule.catch_up) == ("replace", "all")
     page = member.text(PAGE)
-    assert "nightly is made." in page and "30 2 * * *" in page
-    assert page.count("to come") == 5
+    assert "nightly was created." in page and "30 2 * * *" in page
+    assert page.count("upcoming") == 5
     member.post(f"{PAGE}/pause")
     assert "Paused by mia." in member.text(PAGE)
     assert "paused" in member.text("/rl/schedules")
@@ -60,7 +60,7 @@ def test_a_job_says_by_which_schedule_it_was_made_and_the_schedule_names_its_job
         assert f'href="/rl/jobs/{job.pk}"' in member.get(address).content.decode()
     assert "Wed 2026-07-01 03:00" in member.text(PAGE)
     Job.objects.all().delete()
-    assert "Its job is deleted" in member.text(PAGE)
+    assert "Job deleted" in member.text(PAGE)
 
 
 @pytest.mark.parametrize(

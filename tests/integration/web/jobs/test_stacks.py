@@ -42,7 +42,7 @@ def test_the_form_asks_and_the_tab_shows_that_it_waits(member, attempt) -> None:
     assert answer.redirect_chain == [(tab(attempt), 302)]
     (dump,) = StackDump.objects.all()
     assert (dump.rank, dump.pid, dump.asked_by) == (2, None, member.user)
-    assert "The node has been asked." in text_of(answer)
+    assert "Requested." in text_of(answer)
 
 
 def test_what_came_is_shown_as_it_is_and_escaped(viewer, attempt) -> None:

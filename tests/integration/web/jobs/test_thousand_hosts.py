@@ -156,7 +156,7 @@ def test_while_a_thousand_hosts_run_page_and_answers_are_right_and_small(
     assert "<b>1000 hosts</b> now: mean GPU 50 %" in hosts
     mesh = content(viewer.get, f"{path}/mesh/live", LARGEST_MESH)
     assert "1000 hosts, 2000 procs, 2000 actors: 1 dead" in mesh
-    assert "Rank 900" in mesh and "And 800 more hosts, all well." in " ".join(mesh.split())
+    assert "Rank 900" in mesh and "And 800 more hosts, all healthy." in " ".join(mesh.split())
     content(api.get, f"{base}/metrics", LARGEST_ANSWER)
     content(api.get, f"{base}/mesh", LARGEST_ANSWER)
     workers = api.get(f"{base}/attempts").json()["results"][0]["workers"]
@@ -209,7 +209,7 @@ def test_of_a_thousand_hosts_each_exit_code_and_each_loss_is_counted(viewer, api
     html = content(viewer.get, f"/rl/jobs/{job.pk}/workers", LARGEST_PAGE)
     assert "1000 workers: 997 exited, 3 lost. Exit code 0 on 994, 1 on 2, 3 on 1." in html
     assert rows_of(html) == sorted([*LOST, *FAILED])
-    assert "Not well: 6" in html
+    assert "Unhealthy: 6" in html
     log = api.get(f"/projects/rl/jobs/{job.pk}/logs", {"before": "end", "limit": 10}).json()
     ends = [line["text"] for line in log["results"] if "was not heard" in line["text"]]
     assert [int(re.search(r"rank (\d+)", text)[1]) for text in ends] == list(LOST)

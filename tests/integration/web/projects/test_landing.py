@@ -17,7 +17,7 @@ def test_it_leads_to_the_first_project_and_later_to_the_last_one_looked_at(membe
 def test_a_project_left_in_the_meantime_is_forgotten(member, project):
     member.get("/rl/jobs")
     Membership.objects.filter(user=member.user).delete()
-    assert "You are in no project yet" in member.text("/")
+    assert "You are not a member of any project yet" in member.text("/")
 
 
 def test_somebody_without_a_project_is_told_what_to_do(loner):

@@ -60,7 +60,7 @@ def test_deleting_takes_the_name_typed(admin, project):
     page = text_of(admin.post("/rl/settings/delete", {"confirm": "RL"}))
     assert "Type the project's name, rl" in page.replace("&#x27;", "'")
     answer = admin.post("/rl/settings/delete", {"confirm": "rl"}, follow=True)
-    assert "Project rl is deleted." in text_of(answer)
+    assert "Project rl was deleted." in text_of(answer)
     assert admin.get("/rl/jobs").status_code == 404
 
 

@@ -24,7 +24,7 @@ def test_a_maintainer_sets_changes_and_deletes(maintainer):
     page = maintainer.text(PATH)
     assert "too short to be masked" in page
     maintainer.post(f"{PATH}/delete", {"name": "HF_TOKEN"})
-    assert "None yet." in maintainer.text(PATH)
+    assert "No secrets yet." in maintainer.text(PATH)
 
 
 def test_members_see_names_alone(maintainer, member, viewer):

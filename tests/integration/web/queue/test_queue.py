@@ -78,10 +78,10 @@ def test_it_says_where_jobs_are_stopped_for_others(member, project, big):
     Queue.objects.update(preemptible=True)
     Quota.objects.create(project=project, caps={"nodes": 8}, nominal={"nodes": 4})
     text = member.text("/rl/queue")
-    assert "Projects take their own part back from who borrows." in text
-    assert "Higher queues take from lower ones." in text
+    assert "Projects reclaim their nominal share by preemption." in text
+    assert "Queues of a higher rank preempt jobs of a lower rank." in text
     assert "train preemptible" in text
-    assert "own 4, up to 8" in text
+    assert "nominal share 4, limit 8" in text
     job = job_of(project)
     assert "train, priority 50 preemptible" in member.text(f"/rl/jobs/{job.pk}")
 
@@ -118,7 +118,7 @@ def test_each_place_has_one_list_although_pools_that_share_machines_take_turns(
         job_of(project, 2, queue_name="default")
     Queue.objects.update(rank=0)
     text = member.text("/rl/queue")
-    assert (text.count("For pool a100"), text.count("For Fake")) == (1, 1)
+    assert (text.count("In pool a100"), text.count("On Fake")) == (1, 1)
 
 
 def test_the_page_says_how_many_wait_for_something_else_than_machines(member, project, big):
@@ -126,19 +126,19 @@ def test_the_page_says_how_many_wait_for_something_else_than_machines(member, pr
     first = job_of(project, 9)
     after = job_of(project, 9)
     after.dependencies.create(needs=first, needs_number=first.pk, needs_name=first.name)
-    assert "1 more waits for other jobs" in member.text("/rl/queue")
+    assert "1 more job waits for a dependency" in member.text("/rl/queue")
     job_of(project, 9, held=True)
     text = member.text("/rl/queue")
     assert "Waiting 1 " in text
-    assert "2 more wait for other jobs, a place in their array or their next try" in text
+    assert "2 more jobs wait for dependencies, their array or their next attempt" in text
 
 
 def test_the_page_tells_the_whole_order_and_what_shares_count(member, project, big):
     make_attempt(job_of(project, 2, status=JobStatus.RUNNING))
     text = member.text("/rl/queue")
-    for part in ("rank", "use and weight", "patience", "priority", "the person", "came first"):
+    for part in ("rank", "effective usage", "patience", "priority", "their owner", "age"):
         text = text[text.index(part) :]
-    assert "promised and counts as well, up to an hour of each" in text
+    assert "what running jobs may still use, up to one hour each" in text
 
 
 def test_it_says_how_long_each_waits(member, project, big):
@@ -161,9 +161,9 @@ def test_a_long_queue_comes_in_pages(member, project, big, monkeypatch):
 
 def test_without_anything_each_part_says_so(viewer):
     text = viewer.text("/rl/queue")
-    assert "Nobody waits: every job that may start has its machines." in text
-    assert "None: your projects may have what is free." in text
-    assert "Nobody has used anything of late" in text
+    assert "The queue is empty: every job that can start has its machines." in text
+    assert "No quotas: your projects can use all free capacity." in text
+    assert "No recent usage" in text
     assert "mportal admin" not in text
 
 

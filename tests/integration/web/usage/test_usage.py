@@ -63,8 +63,8 @@ def test_the_machines_of_a_month_are_read_once_a_view(viewer, project):
 
 def test_a_project_that_has_used_nothing_says_so(viewer, project):
     page = viewer.text(PATH)
-    assert "Nothing this month." in page
-    assert "The project has no budget." in page
+    assert "No usage in this month." in page
+    assert "This project has no budget." in page
     assert "Set a budget" not in page
 
 
@@ -78,10 +78,10 @@ def test_where_nothing_has_a_price_hours_are_compared(viewer, project):
 def test_the_bars_have_an_axis_with_a_unit_and_values(viewer, project):
     spend(project, "0", hours=3)
     page = viewer.text(PATH)
-    assert "Node hours a day 4 2 0 " in page
-    assert "most on 2026-11-24: 3.0 node hours" in page
+    assert "Node hours per day 4 2 0 " in page
+    assert "highest on 2026-11-24: 3.0 node hours" in page
     spend(project, "12.50")
-    assert "US$ a day $20 $10 $0 " in viewer.text(PATH)
+    assert "US$ per day $20 $10 $0 " in viewer.text(PATH)
 
 
 def test_little_is_not_nothing(viewer, project):
@@ -97,7 +97,7 @@ def test_a_table_that_does_not_show_all_says_so_and_where_all_are(viewer, projec
     spend(project, "1", end=NOON - timedelta(days=1))
     page = viewer.text(PATH)
     assert (
-        "The 15 that used most, of 16. More of them: mportal usage --project rl --by job " in page
+        "The 15 with the highest usage, of 16. All of them: mportal usage --project rl --by job " in page
     )
     for _ in range(16):
         spend(project, "1", end=NOON - timedelta(days=40))

@@ -37,7 +37,7 @@ def test_of_more_in_trouble_than_fit_it_is_said_how_many_are_left_out():
     part = workers_part(lost, 250, "")
     assert (part.rows, part.left_out) == (lost[:MOST_ROWS], 150)
     assert [choice.words for choice in part.choices] == [
-        "Not well: 250",
+        "Unhealthy: 250",
         "0–99",
         "100–199",
         "200–249",

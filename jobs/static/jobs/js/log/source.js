@@ -10,7 +10,7 @@ async function sentenceOf(response) {
   try {
     return (await response.json()).detail;
   } catch {
-    return `The log answered ${response.status}`;
+    return `The log request failed with status ${response.status}`;
   }
 }
 

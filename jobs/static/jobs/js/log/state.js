@@ -1,7 +1,7 @@
 // What the page says about the connection that the log comes over.
 import { report } from "../connection.js";
 
-const WORDS = { live: "Live", lost: "Connection lost, trying again", ended: "Log complete" };
+const WORDS = { live: "Live", lost: "Connection lost, reconnecting", ended: "Log complete" };
 
 export function showConnection(element, page, state) {
   element.dataset.state = state;

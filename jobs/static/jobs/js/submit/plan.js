@@ -4,6 +4,6 @@ export function bindPlan(plan, editor) {
   // What htmx puts there says itself when something is wrong; when nothing comes, this does.
   for (const name of ["htmx:sendError", "htmx:responseError"])
     plan.closest("form").addEventListener(name, () => {
-      plan.textContent = "The plan could not be had now. Try again in a moment.";
+      plan.textContent = "The launch plan is not available now. Try again in a moment.";
     });
 }

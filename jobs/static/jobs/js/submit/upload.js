@@ -5,7 +5,7 @@ export function bindUpload(field, editor) {
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
 
   async function send(file) {
-    state.textContent = `Sending ${file.name} …`;
+    state.textContent = `Uploading ${file.name} …`;
     const response = await fetch(field.dataset.upload, {
       method: "POST",
       headers: { "Content-Type": "application/gzip", "X-CSRFToken": token },
@@ -31,7 +31,7 @@ export function bindUpload(field, editor) {
     try {
       offer(await send(file));
     } catch (error) {
-      state.textContent = `Not stored: ${error.message}`;
+      state.textContent = `Upload failed: ${error.message}`;
     } finally {
       input.value = "";
     }

@@ -78,7 +78,7 @@ export function bindValidation(form, editor) {
       if (error.name === "AbortError") return;
       // "Failed to fetch" does not help a user without a network.
       if (error instanceof TypeError) error.message = "the portal can't be reached. It is tried again.";
-      verdict.replaceChildren(element("span", "muted", `Could not be checked now: ${error.message}`));
+      verdict.replaceChildren(element("span", "muted", `Check failed: ${error.message}`));
       clearTimeout(timer);
       timer = setTimeout(check, RETRY_MS);
     }
