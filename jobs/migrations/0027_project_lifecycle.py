@@ -7,33 +7,43 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('jobs', '0026_where_lines_were_cut'),
+        ("jobs", "0026_where_lines_were_cut"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='project',
-            name='archived_at',
+            model_name="project",
+            name="archived_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
-            model_name='project',
-            name='deleted_at',
+            model_name="project",
+            name="deleted_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AlterField(
-            model_name='project',
-            name='slug',
-            field=models.CharField(max_length=60, unique=True, validators=[django.core.validators.RegexValidator('\\A[a-z][a-z0-9-]{0,38}\\Z')]),
+            model_name="project",
+            name="slug",
+            field=models.CharField(
+                max_length=60,
+                unique=True,
+                validators=[django.core.validators.RegexValidator("\\A[a-z][a-z0-9-]{0,38}\\Z")],
+            ),
         ),
         migrations.CreateModel(
-            name='FormerSlug',
+            name="FormerSlug",
             fields=[
-                ('slug', models.CharField(max_length=39, primary_key=True, serialize=False)),
-                ('renamed_at', models.DateTimeField(default=jobs.ground.clock.now, editable=False)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='former_slugs', to='jobs.project')),
+                ("slug", models.CharField(max_length=39, primary_key=True, serialize=False)),
+                ("renamed_at", models.DateTimeField(default=jobs.ground.clock.now, editable=False)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="former_slugs",
+                        to="jobs.project",
+                    ),
+                ),
             ],
         ),
     ]

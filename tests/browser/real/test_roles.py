@@ -94,5 +94,7 @@ def test_a_stranger_finds_neither_project_nor_job(people, job, faults):
 def test_one_without_a_project_learns_whom_to_ask(people):
     page = people("lou")
     page.goto("/")
-    expect(page.get_by_role("heading", name="You are not a member of any project yet")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name="You are not a member of any project yet")
+    ).to_be_visible()
     expect(page.locator("#user-name")).to_have_text("lou")

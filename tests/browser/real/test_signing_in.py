@@ -40,11 +40,15 @@ def test_a_first_link_offers_a_password_that_then_works(people, living):
     page.get_by_label("New password", exact=True).fill(PASSWORD)
     page.get_by_label("Repeat the new password").fill(PASSWORD)
     page.get_by_role("button", name="Set password").click()
-    expect(page.get_by_role("heading", name="You are not a member of any project yet")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name="You are not a member of any project yet")
+    ).to_be_visible()
     again = people.nobody()
     again.goto("/sign-in")
     sign_in(again, "nia", PASSWORD)
-    expect(again.get_by_role("heading", name="You are not a member of any project yet")).to_be_visible()
+    expect(
+        again.get_by_role("heading", name="You are not a member of any project yet")
+    ).to_be_visible()
 
 
 def test_a_wrong_password_says_so_and_the_right_one_leads_to_the_page_asked_for(people):

@@ -98,7 +98,9 @@ def test_who_made_a_cluster_takes_it_down(member, project, viewer):
     attempt = make_attempt(job, ended_at=timezone.now())
     Cluster.objects.update(status=ClusterStatus.UP)
     name = {"name": attempt.cluster.name}
-    assert "Terminate" in member.text("/rl/clusters") and "Terminate" not in viewer.text("/rl/clusters")
+    assert "Terminate" in member.text("/rl/clusters") and "Terminate" not in viewer.text(
+        "/rl/clusters"
+    )
     assert viewer.post("/rl/clusters/down", name).status_code == 403
     assert "goes down" in text_of(member.post("/rl/clusters/down", name, follow=True))
 

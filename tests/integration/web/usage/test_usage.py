@@ -97,7 +97,8 @@ def test_a_table_that_does_not_show_all_says_so_and_where_all_are(viewer, projec
     spend(project, "1", end=NOON - timedelta(days=1))
     page = viewer.text(PATH)
     assert (
-        "The 15 with the highest usage, of 16. All of them: mportal usage --project rl --by job " in page
+        "15 with the highest usage, of 16. All of them: mportal usage --project rl --by job "
+        in page
     )
     for _ in range(16):
         spend(project, "1", end=NOON - timedelta(days=40))
