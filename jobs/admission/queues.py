@@ -8,7 +8,7 @@ from jobs.admission.checked_spec import Checked
 from jobs.models import Project, User
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.policies.job_request import JobRequest
-from jobs.queueing.limits import Asked, Places
+from jobs.queueing.limits import PoolLimits, RequestedResources
 from jobs.scheduling.amounts import counted, most_at_once
 from jobs.scheduling.limits import GPUS, JOBS, NODES, Limit, LimitKind, Shape, gpus_of
 from monarch_client.spec import JobSpec, SpecCode
@@ -26,7 +26,7 @@ _WHOSE = {
 
 def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[Problem]:
     """Return (path, code, message) of each problem."""
-    places, spec, backend_name = Places.load(), checked.spec, checked.backend_name
+    places, spec, backend_name = PoolLimits.load(), checked.spec, checked.backend_name
     name = spec.portal.queue
     queue = places.queues.get(name)
     if queue is None and name != DEFAULT_QUEUE:
@@ -48,8 +48,8 @@ def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[P
     yield from _not_counted(spec, limits)
 
 
-def _asked(project: Project, user: User, request: JobRequest) -> Asked:
-    return Asked(
+def _asked(project: Project, user: User, request: JobRequest) -> RequestedResources:
+    return RequestedResources(
         project_id=project.pk,
         user_id=user.pk,
         queue_name=request.queue_name,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from jobs.models import Cluster
-from jobs.queueing.limits import Asked, Places
-from jobs.queueing.machines import Last, Machines, last_on, machines_of
+from jobs.queueing.limits import PoolLimits, RequestedResources
+from jobs.queueing.machines import LastJob, UpCluster, last_on, machines_of
 from jobs.queueing.warm_clusters import OFF_SINCE, NamedClusters, in_order, warm_cluster
 from jobs.scheduling.limits import Shape
 from jobs.scheduling.snapshot import RunningJob, WarmCluster
@@ -21,14 +21,14 @@ AROUND_RUN_S = 600.0
 
 
 @dataclass(slots=True)
-class Active:
+class ActiveJob:
     """A job that has left the queue and not ended.
 
     Since when it is where it is, when its run began there, until when it holds machines at most.
     """
 
     job_id: int
-    asked: Asked
+    asked: RequestedResources
     since_s: float
     begin_s: float
     ends_s: float | None
@@ -53,16 +53,16 @@ class Holders:
     once all was counted.
     """
 
-    def __init__(self, places: Places, now_s: float, named: NamedClusters) -> None:
+    def __init__(self, places: PoolLimits, now_s: float, named: NamedClusters) -> None:
         self._places, self._now_s, self._named = places, now_s, named
         # Idle clusters that recovering jobs will take: by project, pool, and name or fingerprint.
         self._claims: Counter[tuple[int, str, str]] = Counter()
         self.warm: list[WarmCluster] = []
         self.stuck: set[str] = set()
 
-    def count(self, active: Iterable[Active], there: QuerySet[Cluster]) -> Iterator[RunningJob]:
+    def count(self, active: Iterable[ActiveJob], there: QuerySet[Cluster]) -> Iterator[RunningJob]:
         """Yield the holders of machines; `there` are the clusters that are on."""
-        on_clusters: dict[int, Active] = {}
+        on_clusters: dict[int, ActiveJob] = {}
         for job in active:
             if job.cluster_id is not None:
                 on_clusters[job.cluster_id] = job
@@ -71,7 +71,7 @@ class Holders:
         with_prices = self._places.prices.are_counted
         clusters = list(machines_of(there, with_prices=with_prices))
         last = last_on([each.pk for each in clusters if each.pk not in on_clusters])
-        idle: list[Machines] = []
+        idle: list[UpCluster] = []
         for cluster in clusters:
             job_there = on_clusters.pop(cluster.pk, None)
             if job_there is None and cluster.idle_since is not None:
@@ -89,7 +89,7 @@ class Holders:
             for each in in_order(idle)
         ]
 
-    def _between(self, job: Active) -> RunningJob:
+    def _between(self, job: ActiveJob) -> RunningJob:
         """Return a job between two attempts, which will have machines again without waiting."""
         shape = self._places.shape_of(job.asked)
         if not job.is_over and (key := job.names_cluster or job.fingerprint):
@@ -98,13 +98,13 @@ class Holders:
         self._take_quotas(shape, job.job_id)
         return RunningJob(job.job_id, shape, job.ends_s, self._now_s, is_leaving=job.is_over)
 
-    def _on(self, cluster: Machines, job: Active | None, last: Last | None) -> RunningJob:
+    def _on(self, cluster: UpCluster, job: ActiveJob | None, last: LastJob | None) -> RunningJob:
         """Return what is on a cluster, under the number of the job that came there last."""
         shape = self._shape(cluster) if job is None else self._shape_on(cluster, job)
         self._take_machines(shape)
         if job is not None:
             self._take_quotas(shape, job.job_id)
-            last = Last(job.job_id, job.since_s, job.preempted_by)
+            last = LastJob(job.job_id, job.since_s, job.preempted_by)
         is_stuck = self._is_stuck(cluster)
         if is_stuck:
             self.stuck.add(shape.pool)
@@ -124,17 +124,17 @@ class Holders:
             counts_in_quotas=job is not None,
         )
 
-    def _shape(self, cluster: Machines) -> Shape:
+    def _shape(self, cluster: UpCluster) -> Shape:
         return self._places.prices.of_running(self._places.shape_of(cluster.asked), cluster.pk)
 
-    def _shape_on(self, cluster: Machines, job: Active) -> Shape:
+    def _shape_on(self, cluster: UpCluster, job: ActiveJob) -> Shape:
         """Return all machines of the cluster, and the quotas in which the job counts."""
         asked = job.asked
         if asked.amounts != cluster.asked.amounts:
             asked = asked.with_machines_of(cluster.asked)
         return self._places.prices.of_running(self._places.shape_of(asked), cluster.pk)
 
-    def _may_be_preempted(self, cluster: Machines, job: Active) -> bool:
+    def _may_be_preempted(self, cluster: UpCluster, job: ActiveJob) -> bool:
         """Whether the job may be stopped for another one, which would have its machines then."""
         return (
             job.status != JobStatus.STOPPING
@@ -143,13 +143,13 @@ class Holders:
             and self._places.may_be_stopped(job.asked, says_so=job.preemptible)
         )
 
-    def _is_free(self, cluster: Machines) -> bool:
+    def _is_free(self, cluster: UpCluster) -> bool:
         """Whether an idle cluster counts as free: now, or since it is about to end."""
         if self._given_back_s(cluster) is not None:
             return not self._is_stuck(cluster)
         return _is_warm(cluster) and not self._is_named(cluster)
 
-    def _is_claimed(self, cluster: Machines) -> bool:
+    def _is_claimed(self, cluster: UpCluster) -> bool:
         """Whether a recovering job will take the idle cluster, and is counted for it."""
         if not self._claims or not _is_warm(cluster):
             return False
@@ -160,7 +160,7 @@ class Holders:
                 return True
         return False
 
-    def _is_leaving(self, cluster: Machines, job: Active | None) -> bool:
+    def _is_leaving(self, cluster: UpCluster, job: ActiveJob | None) -> bool:
         """Whether its machines are being given back, or will be free soon."""
         if cluster.release_requested_at is not None or self._given_back_s(cluster) is not None:
             return True
@@ -168,12 +168,12 @@ class Holders:
             return job.status == JobStatus.STOPPING and not self._is_named(cluster)
         return not cluster.is_reusable
 
-    def _is_stuck(self, cluster: Machines) -> bool:
+    def _is_stuck(self, cluster: UpCluster) -> bool:
         """Whether giving its machines back has failed for too long to count on it."""
         asked_s = self._given_back_s(cluster)
         return asked_s is not None and self._now_s - asked_s >= AROUND_RUN_S
 
-    def _given_back_s(self, cluster: Machines) -> float | None:
+    def _given_back_s(self, cluster: UpCluster) -> float | None:
         """Return since when its machines are being given back; None: they are not."""
         if cluster.release_requested_at is not None:
             return cluster.release_requested_at.timestamp()
@@ -181,7 +181,9 @@ class Holders:
             return None
         return float(cluster.idle_policy.get(OFF_SINCE, self._now_s))
 
-    def _free_at(self, cluster: Machines, job: Active | None, *, is_leaving: bool) -> float | None:
+    def _free_at(
+        self, cluster: UpCluster, job: ActiveJob | None, *, is_leaving: bool
+    ) -> float | None:
         """Return when a cluster's machines are free at the latest; None: unknown."""
         if is_leaving:
             asked_s = self._given_back_s(cluster)
@@ -190,7 +192,7 @@ class Holders:
         is_bounded = job is not None and not self._is_stuck(cluster) and not self._is_named(cluster)
         return job.ends_s if is_bounded and job is not None else None
 
-    def _is_named(self, cluster: Machines) -> bool:
+    def _is_named(self, cluster: UpCluster) -> bool:
         if not self._named.of_jobs:
             return False
         pool = self._places.shape_of(cluster.asked).pool
@@ -209,7 +211,7 @@ class Holders:
                 limit.unpriced = job_id
 
 
-def _is_warm(cluster: Machines) -> bool:
+def _is_warm(cluster: UpCluster) -> bool:
     """Whether an idle cluster takes a job now."""
     is_up = cluster.status == ClusterStatus.UP and cluster.release_requested_at is None
     return is_up and cluster.is_reusable

@@ -22,8 +22,8 @@ from jobs.scheduling.limits import (
 )
 from jobs.scheduling.snapshot import Preemption
 
-# The columns of a job that make an `Asked`, in its order.
-ASKED = (
+# The columns of a job that make a `RequestedResources`, in its order.
+REQUEST_COLUMNS = (
     "project_id",
     "submitted_by_id",
     "queue_name",
@@ -34,10 +34,10 @@ ASKED = (
     "group_name",
 )
 # The same where a quota limits money: jobs then also differ by their price key.
-PRICED = (*ASKED, "price_key")
+PRICED = (*REQUEST_COLUMNS, "price_key")
 
 
-class Asked(NamedTuple):
+class RequestedResources(NamedTuple):
     """The requested resources of a job. A tuple: a pass looks one up for each job."""
 
     project_id: int
@@ -51,11 +51,11 @@ class Asked(NamedTuple):
     price_key: str = ""
 
     @classmethod
-    def of(cls, job: Job) -> Asked:
+    def of(cls, job: Job) -> RequestedResources:
         """Return the requested resources of a row."""
-        return cls(*(getattr(job, name) for name in ASKED))
+        return cls(*(getattr(job, name) for name in REQUEST_COLUMNS))
 
-    def with_machines_of(self, whole: Asked | Cluster) -> Asked:
+    def with_machines_of(self, whole: RequestedResources | Cluster) -> RequestedResources:
         """Return the requested resources of the same job on a whole cluster."""
         machines = {name: getattr(whole, name) for name in ("num_nodes", "gpu_type", "gpu_count")}
         return self._replace(**machines)
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
     @property
     def amounts(self) -> Amounts:
         """The amounts that a start of the job uses."""
-        return ((JOBS, 1.0), *machines_in(self.num_nodes, self.gpu_type, self.gpu_count))
+        return ((JOBS, 1.0), *node_amounts(self.num_nodes, self.gpu_type, self.gpu_count))
 
     @property
     def units(self) -> float:
@@ -71,25 +71,25 @@ class Asked(NamedTuple):
         return float(self.gpu_count or self.num_nodes)
 
 
-def machines_in(num_nodes: int, gpu_type: str, gpu_count: int) -> Amounts:
+def node_amounts(num_nodes: int, gpu_type: str, gpu_count: int) -> Amounts:
     """Return the amounts of nodes that have `gpu_count` GPUs together."""
     nodes, gpus = (NODES, float(num_nodes)), float(gpu_count)
     return (nodes, (GPUS, gpus), (gpus_of(gpu_type), gpus)) if gpu_count else (nodes,)
 
 
 @dataclass(slots=True)
-class Places:
+class PoolLimits:
     """Current queues, pools and quotas, with the limits that were requested so far."""
 
     queues: Mapping[str, Queue]
     quotas: list[Quota]
     prices: Prices = field(default_factory=Prices)
     limits: dict[str, Limit] = field(default_factory=dict)
-    _shapes: dict[Asked, Shape] = field(default_factory=dict)
+    _shapes: dict[RequestedResources, Shape] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def load(cls) -> Places:
+    def load(cls) -> PoolLimits:
         """Load queues and quotas, with the names that messages need."""
         queues = load_queues()
         quotas = list(
@@ -99,15 +99,15 @@ class Places:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a job that make an `Asked` here."""
-        return PRICED if self.prices.are_counted else ASKED
+        """The columns of a job that make a `RequestedResources` here."""
+        return PRICED if self.prices.are_counted else REQUEST_COLUMNS
 
     def rank_of(self, queue_name: str) -> int:
         """Return the rank of a queue; 0, as for the default queue, if it was deleted."""
         queue = self.queues.get(queue_name)
         return queue.rank if queue else 0
 
-    def shape_of(self, asked: Asked) -> Shape:
+    def shape_of(self, asked: RequestedResources) -> Shape:
         """Return the shape of all jobs with this request; create its limits."""
         shape = self._shapes.get(asked)
         if shape is None:
@@ -146,7 +146,7 @@ class Places:
             return Preemption()
         return Preemption(there.reclaim, there.preempts_by_rank)
 
-    def may_be_stopped(self, asked: Asked, *, says_so: bool) -> bool:
+    def may_be_stopped(self, asked: RequestedResources, *, says_so: bool) -> bool:
         """Whether a job may be preempted, by itself or by its queue."""
         queue = self.queues.get(asked.queue_name)
         return says_so or (queue is not None and queue.preemptible)
@@ -155,7 +155,7 @@ class Places:
         pools = (queue.pool for queue in self.queues.values() if queue.pool is not None)
         return next((pool for pool in pools if pool_key(pool.name) == key), None)
 
-    def _limits_of(self, asked: Asked) -> Iterator[str]:
+    def _limits_of(self, asked: RequestedResources) -> Iterator[str]:
         queue = self.queues.get(asked.queue_name)
         pool = queue.pool if queue else None
         for quota in self.quotas:
@@ -178,7 +178,7 @@ class Places:
             self.limits[key] = Limit(LimitKind.BACKEND, name, {})
         return key
 
-    def _quota_limit(self, quota: Quota, asked: Asked) -> str:
+    def _quota_limit(self, quota: Quota, asked: RequestedResources) -> str:
         key, kind, name = quota_key(quota, asked.user_id), LimitKind.PROJECT, str(quota.project)
         if quota.per_person or quota.user_id is not None:
             kind, name = LimitKind.PERSON, self._name_of(asked.user_id)
@@ -192,7 +192,7 @@ class Places:
             self.limits[key] = Limit(kind, words, dict(quota.caps), nominal=own, whose=name)
         return key
 
-    def _pool_limit(self, pool: Pool, asked: Asked) -> str:
+    def _pool_limit(self, pool: Pool, asked: RequestedResources) -> str:
         key = pool_key(pool.name)
         limit = self.limits.get(key)
         if limit is None:
@@ -236,7 +236,7 @@ def quota_key(quota: Quota, user_id: int) -> str:
     return f"quota:{quota.pk}:{user_id}" if of_person else f"quota:{quota.pk}"
 
 
-def group_key(asked: Asked) -> str:
+def group_key(asked: RequestedResources) -> str:
     """Return the key of a project's `portal.concurrency` group."""
     return f"group:{asked.project_id}:{asked.group_name}"
 
@@ -249,7 +249,7 @@ def _words(quota: Quota, kind: LimitKind, name: str) -> str:
     return f"{name} in {' and '.join(where)}" if where else name
 
 
-def _holds(quota: Quota, asked: Asked, queue: Queue | None) -> bool:
+def _holds(quota: Quota, asked: RequestedResources, queue: Queue | None) -> bool:
     if quota.queue_id is not None:
         return queue is not None and quota.queue_id == queue.pk
     of_person = quota.user_id in (None, asked.user_id)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from jobs.models import Attempt, Cluster
-from jobs.queueing.limits import Asked
+from jobs.queueing.limits import RequestedResources
 
-# The first columns of `Machines`; then those that make an `Asked`, but for `group_name`: of jobs
-# that must not run at once there is no limit of machines.
+# The first columns of `UpCluster`; then those that make a `RequestedResources`. `group_name` is not
+# among them: a concurrency group limits jobs, and no machines.
 _COLUMNS = (
     "pk",
     "name",
@@ -22,7 +22,7 @@ _COLUMNS = (
     "release_requested_at",
     "idle_since",
 )
-_ASKED = (
+_REQUEST_COLUMNS = (
     "project_id",
     "started_by_id",
     "queue_name",
@@ -36,7 +36,7 @@ _ASKED = (
 _NO_POLICY: Mapping[str, Any] = {}
 
 
-class Machines(NamedTuple):
+class UpCluster(NamedTuple):
     """A cluster that is on. A tuple: there may be thousands."""
 
     pk: int
@@ -47,10 +47,10 @@ class Machines(NamedTuple):
     release_requested_at: datetime | None
     idle_since: datetime | None
     idle_policy: Mapping[str, Any]  # empty where it is not kept
-    asked: Asked
+    asked: RequestedResources
 
 
-class Last(NamedTuple):
+class LastJob(NamedTuple):
     """The job that came last onto a cluster, since when, and for which one it was stopped."""
 
     job_id: int
@@ -58,21 +58,21 @@ class Last(NamedTuple):
     preempted_by: int | None
 
 
-def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[Machines]:
+def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[UpCluster]:
     """Yield all of `clusters`, also those whose jobs were deleted."""
     # Of these alone: to take thousands of empty ones apart is a tenth of a pass.
     kept = clusters.filter(Q(is_reusable=True) | Q(idle_since__isnull=False))
     policies = dict(kept.values_list("pk", "idle_policy"))
-    rows = clusters.order_by("pk").values_list(*_COLUMNS, *_ASKED, "price_key")
+    rows = clusters.order_by("pk").values_list(*_COLUMNS, *_REQUEST_COLUMNS, "price_key")
     for row in rows.iterator(chunk_size=20_000):
         cluster, price_key = row[: len(_COLUMNS)], row[-1] if with_prices else ""
-        asked = Asked._make((*row[len(_COLUMNS) : -1], "", price_key))
-        yield Machines._make((*cluster, policies.get(cluster[0], _NO_POLICY), asked))
+        asked = RequestedResources._make((*row[len(_COLUMNS) : -1], "", price_key))
+        yield UpCluster._make((*cluster, policies.get(cluster[0], _NO_POLICY), asked))
 
 
-def last_on(clusters: Collection[int]) -> dict[int, Last]:
+def last_on(clusters: Collection[int]) -> dict[int, LastJob]:
     """Return the last job of each cluster, unless it was deleted."""
     attempts = Attempt.objects.filter(cluster__in=clusters).order_by("cluster", "-pk")
     columns = ("cluster_id", "job_id", "created_at", "job__preempted_by_id")
     rows = attempts.distinct("cluster").values_list(*columns) if clusters else ()
-    return {pk: Last(job_id, at.timestamp(), by) for pk, job_id, at, by in rows}
+    return {pk: LastJob(job_id, at.timestamp(), by) for pk, job_id, at, by in rows}

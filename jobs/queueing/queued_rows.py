@@ -15,7 +15,7 @@ from django.db.models import Func, QuerySet, TextField
 
 from jobs.models import Job
 from jobs.queueing.epochs import epoch_s
-from jobs.queueing.limits import Asked
+from jobs.queueing.limits import RequestedResources
 
 # A job's number, and of this version of its row the transaction that wrote it and where it lies
 # (System Columns in PostgreSQL's manual): another text after every change, and the same without.
@@ -57,7 +57,7 @@ class QueuedRow(NamedTuple):
     group_limit: int
     wait_reason: str
     message: str
-    asked: Asked  # the same object for all that are alike
+    asked: RequestedResources  # the same object for all that are alike
 
 
 class QueuedRows:
@@ -66,16 +66,17 @@ class QueuedRows:
     def __init__(self) -> None:
         self._columns: Sequence[str] = ()
         self.known: dict[int, QueuedRow] = {}
-        self._alike: dict[tuple[Any, ...], Asked] = {}
+        self._alike: dict[tuple[Any, ...], RequestedResources] = {}
 
     def forget(self) -> None:
         """Forget all rows: the next read reads all."""
         self.known, self._alike = {}, {}
 
     def read(self, startable: QuerySet[Job], columns: Sequence[str]) -> dict[int, QueuedRow]:
-        """Return the rows of `startable` by job number, oldest first; `columns` make an `Asked`.
+        """Return the rows of `startable` by job number, oldest first.
 
-        A job that leaves the queue meanwhile may have a row or not.
+        `columns` make a `RequestedResources`. A job that leaves the queue meanwhile may have a row
+        or not.
         """
         if columns != self._columns:
             self._columns = columns
@@ -108,7 +109,7 @@ class QueuedRows:
             # Most ask for what others have asked for.
             asked = alike.get(key)
             if asked is None:
-                asked = alike[key] = Asked(*key)
+                asked = alike[key] = RequestedResources(*key)
             yield row[0], QueuedRow._make((*row[1:own], asked))
 
 

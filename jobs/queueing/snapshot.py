@@ -16,8 +16,8 @@ from jobs.policies.limits import Limit as MostOf
 from jobs.policies.limits import walltime_s
 from jobs.queueing.capacity import capacity_of
 from jobs.queueing.epochs import epoch_s
-from jobs.queueing.holders import AROUND_RUN_S, Active, Holders
-from jobs.queueing.limits import Asked, Places, backend_key, group_key
+from jobs.queueing.holders import AROUND_RUN_S, ActiveJob, Holders
+from jobs.queueing.limits import PoolLimits, RequestedResources, backend_key, group_key
 from jobs.queueing.queued_rows import QueuedRow, QueuedRows
 from jobs.queueing.usage import shares_of, used_by_persons
 from jobs.queueing.warm_clusters import NamedClusters, stopped_clusters
@@ -45,7 +45,7 @@ class _Loader:
 
     def __init__(self, now: datetime, backends: Iterable[str], rows: QueuedRows) -> None:
         self._now, self._now_s, self._rows = now, now.timestamp(), rows
-        self._places = Places.load()
+        self._places = PoolLimits.load()
         for name in backends:
             self._places.ask_for_backend(name)
         projects = {project.pk: project for project in Project.objects.all()}
@@ -121,7 +121,7 @@ class _Loader:
                 row.preempted_by or 0,
             )
 
-    def _active(self) -> Iterator[Active]:
+    def _active(self) -> Iterator[ActiveJob]:
         """Yield all jobs that hold machines, or will again without being queued."""
         # By the names of statuses: so an index finds them among all jobs.
         rows = Job.objects.in_status(*sorted(ACTIVE_STATUSES)).annotate(
@@ -134,7 +134,7 @@ class _Loader:
         for row in rows.order_by("pk").values_list(*columns):
             pk, run_since_s, there_since_s, cluster_id, *more = row
             status, preemptible, by, fingerprint, named, asked_s, extended_s, limit, *rest = more
-            asked = Asked(*rest)
+            asked = RequestedResources(*rest)
             self._places.shape_of(asked)
             if asked.group_name:
                 self._limit_group(asked, limit)
@@ -146,9 +146,9 @@ class _Loader:
             if walltime is not None:
                 ends_s = self._bound_s(max(there_since_s + AROUND_RUN_S, begin_s) + walltime)
             of_now = (there_since_s, begin_s, ends_s, cluster_id)
-            yield Active(pk, asked, *of_now, status, preemptible, by, fingerprint, named or "")
+            yield ActiveJob(pk, asked, *of_now, status, preemptible, by, fingerprint, named or "")
 
-    def _limit_group(self, asked: Asked, limit: int) -> None:
+    def _limit_group(self, asked: RequestedResources, limit: int) -> None:
         caps = self._places.limits[group_key(asked)].caps
         caps[JOBS] = min(caps.get(JOBS, limit), limit)
 

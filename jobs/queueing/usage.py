@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from jobs.models import UseAccount
-from jobs.queueing.limits import Asked, Places
+from jobs.queueing.limits import PoolLimits, RequestedResources
 from jobs.scheduling.shares import Account, decayed_use, promised_use
 from jobs.scheduling.snapshot import QueuedJob, Share
 
 
 def used_by_persons(
-    running: Iterable[tuple[Asked, float, float | None]], places: Places, now_s: float
+    running: Iterable[tuple[RequestedResources, float, float | None]],
+    places: PoolLimits,
+    now_s: float,
 ) -> dict[tuple[str, int, int], float]:
     """Return the effective usage in normalized hours by (pool, project, person).
 

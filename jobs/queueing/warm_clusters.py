@@ -9,8 +9,8 @@ from typing import Self
 from django.db.models import F, QuerySet
 
 from jobs.models import Attempt, Cluster, Project
-from jobs.queueing.limits import Asked, Places, pool_of
-from jobs.queueing.machines import Machines, machines_of
+from jobs.queueing.limits import PoolLimits, RequestedResources, pool_of
+from jobs.queueing.machines import UpCluster, machines_of
 from jobs.queueing.warm_requests import NamingJob
 from jobs.scheduling.blockers import busy_cluster
 from jobs.scheduling.limits import Shape
@@ -35,14 +35,14 @@ def no_such_cluster(name: str) -> str:
     return f"The project keeps no cluster {name} any more."
 
 
-def warm_cluster(cluster: Machines, shape: Shape, *, is_ending: bool = False) -> WarmCluster:
+def warm_cluster(cluster: UpCluster, shape: Shape, *, is_ending: bool = False) -> WarmCluster:
     """Return an idle cluster as a plan sees it."""
     is_on = cluster.status != ClusterStatus.STOPPED
     asked, fingerprint = cluster.asked, cluster.fingerprint
     return WarmCluster(cluster.name, asked.project_id, fingerprint, shape, is_on, is_ending)
 
 
-def in_order(idle: Iterable[Machines]) -> list[Machines]:
+def in_order(idle: Iterable[UpCluster]) -> list[UpCluster]:
     """Return idle clusters in the order in which jobs take them; the last one is ended first.
 
     Those that a user has extended come first, then the last used.
@@ -50,7 +50,7 @@ def in_order(idle: Iterable[Machines]) -> list[Machines]:
     return sorted(idle, key=lambda row: (bool(row.idle_policy.get("until")), _last_used(row)))[::-1]
 
 
-def _last_used(row: Machines) -> float:
+def _last_used(row: UpCluster) -> float:
     return row.idle_since.timestamp() if row.idle_since else 0.0
 
 
@@ -64,7 +64,7 @@ class NamedClusters:
     _reserved: Collection[tuple[int, str, str]]
 
     @classmethod
-    def load(cls, jobs: Collection[NamingJob], places: Places) -> Self:
+    def load(cls, jobs: Collection[NamingJob], places: PoolLimits) -> Self:
         """Return those of `jobs`."""
         if not jobs:
             return cls({}, {}, ())
@@ -93,7 +93,7 @@ class NamedClusters:
         """Whether a waiting job of the project and the pool names that cluster."""
         return (project_id, pool, name) in self._reserved
 
-    def shape_for(self, job_id: int, asked: Asked, places: Places) -> Shape:
+    def shape_for(self, job_id: int, asked: RequestedResources, places: PoolLimits) -> Shape:
         """Return what `job_id`, which names a cluster and requests `asked`, takes of the limits.
 
         It has the whole cluster. Machines that are on are its already: no limit of machines counts
@@ -111,7 +111,7 @@ class NamedClusters:
         return replace(whole, limits=tuple(quotas))
 
 
-def stopped_clusters(places: Places, named: NamedClusters) -> list[WarmCluster]:
+def stopped_clusters(places: PoolLimits, named: NamedClusters) -> list[WarmCluster]:
     """Return the stopped warm clusters that no waiting job names, the last used first."""
     stopped = joinable().filter(status=ClusterStatus.STOPPED).exclude(fingerprint="")
     rows = sorted(machines_of(stopped, with_prices=False), key=_last_used, reverse=True)
@@ -119,7 +119,7 @@ def stopped_clusters(places: Places, named: NamedClusters) -> list[WarmCluster]:
     return [each for each in found if not named.has(each.project_id, each.shape.pool, each.name)]
 
 
-def _problem(cluster: Cluster, pool: str, busy_with: int | None, places: Places) -> str:
+def _problem(cluster: Cluster, pool: str, busy_with: int | None, places: PoolLimits) -> str:
     """Return why a job that names the cluster has to wait; "" if it need not."""
     own = pool_of(places.queues.get(cluster.queue_name), cluster.backend_name)
     if own != pool:

@@ -20,7 +20,7 @@ from jobs.models import Job, Pool, Project, Quota
 from jobs.models.queue import DEFAULT_QUEUE
 from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import planned_now
-from jobs.queueing.limits import Places, backend_key, pool_key, quota_key
+from jobs.queueing.limits import PoolLimits, backend_key, pool_key, quota_key
 from jobs.readers.queue_rows import AmountRow, place_words, share_row
 from jobs.readers.visible_causes import told_to
 from jobs.scheduling.amounts import counted
@@ -51,8 +51,8 @@ class QueueState:
         return planned_now()
 
     @cached_property
-    def _places(self) -> Places:
-        return Places.load()
+    def _places(self) -> PoolLimits:
+        return PoolLimits.load()
 
     @cached_property
     def _own(self) -> dict[int, Project]:

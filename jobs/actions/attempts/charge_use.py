@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.ground import clock
 from jobs.models import Attempt, Job, UseAccount
-from jobs.queueing.limits import Asked, Places, load_queues
+from jobs.queueing.limits import PoolLimits, RequestedResources, load_queues
 from jobs.scheduling.shares import Account, decayed_use
 
 
@@ -13,9 +13,9 @@ def charge_use(job: Job, attempt: Attempt) -> None:
 
     Call it last there: it holds the account's row until the transaction is over.
     """
-    asked = Asked.of(job)
+    asked = RequestedResources.of(job)
     # Of what a place has only its pool counts here: no quota is asked for.
-    places = Places(load_queues(), [])
+    places = PoolLimits(load_queues(), [])
     shape = places.shape_of(asked)
     half_life_s = places.half_life_of(shape.pool)
     now = clock.now()

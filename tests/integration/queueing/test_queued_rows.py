@@ -12,7 +12,7 @@ from jobs.actions.jobs.tell_waits import changed_waits
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
-from jobs.queueing.limits import ASKED, PRICED
+from jobs.queueing.limits import PRICED, REQUEST_COLUMNS
 from jobs.queueing.queued_rows import QueuedRow, QueuedRows
 from jobs.queueing.snapshot import load_snapshot
 from jobs.scheduling.causes import Told
@@ -28,7 +28,7 @@ def remembered() -> QueuedRows:
 
 
 def read(rows: QueuedRows) -> dict[int, QueuedRow]:
-    return dict(rows.read(startable_jobs(clock.now()), ASKED))
+    return dict(rows.read(startable_jobs(clock.now()), REQUEST_COLUMNS))
 
 
 def test_what_has_not_changed_is_not_read_again(remembered):
