@@ -15,7 +15,7 @@ from jobs.background import hints, pace
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
-from jobs.queueing.limits import ASKED
+from jobs.queueing.limits import REQUEST_COLUMNS
 from jobs.reconcilers import queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job
@@ -82,7 +82,7 @@ def test_a_hint_that_met_a_pass_holds_back_none_that_meets_the_rest_after_it(wak
 def test_what_a_process_knows_of_a_queue_goes_with_it():
     job = make_job()
     with queue._rows() as rows:
-        rows.read(startable_jobs(clock.now()), ASKED)
+        rows.read(startable_jobs(clock.now()), REQUEST_COLUMNS)
         assert list(rows.known) == [job.pk]
     job.delete()
     queue.step()
