@@ -15,7 +15,7 @@ LAST_PORT = 65535
 
 
 def ports_of(spec: dict[str, Any]) -> tuple[int, int]:
-    """The workers' port, and the runners' own."""
+    """Return the port of the workers and the port of the runners."""
     port = int(spec.get("portal", {}).get("port") or DEFAULT_PORT)
     return port, port + 1 if port < LAST_PORT else port - 1
 
@@ -27,7 +27,7 @@ def attempt_file(
     addresses: Sequence[str] | None,
     grace_s: float,
 ) -> dict[str, Any]:
-    """What every attempt.json holds. Without `addresses` the node finds them out by itself."""
+    """Build the content of attempt.json. Without `addresses` the node finds them out itself."""
     spec = request.spec
     port, hub_port = ports_of(spec)
     workdir = spec.get("workdir")

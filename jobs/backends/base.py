@@ -1,7 +1,7 @@
-"""What a place where jobs run promises. Every backend passes the same contract tests.
+"""The contract of a backend. Every backend passes the same contract tests.
 
-All calls are synchronous, return within seconds and may be repeated: a crash between "asked" and
-"stored" is healed by asking again with the same cluster name.
+All calls are synchronous, return within seconds and may be repeated: a crash between the request
+and its record is repaired by the same request with the same cluster name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from jobs.errors import BackendError
 
 
 class ClusterPhase(Enum):
-    """What a backend sees of a cluster and of the attempt on it."""
+    """A cluster's phase, with the attempt on it, as its backend observes it."""
 
-    STARTING = "starting"  # asked for, not all nodes are there
+    STARTING = "starting"  # requested, not all nodes are there
     UP = "up"  # nodes are there and the attempt's runners are alive
     ENDED = "ended"  # nodes may be there, but no runner of the attempt is alive any more
     FAILED = "failed"  # the launch came to nothing; something of it may remain
@@ -63,7 +63,7 @@ class LaunchRequest:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     metrics_s: float = 10.0  # how often nodes tell of their processor, memory and GPUs; 0: never
     autostop_minutes: int | None = None  # the backend's own, as a backstop; None: none
-    avoid: tuple[AvoidedNode, ...] = ()  # nodes not to take, where it can be told which to take
+    avoid: tuple[AvoidedNode, ...] = ()  # nodes to exclude, where the backend can exclude any
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class SeenCluster:
-    """What a backend tells about machines it holds, whoever asked for them."""
+    """A backend's report about machines that it holds, whether the portal requested them or not."""
 
     name: str
-    status: str = ""  # the backend's own word
+    status: str = ""  # the backend's own term
     key: str = ""  # differs between two incarnations of one name
     infra: str = ""
     resources: str = ""
@@ -93,7 +93,7 @@ class SeenCluster:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a cluster has cost until now by its backend's own report, in US$."""
+    """A cluster's cost until now by its backend's own report, in US$."""
 
     usd: Decimal
     duration_s: float
@@ -115,7 +115,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a backend would do with a job; nothing is started. `reasons`: why not more."""
+    """A launch plan; nothing is started. `reasons`: why there are not more candidates."""
 
     candidates: tuple[Candidate, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -143,18 +143,18 @@ class GpuState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What is there now. `backend_status` keeps the backend's own word."""
+    """A cluster's present state. `backend_status` keeps the backend's own term."""
 
     phase: ClusterPhase
     nodes: tuple[NodeView, ...] = ()
     backend_status: str = ""
     failure: BackendError | None = None  # why, where the phase is FAILED
-    seen: SeenCluster | None = None  # where the backend tells more
+    seen: SeenCluster | None = None  # where the backend reports more
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Frames a runner had written but nobody acknowledged, found after it died.
+    """Frames that a runner wrote and the portal did not acknowledge, found after the runner died.
 
     `frames` are the journal's lines, in order, as bytes of NDJSON (see `monarch_client.runner`).
     """
@@ -163,31 +163,31 @@ class Leftovers:
 
 
 class ComputeBackend(Protocol):
-    """Where jobs run.
+    """A system that provides machines for attempts.
 
-    `attempt_id` says which attempt on the cluster is meant; None: the only one there was.
+    `attempt_id` selects an attempt on the cluster; None: the only one that there was.
     """
 
     name: str
     # "either": decided for each attempt, by whether its nodes reach the portal.
     carrier: Literal["push", "pull", "either"]
-    # How long, beyond the grace, runners that were told to stop may take until the word is here.
+    # How long, beyond the grace, stopped runners may take until their verdict has arrived.
     stop_patience_s: float
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
-        """What this backend cannot do of `spec`, as (path, sentence); empty when it can all."""
+        """List what this backend cannot do of `spec`, as (path, sentence)."""
 
     def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
-        """Why a launch of `spec` can't be told not to take `node`; "" where it can."""
+        """Explain why a launch of `spec` can't be kept off `node`; "" if it can."""
 
     def capacity_nodes(self) -> int | None:
-        """How many nodes fit at once, over all jobs; None when only quotas limit it."""
+        """Return how many nodes fit at once, over all jobs; None when only quotas limit it."""
 
     def capacity_gpus(self) -> int | None:
         """Return how many GPUs its machines have together; None when it does not limit them."""
 
     def launch(self, request: LaunchRequest) -> None:
-        """Ask for the nodes and start the attempt's runner on each.
+        """Request the nodes and start the attempt's runner on each.
 
         Safe to repeat: a cluster of this name that exists is adopted, never doubled; an attempt
         whose runners were started is not started again. Nodes that are there take one attempt
@@ -198,10 +198,10 @@ class ComputeBackend(Protocol):
     def observe(
         self, cluster_name: str, *, attempt_id: int | None = None, closely: bool = True
     ) -> ClusterView:
-        """What is there now. Never raises for a name that does not exist: that is GONE.
+        """Report the cluster's present state. A name that does not exist yields GONE, no error.
 
-        Not `closely`: without asking the nodes themselves, where that takes long; runners that
-        were started then count as alive. StillLookingError: ask again shortly.
+        Not `closely`: without a request to the nodes, where that takes long; runners that
+        were started then count as alive. StillLookingError: repeat the call shortly.
         """
 
     def stop(self, cluster_name: str, grace_s: float, *, attempt_id: int | None = None) -> None:
@@ -211,12 +211,12 @@ class ComputeBackend(Protocol):
         """
 
     def leftovers(self, cluster_name: str, *, attempt_id: int | None = None) -> Leftovers:
-        """Frames left on the nodes; call only when no runner is alive. Empty if none survive."""
+        """Return the frames left on the nodes; call only when no runner is alive. May be empty."""
 
     def tear_down(self, cluster_name: str) -> None:
         """Give everything back: processes, directories, addresses, leases.
 
-        Returns when nothing is left. NotYetGoneError: asked for, ask again. Silent if gone.
+        Returns when nothing is left. NotYetGoneError: requested, call again. Repeatable.
         """
 
 
@@ -226,11 +226,11 @@ class PullingBackend(ComputeBackend, Protocol):
     def frames(
         self, cluster_name: str, after: Mapping[int, int], *, attempt_id: int | None = None
     ) -> Iterable[bytes]:
-        """What the attempt's runner has written and the portal has not stored, as NDJSON, in order.
+        """Yield the frames that the portal has not stored yet, as NDJSON, in order.
 
         `after` is the highest stored number of each rank; frames up to it may be left out. Only
-        whole frames; an empty one says that the stream is open and none came for a moment. Yields
-        or ends within 20 seconds, and is asked again for as long as the attempt is open.
+        whole frames; an empty one means that the stream is open and none came for a while. Yields
+        or ends within 20 seconds, and is called again for as long as the attempt is open.
         BackendError: not now.
         """
 
@@ -239,10 +239,10 @@ class ClusterKeeper(ComputeBackend, Protocol):
     """A backend whose machines can outlive a job, cost money and be seen by others."""
 
     def why_no_stop(self, cluster_name: str) -> str:
-        """Why these machines can't be switched off and kept; "" where they can."""
+        """Explain why these machines can't be stopped with their disks kept; "" if they can."""
 
     def stop_machines(self, cluster_name: str) -> None:
-        """Switch the nodes off and keep their disks. NotYetGoneError: asked for, ask again."""
+        """Switch the nodes off and keep their disks. NotYetGoneError: requested, call again."""
 
     def autostop(self, cluster_name: str, minutes: int, *, down: bool) -> None:
         """Have the backend itself stop (or take down) nodes idle for `minutes`: a backstop.
@@ -251,19 +251,19 @@ class ClusterKeeper(ComputeBackend, Protocol):
         """
 
     def existing(self) -> list[SeenCluster]:
-        """All that the backend holds, of this portal and of others."""
+        """List all clusters that the backend holds, of this portal and of others."""
 
     def bill(self, cluster_name: str, since: datetime) -> Bill | None:
-        """What a cluster made after `since` has cost by the backend's report; None: unknown."""
+        """Report the cost of a cluster made after `since`; None: the backend does not know it."""
 
     def plan(self, spec: dict[str, Any]) -> Plan:
-        """Where the job could run and for how much. Starts nothing."""
+        """Return where the job could run and for how much. Starts nothing."""
 
     def clouds(self) -> list[CloudState]:
-        """Every cloud the backend knows, enabled or not."""
+        """List every cloud that the backend knows, enabled or not."""
 
     def gpus(self) -> list[GpuState]:
-        """GPUs where the backend can count them."""
+        """List GPUs, where the backend can count them."""
 
 
 def is_pulling(backend: ComputeBackend) -> TypeGuard[PullingBackend]:

@@ -1,7 +1,7 @@
 """Names of clusters that were torn down: they are never launched again.
 
 A process that was stopped just before a launch, and goes on when its job has long ended, would
-otherwise bring back machines that nobody knows of any more.
+otherwise bring back machines that the portal no longer knows of.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which backends this installation has, and which of them a job goes to."""
+"""The backends of this installation, and the choice of one for a job."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
 
 
 def names() -> list[str]:
-    """The backends that are enabled, the default one first."""
+    """List the enabled backends, the default one first."""
     enabled = {
         "fake": _fake_directory() is not None,
         "local": settings.MPORTAL_LOCAL_BACKEND,
@@ -50,7 +50,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> ComputeBackend:
-    """The backend `name`. BackendUnavailableError: there is none, or it is not enabled."""
+    """Return the backend `name`. BackendUnavailableError: there is none, or it is not enabled."""
     fake = _fake_directory()
     if name == "fake" and fake is not None:
         return FakeBackend(fake)
@@ -68,19 +68,19 @@ def warm_up() -> None:
 
 
 def pulling() -> dict[str, PullingBackend]:
-    """The enabled backends whose frames the portal has to fetch, by name."""
+    """Map names to the enabled backends whose frames the portal has to fetch."""
     enabled = {name: get(name) for name in names()}
     return {name: backend for name, backend in enabled.items() if is_pulling(backend)}
 
 
 def keeping() -> dict[str, ClusterKeeper]:
-    """The enabled backends whose machines cost money and can be seen by others, by name."""
+    """Map names to the enabled backends whose machines cost money and can be seen by others."""
     enabled = {name: get(name) for name in names()}
     return {name: backend for name, backend in enabled.items() if is_keeping(backend)}
 
 
 def backend_for(spec: dict[str, Any]) -> str:
-    """Where the job goes, by its `resources.infra`; to the default backend without one.
+    """Return the job's backend, by its `resources.infra`; the default backend without one.
 
     BackendUnavailableError: nothing here runs such jobs.
     """
@@ -108,12 +108,12 @@ def _has_choices(resources: dict[str, Any]) -> bool:
 
 
 def portal_url_for(backend_name: str) -> str:
-    """Under which address the nodes of a backend reach the portal."""
+    """Return the address under which the nodes of a backend reach the portal."""
     return str(settings.MPORTAL_NODE_URL if backend_name == SKYPILOT else settings.MPORTAL_URL)
 
 
 def problems_of(spec: dict[str, Any]) -> list[tuple[str, str]]:
-    """Why the spec's backend would not take it, as (path, sentence); empty if it would."""
+    """List why the spec's backend would not accept it, as (path, sentence); empty if it would."""
     try:
         return get(backend_for(spec)).check(spec)
     except BackendUnavailableError as error:
@@ -127,7 +127,7 @@ def _fake_directory() -> Path | None:
 
 @cache
 def _skypilot(server: CallerOptions) -> SkyPilotBackend:
-    """One a process: its caller keeps a child that imports SkyPilot once."""
+    """Make this process's only SkyPilot backend: its caller's child imports SkyPilot once."""
     root = skypilot_directory()
     options = StagingOptions(
         directory=root / "staging",
@@ -154,7 +154,7 @@ def _local() -> LocalBackend:
 
 @contextmanager
 def open_upload(reference: str) -> Iterator[Path]:
-    """An upload as a file of this machine, for as long as the block lasts."""
+    """Open an upload as a file of this machine, for as long as the block lasts."""
     blob = f"uploads/{reference.removeprefix('upload:')}.tar.gz"
     if not default_storage.exists(blob):
         raise BackendError(f"The folder {reference} is not in the blob store any more.")

@@ -17,7 +17,7 @@ from jobs.errors import ConflictError
 
 
 class CloudEntry(NamedTuple):
-    """One set of credentials that is there. `about` tells whose it is, never what it is."""
+    """One set of stored credentials. `about` identifies the account, and never holds the secret."""
 
     kind: str
     name: str
@@ -26,10 +26,10 @@ class CloudEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CloudKind:
-    """How one kind of cloud is added, removed and listed.
+    """The functions that add, remove and list one kind of cloud.
 
     `add` takes the fields of `fields` and gives the names it stored; InvalidCloudError leaves
-    everything as it was. `remove` tells whether there was one of that name.
+    everything as it was. `remove` returns whether there was one of that name.
     """
 
     fields: tuple[str, ...]
@@ -49,11 +49,11 @@ KINDS: dict[str, CloudKind] = {
 
 
 def own_home() -> PrivateHome:
-    """Where this portal's credentials lie. ConflictError where another SkyPilot server is used."""
+    """Return the folder of this portal's credentials. ConflictError: SkyPilot runs elsewhere."""
     if settings.MPORTAL_SKYPILOT_ENDPOINT:
         raise ConflictError(
             "This portal uses the SkyPilot server at MPORTAL_SKYPILOT_ENDPOINT: clouds are added "
-            "there, by whoever runs it."
+            "there, by the administrator of that server."
         )
     return PrivateHome(settings.MPORTAL_HOME / "skypilot" / "home")
 
@@ -71,7 +71,7 @@ def remove(home: PrivateHome, kind: str, name: str) -> bool:
 
 
 def listed(home: PrivateHome) -> list[CloudEntry]:
-    """Everything that is there, by kind and name."""
+    """List all stored credentials, by kind and name."""
     return [
         CloudEntry(kind, name, about)
         for kind, each in KINDS.items()

@@ -50,7 +50,7 @@ def remove(home: PrivateHome, name: str) -> bool:
 
 
 def listed(home: PrivateHome) -> list[tuple[str, str]]:
-    """Profiles, and by what key id AWS knows each."""
+    """List the profiles, each with the start of its AWS key id."""
     there = _parsed(home.read(_FILE), "The credentials file that is there")
     return [
         (profile, f"key {there[profile].get('aws_access_key_id', '')[:8]}...")

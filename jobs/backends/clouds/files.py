@@ -39,7 +39,7 @@ class PrivateHome:
             yield
 
     def read(self, name: str) -> str:
-        """What the file holds; nothing where there is none."""
+        """Return the content of the file; "" if there is none."""
         try:
             return (self.path / name).read_text()
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class PrivateHome:
         (self.path / name).unlink(missing_ok=True)
 
     def _make(self, directory: Path) -> None:
-        """Make `directory` and those between it and this home, closed to everybody else."""
+        """Make `directory` and those between it and this home, closed to all other users."""
         below = directory.relative_to(self.path).parts
         for depth in range(len(below) + 1):
             part = self.path.joinpath(*below[:depth])

@@ -43,7 +43,7 @@ def remove(home: PrivateHome, name: str) -> bool:
 
 
 def listed(home: PrivateHome) -> list[tuple[str, str]]:
-    """The account, if there is one."""
+    """List the account, if there is one."""
     text = home.read(_FILE)
     if not text:
         return []

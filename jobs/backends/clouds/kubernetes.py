@@ -86,7 +86,7 @@ def remove(home: PrivateHome, name: str) -> bool:
 
 
 def listed(home: PrivateHome) -> list[tuple[str, str]]:
-    """Contexts, and the address of each one's cluster."""
+    """List the contexts, each with the address of its cluster."""
     there = _parsed(home.read(_FILE), "The kubeconfig that is there")
     clusters = _named(there, "clusters")
     return [
@@ -117,7 +117,7 @@ def _parsed(text: str, what: str) -> dict[str, Any]:
 
 
 def _named(content: dict[str, Any], key: str) -> Named:
-    """The entries of one of its lists by name."""
+    """Map the names to the entries of the kubeconfig's list `key`."""
     rows = content.get(key) or []
     inner = key.removesuffix("s")
     if not isinstance(rows, list) or not all(_is_entry(row, inner) for row in rows):

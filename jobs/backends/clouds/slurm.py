@@ -62,7 +62,7 @@ def remove(home: PrivateHome, name: str) -> bool:
 
 
 def listed(home: PrivateHome) -> list[tuple[str, str]]:
-    """Names, and who is signed in where."""
+    """List the names of the clusters, each with its login user and host."""
     return [(name, _about(block)) for name, block in _blocks(home.read(_FILE)).items() if name]
 
 
@@ -81,7 +81,7 @@ def _block(home: PrivateHome, fields: Mapping[str, str]) -> str:
 
 
 def _blocks(text: str) -> dict[str, str]:
-    """The file cut at its hosts, as it is written; what stands before the first is under ""."""
+    """Divide the file at its host lines, verbatim; the text before the first host is under ""."""
     found = list(_HOST_LINE.finditer(text))
     starts = [match.start() for match in found]
     ends = [*starts[1:], len(text)] if starts else []
@@ -110,7 +110,7 @@ def _checked_key(key: str) -> str:
     try:
         load(raw, password=None)
     except TypeError:
-        raise InvalidCloudError("The key has a passphrase, which nobody could type.") from None
+        raise InvalidCloudError("The key has a passphrase; use a key without one.") from None
     except (ValueError, UnsupportedAlgorithm):
         raise InvalidCloudError("This is not a private key that ssh can use.") from None
     return raw.decode()

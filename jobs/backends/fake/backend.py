@@ -1,7 +1,7 @@
 """A backend without machines, for tests: clusters go through their lives by the clock and a plan.
 
 Its state is a directory of files, so that several processes can use one. Nothing runs and
-nobody pushes: what a runner would have sent comes out of `frames`, and of `leftovers` at the end.
+no process pushes: a runner's frames come out of `frames`, and of `leftovers` at the end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FakeBackend(FakeKeeper):
         self._change(cluster_name, replace(run, plan=plan, ended_at=self._clock()))
 
     def lose(self, cluster_name: str) -> None:
-        """Let the machines vanish now, without a last word."""
+        """Let the machines vanish now, without a verdict."""
         run = self._run(cluster_name, None)
         plan = replace(run.plan, is_lost=True)
         self._change(cluster_name, replace(run, plan=plan, ended_at=self._clock()))
@@ -57,7 +57,7 @@ class FakeBackend(FakeKeeper):
         *,
         attempt_id: int | None = None,
     ) -> list[bytes]:
-        """What the runner of rank 0 has written so far, without what is in `after`."""
+        """Return the frames that rank 0 has written so far, without those in `after`."""
         run = self._run(cluster_name, attempt_id)
         plan = run.plan
         stopped = run.stopped_at is not None and plan.run_s is None
@@ -73,7 +73,7 @@ class FakeBackend(FakeKeeper):
         return list(frames_of(story, self._clock(), after or {}))
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
-        """Takes every spec that fits; machines are kept switched off unless that is refused."""
+        """Accept every spec that fits; `idle.then: stop` is refused after `refuse_stop`."""
         wanted, problems = int(spec.get("num_nodes") or 1), []
         if wanted > self.capacity_nodes():
             problems.append(("num_nodes", f"At most {self.capacity_nodes()} nodes."))
@@ -83,15 +83,15 @@ class FakeBackend(FakeKeeper):
         return problems
 
     def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
-        """It can always be told."""
+        """Return "": a launch can always be kept off a node."""
         return ""
 
     def avoided(self, cluster_name: str) -> list[str]:
-        """The nodes that its last launch was told to avoid."""
+        """Return the nodes that the cluster's last launch had to avoid."""
         return list(self._cluster(cluster_name).avoid)
 
     def capacity_nodes(self) -> int:
-        """As set; 16 by default."""
+        """Return the capacity that was set; 16 by default."""
         return int(self._setting("capacity", DEFAULT_NODES))
 
     def capacity_gpus(self) -> None:
@@ -123,7 +123,7 @@ class FakeBackend(FakeKeeper):
         attempt_id: int | None = None,
         closely: bool = True,
     ) -> ClusterView:
-        """Where the clock has brought the cluster."""
+        """Report the phase that the cluster has reached by the clock."""
         cluster, now = self._find(cluster_name), self._clock()
         if cluster is None:
             return ClusterView(ClusterPhase.GONE)
@@ -155,7 +155,7 @@ class FakeBackend(FakeKeeper):
         *,
         attempt_id: int | None = None,
     ) -> Leftovers:
-        """Everything, once it has ended: nobody has acknowledged anything that nobody pushed."""
+        """Return all frames of an ended run: none was pushed, so none was acknowledged."""
         phase = self.observe(cluster_name, attempt_id=attempt_id).phase
         if phase is not ClusterPhase.ENDED:
             return Leftovers()
@@ -171,7 +171,7 @@ class FakeBackend(FakeKeeper):
                 cluster = replace(cluster, gone_asked_at=now)
                 self._store(cluster_name, cluster)
             if now < (cluster.gone_asked_at or now) + cluster.plan.tear_down_s:
-                raise NotYetGoneError(f"{cluster_name} is still going down.")
+                raise NotYetGoneError(f"{cluster_name} is still being terminated.")
             self._keep_bill(cluster_name, cluster)
             self._forget(cluster_name)
 

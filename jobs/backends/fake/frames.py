@@ -18,7 +18,7 @@ _BEGINNING = (
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What happened on a fake cluster, in seconds since the epoch."""
+    """The events of a fake cluster, in seconds since the epoch."""
 
     num_nodes: int
     up_at: float
@@ -30,7 +30,7 @@ class Story:
 
 
 def frames_of(story: Story, now: float, after: Mapping[int, int]) -> Iterator[bytes]:
-    """The frames of all that has happened by `now`, beyond the numbers in `after`, in order."""
+    """Yield the frames of all events until `now`, beyond the numbers in `after`, in order."""
     numbers = [0] * story.num_nodes
     for at, rank, kind, fields in _events(story):
         if at > now:
@@ -82,7 +82,7 @@ def _stage(name: str, phase: str, *, ok: bool) -> dict[str, Any]:
 def _end(story: Story, exit_code: int) -> dict[str, Any]:
     reason, message = reasons.COMPLETED, "The program ended."
     if story.was_stopped:
-        reason, message = reasons.CANCELLED_BY_USER, "The program was told to stop."
+        reason, message = reasons.CANCELLED_BY_USER, "The program was stopped by request."
     elif exit_code != 0:
         reason, message = reasons.USER_CODE, f"The program ended with exit code {exit_code}."
     hint = "" if reason == reasons.COMPLETED else "See the last lines of the log."

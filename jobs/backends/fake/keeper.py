@@ -19,15 +19,15 @@ class FakeKeeper(FakeStore):
     """`jobs.backends.base.ClusterKeeper` by the clock. One place, one kind of machine."""
 
     def set_price(self, usd_per_hour: str) -> None:
-        """What a node costs from now on, US$ an hour."""
+        """Set what a node costs from now on, in US$ an hour."""
         self._set("price", usd_per_hour)
 
     def refuse_stop(self, why: str) -> None:
-        """From now on machines can't be switched off and kept."""
+        """Refuse from now on to stop machines and keep their disks, for the reason `why`."""
         self._set("no_stop", why)
 
     def why_no_stop(self, cluster_name: str) -> str:
-        """As set; they can, by default."""
+        """Return the reason that `refuse_stop` set; "" by default."""
         return str(self._setting("no_stop", ""))
 
     def stop_machines(self, cluster_name: str) -> None:
@@ -48,32 +48,32 @@ class FakeKeeper(FakeStore):
                 raise NotYetGoneError(f"{cluster_name} is still being switched off.")
 
     def autostop(self, cluster_name: str, minutes: int, *, down: bool) -> None:
-        """Only remembered: see `backstop`."""
+        """Store the minutes and do nothing else: see `backstop`."""
         with self._locked("autostop", cluster_name):
             cluster = self._find(cluster_name)
             if cluster is not None:
                 self._store(cluster_name, replace(cluster, autostop_minutes=minutes))
 
     def backstop(self, cluster_name: str) -> int | None:
-        """The minutes that were asked for last, at launch or by `autostop`."""
+        """Return the minutes that were requested last, at launch or by `autostop`."""
         return self._cluster(cluster_name).autostop_minutes
 
     def existing(self) -> list[SeenCluster]:
-        """Every cluster there is."""
+        """List every cluster that exists."""
         now = self._clock()
         found = [(name, self._find(name)) for name in self._names()]
         return [self._seen(name, each, now) for name, each in found if each is not None]
 
     def bill(self, cluster_name: str, since: datetime) -> Bill | None:
-        """By the hours that its machines were on, also after they are gone."""
+        """Report a cost by the hours that the machines were on, also after they were terminated."""
         cluster = self._find(cluster_name)
         if cluster is None:
-            told = self._read(self._directory / "bills" / f"{cluster_name}.json")
-            return None if told is None else Bill(Decimal(told["usd"]), told["duration_s"])
+            stored = self._read(self._directory / "bills" / f"{cluster_name}.json")
+            return None if stored is None else Bill(Decimal(stored["usd"]), stored["duration_s"])
         return self._bill(cluster)
 
     def plan(self, spec: dict[str, Any]) -> Plan:
-        """The one kind of machine there is."""
+        """Return the only kind of machine that there is."""
         nodes = int(spec.get("num_nodes") or 1)
         candidate = Candidate(
             infra="fake",
@@ -88,11 +88,11 @@ class FakeKeeper(FakeStore):
         return Plan((candidate,))
 
     def clouds(self) -> list[CloudState]:
-        """The one there is."""
+        """List the only cloud that there is."""
         return [CloudState("fake", is_enabled=True)]
 
     def gpus(self) -> list[GpuState]:
-        """None at all."""
+        """Return an empty list: there are no GPUs."""
         return []
 
     def _keep_bill(self, cluster_name: str, cluster: FakeCluster) -> None:

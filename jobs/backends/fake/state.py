@@ -1,4 +1,4 @@
-"""What a fake cluster is: machines that were on for so long, and the runs of attempts on them."""
+"""The state of a fake cluster: how long its machines were on, and the runs of attempts on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class FakePlan:
-    """What happens to a job's clusters. Times are seconds; None: it does not end by itself."""
+    """The course of a job's clusters. Times are seconds; None: it does not end by itself."""
 
     start_s: float = 0.0
     run_s: float | None = None
@@ -27,7 +27,7 @@ class FakePlan:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> FakePlan:
-        """The inverse of `dataclasses.asdict`."""
+        """Invert `dataclasses.asdict`."""
         return cls(**{**content, "lines": tuple(content["lines"])})
 
 
@@ -43,7 +43,7 @@ class FakeRun:
     ended_at: float | None = None  # ended from outside: `finish`, `lose`, machines switched off
 
     def ends_at(self) -> float | None:
-        """When its runners are dead; None while nothing ends them."""
+        """Return when the run's runners are dead; None while nothing ends them."""
         candidates = (
             None if self.plan.run_s is None else self.up_at + self.plan.run_s,
             None if self.stopped_at is None else self.stopped_at + self.plan.stop_s,
@@ -74,7 +74,7 @@ class FakeCluster:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> FakeCluster:
-        """The inverse of `dataclasses.asdict`."""
+        """Invert `dataclasses.asdict`."""
         runs = tuple(
             FakeRun(**{**run, "plan": FakePlan.from_dict(run["plan"])}) for run in content["runs"]
         )
@@ -86,7 +86,7 @@ class FakeCluster:
         return self.runs[-1].plan
 
     def run_of(self, attempt_id: int | None) -> FakeRun | None:
-        """The attempt's run, the newest for None; None: it was never started here."""
+        """Return the attempt's run, the newest for None; None if it was never started here."""
         if attempt_id is None:
             return self.runs[-1]
         return next((run for run in self.runs if run.attempt_id == attempt_id), None)
@@ -100,12 +100,12 @@ class FakeCluster:
         return self.off_at is not None and now >= self.off_at
 
     def seconds_on(self, now: float) -> float:
-        """For how long the machines were on until now."""
+        """Return for how many seconds the machines were on until `now`."""
         until = now if self.off_at is None else min(now, self.off_at)
         return self.on_s + max(0.0, until - self.on_at)
 
     def phase(self, attempt_id: int | None, now: float) -> ClusterPhase:
-        """Where it stands, for that attempt."""
+        """Return the cluster's phase for that attempt."""
         if self.is_lost(now):
             return ClusterPhase.GONE
         if self.is_off(now):

@@ -30,7 +30,7 @@ _BUSY_LIMIT_S = 60.0
 
 
 class FakeStore:
-    """Plans and clusters as JSON. Plans belong to job names; `calls` tells what was asked."""
+    """A store of plans and clusters as JSON. Plans belong to job names; `calls` lists requests."""
 
     def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
         self._directory = directory
@@ -45,21 +45,21 @@ class FakeStore:
             (directory / name).mkdir(parents=True, exist_ok=True)
 
     def set_plan(self, plan: FakePlan, job_name: str = "") -> None:
-        """From now on attempts of jobs called `job_name` (or of all others) live by `plan`."""
+        """Apply `plan` from now on to attempts of jobs called `job_name`, or of all other jobs."""
         self._write(self._directory / "plans" / f"{job_name or '*'}.json", asdict(plan))
 
     def be_pulled(self) -> None:
-        """From now on, in every process: let the portal fetch the frames."""
+        """Let the portal fetch the frames from now on, in every process."""
         (self._directory / "pulled").touch()
         self.carrier = "pull"
 
     def be_either(self) -> None:
-        """From now on, in every process: let each attempt's nodes push, or not."""
+        """Let each attempt's nodes push, or not, from now on, in every process."""
         (self._directory / "either").touch()
         self.carrier = "either"
 
     def calls(self) -> list[tuple[str, str]]:
-        """Every (verb, cluster name) asked for so far, by anybody; looks are not counted."""
+        """List every (verb, cluster name) requested so far; observations are left out."""
         try:
             text = (self._directory / "calls.ndjson").read_text()
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class FakeStore:
         return [name for (name,) in self._rows("SELECT name FROM clusters ORDER BY name")]
 
     def _nodes_on(self, now: float) -> int:
-        """Of all clusters whose machines are not switched off."""
+        """Count the nodes of all clusters whose machines are not switched off."""
         [(nodes,)] = self._rows(_NODES_ON, now)
         return int(nodes)
 

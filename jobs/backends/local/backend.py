@@ -51,9 +51,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
-    """What an installation decides about its local backend."""
+    """An installation's settings for its local backend."""
 
-    directory: Path  # clusters lie in it, one directory each
+    directory: Path  # of the clusters, one directory each
     leases: Path  # shared by all installations that could take each other's user ids
     nodes: int
     portal_file: Path | None
@@ -61,7 +61,7 @@ class LocalOptions:
 
 
 class LocalBackend:
-    """Runs attempts on this machine. Holds no state: directories, leases and processes are it."""
+    """A backend for this machine. Its state is in directories, leases and processes alone."""
 
     name = "local"
     carrier: Literal["push", "pull", "either"] = "push"
@@ -76,15 +76,15 @@ class LocalBackend:
         self._python = PortalPython.current()
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
-        """What this machine cannot do of `spec`, as (path, sentence)."""
+        """List what this machine cannot do of `spec`, as (path, sentence)."""
         return find_obstacles(spec, self._options.nodes)
 
     def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
-        """There is no other machine."""
+        """Explain that there is no other machine."""
         return "On the local backend all nodes are this one machine."
 
     def capacity_nodes(self) -> int:
-        """How many nodes this machine may run at once."""
+        """Return how many nodes this machine may run at once."""
         return self._options.nodes
 
     def capacity_gpus(self) -> int:
@@ -131,7 +131,7 @@ class LocalBackend:
         attempt_id: int | None = None,
         closely: bool = True,
     ) -> ClusterView:
-        """What is there now. A launch that was cut off counts as GONE, so that it is repeated."""
+        """Report the present state. A launch that was cut off yields GONE and is repeated."""
         folder = self._folder(cluster_name)
         record, slot = folder.record(), self._leases.find(folder.path)
         ranks = range(record.num_nodes if record else 0)
@@ -174,7 +174,7 @@ class LocalBackend:
         *,
         attempt_id: int | None = None,
     ) -> Leftovers:
-        """Frames left in the journal on rank 0."""
+        """Return the frames left in the journal on rank 0."""
         folder = self._folder(cluster_name)
         record, state = folder.record(), folder.node(0).state
         if record is None:
@@ -212,7 +212,7 @@ class LocalBackend:
         return slot.uid if slot is not None and jobs_get_own_user() else None
 
     def _needed(self, layout: Layout) -> list[Path]:
-        """Directories that the runners must see."""
+        """List the directories that the runners must see."""
         portal_file = self._options.portal_file
         return [
             *self._python.prefixes,
@@ -224,7 +224,7 @@ class LocalBackend:
         ]
 
     def _admitted(self, folder: ClusterFolder, request: LaunchRequest) -> Record:
-        """The cluster's record; made if there is room for its nodes, else the folder goes again."""
+        """Return the cluster's record; make it if its nodes fit, else remove the folder again."""
         record = folder.record()
         if record is not None:
             return record

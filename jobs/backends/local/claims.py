@@ -2,11 +2,11 @@
 
 A launch reads all claims, chooses, and hard-links its claim under the next number, which only one
 process can do. If a higher number exists by then, the choice was based on stale claims: the launch
-withdraws its claim and starts over. A process that is stopped halfway therefore blocks nobody, and
+withdraws its claim and starts over. A process that stops halfway therefore blocks no other, and
 cannot take what others have claimed since. The highest number is never removed, so no number is
 used twice.
 
-A claim counts until the cluster's record replaces it, or its directory is gone.
+A claim counts until the cluster's record replaces it, or its directory no longer exists.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Claims:
                 yield Claim(path.name, record.num_nodes, record.gpus)
 
     def _remove_settled(self, own_number: int, own_name: str) -> None:
-        """Remove older claims that a record replaces, or whose cluster is gone."""
+        """Remove older claims that a record replaces, or whose cluster no longer exists."""
         for number in self._numbers():
             if number < own_number and self._is_settled(self._read(number), own_name):
                 (self._directory / str(number)).unlink(missing_ok=True)

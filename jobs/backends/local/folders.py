@@ -1,4 +1,4 @@
-"""Where things of a local cluster lie, who may read them, and how they go away again.
+"""The files of a local cluster, who may read them, and how they are removed.
 
 <cluster>/                the portal's; other users pass through
     cluster.json          0600: the record
@@ -31,7 +31,7 @@ OWN_NAMES = ("attempt.json", "state", "tmp", "python")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What must not change when a launch is repeated. Field names are those in cluster.json."""
+    """Settings that a repeated launch must not change. Fields are named as in cluster.json."""
 
     num_nodes: int
     runner: str  # a newer portal goes on with the runner that the cluster began with
@@ -50,12 +50,12 @@ class NodeFolder:
 
     @property
     def attempt_file(self) -> Path:
-        """What the runner is told."""
+        """The file with the runner's configuration."""
         return self.path / "attempt.json"
 
     @property
     def workdir(self) -> Path:
-        """Where users' code lies and runs."""
+        """The directory that holds the user's code and in which it runs."""
         return self.path / "workdir"
 
     @property
@@ -101,19 +101,19 @@ class ClusterFolder:
         return self.path.name
 
     def node(self, rank: int) -> NodeFolder:
-        """The directory of node `rank`."""
+        """Return the directory of node `rank`."""
         return NodeFolder(self.path / f"rank-{rank}")
 
     def started_file(self, rank: int) -> Path:
-        """Names the process that became the node's runner; there from the moment it started."""
+        """Return the file that names the process of the node's runner; made as it starts."""
         return self.path / f"started-{rank}"
 
     def output_file(self, rank: int) -> Path:
-        """What the launcher and the runner itself print: normally nothing."""
+        """Return the file of what the launcher and the runner itself print: normally nothing."""
         return self.path / f"output-{rank}"
 
     def record(self) -> Record | None:
-        """The record; None until a launch has got that far, or where a power cut emptied it."""
+        """Read the record; None until a launch has got that far, or if a power cut emptied it."""
         with suppress(FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
             content = json.loads((self.path / "cluster.json").read_text())
             ports = content.pop("ports", None)
@@ -129,7 +129,7 @@ class ClusterFolder:
         return self.started_file(rank).exists()
 
     def runner_process(self, rank: int) -> Process | None:
-        """The node's runner, if it is alive."""
+        """Return the process of the node's runner, if it is alive."""
         with suppress(FileNotFoundError, ValueError):
             boot, pid, ticks = self.started_file(rank).read_text().split()
             process = process_of(int(pid))
@@ -140,12 +140,12 @@ class ClusterFolder:
     def is_alive(self, rank: int) -> bool:
         """Whether the node's runner, or the part of it that outlived the rest, is alive.
 
-        The lock is looked at only when the process is gone: no runner can want it any more.
+        The lock is checked only when the process has ended: no runner can take it any more.
         """
         return self.runner_process(rank) is not None or is_held(self.node(rank).state / "lock")
 
     def output(self, rank: int) -> str:
-        """The end of what the node's runner complained about."""
+        """Return the end of what the node's runner printed: its complaints."""
         with suppress(FileNotFoundError), self.output_file(rank).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 400))
             return file.read().decode(errors="replace").strip()
@@ -155,7 +155,7 @@ class ClusterFolder:
     def locked(self) -> Iterator[int]:
         """Make the directory if need be, and keep launches and tear-downs apart.
 
-        BackendUnavailableError: whoever has locked it keeps it for longer than that should take.
+        BackendUnavailableError: another process has kept it locked for longer than it should.
         """
         lock = self._lock()
         try:
@@ -217,7 +217,7 @@ def give_to(path: Path, uid: int) -> None:
 
 
 def remove_strays(uid: int) -> None:
-    """Delete what a user without living processes has left where everybody may write.
+    """Delete files in world-writable directories of a user who has no living process.
 
     The user id is leased again. Jobs with private mounts leave nothing there.
     """

@@ -1,4 +1,4 @@
-"""Which of this machine's GPUs a job gets: whole ones, held by one cluster at a time."""
+"""The choice of this machine's GPUs for a job: whole ones, held by one cluster at a time."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _NVML_LIBRARY = os.environ.get("MPORTAL_NVML_LIBRARY", "")
 
 
 def nvml_environment() -> dict[str, str]:
-    """What a runner finds in its environment; nothing where NVML itself is loaded."""
+    """Return the variables by which a runner finds NVML; empty if the default NVML is loaded."""
     return {LIBRARY_VARIABLE: _NVML_LIBRARY} if _NVML_LIBRARY else {}
 
 
 def nvml_directories() -> list[Path]:
-    """What runners, which may see little of the machine, must be shown for it."""
+    """List the directories that runners, which may see little of the machine, need for NVML."""
     return [Path(_NVML_LIBRARY).parent] if _NVML_LIBRARY else []
 
 
 @cache
 def gpus_of_machine() -> tuple[str, ...]:
-    """The names of this machine's GPUs, as its driver gives them, by number."""
+    """Return the names of this machine's GPUs, as its driver reports them, by number."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return ()
@@ -40,36 +40,36 @@ def gpus_of_machine() -> tuple[str, ...]:
 
 
 def missing_gpus(spec: Mapping[str, Any]) -> str:
-    """One sentence if this machine never has the GPUs that the job asks for, else ""."""
+    """Return a sentence if this machine never has the GPUs that the job requests, else ""."""
     choices = _choices_of(spec)
     if not choices or _first_fitting(spec, frozenset()) is not None:
         return ""
     wanted = " or ".join(f"{count} {name}" for name, count in choices)
     present = gpus_of_machine()
     there = f"has {len(present)}: {', '.join(sorted(set(present)))}" if present else "has no GPU"
-    return f"Each node asks for {wanted}, but this machine {there}."
+    return f"Each node requests {wanted}, but this machine {there}."
 
 
 def choose_gpus(spec: Mapping[str, Any], taken: Set[int]) -> list[list[int]]:
-    """For each node the numbers of its GPUs, none of them in `taken`. NoCapacityError: too few."""
+    """Choose the GPUs of each node by number, none of them in `taken`. NoCapacityError: too few."""
     nodes = int(spec.get("num_nodes") or 1)
     if not _choices_of(spec):
         return [[] for _ in range(nodes)]
     found = _first_fitting(spec, taken)
     if found is None:
-        raise NoCapacityError("The GPUs that this job asks for are in use on this machine.")
+        raise NoCapacityError("The GPUs that this job requests are in use on this machine.")
     per_node = len(found) // nodes
     return [found[rank * per_node : (rank + 1) * per_node] for rank in range(nodes)]
 
 
 def gpu_environment(gpus: list[int]) -> dict[str, str]:
-    """The variables that show a node its own GPUs and no others."""
+    """Return the variables that show a node its own GPUs and no others."""
     visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))} if gpus_of_machine() else {}
     return {"SKYPILOT_NUM_GPUS_PER_NODE": str(len(gpus)), **visible}
 
 
 def _first_fitting(spec: Mapping[str, Any], taken: Set[int]) -> list[int] | None:
-    """The GPUs of all nodes by the first choice that can be had."""
+    """Return the GPUs of all nodes by the first choice that fits."""
     nodes = int(spec.get("num_nodes") or 1)
     for name, count in _choices_of(spec):
         fitting = [

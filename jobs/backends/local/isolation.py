@@ -1,4 +1,4 @@
-"""Which user a job runs as and what it sees of this machine; starts runners accordingly.
+"""The user that a job runs as and what it sees of this machine; starts runners accordingly.
 
 As root each cluster gets a user id of its own. What that user cannot reach (an interpreter under
 /root, say) is shown to it in private mounts. An ordinary user's portal runs jobs as that same user.
@@ -25,14 +25,14 @@ _LAUNCHER_PATIENCE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class NodeStart:
-    """How to start one node's runner. Field names are those that the launcher reads."""
+    """The start of one node's runner. Field names are those that the launcher reads."""
 
     rank: int
     command: list[str]
     environment: dict[str, str]
     cwd: str
     tmp: str
-    started: str  # this file is made, once, by whoever starts the node
+    started: str  # this file is made, once, by the process that starts the node
     output: str
 
 
@@ -62,7 +62,7 @@ def start_nodes(
 
 
 def _run_launcher(plan: str, lock: int) -> str:
-    """What the launcher complains about; nothing when every node runs."""
+    """Start the nodes and return the launcher's complaint; "" if every node runs."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(_LAUNCHER)],
@@ -83,7 +83,7 @@ def _run_launcher(plan: str, lock: int) -> str:
 
 
 def blocked_directories(needed: Iterable[Path]) -> list[Path]:
-    """The topmost directories that keep other users from reaching `needed`."""
+    """List the topmost directories that keep other users from reaching `needed`."""
     blocked: set[Path] = set()
     for path in needed:
         for ancestor in reversed(path.parents):
@@ -94,7 +94,7 @@ def blocked_directories(needed: Iterable[Path]) -> list[Path]:
 
 
 def is_below(path: Path, tops: Iterable[Path]) -> bool:
-    """Whether `path` lies in one of the directories `tops`."""
+    """Whether `path` is in one of the directories `tops`."""
     return any(path.is_relative_to(top) for top in tops)
 
 

@@ -51,7 +51,7 @@ def start(plan: dict[str, Any], node: dict[str, Any]) -> str:
 
 
 def become_runner(plan: dict[str, Any], node: dict[str, Any], pipe: int) -> NoReturn:
-    """Turn this process into the runner of `node`, or tell why not through `pipe`."""
+    """Turn this process into the runner of `node`, or report through `pipe` why that failed."""
     try:
         # Files of the launcher are readable by the portal's user only.
         os.umask(0o077)
@@ -103,7 +103,7 @@ def claim(started: str) -> bool:
 
 
 def remove(path: str) -> None:
-    """Delete a file. Silent if it is gone."""
+    """Delete a file. Silent if it does not exist."""
     try:
         os.unlink(path)  # noqa: PTH108
     except FileNotFoundError:
@@ -175,7 +175,7 @@ def hide_processes() -> None:
 def name_user(uid: int, environment: dict[str, str]) -> None:
     """Give the node's user the name that its environment says, in files that only it sees.
 
-    Programs ask for it: Monarch names its log's directory after it, in /tmp.
+    Programs look it up: Monarch names its log's directory after it, in /tmp.
     """
     name, home = environment["USER"], environment["HOME"]
     add_line("/etc/passwd", f"{name}:x:{uid}:{uid}::{home}:/bin/sh\n")
@@ -198,12 +198,12 @@ def add_line(path: str, line: str) -> None:
 
 
 def held(path: str) -> str:
-    """A name for `path` that goes on working when something else is mounted over it."""
+    """Return a name for `path` that still works when something else is mounted over it."""
     return f"/proc/self/fd/{os.open(path, os.O_PATH | os.O_CLOEXEC)}"
 
 
 def mount_empty(path: str, options: bytes) -> None:
-    """An empty file system in memory, over `path`."""
+    """Mount an empty file system in memory over `path`."""
     check(
         libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", MS_NOSUID_NODEV, options),
         f"cover {path}",
@@ -226,7 +226,7 @@ def check(result: int, what: str) -> None:
 
 
 def reset_signals() -> None:
-    """The interpreter ignores some, and whoever started us may have ignored or blocked others."""
+    """Restore default signals: the interpreter or its parent may have ignored or blocked some."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])

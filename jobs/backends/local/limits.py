@@ -1,4 +1,4 @@
-"""What this machine cannot do of a specification: said before the job is queued, never ignored."""
+"""Parts of a specification that this machine cannot do: reported before the job is queued."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_TARGET = (
 
 
 def find_obstacles(spec: Mapping[str, Any], capacity_nodes: int) -> list[Obstacle]:
-    """Each as (path, sentence); none if the machine can do all of it."""
+    """List each part that this machine cannot do as (path, sentence); empty if it can do all."""
     return [
         *_too_many_nodes(spec, capacity_nodes),
         *_resources(spec),
@@ -48,7 +48,7 @@ def _too_many_nodes(spec: Mapping[str, Any], capacity_nodes: int) -> Iterator[Ob
     if wanted > capacity_nodes:
         yield (
             "num_nodes",
-            f"This machine runs at most {capacity_nodes} nodes at once; the job asks for {wanted}.",
+            f"This machine runs at most {capacity_nodes} nodes at once; the job requests {wanted}.",
         )
 
 
@@ -62,14 +62,14 @@ def _resources(spec: Mapping[str, Any]) -> Iterator[Obstacle]:
         yield "resources.accelerators", complaint
     cpus = os.cpu_count() or 1
     if _number(resources.get("cpus")) > cpus:
-        yield "resources.cpus", f"This machine has {cpus} CPUs; the job asks for more."
+        yield "resources.cpus", f"This machine has {cpus} CPUs; the job requests more."
     memory_gib = math.ceil(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _GIBIBYTE)
     if _number(resources.get("memory")) > memory_gib:
-        yield "resources.memory", f"This machine has {memory_gib} GiB; the job asks for more."
+        yield "resources.memory", f"This machine has {memory_gib} GiB; the job requests more."
 
 
 def _number(amount: Any) -> float:
-    """The number in 4, "4+", "16GB+"; gigabytes where it has a unit."""
+    """Parse the number in 4, "4+", "16GB+"; with a unit, return gigabytes."""
     found = re.match(r"(\d+(?:\.\d+)?)\s*([kmgtp]?)", str(amount or "").lower())
     return float(found[1]) * _UNITS[found[2] or "g"] if found else 0.0
 

@@ -35,7 +35,7 @@ UploadOpener = Callable[[str], AbstractContextManager[Path]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Everything that decides how the nodes of one cluster are laid out."""
+    """The parameters by which the nodes of one cluster are laid out."""
 
     folder: ClusterFolder
     request: LaunchRequest
@@ -73,7 +73,7 @@ def lay_out_node(
 
 
 def attempt_config(layout: Layout) -> dict[str, Any]:
-    """What attempt.json holds on this machine."""
+    """Build the content of attempt.json on this machine."""
     request, record = layout.request, layout.record
     content = attempt_file(
         request,
@@ -90,7 +90,7 @@ def attempt_config(layout: Layout) -> dict[str, Any]:
 
 
 def node_start(layout: Layout, rank: int, python: PortalPython) -> NodeStart:
-    """How to start the runner of node `rank`."""
+    """Describe the start of the runner of node `rank`."""
     node = layout.folder.node(rank)
     return NodeStart(
         rank=rank,
@@ -111,14 +111,14 @@ def node_start(layout: Layout, rank: int, python: PortalPython) -> NodeStart:
 
 
 def short_tmp(folder: ClusterFolder, rank: int) -> Path:
-    """The link through which a node reaches its temporary files where their path is too long."""
+    """Return the link to a node's temporary files that is used if their own path is too long."""
     return Path(tempfile.gettempdir()) / f"{folder.name}.{rank}"
 
 
 def link_tmp(layout: Layout, rank: int) -> None:
     """Make that link, where the node has no /tmp of its own and needs one.
 
-    FileExistsError: another user has put something else in its place, as anybody may there.
+    FileExistsError: another user has made another file of that name, as any user may there.
     """
     link, tmp = short_tmp(layout.folder, rank), layout.folder.node(rank).tmp
     is_needed = layout.uid is None and len(str(tmp)) > LONGEST_TMP
@@ -141,7 +141,7 @@ def _own_name() -> str:
 
 
 def _environment(layout: Layout, rank: int, python: PortalPython) -> dict[str, str]:
-    """All that a runner finds in its environment: nothing of the portal's own gets there."""
+    """Build the whole environment of a runner: none of the portal's own variables get there."""
     node = layout.folder.node(rank)
     user = _own_name() if layout.uid is None else f"job{layout.uid}"
     return {

@@ -66,7 +66,7 @@ def has_workers(spec: dict[str, Any]) -> bool:
 
 
 def is_bindable(address: str, port: int) -> bool:
-    """Whether nobody listens on the port. BackendError: the address is not this machine's."""
+    """Whether no process listens on the port. BackendError: the address is not this machine's."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # Connections of the last job may still be in TIME_WAIT; a listener is refused all the same.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Who is alive on this machine, and how to end exactly those: by user id, or by a mark.
+"""The living processes of a cluster, and how to end exactly those: by user id, or by a mark.
 
 A process is known by its number and its start time, never by its number or its name alone.
 """
@@ -43,7 +43,7 @@ class Process:
     session: int
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to exactly this process. Silent if it is gone."""
+        """Send a signal to exactly this process. Silent if it has ended."""
         with suppress(ProcessLookupError, PermissionError):
             handle = os.pidfd_open(self.pid)
             try:
@@ -56,12 +56,12 @@ class Process:
 
 
 def process_of(pid: int) -> Process | None:
-    """The living process `pid`; None if there is none, or only a zombie."""
+    """Return the living process `pid`; None if there is none, or only a zombie."""
     try:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name stands in brackets and may hold anything, brackets too.
+    # The name is in brackets and may hold anything, brackets too.
     fields = text.rpartition(")")[2].split()
     if fields[0] in {"Z", "X"}:
         return None
@@ -69,12 +69,12 @@ def process_of(pid: int) -> Process | None:
 
 
 def boot_id() -> str:
-    """Differs after each start of the machine: process numbers mean nothing across one."""
+    """Read the id of this boot: process numbers mean nothing in another one."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 def processes_of_uid(uid: int) -> list[Process]:
-    """All living processes of a user."""
+    """List all living processes of a user."""
     return [process for process in _everyone() if _uid_of(process.pid) == uid]
 
 
@@ -85,7 +85,7 @@ def living_uids() -> frozenset[int]:
 
 
 def processes_marked(cluster_name: str) -> list[Process]:
-    """Living processes that carry the cluster's mark, with their sessions and their children.
+    """List the living processes that carry the cluster's mark, with their sessions and children.
 
     For jobs that run as the portal's own user. A process that clears its environment is found as
     long as its parent or one of its session is marked.
@@ -127,7 +127,7 @@ def _listening_inodes(port: int) -> Iterator[str]:
 
 
 def kill_all(cluster_name: str, uid: int | None) -> bool:
-    """SIGKILL everything of the cluster until nothing is left; False if some of it won't go."""
+    """Kill all processes of the cluster until none is left; False if some of them do not end."""
     deadline = time.monotonic() + KILL_PATIENCE_S
     while alive := processes_of_cluster(cluster_name, uid):
         if uid is not None:
@@ -142,7 +142,7 @@ def kill_all(cluster_name: str, uid: int | None) -> bool:
 
 
 def processes_of_cluster(cluster_name: str, uid: int | None) -> list[Process]:
-    """By the user id of its own where the cluster has one, otherwise by its mark."""
+    """List the cluster's processes by its own user id if it has one, otherwise by its mark."""
     return processes_marked(cluster_name) if uid is None else processes_of_uid(uid)
 
 

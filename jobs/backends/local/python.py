@@ -27,7 +27,7 @@ class PortalPython:
 
     @classmethod
     def current(cls) -> PortalPython:
-        """That of this process."""
+        """Describe the Python of this process."""
         base = getattr(sys, "_base_executable", "") or sys.executable
         interpreter = Path(base).resolve()
         scheme = sysconfig.get_paths()
@@ -60,7 +60,7 @@ def make_environment(root: Path, python: PortalPython) -> None:
 
 
 def search_path(environment: Path, python: PortalPython) -> str:
-    """PATH for a node's processes."""
+    """Return PATH for a node's processes."""
     return f"{environment / 'bin'}:{python.scripts}:{_SYSTEM_PATH}"
 
 

@@ -18,7 +18,7 @@ from monarch_client.runner.bundle import build, contents
 
 
 def installed_runner(directory: Path) -> Path:
-    """The runner of this source, as a directory below `directory` that Python can execute."""
+    """Return this source's runner, as a directory below `directory` that Python can execute."""
     target = directory / _source_digest()
     if not target.exists():
         make_directory(directory, 0o711)

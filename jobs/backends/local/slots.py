@@ -1,7 +1,7 @@
 """Leases of loopback networks, and as root of user ids: one file a lease, no database.
 
-A lease names the cluster's directory; it is stale once that directory is gone. Who kills what runs
-under a leased user id: `processes.py`.
+A lease names the cluster's directory; it is stale once that no longer exists. Processes that run
+under a leased user id are killed in `processes.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Slot:
         return FIRST_UID + self.number
 
     def address(self, rank: int) -> str:
-        """The loopback address of node `rank`."""
+        """Return the loopback address of node `rank`."""
         return f"127.{64 + self.number // 250}.{self.number % 250 + 1}.{FIRST_HOST + rank}"
 
 
@@ -50,7 +50,7 @@ class SlotLeases:
     """The leases in one directory; all installations that share user ids share the directory."""
 
     def __init__(self, directory: Path, start: str) -> None:
-        """`start` spreads installations that do not share a directory over the slots."""
+        """Set the first slot by `start`, so that separate installations use different ones."""
         self._directory = directory
         self._first = int(hashlib.sha256(start.encode()).hexdigest(), 16) % SLOTS
 
@@ -85,7 +85,7 @@ class SlotLeases:
         )
 
     def find(self, holder: Path) -> Slot | None:
-        """The slot that the cluster in directory `holder` has leased."""
+        """Return the slot that the cluster in directory `holder` has leased."""
         for path in self._files():
             if _holder(path) == holder:
                 return Slot(int(path.name))
@@ -94,7 +94,7 @@ class SlotLeases:
     def release(self, holder: Path) -> None:
         """Give back the lease of `holder`. Silent if it has none.
 
-        A lease that cannot be removed now stays: it becomes stale when `holder` is gone.
+        A lease that cannot be removed now stays: it becomes stale when `holder` is removed.
         """
         self._draft(holder).unlink(missing_ok=True)  # of a launch that was cut off
         if (slot := self.find(holder)) is not None:
@@ -154,7 +154,7 @@ class SlotLeases:
 
 
 def _holder(path: Path) -> Path | None:
-    """Whose lease `path` is; None where there is no lease or its writer was cut off."""
+    """Return the holder of the lease `path`; None if there is none or its writer was cut off."""
     with suppress(FileNotFoundError, ValueError, KeyError):
         return Path(json.loads(path.read_text())["cluster"])
     return None

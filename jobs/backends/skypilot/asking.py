@@ -1,6 +1,6 @@
 """Handing an attempt to SkyPilot: a thread sends it, because a large folder takes minutes to send.
 
-A lock on a file tells every process of the portal that it is being sent, for exactly as long as
+A lock on a file shows every process of the portal that it is being sent, for exactly as long as
 the sender lives. What came of it is in a file beside it.
 """
 
@@ -48,7 +48,7 @@ class Sending:
 
     @property
     def may_arrive(self) -> bool:
-        """Whether SkyPilot may have it any moment. Nobody waits for a sender that sleeps."""
+        """Whether SkyPilot may get the attempt soon. A sender that sleeps is not waited for."""
         if self.was_just_taken:
             return True
         try:
@@ -73,7 +73,7 @@ class Sending:
 
     @property
     def refusal(self) -> SkyPilotError | None:
-        """Why SkyPilot would not take it."""
+        """Return why SkyPilot refused the attempt, if it did."""
         refusal = self._read().get("refusal")
         return None if refusal is None else SkyPilotError.from_dict(refusal)
 
@@ -122,7 +122,7 @@ class Sending:
 
 
 def _answer(lock: int, caller: SkyCaller, verb: str, args: dict[str, Any]) -> Any:
-    """What the call gives, with the lock touched now and then for as long as we are awake."""
+    """Return the call's result, with the lock touched now and then for as long as we are awake."""
     until = time.monotonic() + _LONGEST_S
     while True:
         os.utime(lock)

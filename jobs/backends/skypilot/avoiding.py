@@ -1,4 +1,4 @@
-"""Nodes that a job is not to get again: Slurm can be told so, other places cannot. Pure."""
+"""Nodes that a job is to avoid: Slurm can exclude them, other infrastructure cannot. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _OPTION, _SHORT = "exclude", "x"
 
 
 def why_not_avoided(spec: Mapping[str, Any], node: AvoidedNode) -> str:
-    """Why a launch can't be told not to take the node; "" where it can."""
+    """Explain why a launch can't be kept off the node; "" if it can."""
     cluster = _slurm_cluster(node.infra)
     if not cluster:
-        return "Only Slurm can be told which nodes not to take."
+        return "Only Slurm can exclude nodes."
     # A name that Slurm does not know would keep the job from starting at all.
     if {_slurm_cluster(place) for place in _places(spec)} != {cluster}:
-        return f"Slurm is told which nodes not to take where resources.infra is slurm/{cluster}."
+        return f"Slurm excludes nodes only if resources.infra is slurm/{cluster}."
     if not _NAME.fullmatch(node.host):
-        return "The node did not tell a name by which Slurm knows it."
+        return "The node did not report the name by which Slurm knows it."
     return ""
 
 
 def config_avoiding(spec: Mapping[str, Any], nodes: Iterable[AvoidedNode]) -> dict[str, Any]:
-    """SkyPilot's settings for the task: the specification's own, and the nodes left out."""
+    """Return SkyPilot's settings for the task: the specification's own, and the excluded nodes."""
     config = dict(spec.get("config") or {})
     hosts = sorted({node.host for node in nodes if not why_not_avoided(spec, node)})
     if hosts:
@@ -41,7 +41,7 @@ def config_avoiding(spec: Mapping[str, Any], nodes: Iterable[AvoidedNode]) -> di
 
 
 def _places(spec: Mapping[str, Any]) -> list[str]:
-    """Wherever the job may run, as `infra` names it."""
+    """List the infrastructure on which the job may run, as `infra` names it."""
     resources = spec.get("resources") or {}
     choices = resources.get("any_of") or resources.get("ordered") or [{}]
     return [_infra_of({**resources, **choice}) for choice in choices]

@@ -60,7 +60,7 @@ LEFTOVERS_S = 20.0
 
 
 class SkyPilotBackend(Keeping):
-    """Asks, and looks. Whatever lasts goes on at SkyPilot's server."""
+    """A backend that sends requests to SkyPilot's server, which does all lasting work."""
 
     name = "skypilot"
     carrier: Literal["push", "pull", "either"] = "either"
@@ -76,7 +76,7 @@ class SkyPilotBackend(Keeping):
         self._stops: dict[tuple[str, int | None], float] = {}
 
     def launch(self, request: LaunchRequest) -> None:
-        """Ask for the cluster with the attempt on it, or for the attempt on a cluster that is up.
+        """Request the cluster with the attempt on it, or the attempt on a cluster that is up.
 
         A launch of a name that exists repairs or wakes it; one that was torn down is refused.
         """
@@ -101,12 +101,12 @@ class SkyPilotBackend(Keeping):
     def observe(
         self, cluster_name: str, *, attempt_id: int | None = None, closely: bool = True
     ) -> ClusterView:
-        """By the requests under way first, then by the cluster's row, then by the job on it."""
+        """Report the state by requests under way, else the cluster's row, else the job on it."""
         if attempt_id is not None and self._is_being_sent(cluster_name, attempt_id):
             return ClusterView(ClusterPhase.STARTING)
         requests = self._calls.requests_of(cluster_name)
         asked = self._asked(cluster_name, attempt_id, requests)
-        # A launch that has just ended may be newer than a row that was read for somebody else.
+        # A launch that has just ended may be newer than a row that another caller read.
         is_done = asked is not None and asked["status"] == "SUCCEEDED"
         row = self._calls.row(cluster_name, is_new=is_done)
         view = under_way(requests, row) or self._refused(cluster_name, attempt_id, row)
@@ -158,7 +158,7 @@ class SkyPilotBackend(Keeping):
         return Leftovers(frames)
 
     def _printed(self, cluster_name: str, attempt_id: int) -> list[bytes]:
-        """All frames that its log has. Where its job goes on all the same, the log never ends."""
+        """Collect the log's frames, for LEFTOVERS_S at most: a running job's log never ends."""
         until = time.monotonic() + LEFTOVERS_S
         found = []
         with closing(frames_of(self._calls, cluster_name, attempt_id, {})) as frames:
@@ -172,7 +172,7 @@ class SkyPilotBackend(Keeping):
     def frames(
         self, cluster_name: str, after: Mapping[int, int], *, attempt_id: int | None = None
     ) -> Iterable[bytes]:
-        """Frames that the attempt's runner has printed, out of the log that SkyPilot keeps."""
+        """Yield the frames that the attempt's runner printed, from SkyPilot's log."""
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         return frames_of(self._calls, cluster_name, attempt_id, after)
 
@@ -186,23 +186,23 @@ class SkyPilotBackend(Keeping):
             self._calls.start("cancel_request", request_id=start["request_id"])
             raise NotYetGoneError("Its launch is being cancelled; then it is taken down.")
         if active(requests, ENDS) is not None:
-            raise NotYetGoneError("It is going down.")
+            raise NotYetGoneError("It is being terminated.")
         if self._calls.row(cluster_name) is None:
             if self._staging.may_arrive(cluster_name):
                 raise NotYetGoneError("It is on its way to SkyPilot; then it is taken down.")
             self._forget(cluster_name)
             return
         if why := self._failed_just_now(requests):
-            raise NotYetGoneError(f"It did not go down, and is asked again: {why}")
+            raise NotYetGoneError(f"Termination failed and is requested again: {why}")
         self._calls.start("down", cluster_name=cluster_name)
-        raise NotYetGoneError("It was asked to go down.")
+        raise NotYetGoneError("Its termination was requested.")
 
     def _is_being_sent(self, cluster_name: str, attempt_id: int) -> bool:
         sending = self._staging.sending(cluster_name, attempt_id)
         return sending.is_under_way or sending.was_just_taken
 
     def _is_known(self, request: LaunchRequest) -> bool:
-        """Whether the attempt was asked for and SkyPilot knows of it: it is never started twice.
+        """Whether the attempt was requested and SkyPilot knows of it: it is never started twice.
 
         BackendError: why its launch came to nothing.
         """
@@ -223,7 +223,7 @@ class SkyPilotBackend(Keeping):
         return None if refusal is None else failed(error_of(refusal), row)
 
     def _asked(self, cluster_name: str, attempt_id: int | None, requests: list[Row]) -> Row | None:
-        """The request that was to start the attempt, if SkyPilot still remembers it.
+        """Return the request that was to start the attempt, if SkyPilot still remembers it.
 
         Its number may not have been stored: then it is the first one since the attempt was staged.
         """
@@ -266,7 +266,7 @@ class SkyPilotBackend(Keeping):
     def _by_its_job(
         self, cluster_name: str, attempt_id: int | None, row: Row, *, is_recent: bool
     ) -> ClusterView | None:
-        """None: the row says that the nodes are up, and they are not."""
+        """Report the state by the attempt's job; None: the nodes are not up, despite the row."""
         assert attempt_id is not None  # noqa: S101 - a cluster here may have had several
         is_staged = self._staging.staged_at(cluster_name, attempt_id) is not None
         found = self._calls.jobs(cluster_name, job_name_of(attempt_id)) if is_staged else []
@@ -275,7 +275,7 @@ class SkyPilotBackend(Keeping):
         if not found and not is_recent:
             # Nodes without the attempt: it was never handed over.
             return ClusterView(ClusterPhase.GONE, backend_status=str(row["status"]))
-        # One that was handed over a moment ago is not in every answer yet.
+        # One that was handed over just now is not in every answer yet.
         lives = not found or any(job_lives(job) for job in found)
         return view_of(row, ClusterPhase.UP if lives else ClusterPhase.ENDED)
 

@@ -34,24 +34,24 @@ class SkyPilotCalls:
         self._caller.warm_up()
 
     def requests_of(self, cluster_name: str) -> list[Row]:
-        """Requests about a cluster that SkyPilot remembers, newest first."""
+        """List the requests about a cluster that SkyPilot remembers, newest first."""
         rows = self._ask("requests_of", fresh_s=FRESH_S, cluster_name=cluster_name)
         return list(rows)
 
     def row(self, cluster_name: str, *, is_new: bool = False) -> Row | None:
-        """The cluster's row; None where SkyPilot has none. `is_new`: as it is now, not just."""
+        """Return the cluster's row; None where SkyPilot has none. `is_new`: never a cached one."""
         fresh_s = 0.0 if is_new else FRESH_S
         rows = self._ask("status", fresh_s=fresh_s, names=[cluster_name])
         return next((row for row in rows if row["name"] == cluster_name), None)
 
     def rows(self) -> list[Row]:
-        """All clusters, whoever made them."""
+        """List all clusters, also those that others made."""
         return list(self._ask("status", names=None))
 
     def jobs(self, cluster_name: str, name: str) -> list[Row] | None:
-        """The jobs of that name, newest first. The nodes themselves are asked.
+        """List the jobs of that name, newest first. The request goes to the nodes themselves.
 
-        None: they are not up, whatever the cluster's row says.
+        None: the nodes are not up, whatever the cluster's row says.
         """
         try:
             rows = self._ask_raw("jobs", {"cluster_name": cluster_name}, FRESH_JOBS_S)
@@ -63,7 +63,7 @@ class SkyPilotCalls:
         return sorted(named, key=lambda row: -int(row["job_id"]))
 
     def failure_of(self, request_id: str) -> SkyPilotError | None:
-        """Why a request that is over failed; None where it did not, or is not known any more."""
+        """Return why an ended request failed; None if it did not, or is not known any more."""
         try:
             self._ask_raw("result", {"request_id": request_id}, FRESH_S)
         except SkyPilotError as error:
@@ -71,7 +71,7 @@ class SkyPilotCalls:
         return None
 
     def start(self, verb: str, **args: Any) -> str:
-        """Ask for `verb`, which goes on at SkyPilot's server; the request's number."""
+        """Start the request `verb` at SkyPilot's server and return its number."""
         return str(self._ask(verb, **args))
 
     def send(self, sending: Sending, verb: str, args: dict[str, Any]) -> None:
@@ -79,12 +79,12 @@ class SkyPilotCalls:
         sending.begin(self._caller, verb, args)
 
     def value(self, name: str, *, fresh_s: float = FRESH_S, **args: Any) -> Any:
-        """The answer of any other call."""
+        """Return the answer of any other call."""
         return self._ask(name, fresh_s=fresh_s, **args)
 
     @contextmanager
     def stream(self, name: str, **args: Any) -> Iterator[Any]:
-        """What a call yields bit by bit."""
+        """Yield the results of a call as they arrive."""
         with self._caller.stream(name, args) as stream:
             yield stream
 

@@ -19,7 +19,7 @@ class Keeping(Offers):
     """The part of the backend that concerns clusters, not attempts."""
 
     def autostop(self, cluster_name: str, minutes: int, *, down: bool) -> None:
-        """SkyPilot's own end of an idle cluster, behind the portal's. Silent if it is not up."""
+        """Set SkyPilot's autostop as a backstop to the portal's. Silent if it is not up."""
         row = self._calls.row(cluster_name)
         if row is not None and row["status"] == "UP" and row.get("autostop_minutes") != minutes:
             self._calls.start(
@@ -27,7 +27,7 @@ class Keeping(Offers):
             )
 
     def why_no_stop(self, cluster_name: str) -> str:
-        """By the cloud that the cluster is on."""
+        """Explain by the cluster's cloud why its machines can't be stopped; "" if they can."""
         row = self._calls.row(cluster_name)
         return "" if row is None else why_never_stopped(str(row.get("cloud") or ""))
 
@@ -44,11 +44,11 @@ class Keeping(Offers):
         raise NotYetGoneError("It is being stopped.")
 
     def existing(self) -> list[SeenCluster]:
-        """All clusters that SkyPilot's server knows."""
+        """List all clusters that SkyPilot's server knows."""
         return [seen(row) for row in self._calls.rows()]
 
     def bill(self, cluster_name: str, since: datetime) -> Bill | None:
-        """SkyPilot's own report; a name may have several incarnations, which are added up."""
+        """Report SkyPilot's cost; a name may have several incarnations, which are added up."""
         days = max(1, (datetime.now(since.tzinfo) - since).days + 1)
         report = self._calls.value("cost_report", fresh_s=10.0, days=days)
         rows = [row for row in report if row["name"] == cluster_name]
@@ -58,7 +58,7 @@ class Keeping(Offers):
         return Bill(usd, sum(float(row["duration_s"]) for row in rows))
 
     def _failed_just_now(self, requests: list[Row]) -> str | None:
-        """Why the last request of this kind failed, if that was a moment ago."""
+        """Return why the last request of this kind failed, if that was at most AGAIN_S ago."""
         last = next((row for row in requests if verb_of(row) in ENDS), None)
         if last is None or last["status"] != "FAILED":
             return None

@@ -19,13 +19,13 @@ QUIET_S = 0.3
 def frames_of(
     calls: SkyPilotCalls, cluster_name: str, attempt_id: int, after: Mapping[int, int]
 ) -> Generator[bytes, None, None]:
-    """The frames beyond `after`, and those that are printed from now on; b"" for a quiet moment.
+    """Yield the frames beyond `after` and those printed from now on; b"" if none came for a while.
 
     BackendUnavailableError: the log cannot be read now, or breaks off.
     """
     jobs = calls.jobs(cluster_name, job_name_of(attempt_id))
     if jobs is None:
-        raise BackendError(f"{cluster_name} has no nodes to ask for a log.")
+        raise BackendError(f"{cluster_name} has no nodes from which to read a log.")
     if not jobs:
         raise BackendUnavailableError(f"{cluster_name} has no job of this attempt yet.")
     # The first one is the runner; a second one of the same name found it there, and ended.

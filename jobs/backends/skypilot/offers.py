@@ -1,4 +1,4 @@
-"""What SkyPilot offers before anything starts: places, prices, and what a place cannot do."""
+"""SkyPilot's offers before anything starts: infrastructure, prices, and what it cannot do."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEVER_STOPPED = frozenset({
 
 
 def why_never_stopped(cloud: str) -> str:
-    """Why machines of this cloud can't be switched off and kept; "" where they can."""
+    """Explain why machines of this cloud can't be stopped with their disks kept; "" if they can."""
     if cloud.lower() not in NEVER_STOPPED:
         return ""
     return f"SkyPilot can't switch off machines of {cloud} and keep them; use `then: down`."
@@ -46,7 +46,7 @@ class Offers:
         self._calls.warm_up()
 
     def check(self, spec: dict[str, Any]) -> list[tuple[str, str]]:
-        """What the chosen place cannot do, in SkyPilot's words.
+        """List what the chosen infrastructure cannot do, in SkyPilot's words.
 
         Without an answer in time nothing is refused: the launch will say the same.
         """
@@ -62,7 +62,7 @@ class Offers:
         return []
 
     def why_not_avoided(self, spec: dict[str, Any], node: AvoidedNode) -> str:
-        """Slurm takes names of nodes; of a cloud's machines nobody knows which comes next."""
+        """Explain why not: Slurm takes names of nodes; a cloud picks machines itself."""
         return why_not_avoided(spec, node)
 
     def capacity_gpus(self) -> None:
@@ -70,11 +70,11 @@ class Offers:
         return
 
     def capacity_nodes(self) -> None:
-        """Quotas alone limit it; a cloud says itself when it is full."""
+        """Return None: quotas alone limit it; a cloud reports itself when it is full."""
         return
 
     def plan(self, spec: dict[str, Any]) -> Plan:
-        """SkyPilot's own candidates with exact prices."""
+        """Return SkyPilot's own candidates with exact prices."""
         answer = self._calls.value("plan", fresh_s=10.0, task=described(spec))
         candidates = tuple(
             Candidate(
@@ -92,7 +92,7 @@ class Offers:
         return Plan(candidates, tuple(str(reason) for reason in answer.get("reasons") or ()))
 
     def clouds(self) -> list[CloudState]:
-        """Every cloud, with the reason why it is not enabled."""
+        """List every cloud, with the reason why it is not enabled."""
         rows = self._calls.value("clouds", fresh_s=FRESH_S)
         return [
             CloudState(str(row["cloud"]), bool(row["enabled"]), str(row.get("reason") or ""))
@@ -100,13 +100,13 @@ class Offers:
         ]
 
     def gpus(self) -> list[GpuState]:
-        """GPUs of Slurm and Kubernetes, which can be counted."""
+        """List the GPUs of Slurm and Kubernetes, which can be counted."""
         rows = self._calls.value("gpus", fresh_s=FRESH_S)
         return [gpu_of(row) for row in rows]
 
 
 def gpu_of(row: Row) -> GpuState:
-    """One row of `gpus`. Where SkyPilot may not look what is free, nobody is promised any."""
+    """Convert a row of `gpus`. Where SkyPilot may not see what is free, 0 are free."""
     return GpuState(
         infra=str(row["infra"]),
         node=str(row.get("node") or ""),

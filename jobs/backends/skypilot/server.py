@@ -1,4 +1,4 @@
-"""Where SkyPilot's API server is: one that the settings name, or the embedded portal's own."""
+"""The address of SkyPilot's API server: one named in the settings, or the portal's own."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from monarch_client.skypilot.caller import CallerOptions
 
 
 def directory() -> Path:
-    """Everything about SkyPilot that this installation keeps."""
+    """Return the directory of all that this installation keeps about SkyPilot."""
     return Path(settings.MPORTAL_HOME) / "skypilot"
 
 
 def server_options() -> CallerOptions | None:
-    """How to reach it, and as whom; None where SkyPilot is switched off or was never started."""
+    """Return its address and login; None if SkyPilot is switched off or was never started."""
     if settings.MPORTAL_SKYPILOT == "off":
         return None
     home = directory() / "client"

@@ -1,4 +1,4 @@
-"""What travels to the nodes of an attempt: the runner, attempt.json and the uploads, in one folder.
+"""The folder that travels to the nodes of an attempt: the runner, attempt.json and the uploads.
 
 SkyPilot brings a task's work directory to every node, at a launch and at the start of a job on a
 cluster that is up already; file mounts would only come with a launch.
@@ -30,7 +30,7 @@ LINGER_S = 6 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class StagingOptions:
-    """What the portal decides about attempts on SkyPilot's clusters."""
+    """The portal's settings for attempts on SkyPilot's clusters."""
 
     directory: Path
     carrier: str  # "push", "pull" or "auto"
@@ -45,7 +45,7 @@ class Staging:
         self._open_upload = open_upload
 
     def stage(self, request: LaunchRequest) -> Path:
-        """The work directory for SkyPilot; made whole, or not at all. The same one if it is there.
+        """Make the work directory for SkyPilot, whole or not at all, or return the existing one.
 
         Its certificate authority stays the attempt's own when a launch is repeated.
         """
@@ -66,11 +66,11 @@ class Staging:
 
     @property
     def only_prints(self) -> bool:
-        """Whether runners are told not to try to reach the portal."""
+        """Whether runners are configured not to try to reach the portal."""
         return self._options.carrier == "pull"
 
     def sending(self, cluster_name: str, attempt_id: int) -> Sending:
-        """How far the attempt's way to SkyPilot is."""
+        """Return the progress of the attempt's transfer to SkyPilot."""
         return Sending(self._cluster(cluster_name), job_name_of(attempt_id))
 
     def may_arrive(self, cluster_name: str) -> bool:
@@ -79,7 +79,7 @@ class Staging:
         return any(Sending(lock.parent, lock.stem).may_arrive for lock in locks)
 
     def staged_at(self, cluster_name: str, attempt_id: int) -> float | None:
-        """When the attempt was staged, as seconds since 1970; None if it is not."""
+        """Return when the attempt was staged, as seconds since 1970; None if it is not."""
         try:
             return self._final(cluster_name, attempt_id).stat().st_mtime
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""From a job's specification to the task that SkyPilot is given. Pure: no file, no network.
+"""Conversion of a job's specification to SkyPilot's task. Pure: no file, no network.
 
 SkyPilot brings the machines and starts our runner on each; the user's own `setup` and `run` are the
 runner's business (docs/explanation/skypilot.md says why).
@@ -23,12 +23,12 @@ _UPLOAD = "upload:"
 
 
 def job_name_of(attempt_id: int) -> str:
-    """What the attempt's job is called on its cluster: by it alone it is found again."""
+    """Return the name of the attempt's job on its cluster: by it alone it is found again."""
     return f"mp-{attempt_id}"
 
 
 def task_for(request: LaunchRequest, workdir: str) -> dict[str, Any]:
-    """The task of one attempt; `workdir` is the staged folder that travels to every node."""
+    """Build the task of one attempt; `workdir` is the staged folder that travels to every node."""
     task = described(request.spec)
     if config := config_avoiding(request.spec, request.avoid):
         task["config"] = config
@@ -43,7 +43,7 @@ def task_for(request: LaunchRequest, workdir: str) -> dict[str, Any]:
 
 
 def described(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a task that decides where it can run and what that costs.
+    """Return the part of a task that decides where it can run and what that costs.
 
     BackendError: SkyPilot would take something in it for files of the portal's host.
     """
@@ -67,7 +67,7 @@ def described(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_files_of_the_host(task: Mapping[str, Any]) -> None:
-    """Of a specification that was taken long ago, by other rules than today's."""
+    """Refuse files of the portal's host in a specification that older rules accepted."""
     for target, source in (task.get("file_mounts") or {}).items():
         found = source.get("source") if isinstance(source, Mapping) else source
         if found is not None and not _is_bucket(found):

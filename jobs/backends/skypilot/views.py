@@ -1,4 +1,4 @@
-"""What SkyPilot tells, read: its rows, requests and jobs become views and errors. Pure."""
+"""Conversion of SkyPilot's rows, requests and jobs to views and errors. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRY_LATER = frozenset({"server_away", "interrupted", "not_up"})
 
 
 def error_of(error: SkyPilotError) -> BackendError:
-    """What SkyPilot's refusal means to a job: wait for room, wait for the server, or give up."""
+    """Convert SkyPilot's refusal: wait for free capacity, wait for the server, or give up."""
     if error.kind == "no_capacity":
         return NoCapacityError(error.message)
     if error.kind in _TRY_LATER:
@@ -34,19 +34,19 @@ def error_of(error: SkyPilotError) -> BackendError:
 
 
 def verb_of(request: Row) -> str:
-    """A request's verb: SkyPilot writes it as sky.launch, or as launch."""
+    """Return a request's verb: SkyPilot writes it as sky.launch, or as launch."""
     return str(request["name"]).rpartition(".")[2]
 
 
 def active(requests: Iterable[Row], verbs: frozenset[str]) -> Row | None:
-    """The newest request of these verbs that is not over."""
+    """Return the newest request of these verbs that is not over."""
     return next(
         (row for row in requests if row["status"] in ACTIVE and verb_of(row) in verbs), None
     )
 
 
 def seen(row: Row) -> SeenCluster:
-    """A row of `status`."""
+    """Convert a row of `status`."""
     price = row.get("usd_per_hour")
     return SeenCluster(
         name=str(row["name"]),
@@ -62,7 +62,7 @@ def seen(row: Row) -> SeenCluster:
 
 
 def view_of(row: Row, phase: ClusterPhase) -> ClusterView:
-    """The cluster of a row, in a phase that was found out elsewhere."""
+    """Return the view of a row's cluster, in a phase that was determined elsewhere."""
     alive = phase is ClusterPhase.UP
     addresses = row.get("addresses") or []
     nodes = tuple(NodeView(rank, pair[0], alive) for rank, pair in enumerate(addresses))
@@ -75,7 +75,7 @@ def job_lives(job: Row) -> bool:
 
 
 def under_way(requests: list[Row], row: Row | None) -> ClusterView | None:
-    """The view while SkyPilot is at the cluster; None while it is not."""
+    """Return the view while SkyPilot works on the cluster; None while it does not."""
     end = active(requests, ENDS)
     # Of a row that is newer than the answer about requests, the stop is over.
     has_stopped = row is not None and row["status"] == "STOPPED"
@@ -87,16 +87,17 @@ def under_way(requests: list[Row], row: Row | None) -> ClusterView | None:
 
 
 def without_nodes(row: Row | None, *, is_lost: bool) -> ClusterView:
-    """`is_lost`: the attempt had been started, and is lost with them; elsewhere it would run twice.
+    """Return the view of a cluster whose nodes are not up: ENDED if `is_lost`, else GONE.
 
-    Else the launch was cut off, with nobody at it any more: asked for again, it is repaired.
+    `is_lost`: the attempt had been started, and was lost with them; elsewhere it would run twice.
+    Else the launch was cut off and no process continues it: requested again, it is repaired.
     """
     phase = ClusterPhase.ENDED if is_lost else ClusterPhase.GONE
     return ClusterView(phase, backend_status=str(row["status"]) if row else "")
 
 
 def failed(error: BackendError, row: Row | None) -> ClusterView:
-    """The view of a launch that came to nothing."""
+    """Return the view of a launch that failed."""
     status = str(row["status"]) if row else ""
     return ClusterView(ClusterPhase.FAILED, (), status, failure=error)
 

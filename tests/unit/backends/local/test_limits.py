@@ -74,7 +74,7 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
     assert find_obstacles(spec, 4) == [
         (
             "resources.accelerators",
-            "Each node asks for 8 H100, but this machine has no GPU.",
+            "Each node requests 8 H100, but this machine has no GPU.",
         )
     ]
 
