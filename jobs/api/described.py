@@ -1,7 +1,7 @@
-"""The addresses that plain functions answer, told to OpenAPI as if views of DRF did.
+"""The addresses that plain functions answer, described to OpenAPI as if they were views of DRF.
 
-Streams, downloads and the runner's door need no DRF; whoever reads the description, or tests the
-API by it, needs them all. Nothing here ever answers a request.
+Streams, downloads and the runners' endpoint need no DRF; readers of the description, and tests
+of the API by it, need them all. Nothing here ever answers a request.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class AttemptTokenAuthentication(BaseAuthentication):
 
 
 class AttemptTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the description names attempts' tokens."""
+    """The description of attempts' tokens in OpenAPI."""
 
     target_class = AttemptTokenAuthentication
     name = "attempt_token"
 
     def get_security_definition(self, auto_schema: Any) -> Any:
-        """A bearer token in the Authorization header."""
+        """Return the scheme of a bearer token in the Authorization header."""
         return build_bearer_security_scheme_object("Authorization", "Bearer", "mpa_...")
 
 
@@ -63,7 +63,7 @@ class LogStream(PortalView):
         },
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """Lines and changes as server-sent events, until the job has ended."""
+        """Stream lines and changes as server-sent events, until the job has ended."""
         raise NotImplementedError
 
 
@@ -82,7 +82,7 @@ class LogDownload(PortalView):
         },
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The whole log as text, as it is by now."""
+        """Download the whole log as text, as it is by now."""
         raise NotImplementedError
 
 
@@ -98,7 +98,7 @@ class Frames(PortalView):
         responses={200: Acked, **problems(400, 401, 403, 404, 410, 413)},
     )
     def post(self, request: Request, attempt_id: int) -> Response:
-        """For runners: what they tell of their attempt, one JSON object a line."""
+        """Accept a runner's reports about its attempt, one JSON object a line."""
         raise NotImplementedError
 
 
@@ -111,7 +111,7 @@ _OF_FUNCTIONS: tuple[tuple[str, str, type[PortalView]], ...] = (
 
 
 def with_functions(endpoints: Iterable[Endpoint]) -> list[Endpoint]:
-    """The endpoints that drf-spectacular found, and these."""
+    """Return the endpoints that drf-spectacular found, and these."""
     return [*endpoints, *(_endpoint(*each) for each in _OF_FUNCTIONS)]
 
 

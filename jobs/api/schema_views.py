@@ -19,7 +19,7 @@ from monarch_client.spec import json_schema
 
 
 class PublicView(PortalView):
-    """What it tells stands in the documentation as well: no sign-in."""
+    """The base of views whose answers are public documentation: no sign-in."""
 
     tag = "description"
     authentication_classes = ()
@@ -31,7 +31,7 @@ class JobSchemaView(PublicView):
 
     @extend_schema(operation_id="job_schema", responses={200: OpenApiTypes.OBJECT, **problems()})
     def get(self, request: Request) -> Response:
-        """The JSON Schema of a job specification, for editors."""
+        """Return the JSON Schema of a job specification, for editors."""
         return Response(json_schema())
 
 
@@ -40,7 +40,7 @@ class OpenApiView(PublicView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
-        """The OpenAPI 3 description of this API."""
+        """Return the OpenAPI 3 description of this API."""
         return Response(_generated())
 
 
@@ -50,5 +50,5 @@ def _generated() -> dict[str, Any]:
 
 
 def docs_view(request: HttpRequest) -> HttpResponse:
-    """The page on which the API can be read and tried. Its script is a file: no inline code."""
+    """Show the page to read and try the API on. Its script is a file: no inline code."""
     return render(request, "api/docs.html")

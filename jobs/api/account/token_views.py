@@ -25,7 +25,7 @@ class TokenListView(PortalView):
 
     @extend_schema(operation_id="token_list", responses={200: Page[Token], **problems(401)})
     def get(self, request: Request) -> Response:
-        """The tokens that still work, newest first."""
+        """List your tokens that are still valid, newest first."""
         return page_with(token_list(self.actor))
 
     @extend_schema(

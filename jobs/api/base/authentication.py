@@ -1,4 +1,4 @@
-"""Who is asking: a bearer token from programs, the session (with CSRF) from the browser.
+"""The caller of a request: a bearer token from programs, the session (with CSRF) from a browser.
 
 Both end in an `Actor`; what it may do is for `jobs.permissions` alone.
 """
@@ -38,19 +38,19 @@ class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer mpt_...`."""
 
     def authenticate(self, request: Request | HttpRequest) -> tuple[User, ApiToken] | None:
-        """The token's user and the token; None when the request carries no token."""
+        """Return the token's user and the token; None when the request carries no token."""
         secret = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
         if secret is None:
             return None
         if secret.startswith(DRIVER_TOKEN_PREFIX):
-            # Whoever holds one by right made a mistake: that is no try to guess one.
+            # The holder of such a token made a mistake, which is no attempt to guess one.
             raise AuthenticationFailed(_NOT_FOR_DRIVERS)
         token = _usable_token(secret, request.META.get("REMOTE_ADDR") or "")
         _note_use(token)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """The challenge that makes DRF answer 401 rather than 403."""
+        """Return the challenge that makes DRF answer 401 rather than 403."""
         return CHALLENGE
 
 
@@ -58,7 +58,7 @@ class DriverAuthentication(BaseAuthentication):
     """`Authorization: Bearer mpj_...`: the program of a job, where child jobs are dealt with."""
 
     def authenticate(self, request: Request | HttpRequest) -> tuple[User, Attempt] | None:
-        """Who submitted the job, and the attempt; None when the request carries no such token."""
+        """Return the job's submitter and the attempt; None when the request has no such token."""
         secret = _bearer(request.META.get("HTTP_AUTHORIZATION", ""))
         if secret is None or not secret.startswith(DRIVER_TOKEN_PREFIX):
             return None
@@ -66,23 +66,23 @@ class DriverAuthentication(BaseAuthentication):
         return attempt.job.submitted_by, attempt
 
     def authenticate_header(self, request: Request) -> str:
-        """The challenge that makes DRF answer 401 rather than 403."""
+        """Return the challenge that makes DRF answer 401 rather than 403."""
         return CHALLENGE
 
 
 class SignInRequired(NotAuthenticated):
-    """Nobody is signed in, told with the challenge that DRF adds for its own views."""
+    """The error of a request without a user, with the challenge that DRF adds for its own views."""
 
     auth_header = CHALLENGE
 
 
 def actor_of(request: Request) -> Actor:
-    """Who a request that DRF has authenticated comes from."""
+    """Return the actor of a request that DRF has authenticated."""
     return _actor(request.user, request.auth, request.META)
 
 
 def authenticate(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
-    """The actor of a GET outside DRF (the live streams). NotAuthenticated when nobody is.
+    """Return the actor of a GET outside DRF (the live streams). NotAuthenticated without one.
 
     It checks no CSRF token, so it is not for requests that change anything.
     """
@@ -98,7 +98,7 @@ def authenticate(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
 
 
 def authenticate_again(request: HttpRequest, *, drivers_too: bool = False) -> Actor:
-    """As `authenticate`, with the session and its user read anew, for requests that last.
+    """Authenticate a long request again, with the session and its user read from the database.
 
     PermissionDeniedError when the session has ended, or its user may not sign in any more.
     """

@@ -1,7 +1,7 @@
 """Refuses request bodies that are too large, too slow or a stranger's before they are on disk.
 
 Django reads a whole body into a temporary file before any view or sign-in is asked, so this
-stands in front of it, as ASGI. It bounds how long an answer may wait for its reader as well.
+is mounted in front of it, as ASGI. It bounds how long an answer may wait for its reader as well.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class BodyLimit:
 
 
 class _Request:
-    """Counts what one request brings, and how fast."""
+    """A counter of what one request sends, and how fast."""
 
     def __init__(
         self, scope: Scope, receive: Receive, send: Send, knows: Callable[[Scope], Awaitable[bool]]
@@ -114,7 +114,7 @@ class _Request:
         self._timer: asyncio.TimerHandle | None = None
 
     async def judge(self, size: int) -> None:
-        """Whether a body of that size may come from whoever sends this one."""
+        """Set `refusal` unless a body of `size` bytes may come from this caller."""
         if self.refusal is not None:
             return
         if size > self._most:
@@ -134,7 +134,7 @@ class _Request:
             return AWAY
 
     async def receive(self) -> Event:
-        """The next piece of the body; a caller who has gone, once it is refused."""
+        """Return the next event of the body; a disconnect once the body is refused."""
         event = await self._next()
         await self.judge(self._size)
         return {"type": "http.disconnect"} if self.refusal else event
@@ -164,7 +164,7 @@ class _Request:
             await self._next()
 
     async def send(self, event: Event) -> None:
-        """Part of the answer. A reader who takes none of it for long has gone."""
+        """Send a part of the answer. A reader that takes none for long counts as disconnected."""
         self.is_answered = True
         self._sender, self._sends_since = asyncio.current_task(), time.monotonic()
         if self._timer is None:
@@ -193,7 +193,7 @@ class _Request:
             self._sender.cancel()
 
     def end(self) -> None:
-        """Nothing more is sent."""
+        """Stop the timer: nothing more is sent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -63,7 +63,7 @@ def problem(
 
 
 def problem_of(error: Exception) -> HttpResponse:
-    """The answer to `error`, whatever it is. For views outside DRF, and for the handler below."""
+    """Return the answer to any `error`. For views outside DRF, and for the handler below."""
     if isinstance(error, PortalError):
         return _portal_problem(error)
     if isinstance(error, exceptions.APIException):
@@ -80,14 +80,14 @@ def problem_of(error: Exception) -> HttpResponse:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse:
-    """DRF's exception handler for every view of the API."""
+    """Handle an exception of any view of the API, as DRF's exception handler."""
     set_rollback()
     return problem_of(error)
 
 
 @csrf_exempt
 def not_found_view(request: HttpRequest, **_: Any) -> HttpResponse:
-    """Whatever else lies below the API's root."""
+    """Answer 404 for any other address below the API's root."""
     return problem(404, "not_found", f"There is no {request.path}; see the API's page, docs.")
 
 

@@ -20,13 +20,13 @@ class SpecField(serializers.Field[Any, Any, Any, Any]):
     default_error_messages = {"invalid": "Give the specification as text or as an object."}  # noqa: RUF012
 
     def to_internal_value(self, data: Any) -> str | dict[str, Any]:
-        """Either as it is; everything else is an error."""
+        """Return a text or an object unchanged; everything else is an error."""
         if not isinstance(data, str | dict):
             self.fail("invalid")
         return data
 
     def to_representation(self, value: Any) -> Any:
-        """As it came."""
+        """Return the value unchanged."""
         return value
 
 
@@ -37,7 +37,7 @@ class SubmitBody(serializers.Serializer[Any]):
 
 
 class RerunBody(serializers.Serializer[Any]):
-    """How to run again."""
+    """Options of a rerun."""
 
     drop_deleted = serializers.BooleanField(
         default=False, help_text="Leave out dependencies on jobs that were deleted."
@@ -53,14 +53,14 @@ class BatchBody(serializers.Serializer[Any]):
     spec = TextField(required=False, trim_whitespace=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one of the two."""
+        """Require exactly one of `specs` and `spec`."""
         if len(attrs) != 1:
             raise serializers.ValidationError("Give either specs or spec.")
         return attrs
 
 
 class AttemptListQuery(serializers.Serializer[Any]):
-    """How much of a job's attempts."""
+    """The part of a job's attempts to return."""
 
     workers = serializers.ChoiceField(
         choices=["all", "newest", "none"],
@@ -70,7 +70,7 @@ class AttemptListQuery(serializers.Serializer[Any]):
 
 
 class AttemptQuery(serializers.Serializer[Any]):
-    """Of which attempt."""
+    """The attempt to return."""
 
     attempt = serializers.IntegerField(
         required=False,
@@ -142,7 +142,7 @@ class JobQuery(serializers.Serializer[Any]):
 
 
 class EventQuery(serializers.Serializer[Any]):
-    """Where to go on in a job's history."""
+    """The position in a job's history to continue from."""
 
     after = serializers.IntegerField(required=False, default=0, min_value=0)
     limit = serializers.IntegerField(required=False, default=200, min_value=1, max_value=1000)

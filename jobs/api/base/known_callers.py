@@ -1,6 +1,6 @@
-"""Whether a request comes from somebody, told by its headers alone, before its body is read.
+"""A check of a request's caller by its headers alone, before its body is read.
 
-What they may do is decided by the view, as ever: this only keeps strangers from sending much.
+What the caller may do is decided by the view: this only keeps strangers from sending much.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class BoundedJsonParser(JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The decoded value; ParseError when it is no JSON."""
+        """Return the decoded value; ParseError when the body is not JSON."""
         try:
             return super().parse(BytesIO(_bounded(stream)), media_type, parser_context)
         except RecursionError:
@@ -47,7 +47,7 @@ class YamlTextParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
-        """What `{"spec": text}` would be in JSON; ParseError when it is not UTF-8."""
+        """Return what the JSON `{"spec": text}` would be; ParseError when it is not UTF-8."""
         try:
             return {"spec": _bounded(stream).decode()}
         except UnicodeDecodeError as error:
@@ -61,15 +61,15 @@ class OldYamlTextParser(YamlTextParser):
 
 
 class TextYamlParser(YamlTextParser):
-    """What some tools send."""
+    """A parser of YAML under the media type that some tools send."""
 
     media_type = "text/yaml"
 
 
 class UnreadParser(BaseParser):
-    """Leaves the body on the stream, for a view that reads it piece by piece.
+    """A parser that leaves the body on the stream, for a view that reads it piece by piece.
 
-    The CSRF check of a browser's request asks for the parsed body, whatever its type.
+    The CSRF check of a browser's request reads the parsed body, whatever its type.
     """
 
     media_type = "*/*"
@@ -80,5 +80,5 @@ class UnreadParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, str]:
-        """Nothing is read."""
+        """Return an empty object without reading the body."""
         return {}

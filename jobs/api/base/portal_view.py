@@ -1,4 +1,4 @@
-"""What every REST view shares: who asks, what the address names, and how errors leave."""
+"""The base of every REST view: its actor, the objects in its address, and its error answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jobs.permissions import Actor, job_for, project_for
 class PortalView(APIView):
     """A view whose every object is reached through the actor's projects.
 
-    All that DRF would read from settings stands here, so that no setting can open the API.
+    All that DRF would read from settings is set here, so that no setting can open the API.
     """
 
     authentication_classes: Any = AUTHENTICATION_CLASSES
@@ -41,15 +41,15 @@ class PortalView(APIView):
 
     @property
     def actor(self) -> Actor:
-        """Who asks."""
+        """Return the actor of the request."""
         return actor_of(self.request)
 
     def project(self) -> Project:
-        """The project that the address names. NotFoundError if the actor may not see it."""
+        """Return the project in the address. NotFoundError if the actor may not see it."""
         return project_for(self.actor, self.kwargs["slug"])
 
     def job(self) -> Job:
-        """The job that the address names. NotFoundError if the actor may not see it."""
+        """Return the job in the address. NotFoundError if the actor may not see it."""
         return job_for(self.actor, self.kwargs["slug"], self.kwargs["job_id"])
 
     def parsed(self, serializer: type[Serializer[Any]], data: Any) -> dict[str, Any]:
@@ -57,5 +57,5 @@ class PortalView(APIView):
         return read(serializer, data)
 
     def get_exception_handler(self) -> Callable[..., Any]:
-        """Problem+json for everything."""
+        """Return the handler that answers every error as problem+json."""
         return exception_handler

@@ -15,15 +15,15 @@ from monarch_client.wire.problems import Problem
 
 
 class PortalSchema(AutoSchema):
-    """Groups operations by their view's `tag`; a docstring's first line is the summary."""
+    """A schema with operations grouped by their view's `tag`, and docstrings as summaries."""
 
     def get_tags(self) -> list[str]:
-        """The view's own."""
+        """Return the view's own tag."""
         view: Any = self.view
         return [view.tag]
 
     def get_summary(self) -> str:
-        """What stands beside the address on the API's page."""
+        """Return the summary for the API's page: the first line of the method's docstring."""
         method = getattr(self.view, self.method.lower())
         return (method.__doc__ or "").strip().split("\n", 1)[0]
 
@@ -33,24 +33,24 @@ class PortalSchema(AutoSchema):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the description names API tokens."""
+    """The description of API tokens in OpenAPI."""
 
     target_class = TokenAuthentication
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> Any:
-        """A bearer token in the Authorization header."""
+        """Return the scheme of a bearer token in the Authorization header."""
         return build_bearer_security_scheme_object("Authorization", "Bearer", "mpt_...")
 
 
 class DriverScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the description names the tokens of jobs' own programs."""
+    """The description of the tokens of jobs' own programs in OpenAPI."""
 
     target_class = DriverAuthentication
     name = "driver_token"
 
     def get_security_definition(self, auto_schema: Any) -> Any:
-        """A bearer token in the Authorization header."""
+        """Return the scheme of a bearer token in the Authorization header."""
         return build_bearer_security_scheme_object("Authorization", "Bearer", "mpj_...")
 
 

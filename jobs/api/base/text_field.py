@@ -11,7 +11,7 @@ class TextField(serializers.CharField):
     """A string in what a request says; a number or a truth value is none, and refused."""
 
     def to_internal_value(self, data: Any) -> str:
-        """The text. ValidationError for anything else."""
+        """Return the text. ValidationError for anything else."""
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)

@@ -36,7 +36,7 @@ class CloudListView(PortalView):
         responses={200: Page[CloudEntry], **problems(401, 403, 409)},
     )
     def get(self, request: Request) -> Response:
-        """What was added, by kind and name."""
+        """List the clouds that were added, by kind and name."""
         return page_with(cloud_list(self.actor))
 
 

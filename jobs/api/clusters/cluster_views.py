@@ -38,7 +38,7 @@ class ClusterListView(ClusterView):
         responses={200: CLUSTERS, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's clusters that exist, newest first."""
+        """List the project's clusters that exist, newest first."""
         rows = cluster_list(self.actor, self.project())
         return page_with(rows)
 
@@ -66,7 +66,7 @@ class AllClustersView(ClusterView):
         responses={200: CLUSTERS, **problems(401)},
     )
     def get(self, request: Request) -> Response:
-        """Clusters of all one's projects; for the installation's administrators all there are."""
+        """List the clusters of all your projects; administrators of the installation get all."""
         return page_with(cluster_list(self.actor))
 
 

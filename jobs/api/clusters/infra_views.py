@@ -1,4 +1,4 @@
-"""Where jobs can run, over REST."""
+"""The infrastructure on which jobs can run, over REST."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class InfraListView(PortalView):
         responses={200: Page[Infra], **problems(401)},
     )
     def get(self, request: Request) -> Response:
-        """Backends with their clouds and free GPUs, as last known.
+        """List the backends with their clouds and free GPUs, as last known.
 
-        What is older than a minute is asked for anew, in the background.
+        Values older than a minute are requested again, in the background.
         """
         return page_with(infra())

@@ -66,7 +66,7 @@ class _AnswersArray(PortalView):
     """A view whose answer is an array."""
 
     def answer(self, status: HTTPStatus = HTTPStatus.OK) -> Response:
-        """The array as it stands now."""
+        """Return the array as it is now."""
         found = job_array(self.actor, self.kwargs["slug"], self.kwargs["array_id"])
         return answer_with(addressed_array(found, self.request), status)
 
@@ -78,7 +78,7 @@ class ArrayView(_AnswersArray):
 
     @extend_schema(operation_id="array_get", responses={200: Array, **problems(401, 404)})
     def get(self, request: Request, slug: str, array_id: int) -> Response:
-        """An array with its jobs, and how many of them stand where."""
+        """Show an array with its jobs, and the number of jobs by status."""
         return self.answer()
 
 

@@ -23,13 +23,13 @@ from monarch_client.wire.jobs import Job
 
 
 class ExtendBody(serializers.Serializer[Any]):
-    """How much more time: `duration` as in a specification, or `seconds`."""
+    """The time to add: `duration` as in a specification, or `seconds`."""
 
     duration = serializers.CharField(required=False, max_length=50, help_text="Such as 2h or 90m.")
     seconds = serializers.IntegerField(required=False, min_value=1, max_value=MOST_S)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """One of the two, in seconds."""
+        """Return exactly one of the two, in seconds."""
         if len(attrs) != 1:
             raise serializers.ValidationError("Give either duration or seconds.")
         if "seconds" in attrs:

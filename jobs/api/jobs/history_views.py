@@ -1,4 +1,4 @@
-"""What became of a job: its attempts with stages and workers, and its events."""
+"""The history of a job: its attempts with stages and workers, and its events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AttemptListView(PortalView):
         responses={200: Page[Attempt], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The job's attempts with stages and workers, newest first."""
+        """List the job's attempts with stages and workers, newest first."""
         wanted = checked(AttemptListQuery, request.query_params)["workers"]
         job = self.job()
         number = _newest(job) if wanted == "newest" else 0
@@ -56,7 +56,7 @@ class EventListView(PortalView):
         responses={200: Page[Event], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The job's history, oldest first. `next` is the `after` of the next page."""
+        """List the job's events, oldest first. `next` is the `after` of the next page."""
         query = self.parsed(EventQuery, request.query_params)
         events = job_history(self.actor, slug, job_id, **query)
         full = len(events) == query["limit"]

@@ -43,7 +43,7 @@ class JobView(PortalView):
     """A view whose answer is a job."""
 
     def answer(self, job_id: int, status: HTTPStatus) -> Response:
-        """The job as it stands now; with CREATED also where it is."""
+        """Return the job as it is now; with CREATED also its address."""
         job = job_now(self.actor, self.kwargs["slug"], job_id)
         place = reverse("api:job", args=[job.project, job.id])
         created = status == HTTPStatus.CREATED
@@ -62,7 +62,7 @@ class SpecView(JobView):
     )
 
     def source(self) -> str | dict[str, Any]:
-        """The specification as it was sent."""
+        """Return the specification as it was sent."""
         source: str | dict[str, Any] = self.parsed(SubmitBody, self.request.data)["spec"]
         return source
 
@@ -78,7 +78,7 @@ class JobListView(SpecView):
         responses={200: Page[Job], **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's jobs, newest first."""
+        """List the project's jobs, newest first."""
         query = self.parsed(JobQuery, request.query_params)
         cursor, limit = query.pop("cursor"), query.pop("limit")
         table = job_table(
@@ -119,7 +119,7 @@ class JobValidateView(SpecView):
         responses={200: Validation, **problems(400, 401, 403, 404, 413, 415)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Every error of a specification at once; nothing is stored."""
+        """Report every error of a specification at once; nothing is stored."""
         try:
             checked = check_spec(self.actor, self.project(), self.source())
         except InvalidSpecError as error:
@@ -135,7 +135,7 @@ class JobDetailView(JobView):
 
     @extend_schema(operation_id="job_get", responses={200: JobDetail, **problems(401, 404)})
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """One job with its specification."""
+        """Show one job with its specification."""
         return answer_with(addressed(job_detail(self.actor, slug, job_id), request))
 
     @extend_schema(operation_id="job_delete", responses={204: None, **problems(401, 403, 404, 409)})
@@ -184,7 +184,7 @@ class JobReleaseView(JobView):
         responses={200: Job, **problems(401, 403, 404, 409)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
-        """Let a held job take its turn again."""
+        """Release a held job, so that it may start again."""
         job = release_job(self.actor, self.job())
         return self.answer(job.pk, HTTPStatus.OK)
 
@@ -204,7 +204,7 @@ class JobRerunView(JobView):
 
 
 def idempotency_key(request: Request) -> str | None:
-    """The header, or None. ValidationError: it is empty, too long or not printable."""
+    """Return the header, or None. ValidationError: it is empty, too long or not printable."""
     key = request.headers.get("Idempotency-Key")
     if key is not None and not (0 < len(key) <= MAX_KEY_LENGTH and key.isprintable()):
         message = f"Give 1 to {MAX_KEY_LENGTH} printable characters."

@@ -1,4 +1,4 @@
-"""What would become of a job, over REST."""
+"""The launch plan of a job, over REST."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ class PlanView(SpecView):
         responses={200: Plan, **problems(400, 401, 403, 404, 413, 415, 422)},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Where a job could run and for how much; nothing is stored or started."""
+        """Show where a job could run and for how much; nothing is stored or started."""
         plan = plan_job(self.actor, self.project(), self.source())
         return answer_with(plan)

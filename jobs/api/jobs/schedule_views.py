@@ -39,7 +39,7 @@ from monarch_client.wire.page import Page
 
 
 class ScheduleChanges(serializers.Serializer[Any]):
-    """What a schedule is to be; what is left out stays as it is."""
+    """The changes to a schedule; an omitted field stays as it is."""
 
     spec = SpecField(required=False)
     cron = TextField(required=False, help_text="Five fields, or such as @daily.")
@@ -63,11 +63,11 @@ class ScheduleView(PortalView):
     tag = "schedules"
 
     def schedule(self) -> Schedule:
-        """The one that the address names. NotFoundError if the actor may not see it."""
+        """Return the schedule in the address. NotFoundError if the actor may not see it."""
         return schedule_named(self.actor, self.project(), self.kwargs["schedule_name"])
 
     def answer(self, schedule: Schedule, status: HTTPStatus = HTTPStatus.OK) -> Response:
-        """All of it, as it stands now."""
+        """Return the whole schedule as it is now."""
         return answer_with(schedule_page(self.actor, schedule), status)
 
 
@@ -79,7 +79,7 @@ class ScheduleListView(ScheduleView):
         responses={200: Page[wire.Schedule], **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's schedules, by name."""
+        """List the project's schedules, by name."""
         rows = schedule_list(self.actor, self.project())
         return page_with(rows)
 
@@ -92,7 +92,7 @@ class ScheduleListView(ScheduleView):
         },
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Make a schedule of one's own. All that is wrong with it is told at once."""
+        """Create a schedule of your own. All of its errors are reported at once."""
         project = self.project()
         require(self.actor, Verb.MANAGE_OWN_SCHEDULES, project)
         body = self.parsed(ScheduleBody, request.data)
@@ -110,7 +110,7 @@ class ScheduleDetailView(ScheduleView):
         responses={200: wire.ScheduleDetail, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str, schedule_name: str) -> Response:
-        """One schedule, with its specification, its next times and its last fifty."""
+        """Show one schedule, with its specification, its next times and its last fifty."""
         return self.answer(self.schedule())
 
     @extend_schema(

@@ -62,7 +62,7 @@ class UploadDetailView(PortalView):
 
     @extend_schema(operation_id="upload_get", responses={200: Upload, **problems(401, 404)})
     def get(self, request: Request, slug: str, digest: str) -> Response:
-        """Whether the project has this content, so that it need not travel again."""
+        """Report whether the project has this content, so that it need not be uploaded again."""
         return answer_with(upload_for(self.actor, slug, digest))
 
 

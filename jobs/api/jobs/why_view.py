@@ -1,4 +1,4 @@
-"""Why a job waits, over REST."""
+"""The explanation of a job's wait, over REST."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class WhyView(PortalView):
 
     @extend_schema(operation_id="job_why", responses={200: Waiting, **problems(401, 404)})
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """Why the job waits: its place, what binds, who has it, and when it probably starts."""
+        """Explain a job's wait: its position, what blocks it, the holders, the likely start."""
         waiting = explain_wait(self.actor, job_for(self.actor, slug, job_id))
         return answer_with(waiting)

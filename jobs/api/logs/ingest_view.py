@@ -1,4 +1,4 @@
-"""Where runners post their frames. They sign in with their attempt's token, never with a user's.
+"""The endpoint of runners' frames. They sign in with their attempt's token, never with a user's.
 
 The body is bounded before and after decompression; `ingest_frames` does the rest.
 """
@@ -34,10 +34,10 @@ class BodyTooLargeError(Exception):
 @csrf_exempt
 @require_POST
 def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
-    """`POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem.
+    """Answer `POST /attempts/{id}/frames`: 200 `{"acked": {rank: seq}}`, or a problem.
 
     `"stop": {"grace_s": seconds}` beside it: the attempt is to end.
-    `"stacks": [{"id", "rank", "pid"}]`: the stack dumps that somebody waits for.
+    `"stacks": [{"id", "rank", "pid"}]`: the stack dumps that were requested.
     """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
@@ -70,7 +70,7 @@ def _answer(acked: dict[str, int], orders: Orders) -> dict[str, Any]:
 
 
 def _sent_at(request: HttpRequest) -> float | None:
-    """What the runner's clock showed; None from one that does not tell."""
+    """Return the time of the runner's clock; None if the request does not carry it."""
     try:
         return float(request.headers.get("X-Sent-At", ""))
     except ValueError:
@@ -78,7 +78,7 @@ def _sent_at(request: HttpRequest) -> float | None:
 
 
 def _took_s(request: HttpRequest) -> float:
-    """Since the head of the request came. Its body may have taken minutes before any view ran."""
+    """Return the seconds since the request's head came. Its body may have taken minutes since."""
     now = time.monotonic()
     came_at: float = getattr(request, "scope", {}).get(CAME_AT, now)
     return now - came_at
@@ -94,7 +94,7 @@ def _frames_in(request: HttpRequest) -> bytes:
 
 
 def _unzipped(body: bytes) -> bytes:
-    """`body` unpacked; a bomb is given up at the bound, not after it."""
+    """Decompress `body`; a zip bomb is given up at the bound, not after it."""
     unzip = zlib.decompressobj(_GZIP)
     try:
         frames = unzip.decompress(body, MAX_BODY_BYTES + 1)

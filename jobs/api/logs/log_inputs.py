@@ -1,4 +1,4 @@
-"""What can be asked of a log: where to begin, how much, and of whom."""
+"""The parameters of a request for a log: where to begin, how much, and of which nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CursorField(serializers.CharField):
     """A place in a log, `attempt:line`."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """The cursor, or None when there is none. InvalidCursorError leaves as it is."""
+        """Return the cursor, or None when there is none. InvalidCursorError is passed on."""
         text = super().to_internal_value(data)
         return parse(text) if text else None
 
@@ -32,12 +32,12 @@ class EndCursorField(CursorField):
     """A place in a log, or `end`."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """The cursor, or `end` itself."""
+        """Return the cursor, or `end` itself."""
         return END if data == END else super().to_internal_value(data)
 
 
 class LogChoiceQuery(serializers.Serializer[Any]):
-    """Which lines."""
+    """The choice of lines."""
 
     attempt = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=1, help_text="Its number."
@@ -64,7 +64,7 @@ class LogQuery(LogChoiceQuery):
 
 
 class SearchQuery(LogChoiceQuery):
-    """What is looked for in a log."""
+    """The text and filters of a log search."""
 
     q = serializers.CharField(
         required=False,
@@ -78,7 +78,7 @@ class SearchQuery(LogChoiceQuery):
         required=False, default=False, help_text="`q` is a regular expression of RE2's."
     )
     case = serializers.BooleanField(
-        required=False, default=False, help_text="Tell capital letters from small ones."
+        required=False, default=False, help_text="Match capital and small letters exactly."
     )
     level = serializers.ChoiceField(
         choices=sorted(PATTERNS),
@@ -101,7 +101,7 @@ class SearchQuery(LogChoiceQuery):
 
 
 class StreamQuery(LogChoiceQuery):
-    """Where a stream begins. Last-Event-ID goes before it all."""
+    """The position where a stream begins. Last-Event-ID takes precedence over it all."""
 
     after = CursorField(required=False, allow_blank=True, default=None)
     tail = serializers.IntegerField(
@@ -129,7 +129,7 @@ class DownloadQuery(LogChoiceQuery):
 
 
 def question_of(query: dict[str, Any]) -> Question:
-    """The question that a checked query asks."""
+    """Return the search question of a checked query."""
     return Question(
         query["q"],
         is_regex=query["regex"],
@@ -158,6 +158,6 @@ def checked(
 
 
 def choice_of(query: dict[str, Any]) -> LogChoice:
-    """The choice that a checked query makes."""
+    """Return the choice of lines of a checked query."""
     wanted = Wanted(query["rank"], query["stream"] or None)
     return LogChoice(query["attempt"], wanted)

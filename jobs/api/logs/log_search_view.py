@@ -28,7 +28,7 @@ class LogSearchView(PortalView):
         responses={200: LogHitPage[LogHit], **problems(400, 401, 404, 503)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """Lines that match, in order. While `next` is not null, go on with it as `after`.
+        """List the lines that match, in order. While `next` is not null, pass it as `after`.
 
         A request looks at a bounded stretch: no results and a `next` mean that there was none in
         it. `last` is how far it looked; lines that are written later are found from there on.

@@ -1,6 +1,6 @@
 """A job live: its log and its changes as server-sent events, resumed exactly where they broke.
 
-Events: `line` (a JSON list of lines; the id is the last one's cursor), `job` (it changed: read it
+Events: `line` (a JSON list of lines; the id is the cursor of the last), `job` (it changed: read it
 again), `end` (the job is over and every line is out; nothing follows).
 """
 
@@ -38,7 +38,7 @@ LINES_AN_EVENT = 2000
 
 @require_GET
 def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
-    """`/projects/{slug}/jobs/{id}/logs/stream`."""
+    """Answer `/projects/{slug}/jobs/{id}/logs/stream`."""
     try:
         PLACES.refuse_when_full()
         watch, place = _open(request, slug, job_id)
@@ -78,7 +78,7 @@ def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What one read found: the job's status, of before the lines were read, and where they end."""
+    """The result of one read: the job's status, read before the lines, and where they end."""
 
     status: str
     topics: set[str]
@@ -90,7 +90,7 @@ class _Found:
 
 
 class LogWatch(Watch):
-    """Where one reader of a job stands."""
+    """The position of one reader in a job's log."""
 
     def __init__(self, access: Access, job: Job, after: Cursor, choice: LogChoice) -> None:
         super().__init__(access)
@@ -102,17 +102,17 @@ class LogWatch(Watch):
         self._is_changed = False  # so somebody has hinted, since the reader was told
 
     def topics(self) -> set[str]:
-        """The job's, and those of its attempts' logs."""
+        """Return the topics of the job and of its attempts' logs."""
         return self._topics
 
     def wants(self, hinted: set[str]) -> Common[News]:
-        """What comes after the last line that was sent."""
+        """Return the read of what comes after the last line that was sent."""
         self._is_changed |= job_topic(self._job_id) in hinted
         where = (self._job_id, self._choice, self._after)
         return Common(where, partial(_read, *where))
 
     def take(self, news: News, *, is_newest: bool) -> Look:
-        """Lines, then what changed, then the end: in this order nothing is missed."""
+        """Return lines, then what changed, then the end: in this order nothing is missed."""
         found: _Found = news.found
         self._after, self._topics = max(self._after, found.last), self._topics | found.topics
         if not is_newest:
@@ -129,7 +129,7 @@ class LogWatch(Watch):
 
 
 def _read(job_id: int, choice: LogChoice, after: Cursor) -> News:
-    """The lines after `after`, as the one event that tells of them."""
+    """Return the lines after `after`, as the one event that carries them."""
     status, attempts = choice.state(job_id)
     page = log_of_attempts(attempts, after, LINES_AN_EVENT, choice.wanted)
     events = []

@@ -8,7 +8,7 @@ from jobs.readers.job_log import JobLogLine
 
 
 class LogText:
-    """Writes pages of lines, one after the other. `ranks`, `times`: what stands before a line."""
+    """A writer of pages of lines in sequence. `ranks`, `times`: what precedes each line."""
 
     def __init__(self, *, ranks: bool, times: bool) -> None:
         self._ranks = ranks
@@ -16,11 +16,11 @@ class LogText:
         self._unfinished: JobLogLine | None = None
 
     def of(self, lines: Iterable[JobLogLine]) -> str:
-        """The text of further lines."""
+        """Return the text of further lines."""
         return "".join(self._pieces(lines))
 
     def end(self) -> str:
-        """What is left to write after the last line."""
+        """Return what is left to write after the last line."""
         return "\n" if self._unfinished else ""
 
     def _pieces(self, lines: Iterable[JobLogLine]) -> Iterable[str]:

@@ -40,14 +40,14 @@ class Packer(Protocol):
     """Compresses piece by piece."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """What is ready of all data so far."""
+        """Compress `data`; return the output that is ready so far."""
 
     def flush(self) -> bytes:
-        """The rest."""
+        """Return the rest of the output."""
 
 
 def gzip_packer() -> Packer:
-    """One that makes a gzip file."""
+    """Make a packer that writes a gzip file."""
     return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
 
 
@@ -64,9 +64,9 @@ class LogView(PortalView):
         responses={200: LogPage[LogLine], **problems(400, 401, 404, 503)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """Lines in order. `next` goes into `after`, `previous` into `before`.
+        """Return lines in order. `next` goes into `after`, `previous` into `before`.
 
-        `removed` says of which attempts the log was removed for its age; empty where of none.
+        `removed` names the attempts whose logs were removed for their age; empty if none were.
         """
         query = checked(LogQuery, request.query_params)
         job = self.job()
@@ -96,7 +96,7 @@ def line_row(line: LogLine) -> dict[str, Any]:
 
 
 def _before(page: JobLogPage) -> str | None:
-    """Where to go back from a page that was read forwards."""
+    """Return the cursor to go back to from a page that was read forwards."""
     first = page.lines[0].cursor if page.lines else page.first
     return str(first) if first > Cursor(1, 1) else None
 
@@ -114,12 +114,12 @@ class Download:
         self.is_over = False
 
     def first_piece(self) -> bytes:
-        """The begin: what was removed, if anything, and the first lines."""
+        """Return the begin: which logs were removed, if any, and the first lines."""
         removed = removed_logs(self._job_id, self._choice.attempt)
         return (f"[portal] {removed}\n".encode() if removed else b"") + self.piece()
 
     def piece(self) -> bytes:
-        """The next lines."""
+        """Return the next lines."""
         page = log_after(self._job_id, self._after, _DOWNLOAD_LINES, self._choice)
         self._after, self.is_over = page.last, not page.is_cut
         text = self._text.of(page.lines)
@@ -128,9 +128,9 @@ class Download:
 
 @require_safe
 def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """`/projects/{slug}/jobs/{id}/logs/download`: all of it as plain text, as it is by now.
+    """Answer `/projects/{slug}/jobs/{id}/logs/download`: the log as plain text, as it is by now.
 
-    As a gzip file when asked for one; else compressed on its way to whoever takes that.
+    As a gzip file if requested; else compressed in transit for a client that accepts it.
     """
     try:
         download, begin = _opened(request, slug, job_id)
@@ -151,14 +151,14 @@ def log_download(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 
 
 def _opened(request: HttpRequest, slug: str, job_id: int) -> tuple[Download, bytes]:
-    """The download and its begin: what cannot be read at all is answered as a problem."""
+    """Open the download and read its begin, so that an unreadable log is answered as a problem."""
     query = checked(DownloadQuery, request.GET)
     download = Download(job_for(authenticate(request), slug, job_id), query)
     return download, download.first_piece()
 
 
 def _takes_gzip(request: HttpRequest) -> bool:
-    """Whether the caller says so; `gzip;q=0` says that it does not."""
+    """Whether the caller accepts gzip; `gzip;q=0` means that it does not."""
     for coding in request.headers.get("Accept-Encoding", "").split(","):
         name, *parameters = coding.replace(" ", "").lower().split(";")
         if name == "gzip":

@@ -24,6 +24,6 @@ class MeshView(PortalView):
         responses={200: Mesh, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """Hosts, procs and actors of an attempt as last told, and what failed when."""
+        """Show the hosts, procs and actors of an attempt as last reported, and what failed when."""
         query = checked(AttemptQuery, request.query_params)
         return answer_with(job_mesh(self.actor, slug, job_id, query["attempt"]))

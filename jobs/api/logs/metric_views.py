@@ -1,4 +1,4 @@
-"""What the hosts of a job told of their processors, memory and GPUs."""
+"""The reported processor, memory and GPU figures of a job's hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _numbers() -> serializers.ListField:
 
 
 class MetricsQuery(AttemptQuery):
-    """Of which attempt, and whose history."""
+    """The attempt, and the host whose history to return."""
 
     rank = serializers.IntegerField(
         required=False,
@@ -42,7 +42,7 @@ class MetricsView(PortalView):
         responses={200: Hosts, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The latest of all hosts of an attempt, and the history of one of them."""
+        """Show the latest figures of all hosts of an attempt, and the history of one of them."""
         query = checked(MetricsQuery, request.query_params)
         found = host_metrics(self.actor, slug, job_id, HostChoice(**query))
         return answer_with(found)

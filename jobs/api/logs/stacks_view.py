@@ -24,7 +24,7 @@ _LARGEST = 2**31 - 1
 
 
 class StacksBody(serializers.Serializer[Any]):
-    """Whose stacks."""
+    """The processes whose stacks to dump."""
 
     rank = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=_LARGEST, help_text="The node."
@@ -40,7 +40,7 @@ class StacksBody(serializers.Serializer[Any]):
 
 
 class StacksQuery(AttemptQuery):
-    """Which dumps."""
+    """The stack dumps to return."""
 
     id = serializers.IntegerField(
         required=False,
@@ -61,7 +61,7 @@ class StacksView(PortalView):
         responses={200: Stacks, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str, job_id: int) -> Response:
-        """The stack dumps of an attempt: who asked when, and what came.
+        """List the stack dumps of an attempt: who requested them when, and what came.
 
         `processes` are those of the newest one, or of the one with that `id`.
         """
@@ -75,7 +75,7 @@ class StacksView(PortalView):
         responses={202: StackDump, **problems(400, 401, 403, 404, 409, 415)},
     )
     def post(self, request: Request, slug: str, job_id: int) -> Response:
-        """Have a node tell where its Python processes stand. It is there when its state is done."""
+        """Dump the stacks of a node's Python processes. It is ready when its state is done."""
         job = self.job()
         require_stacks(self.actor, job)
         body = self.parsed(StacksBody, request.data)

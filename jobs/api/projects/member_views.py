@@ -36,7 +36,7 @@ class MemberListView(PortalView):
         responses={200: Page[Member], **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's members, by user name."""
+        """List the project's members, by user name."""
         return page_with(member_list(self.actor, self.project()))
 
 

@@ -1,4 +1,4 @@
-"""What requests about projects carry."""
+"""The bodies and queries of requests about projects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ProjectListQuery(serializers.Serializer[Any]):
 
 
 class ProjectDeleteQuery(serializers.Serializer[Any]):
-    """Whether a project is really to be deleted."""
+    """The confirmation that a project is to be deleted."""
 
     confirm = TextField(
         required=False, default="", allow_blank=True, help_text="The project's slug once more."

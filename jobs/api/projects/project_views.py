@@ -33,7 +33,7 @@ class MeView(PortalView):
 
     @extend_schema(operation_id="me", responses={200: Me, **problems(401)})
     def get(self, request: Request) -> Response:
-        """The user behind the token or session, and their projects."""
+        """Show the user behind the token or session, and their projects."""
         return answer_with(me(self.actor))
 
 
@@ -48,7 +48,7 @@ class ProjectListView(PortalView):
         responses={200: Page[wire.Project], **problems(400, 401)},
     )
     def get(self, request: Request) -> Response:
-        """The caller's projects, by slug; archived ones where they are asked for."""
+        """List the caller's projects, by slug; archived ones if requested."""
         query = self.parsed(ProjectListQuery, request.query_params)
         found = project_list(self.actor, ProjectState(query["state"]))
         return page_with(found)
@@ -84,7 +84,7 @@ class ProjectDetailView(ProjectView):
         responses={200: wire.ProjectDetail, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """One project, with the number of its jobs by status."""
+        """Show one project, with the number of its jobs by status."""
         return answer_with(project_detail(self.actor, self.project()))
 
     @extend_schema(

@@ -35,7 +35,7 @@ class SecretListView(PortalView):
         responses={200: Page[Secret], **problems(401, 403, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Names, and who set them when; by name. Takes the role member."""
+        """List the secrets' names, who set them and when, by name. Requires the role member."""
         return page_with(secret_list(self.actor, self.project()))
 
 

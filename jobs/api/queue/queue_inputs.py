@@ -1,4 +1,4 @@
-"""What requests about queues, pools, quotas and weights carry."""
+"""The bodies and queries of requests about queues, pools, quotas and weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LENGTH = "A length of time such as 12h, or seconds."
 
 
 class PageQuery(serializers.Serializer[Any]):
-    """Where to go on."""
+    """The position to continue a list from."""
 
     cursor = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=10_000_000, help_text="`next` of before."
@@ -31,18 +31,18 @@ class CapsField(serializers.Field[Any, Any, Any, Any]):
     }
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """As it is, if it is an object."""
+        """Return an object unchanged; everything else is an error."""
         if not isinstance(data, dict):
             self.fail("invalid")
         return dict(data)
 
     def to_representation(self, value: Any) -> Any:
-        """As it came."""
+        """Return the value unchanged."""
         return value
 
 
 class PoolBody(serializers.Serializer[Any]):
-    """What to change of a pool; a new one needs a backend."""
+    """The changes to a pool; a new one needs a backend."""
 
     backend = TextField(required=False, default=None, allow_null=True)
     caps = CapsField(required=False, default=None, allow_null=True)
@@ -53,7 +53,7 @@ class PoolBody(serializers.Serializer[Any]):
 
 
 class QueueBody(serializers.Serializer[Any]):
-    """What to change of a queue."""
+    """The changes to a queue."""
 
     rank = serializers.IntegerField(required=False, default=None, allow_null=True)
     pool = TextField(
@@ -63,7 +63,7 @@ class QueueBody(serializers.Serializer[Any]):
 
 
 class QuotaBody(serializers.Serializer[Any]):
-    """Whose quota, and how much."""
+    """The scope and the amount of a quota."""
 
     queue = TextField(required=False, default="", allow_blank=True)
     project = TextField(required=False, default="", allow_blank=True)

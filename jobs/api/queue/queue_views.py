@@ -1,4 +1,4 @@
-"""Queues, pools, quotas and shares: everybody looks, administrators of the installation set."""
+"""Queues, pools, quotas and shares: all users read, administrators of the installation set."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PoolListView(PortalView):
 
     @extend_schema(operation_id="pool_list", responses={200: Page[Place], **_READS})
     def get(self, request: Request) -> Response:
-        """Machines by what shares them: pools, then backends, with what is used of each now."""
+        """List the machines by pool, then by backend, with what is in use of each now."""
         return page_with(QueueState(self.actor).places())
 
 
@@ -64,7 +64,7 @@ class QueueListView(PortalView):
 
     @extend_schema(operation_id="queue_list", responses={200: Page[Queue], **_READS})
     def get(self, request: Request) -> Response:
-        """Queues, the highest rank first, with how many jobs wait, are held and run."""
+        """List the queues, the highest rank first, with their waiting, held and running jobs."""
         return page_with(QueueState(self.actor).queues())
 
 
@@ -100,7 +100,7 @@ class WaitingView(PortalView):
         responses={200: Page[Turn], **problems(400, 401)},
     )
     def get(self, request: Request) -> Response:
-        """Who waits for machines, place by place in the order in which they would start."""
+        """List the queued jobs in scheduling order."""
         query = self.parsed(PageQuery, request.query_params)
         begin, limit = query["cursor"], query["limit"]
         state = QueueState(self.actor)
@@ -117,7 +117,7 @@ class QuotaListView(PortalView):
 
     @extend_schema(operation_id="quota_list", responses={200: _QUOTA_PAGE, **_READS})
     def get(self, request: Request) -> Response:
-        """Those of queues and of your projects, with what is used of each now."""
+        """List the quotas of queues and of your projects, with what is in use of each now."""
         return page_with(QueueState(self.actor).quotas())
 
     @extend_schema(operation_id="quota_set", request=QuotaBody, responses={200: Quota, **_SETS})
@@ -152,7 +152,7 @@ class ProjectQuotaListView(PortalView):
         responses={200: _QUOTA_PAGE, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The quotas of one project, with what is used of each now."""
+        """List the quotas of one project, with what is in use of each now."""
         return page_with(QueueState(self.actor).quotas(self.project()))
 
 
@@ -163,7 +163,7 @@ class ShareListView(PortalView):
 
     @extend_schema(operation_id="share_list", responses={200: Page[Share], **_READS})
     def get(self, request: Request) -> Response:
-        """What projects have used of each place; whose weighted use is least comes first."""
+        """List the usage of projects by pool or backend; the least weighted usage comes first."""
         return page_with(QueueState(self.actor).shares())
 
 

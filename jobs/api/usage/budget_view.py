@@ -1,4 +1,4 @@
-"""A project's budget of the month over REST."""
+"""A project's monthly budget over REST."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class BudgetBody(serializers.Serializer[Any]):
         required=False,
         allow_null=True,
         default=None,
-        help_text="What happens when it is used up: it is said (warn), no further job starts "
-        "(hold), or what runs is stopped as well (stop). Null: as it is; of a new budget, hold.",
+        help_text="What happens when it is used up: people are notified (warn), no further job "
+        "starts (hold), or running jobs are stopped too (stop). Null: as it is; if new, hold.",
     )
     warn_at = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=1000),
@@ -47,7 +47,7 @@ class BudgetBody(serializers.Serializer[Any]):
         allow_null=True,
         default=None,
         max_length=MOST_THRESHOLDS,
-        help_text="At how many per cent it is told. Null: as it is; of a new budget, 50, 80, 100.",
+        help_text="The percentages to notify at. Null: as it is; of a new budget, 50, 80, 100.",
     )
 
 
@@ -61,7 +61,7 @@ class BudgetView(PortalView):
         responses={200: Budget, **problems(401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's budget of this month, and what was spent of it so far."""
+        """Show the project's budget of this month, and what was spent of it so far."""
         return answer_with(budget_view(self.actor, self.project()))
 
     @extend_schema(

@@ -1,4 +1,4 @@
-"""What a project has used over REST: by person, job or day."""
+"""A project's usage over REST: by person, job or day."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from monarch_client.wire.money import Usage
 
 
 class UsageQuery(serializers.Serializer[Any]):
-    """Of which days (UTC), and added up by what."""
+    """The days (UTC) to add up, and how to group them."""
 
     by = serializers.ChoiceField(choices=UsageBy.choices, required=False, default=UsageBy.USER)
 
     def get_fields(self) -> dict[str, Any]:
-        """`from` is a word of Python, and no attribute can be called so."""
+        """Return the fields; `from` is a keyword of Python and can be no attribute."""
         first = serializers.DateField(
             required=False,
             allow_null=True,
@@ -38,11 +38,11 @@ class UsageQuery(serializers.Serializer[Any]):
         return {"from": first, "to": last, **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Both days, in their order."""
+        """Return both days, in their order."""
         today = clock.now().date()
         last: date = attrs["to"] or today
         if last > (latest := today + timedelta(MOST_DAYS)):
-            message = f"{last} is too far ahead; {latest} is the last day that can be asked for."
+            message = f"{last} is too far ahead; the last possible day is {latest}."
             raise serializers.ValidationError({"to": message})
         first: date = attrs["from"] or last.replace(day=1)
         if first > last:
@@ -64,7 +64,7 @@ class UsageView(PortalView):
         responses={200: Usage, **problems(400, 401, 404)},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """What the project has used: US$, node hours, GPU hours."""
+        """Show what the project has used: US$, node hours, GPU hours."""
         project = self.project()
         query = self.parsed(UsageQuery, request.query_params)
         return answer_with(usage(self.actor, project, **query))
