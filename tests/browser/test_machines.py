@@ -172,7 +172,7 @@ def test_the_clusters_page_shows_what_becomes_of_a_cluster(page, fake, clusters,
     page.get_by_text("waits an hour more").wait_for()
     row.get_by_role("button", name="down").click()
     page.get_by_role("button", name="Terminate the cluster").click()
-    page.get_by_text("goes down.").wait_for()
+    page.get_by_text("is being terminated.").wait_for()
     page.locator("#live-state[data-state=on]").wait_for()
     cluster = Cluster.objects.get(infra="aws/us-east-1")
     Cluster.objects.filter(pk=cluster.pk).update(status=ClusterStatus.GONE)

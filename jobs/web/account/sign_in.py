@@ -41,7 +41,7 @@ class SignInView(LoginView):
         return super().post(request, *args, **kwargs)
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
-        """Where to go on; empty when that is not within this portal."""
+        """Return the address to go on to; empty when it is not within this portal."""
         return safe_next(request or self.request, "")
 
     def form_valid(self, form: Any) -> HttpResponse:
@@ -99,7 +99,7 @@ def _address(request: HttpRequest) -> Subject:
 
 
 def _no_such_link(request: HttpRequest, error: NotFoundError) -> HttpResponse:
-    """Guesses are counted, though they hit nothing (links carry 192 bits)."""
+    """Answer a wrong link. Guesses are counted, though they hit nothing (links carry 192 bits)."""
     template = "account/sign_in_once.html"
     try:
         begin_try(of_links_from(request.META.get("REMOTE_ADDR") or ""))

@@ -27,7 +27,7 @@ PageView = Callable[Concatenate[HttpRequest, Actor, P], HttpResponse]
 
 
 def signed_in(view: PageView[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """Hand `view` the actor; send everybody else to the sign-in page and back.
+    """Hand `view` the actor; send users who are not signed in to the sign-in page and back.
 
     NotFoundError becomes the 404 page, PermissionDeniedError the 403 page.
     """
@@ -47,7 +47,7 @@ def signed_in(view: PageView[P]) -> Callable[Concatenate[HttpRequest, P], HttpRe
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """The actor behind a request whose user is signed in."""
+    """Return the actor behind a request whose user is signed in."""
     user = request.user
     if not isinstance(user, User):
         raise PermissionDenied("Sign in first.")

@@ -1,4 +1,4 @@
-"""What machines tell, in words: per cent, bytes, spans and hours, names, tops of axes. Pure."""
+"""Figures of machines as text: per cent, bytes, spans and hours, names, tops of axes. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NODE_ID = re.compile("([^<]*)<([^>]*)>")
 
 
 def percent(value: float | None) -> str:
-    """As "37 %"; a dash where nobody knows."""
+    """Format a percentage as "37 %"; as a dash if it is unknown."""
     return "–" if value is None else f"{value:.0f} %"
 
 
 def amount(count: float | None) -> str:
-    """So many bytes, in the unit that people would take: "980 B", "1.5 GiB", "80 GiB"."""
+    """Format a number of bytes in the usual unit: "980 B", "1.5 GiB", "80 GiB"."""
     if count is None:
         return "–"
     unit = 0
@@ -30,12 +30,12 @@ def amount(count: float | None) -> str:
 
 
 def rate(count: float | None) -> str:
-    """So many bytes a second."""
+    """Format a number of bytes per second."""
     return "–" if count is None else f"{amount(count)}/s"
 
 
 def span(seconds: float) -> str:
-    """How long, in one unit: "90 s", "20 min", "5 h", "3 d"."""
+    """Format a length of time in one unit: "90 s", "20 min", "5 h", "3 d"."""
     for below_s, unit_s, word in _SPANS:
         if seconds < below_s:
             return f"{seconds / unit_s:.0f} {word}"
@@ -43,7 +43,7 @@ def span(seconds: float) -> str:
 
 
 def round_top(highest: float) -> float:
-    """A round number of bytes at or above `highest`, for the top of an axis."""
+    """Return a round number of bytes at or above `highest`, for the top of an axis."""
     unit = 1.0
     while highest / unit >= _UNIT:
         unit *= _UNIT
@@ -52,7 +52,7 @@ def round_top(highest: float) -> float:
 
 
 def hours(value: float | None) -> str:
-    """So many hours, with more places the fewer they are, so that little is not nothing."""
+    """Format hours, with more decimals the fewer they are, so that little is not shown as 0."""
     if value is None:
         return "?"
     if not value:
@@ -62,7 +62,7 @@ def hours(value: float | None) -> str:
 
 
 def round_above(highest: float) -> float:
-    """The first of 0.001, 0.002, 0.004, 0.006, 0.008, 0.01 and so on at or above `highest`."""
+    """Return the first of 0.001, 0.002, 0.004, 0.006, 0.008, 0.01, ... at or above `highest`."""
     unit = _LEAST_TOP
     while unit * 10 < highest:
         unit *= 10
@@ -70,11 +70,11 @@ def round_above(highest: float) -> float:
 
 
 def plain(value: float) -> str:
-    """A number without needless places: "2,500", "0.05"."""
+    """Format a number without needless decimals: "2,500", "0.05"."""
     return f"{round(value, 6):,.10g}"
 
 
 def short_name(node_id: str) -> str:
-    """What people call a node: its label, without what makes it unique."""
+    """Return the label of a node, without the part that makes its id unique."""
     match = _NODE_ID.match(node_id)
     return (match[1] or match[2]) if match else node_id

@@ -55,13 +55,13 @@ class TokenForm(forms.Form):
         field.choices = [("", "All my projects"), *((slug, slug) for slug in projects)]
 
     def clean_days(self) -> int | None:
-        """Days as a number; None for a token that lasts."""
+        """Return the days as a number; None for a token that does not expire."""
         days = self.cleaned_data["days"]
         return int(days) if days else None
 
 
 class PasswordForm(_SetPasswordForm):
-    """A new password; the old one is asked for only when there is one."""
+    """A new password; the old one is required only when there is one."""
 
     old_password = forms.CharField(
         label="Current password",
@@ -78,7 +78,7 @@ class PasswordForm(_SetPasswordForm):
             del self.fields["old_password"]
 
     def clean_old_password(self) -> str:
-        """The current password, checked."""
+        """Return the current password, checked."""
         old: str = self.cleaned_data["old_password"]
         if not self.user.check_password(old):
             raise forms.ValidationError("This is not your current password.")
@@ -89,7 +89,7 @@ class SecretValue(forms.Textarea):
     """A field whose content a page never shows."""
 
     def format_value(self, value: Any) -> str:
-        """Nothing, whatever was typed."""
+        """Return an empty text, whatever was typed."""
         return ""
 
 
@@ -143,7 +143,7 @@ class SecretForm(forms.Form):
     )
 
     def clean_value(self) -> str:
-        """With the line ends that were meant: browsers send CR LF."""
+        """Return the value with LF line ends: browsers send CR LF."""
         value: str = self.cleaned_data["value"]
         return value.replace("\r\n", "\n")
 
@@ -152,13 +152,13 @@ EXTENSIONS = (("30m", "30 minutes"), ("1h", "1 hour"), ("2h", "2 hours"), ("8h",
 
 
 class ExtendForm(forms.Form):
-    """By how much a job is extended. `key` tells a form that is sent twice from two forms."""
+    """The time to add to a job. `key` distinguishes one form sent twice from two forms."""
 
     duration = forms.CharField(max_length=50)
     key = forms.CharField(max_length=100, required=False)
 
     def clean_duration(self) -> int:
-        """In seconds; what the form offers, or any other length of time up to a year."""
+        """Return seconds: an option of the form, or any other length of time up to a year."""
         seconds = seconds_in(self.cleaned_data["duration"].strip())
         if seconds is None or not 1 <= seconds <= MOST_S:
             raise forms.ValidationError("Enter a duration such as 90m or 2h.")
@@ -172,14 +172,14 @@ class PriorityForm(forms.Form):
 
 
 class StacksForm(forms.Form):
-    """Whose stacks are dumped: a rank's, or those of one process there."""
+    """The processes whose stacks are dumped: those of a rank, or a single one there."""
 
     rank = forms.IntegerField(min_value=0, max_value=2**31 - 1)
     pid = forms.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
 
 
 class ScheduleForm(forms.Form):
-    """What a schedule runs, and when. `name` is missing where there is one already."""
+    """The specification and the times of a schedule. `name` is missing when editing one."""
 
     name = forms.CharField(
         max_length=60, widget=forms.TextInput({"placeholder": "nightly", "autocomplete": "off"})
@@ -223,6 +223,6 @@ class ScheduleForm(forms.Form):
             del self.fields["name"]
 
     def clean_source(self) -> str:
-        """With the line ends that were meant: browsers send CR LF."""
+        """Return the specification with LF line ends: browsers send CR LF."""
         source: str = self.cleaned_data["source"]
         return source.replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""What surrounds every page of somebody signed in: their projects and the one they are in."""
+"""The frame of every page of a signed-in user: their projects and the current one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Frame:
 
 
 def frame_of(request: HttpRequest, actor: Actor, project: Project | None) -> Frame:
-    """The frame for one page; remembers `project` as the one to come back to."""
+    """Return the frame for one page; remember `project` as the one to come back to."""
     projects = project_list(actor)
     if project is not None and request.session.get(LAST_PROJECT) != project.slug:
         request.session[LAST_PROJECT] = project.slug

@@ -1,7 +1,7 @@
-"""Live pages: a stream that says "look again", upon which the page asks for its parts.
+"""Live pages: a stream that says "look again", upon which the page requests its parts.
 
 One stream serves every filter of a table: what changed is never in a hint. A job page uses the
-stream of its log, which tells of the job as well.
+stream of its log, which reports changes of the job as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHANGED = sse.event("changed", "look")
 
 
 class ChangesWatch(Watch):
-    """Sends `changed` whenever one of `topics` was hinted at, many hints at once as one."""
+    """A watch that sends one `changed` for any number of hints about `topics`."""
 
     def __init__(self, access: Access, *topics: str) -> None:
         super().__init__(access)
@@ -34,28 +34,28 @@ class ChangesWatch(Watch):
         self._is_hinted = False
 
     def topics(self) -> set[str]:
-        """What to watch."""
+        """Return the topics to watch."""
         return self._topics
 
     def wants(self, hinted: set[str]) -> None:
-        """Nothing is read here: the page asks with its own address."""
+        """Note the hint. Nothing is read here: the page requests its parts from its own address."""
         self._is_hinted = bool(hinted)
 
     def take(self, news: News, *, is_newest: bool) -> Look:
-        """That something has changed."""
+        """Return the `changed` event if there was a hint."""
         del news, is_newest
         return Look([_CHANGED] if self._is_hinted else [])
 
 
 @require_GET
 def job_table_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """`/{slug}/jobs/stream`: the project's jobs changed."""
+    """Stream `/{slug}/jobs/stream`: the project's jobs changed."""
     return _stream(request, slug, "table", lambda project: project_topic(project.pk))
 
 
 @require_GET
 def queue_stream(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """`/{slug}/queue/stream`: jobs of any project changed, or how machines are shared."""
+    """Stream `/{slug}/queue/stream`: jobs of any project changed, or how machines are shared."""
     return _stream(request, slug, "queue", lambda _: QUEUE_TOPIC)
 
 
@@ -89,7 +89,7 @@ def _project(request: HttpRequest, slug: str) -> Project | None:
 
 
 def _access(request: HttpRequest, slug: str) -> None:
-    """PortalError when the session has ended, or its user is no member any more."""
+    """Raise a PortalError when the session has ended, or its user is no member any more."""
     read_session_again(request)
     if _project(request, slug) is None:
         raise PermissionDeniedError("Sign in again.")

@@ -1,4 +1,4 @@
-"""What people see when a form's CSRF token is not theirs, with a way on that can be opened."""
+"""The page for a form whose CSRF token is wrong, with a link that can be followed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEEPS_DRAFTS = "web:submit"
 
 
 def refused_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's CSRF_FAILURE_VIEW. `reason` is in the log, for it helps nobody else."""
+    """Answer as Django's CSRF_FAILURE_VIEW. `reason` is only logged: it does not help the user."""
     match = request.resolver_match
     has_draft = match is not None and match.view_name == _KEEPS_DRAFTS
     # An action's own address takes no GET; the submit page's does.
@@ -23,7 +23,7 @@ def refused_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _page_before(request: HttpRequest) -> str:
-    """The path of the page with the form, when it is one of this portal's."""
+    """Return the path of the page with the form, when it is one of this portal's."""
     before = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(before, allowed_hosts={request.get_host()}):
         return reverse("web:landing")

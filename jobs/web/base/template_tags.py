@@ -1,4 +1,4 @@
-"""How times, durations, statuses and icons look in a template. Registered in the settings."""
+"""Template tags for times, durations, statuses and icons. Registered in the settings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _A_MOMENT, _MINUTE, _HOUR, _DAY = 10, 60, 3600, 86400
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A sign from the sprite; decoration only, so hidden from screen readers."""
+    """Draw an icon of the sprite; decoration only, so hidden from screen readers."""
     return format_html(
         '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
         static("jobs/icons.svg"),
@@ -56,7 +56,7 @@ _MUCH = 90
 
 @register.simple_tag
 def bar(percent: float | None) -> SafeString:
-    """A bar from 0 to 100; its number stands beside it, so it is hidden from screen readers."""
+    """Draw a bar from 0 to 100; its number is beside it, so it is hidden from screen readers."""
     return format_html(
         '<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
         '<rect{} width="{}" height="8"></rect></svg>',
@@ -82,13 +82,13 @@ _ICON_OF_STAGE = {
 
 @register.simple_tag
 def stage_icon(state: str) -> SafeString:
-    """The sign of a stage in that state."""
+    """Return the icon of a stage in that state."""
     return icon(_ICON_OF_STAGE.get(state, "pending"))
 
 
 @register.simple_tag
 def ago(moment: datetime | None) -> SafeString | str:
-    """A moment as "3 min ago"; the script keeps it fresh and puts local time into the title."""
+    """Format a moment as "3 min ago"; the script updates it and puts local time into the title."""
     if moment is None:
         return "–"
     return format_html(
@@ -101,7 +101,7 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def from_now(moment: datetime) -> SafeString:
-    """A moment that is still to come, as "in 5 min": no more exact than an estimate is."""
+    """Format a future moment as "in 5 min": no more exact than an estimate is."""
     left_s = (moment - now()).total_seconds()
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
@@ -113,7 +113,7 @@ def from_now(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def clock(moment: datetime) -> SafeString:
-    """A moment as a time of day, in UTC until the script makes it local."""
+    """Format a moment as a time of day, in UTC until the script makes it local."""
     return format_html(
         '<time datetime="{}" title="{}" data-clock>{}</time>',
         moment.isoformat(),
@@ -124,9 +124,9 @@ def clock(moment: datetime) -> SafeString:
 
 @register.simple_tag
 def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
-    """A moment as the clock of another place shows it, with its weekday and which clock it is.
+    """Format a moment in a time zone, with its weekday and the zone's name.
 
-    Where there is no such place (any more), UTC's.
+    If the zone does not exist (any more), UTC is used.
     """
     if moment is None:
         return "–"
@@ -149,7 +149,7 @@ def in_zone(moment: datetime | None, zone: str) -> SafeString | str:
 
 @register.simple_tag
 def took(start: datetime | None, end: datetime | None) -> SafeString | str:
-    """How long from `start` to `end`; still ticking while there is no end."""
+    """Format the time from `start` to `end`; it keeps counting while there is no end."""
     if start is None:
         return "–"
     seconds = ((end or now()) - start).total_seconds()
@@ -164,24 +164,24 @@ def took(start: datetime | None, end: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def ran(job: Job) -> SafeString | str:
-    """How long a job runs or ran; nothing of one that waits, maybe once more."""
+    """Format how long a job runs or ran; a dash for a queued one, even if it ran before."""
     return "–" if job.status == JobStatus.QUEUED else took(job.started_at, job.ended_at)
 
 
 @register.filter
 def place_name(backend: str) -> str:
-    """How people call a backend."""
+    """Return the display name of a backend."""
     return _PLACES.get(backend, backend.title())
 
 
 @register.filter
 def lasting(seconds: float) -> str:
-    """How long, in words: `{{ plan.max_duration_s|lasting }}`."""
+    """Format a duration: `{{ plan.max_duration_s|lasting }}`."""
     return words_for(seconds)
 
 
 def words_ago(seconds: float) -> str:
-    """How long ago: "just now", "5 min ago", "3 h ago", "12 days ago"."""
+    """Format an age: "just now", "5 min ago", "3 h ago", "12 days ago"."""
     if seconds < _A_MOMENT:
         return "just now"
     for size, word in ((_DAY, "day"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s")):
@@ -193,7 +193,7 @@ def words_ago(seconds: float) -> str:
 
 
 def words_for(seconds: float) -> str:
-    """How long: "0.4 s", "12 s", "3 m 05 s", "2 h 07 m", "3 d 4 h"."""
+    """Format a duration: "0.4 s", "12 s", "3 m 05 s", "2 h 07 m", "3 d 4 h"."""
     whole = max(0, int(seconds))
     if whole < _A_MOMENT:
         return f"{max(0.0, seconds):.1f} s"
@@ -208,7 +208,7 @@ def words_for(seconds: float) -> str:
 
 @register.filter
 def usd(amount: Decimal | None) -> str:
-    """An amount for people: "$1,234.50", "$0.0042", "$0"; a dash where nobody knows."""
+    """Format an amount of US dollars: "$1,234.50", "$0.0042", "$0"; a dash if it is unknown."""
     if amount is None:
         return "–"
     if not amount:
@@ -234,19 +234,19 @@ _WORDS: dict[str, type[TextChoices]] = {
 
 @register.simple_tag
 def manage_command(verb: str) -> str:
-    """The line that runs a command of manage.py on the portal's machine."""
+    """Return the command line of a manage.py command on the portal's machine."""
     return f"{settings.MPORTAL_MANAGE} {verb}"
 
 
 @register.filter
 def code_spans(text: str) -> SafeString:
-    """A sentence with what stands in backquotes set as code, as the terminal's reader sees it."""
+    """Format a sentence with its backquoted parts as code; terminals show the backquotes."""
     return mark_safe(_CODE_SPAN.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped
 
 
 @register.filter
 def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
-    """Escaped text in which each job that has a project in `projects` leads to its page."""
+    """Link each job in an escaped text that has a project in `projects` to its page."""
 
     def link(found: re.Match[str]) -> str:
         number = int(found[1])
@@ -260,13 +260,13 @@ def job_links(html: SafeString, projects: dict[int, str]) -> SafeString:
 
 @register.simple_tag
 def status_words(status: str, waits_for: str) -> str:
-    """A status; in the queue also that somebody holds the job there."""
+    """Return the label of a status; of a queued job also that it is held."""
     is_held = status == JobStatus.QUEUED and waits_for == WaitReason.HELD
     return f"{words(status, 'status')}, held" if is_held else words(status, "status")
 
 
 @register.filter
 def words(value: str, vocabulary: str) -> str:
-    """The label of a stored value: `{{ row.kind|words:"kind" }}`. Unknown ones stay as they are."""
+    """Return a stored value's label: `{{ row.kind|words:"kind" }}`. Others stay as they are."""
     choices = _WORDS[vocabulary]
     return str(choices(value).label) if value in choices.values else value

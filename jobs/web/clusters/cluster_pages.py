@@ -25,7 +25,7 @@ EXTENSION_S = 3600
 @require_safe
 @signed_in
 def clusters(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """What exists of one project."""
+    """Show the existing clusters of one project."""
     project = project_for(actor, slug)
     context = _context(actor, project)
     return render_page(request, actor, "clusters/page.html", context, project=project)
@@ -34,7 +34,7 @@ def clusters(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The parts of that page that change."""
+    """Render the parts of that page that change."""
     context = _context(actor, project_for(actor, slug))
     return render(request, "clusters/_live.html", context)
 
@@ -48,7 +48,7 @@ def down(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     return attempt_action(
         request,
         lambda: take_down_cluster(actor, cluster),
-        done=f"{cluster.name} goes down.",
+        done=f"{cluster.name} is being terminated.",
         back=reverse("web:clusters", args=[slug]),
     )
 
@@ -70,14 +70,14 @@ def extend(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_safe
 @signed_in
 def all_clusters(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """What exists of all one's projects; for the installation's administrators all there is."""
+    """Show the existing clusters of all the user's projects; administrators see all clusters."""
     return render_page(request, actor, "clusters/all.html", _context(actor, None))
 
 
 @require_safe
 @signed_in
 def all_live(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """The parts of that page that change."""
+    """Render the parts of that page that change."""
     return render(request, "clusters/_live.html", _context(actor, None))
 
 
@@ -90,7 +90,7 @@ def any_down(request: HttpRequest, actor: Actor) -> HttpResponse:
     return attempt_action(
         request,
         lambda: take_down_cluster(actor, cluster) if cluster else take_down_stray(actor, name),
-        done=f"{name} goes down.",
+        done=f"{name} is being terminated.",
         back=reverse("web:all_clusters"),
     )
 

@@ -1,4 +1,4 @@
-"""Where jobs can run: clouds, why some can't be used, and GPUs that are free."""
+"""The infrastructure page: clouds, why some cannot be used, and free GPUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jobs.web.base.frame import render_page
 @require_safe
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The page. What is not known yet comes later, by itself."""
+    """Show the page. What is not known yet is added as soon as it is."""
     project = project_for(actor, slug)
     context = {"project": project, "nav": "infra", "places": infra()}
     return render_page(request, actor, "infra/page.html", context, project=project)
@@ -24,6 +24,6 @@ def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The part of the page that changes."""
+    """Render the part of the page that changes."""
     project_for(actor, slug)
     return render(request, "infra/_places.html", {"places": infra()})

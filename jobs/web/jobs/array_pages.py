@@ -19,7 +19,7 @@ from jobs.web.base.frame import render_page
 @require_safe
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str, array_id: int) -> HttpResponse:
-    """The whole page."""
+    """Show the whole page."""
     context = _context(actor, slug, array_id)
     return render_page(request, actor, "arrays/page.html", context, project=context["project"])
 
@@ -27,7 +27,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, array_id: int) -> HttpRe
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str, array_id: int) -> HttpResponse:
-    """The parts of it that change."""
+    """Render the parts of it that change."""
     return render(request, "arrays/_live.html", _context(actor, slug, array_id))
 
 

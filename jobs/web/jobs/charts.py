@@ -1,4 +1,4 @@
-"""A host's history as charts: the geometry of small SVGs, and the same in words. Pure.
+"""A host's history as charts: the geometry of small SVGs, and a summary in text. Pure.
 
 A template draws them; nothing here knows HTML.
 """
@@ -26,7 +26,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a chart. `segments` are points of polylines: it breaks where nothing was told."""
+    """A chart's line. `segments` are points of polylines: it breaks where a report is missing."""
 
     name: str
     colour: int
@@ -45,7 +45,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """An upright part of the chart that tells its values when pointed at."""
+    """An upright part of the chart that shows its values when pointed at."""
 
     x: float
     width: float
@@ -64,13 +64,13 @@ class Chart:
 
     @property
     def summary(self) -> str:
-        """What it shows, for those who do not see it."""
+        """Return what the chart shows, for people who cannot see it."""
         return f"{self.title}. " + " ".join(f"{line.summary}." for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What is drawn: its title, how its numbers are said, and what its axis ends at."""
+    """The kind of a chart: its title, the format of its numbers, and the top of its axis."""
 
     title: str
     say: Words
@@ -104,7 +104,7 @@ def _known(values: Values) -> list[float]:
 
 
 class _Scale:
-    """Where moments stand, from the first point to the last."""
+    """A scale of moments, from the first point to the last."""
 
     def __init__(self, times: list[float], step_s: float) -> None:
         self.times = times

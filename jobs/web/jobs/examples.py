@@ -1,4 +1,4 @@
-"""The jobs that the submit page offers to start from. Each runs as it stands, without a folder."""
+"""The example jobs of the submit page. Each runs unchanged, without a folder."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ EXAMPLES = (
 
 
 def example(slug: str) -> Example:
-    """The example of that name, else the first."""
+    """Return the example of that name, else the first."""
     return next((one for one in EXAMPLES if one.slug == slug), EXAMPLES[0])

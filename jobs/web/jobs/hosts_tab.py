@@ -37,13 +37,13 @@ class Cell:
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """The tab as it stands now."""
+    """Render the tab as it is now."""
     context = hosts_context(actor, slug, job_id, request.GET)
     return render(request, "jobs/_hosts.html", context)
 
 
 def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """All that the tab's templates read; `query` may choose attempt, rank, and what colours."""
+    """Return the context of the tab; `query` may choose attempt, rank and the colored figure."""
     attempt, rank = number_in(query, "attempt"), number_in(query, "rank")
     choice = HostChoice(attempt, rank or 0, CHART_POINTS)
     found = host_metrics(actor, slug, job_id, choice)
@@ -67,7 +67,7 @@ def hosts_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
 
 
 def number_in(query: Mapping[str, str], name: str) -> int | None:
-    """The number of that name in an address; None if there is none, Http404 if it cannot be."""
+    """Return the number `name` in a query; None if there is none, Http404 if it is invalid."""
     text = query.get(name, "")
     if not text:
         return None
@@ -80,21 +80,21 @@ def number_in(query: Mapping[str, str], name: str) -> int | None:
 def _cell(host: Host, by: str) -> Cell:
     value: float | None = getattr(host, by)
     known = [(word, getattr(host, kind)) for kind, word in _KINDS.items()]
-    told = ", ".join(f"{word} {percent(each)}" for word, each in known if each is not None)
+    figures = ", ".join(f"{word} {percent(each)}" for word, each in known if each is not None)
     if host.is_silent:
-        heat, told = "s", f"silent; last {told}"
+        heat, figures = "s", f"silent; last {figures}"
     else:
         heat = "n" if value is None else str(min(9, int(value // 10)))
-    return Cell(host.rank, heat, f"{host.mesh} {told or 'nothing told yet'}".strip())
+    return Cell(host.rank, heat, f"{host.mesh} {figures or 'no report yet'}".strip())
 
 
 def _summary(found: Hosts) -> str:
-    """In words what the grid shows in colours."""
+    """Describe in text what the grid shows in colors."""
     parts = []
     for kind, word in _KINDS.items():
         values = [value for host in found.hosts if (value := getattr(host, kind)) is not None]
         if values:
             parts.append(f"{word} {percent(sum(values) / len(values))}")
     silent = sum(host.is_silent for host in found.hosts)
-    mean = f"mean {', '.join(parts)}" if parts else "nothing told yet"
+    mean = f"mean {', '.join(parts)}" if parts else "no report yet"
     return f"{mean}; {silent} silent" if silent else mean

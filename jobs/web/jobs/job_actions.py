@@ -41,7 +41,7 @@ def hold(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResp
 @require_POST
 @signed_in
 def release(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """Let the job take its turn and stay on its page."""
+    """Release the held job and stay on its page."""
     return _do(request, actor, job_for(actor, slug, job_id), release_job)
 
 

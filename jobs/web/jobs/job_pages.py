@@ -50,7 +50,7 @@ MOST_EVIDENCE_LINES, EVIDENCE_END_LINES = 12, 4
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a runner left to show why an attempt failed. Of a long one the page shows the end."""
+    """The output that a runner kept to show why an attempt failed. The page shows the end of it."""
 
     text: str
 
@@ -66,7 +66,7 @@ class Evidence:
 
     @property
     def end(self) -> str:
-        """Its last lines: in a traceback, the error itself."""
+        """Return its last lines: in a traceback, the error itself."""
         return "\n".join(self.lines[-EVIDENCE_END_LINES:])
 
 
@@ -75,7 +75,7 @@ class Evidence:
 def page(
     request: HttpRequest, actor: Actor, slug: str, job_id: int, tab: str = "log"
 ) -> HttpResponse:
-    """The whole page with one of its tabs open."""
+    """Show the whole page with one of its tabs open."""
     if tab not in dict(TABS):
         raise Http404("A job has no such page.")
     context = page_context(actor, slug, job_id, request.GET)
@@ -89,16 +89,16 @@ def page(
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """The parts of the page that change; each is the partial of the first paint."""
+    """Render the parts of the page that change; each is the partial of the first paint."""
     context = page_context(actor, slug, job_id, request.GET)
     return render(request, "jobs/_page_live.html", context)
 
 
 def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """All that the page's templates read; `query` may choose an attempt, and which workers."""
+    """Return the context of the page; `query` may choose an attempt, and which workers."""
     number = number_in(query, "attempt")
     found = job_page(actor, slug, job_id, number)
-    # Held, it waits for a person alone, and says for whom.
+    # A held job waits for a person alone, and its message names the person.
     waits = found.job.status == JobStatus.QUEUED and found.job.wait_reason != WaitReason.HELD
     shown = _attempt_of(found, number)
     events = job_history(actor, slug, job_id, limit=EVENTS_SHOWN)
@@ -133,7 +133,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
 
 
 def _attempt_of(found: JobPage, number: int | None) -> Attempt | None:
-    """The attempt asked for, else the newest; None before the first."""
+    """Return the requested attempt, else the newest; None before the first."""
     if number is None:
         return found.attempts[0] if found.attempts else None
     for attempt in found.attempts:
@@ -143,7 +143,7 @@ def _attempt_of(found: JobPage, number: int | None) -> Attempt | None:
 
 
 def _evidence(attempt: Attempt | None, events: list[Event]) -> str:
-    """What the attempt's runner left to show why it failed: the last lines of an error, mostly."""
+    """Return the output that shows why the attempt failed: the last lines of an error, mostly."""
     number = attempt.number if attempt else None
     found = (event for event in events if event.verb == EVIDENCE and event.attempt == number)
     return next((event.message for event in found), "")

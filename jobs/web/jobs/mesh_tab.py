@@ -52,7 +52,7 @@ class Twig:
 
     @property
     def hidden(self) -> int:
-        """How many of its actors are not shown."""
+        """Return the number of its actors that are not shown."""
         return self.actors - len(self.leaves)
 
 
@@ -69,12 +69,12 @@ class Branch:
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """The tab as it stands now."""
+    """Render the tab as it is now."""
     return render(request, "jobs/_mesh.html", mesh_context(actor, slug, job_id, request.GET))
 
 
 def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str]) -> dict[str, Any]:
-    """All that the tab's templates read; `query` may choose an attempt."""
+    """Return the context of the tab; `query` may choose an attempt."""
     found = job_mesh(actor, slug, job_id, number_in(query, "attempt"))
     branches, grid = _branches(found), _grid(found.hosts)
     return {
@@ -92,7 +92,7 @@ def mesh_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
 
 
 def _grid(hosts: list[MeshHost]) -> list[MeshHost]:
-    """All of a few; of many those that are not well, and the first of the others."""
+    """Return all hosts if they are few; else the unwell ones, and the first of the others."""
     unwell = sum(map(_is_unwell, hosts))
     room = {True: MOST_UNWELL_IN_GRID, False: MOST_HOSTS_IN_GRID - unwell}
     shown = []
@@ -139,12 +139,12 @@ def _twig(host: MeshHost, proc: MeshProc, most: int) -> Twig:
 
 
 def _key(*names: str) -> str:
-    """Names an element by what it shows: its place among others changes when one of them goes."""
+    """Return an element's key from the names it shows: its position changes when others go."""
     return hashlib.blake2s("\n".join(names).encode(), digest_size=8).hexdigest()
 
 
 def _summary(found: Mesh) -> str:
-    """In words what the grid shows in colours."""
+    """Describe in text what the grid shows in colors."""
     procs = [proc for host in found.hosts for proc in host.procs]
     actors = [actor for proc in procs for actor in proc.actors]
     counts = (

@@ -17,7 +17,7 @@ from jobs.web.base.access import signed_in
 @require_POST
 @signed_in
 def plan(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """A part of the submit page. While the backend is still at it, the part asks again."""
+    """Render the launch plan. While the backend works on it, the part requests itself again."""
     source = request.POST.get("source", "").replace("\r\n", "\n")
     context: dict[str, Any] = {"project": project_for(actor, slug)}
     try:

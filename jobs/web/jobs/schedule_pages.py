@@ -36,7 +36,7 @@ _PREFIX = "schedule."
 @require_safe
 @signed_in
 def schedules(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The list."""
+    """Show the list of schedules."""
     project = project_for(actor, slug)
     context = {
         "project": project,
@@ -50,7 +50,7 @@ def schedules(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def new(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The form for a new one; a good one leads to its page."""
+    """Show the form for a new schedule; a valid form leads to the schedule's page."""
     project = project_for(actor, slug)
     require(actor, Verb.MANAGE_OWN_SCHEDULES, project)
     expect_job()
@@ -69,7 +69,7 @@ def new(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> HttpResponse:
-    """One schedule; with POST, changed."""
+    """Show one schedule; change it with POST."""
     project = project_for(actor, slug)
     schedule = schedule_named(actor, project, schedule_name)
     fields = ("cron", "zone", "overlap", "catch_up")
@@ -142,7 +142,7 @@ def _do(
 
 
 def _change(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
-    """A specification that is sent as it was is not sent: it stays its owner's."""
+    """Change a schedule; an unchanged specification is left out, so that it stays its owner's."""
     is_same = wish.source == schedule.spec_source
     source = None if is_same else wish.source
     wish = Wish(source, wish.cron, wish.zone, wish.overlap, wish.catch_up)
@@ -154,7 +154,7 @@ def _typed(request: HttpRequest) -> QueryDict | None:
 
 
 def _sent(form: ScheduleForm, act: Callable[[Wish], Schedule]) -> Schedule | None:
-    """The schedule that `act` made of the form; None: the form says why not."""
+    """Return the schedule that `act` made of the form; None: the form shows the errors."""
     if not form.is_valid():
         return None
     fields = ("source", "cron", "zone", "overlap", "catch_up")

@@ -22,14 +22,14 @@ from jobs.web.jobs.hosts_tab import number_in
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """The tab as it stands now."""
+    """Render the tab as it is now."""
     return render(request, "jobs/_stacks.html", stacks_context(actor, slug, job_id, request.GET))
 
 
 @require_POST
 @signed_in
 def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpResponse:
-    """Ask for what the form says, and show it as soon as it comes."""
+    """Request the dump of the form, and show it as soon as it comes."""
     job = job_for(actor, slug, job_id)
     require_stacks(actor, job)
     back = reverse("web:job_tab", args=[slug, job_id, "stacks"])
@@ -44,7 +44,7 @@ def ask(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRespo
 def stacks_context(
     actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All that the tab's templates read; `query` may choose attempt, rank and dump."""
+    """Return the context of the tab; `query` may choose attempt, rank and dump."""
     asked = number_in(query, "attempt")
     choice = StackChoice(asked, shown=number_in(query, "dump"))
     found = job_stacks(actor, slug, job_id, choice)

@@ -29,7 +29,7 @@ MOST_LINES = 5000
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The empty, prefilled or refused form; a good one leads to the new job's page."""
+    """Show the empty, prefilled or refused form; a valid form leads to the new job's page."""
     project = project_for(actor, slug)
     require(actor, Verb.SUBMIT_JOB, project)
     source, errors, status = first_source(request, actor, slug), [], 200
@@ -65,7 +65,7 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 
 
 def _place_of(slug: str, jobs: Sequence[Job]) -> str:
-    """Where to look at what was submitted: at the job, at its array, at all jobs."""
+    """Return the page of what was submitted: the job's, its array's, or that of all jobs."""
     arrays = {job.array_id for job in jobs}
     if len(jobs) == 1:
         return reverse("web:job", args=[slug, jobs[0].pk])
@@ -75,7 +75,7 @@ def _place_of(slug: str, jobs: Sequence[Job]) -> str:
 
 
 def first_source(request: HttpRequest, actor: Actor, slug: str) -> str:
-    """What the editor opens with: an example, the spec of an earlier job, or the first example."""
+    """Return the editor's first text: an example, an earlier job's spec, or the first example."""
     earlier = request.GET.get("from", "")
     if earlier.isascii() and earlier.isdecimal():
         return _source_of(actor, slug, earlier)
@@ -89,6 +89,6 @@ def _source_of(actor: Actor, slug: str, job_id: str) -> str:
 
 
 def _key(request: HttpRequest) -> str | None:
-    """Sent by the page's script, new for each visit: two clicks on "Submit" are one job."""
+    """Return the key that the page's script sends, new for each visit: two clicks are one job."""
     key = request.POST.get("key", "")[:MAX_KEY_LENGTH]
     return key if key.isprintable() and key else None

@@ -36,7 +36,7 @@ class Chip:
 @require_safe
 @signed_in
 def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The page. A cursor that is not ours leads back to the first page."""
+    """Show the page. An invalid cursor leads back to the first page."""
     project = project_for(actor, slug)
     try:
         context = table_context(actor, project, request.GET)
@@ -48,7 +48,7 @@ def job_table_page(request: HttpRequest, actor: Actor, slug: str) -> HttpRespons
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The parts of the table that change, for the address's filters."""
+    """Render the parts of the table that change, for the address's filters."""
     project = project_for(actor, slug)
     try:
         context = table_context(actor, project, request.GET)
@@ -62,7 +62,7 @@ def _first_page(request: HttpRequest) -> HttpResponse:
 
 
 def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str, Any]:
-    """All that the table's templates read."""
+    """Return the context of the table."""
     wanted = filter_of(query)
     table = job_table(actor, project, wanted, cursor=query.get("cursor") or None, limit=PAGE_SIZE)
     counts = status_counts(actor, project)
@@ -86,7 +86,7 @@ def table_context(actor: Actor, project: Project, query: QueryDict) -> dict[str,
 
 
 def filter_of(query: QueryDict) -> JobFilter:
-    """What the address asks for; words that mean nothing are left out."""
+    """Return the filter in the address; unknown values are left out."""
     statuses = (word for text in query.getlist("status") for word in text.split(","))
     kind = query.get("kind", "")
     return JobFilter(
@@ -117,13 +117,13 @@ def _chips(query: QueryDict, wanted: JobFilter, counts: dict[str, int]) -> list[
 
 
 def _toggled(chosen: tuple[str, ...], status: str) -> str | None:
-    """The chosen statuses with `status` put in or taken out, as the address writes them."""
+    """Return the chosen statuses with `status` added or removed, as the address writes them."""
     others = [one for one in chosen if one != status]
     return ",".join(others if status in chosen else [*chosen, status]) or None
 
 
 def _query(query: QueryDict, *, keep_cursor: bool = False, **changes: str | None) -> str:
-    """The address's query with `changes`; None takes a key out. A new filter has no cursor."""
+    """Return the query with `changes`; None removes a key. A new filter has no cursor."""
     copy = query.copy()
     if not keep_cursor:
         copy.pop("cursor", None)

@@ -26,7 +26,7 @@ class WorkersChoice:
 
 @dataclass(frozen=True, slots=True)
 class WorkersPart:
-    """What is shown. `choices` and `summary` are empty where all are shown."""
+    """The workers shown. `choices` and `summary` are empty where all are shown."""
 
     rows: list[Worker]
     summary: str = ""
@@ -35,7 +35,7 @@ class WorkersPart:
 
 
 def workers_part(workers: list[Worker], num_nodes: int, asked: str) -> WorkersPart:
-    """Of many: those that `asked` names; else those in trouble, or the first ones."""
+    """Select, of many workers, the group `asked`; else those in trouble, or the first ones."""
     if len(workers) <= MOST_ROWS:
         return WorkersPart(workers)
     groups = _groups(workers)
@@ -53,7 +53,7 @@ def workers_part(workers: list[Worker], num_nodes: int, asked: str) -> WorkersPa
 
 
 def _groups(workers: list[Worker]) -> dict[str, list[Worker]]:
-    """Those in trouble, if any, then all by rank; by the name that an address has for them."""
+    """Group workers by their name in the address: those in trouble, if any, then all by rank."""
     groups: dict[str, list[Worker]] = {}
     if trouble := [each for each in workers if _is_in_trouble(each)]:
         groups[TROUBLE] = trouble
@@ -71,7 +71,7 @@ def _words(name: str, group: list[Worker]) -> str:
 
 
 def _summary(workers: list[Worker], num_nodes: int) -> str:
-    """In words how many stand how, and how many ended with what."""
+    """Count the workers by status, and the ended ones by how they ended, in text."""
     statuses = Counter(worker.status for worker in workers)
     parts = [
         f"{statuses[status]} {status.label.lower()}" for status in WorkerStatus if statuses[status]

@@ -15,7 +15,7 @@ from jobs.web.base.frame import LAST_PROJECT, render_page
 @require_safe
 @signed_in
 def landing(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """The jobs of the last project, or of the first; else how to get into one."""
+    """Show the jobs of the last project, or of the first; else how to join one."""
     slugs = [project.slug for project in project_list(actor)]
     if not slugs:
         return render_page(request, actor, "projects/none.html", {})
@@ -26,5 +26,5 @@ def landing(request: HttpRequest, actor: Actor) -> HttpResponse:
 @require_safe
 @signed_in
 def project(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """A project's address alone means its jobs."""
+    """Redirect a project's address to its jobs."""
     return redirect("web:jobs", slug=project_for(actor, slug).slug)

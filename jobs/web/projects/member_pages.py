@@ -1,4 +1,4 @@
-"""The members of a project: everybody in it sees them, its admins change them."""
+"""The members of a project: all members see the list, its admins change it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jobs.web.base.frame import render_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def members(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The list; with POST, a new member."""
+    """Show the list; add a member with POST."""
     project = project_for(actor, slug)
     form = MemberForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _added(actor, project, form):

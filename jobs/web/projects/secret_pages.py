@@ -25,7 +25,7 @@ from jobs.web.base.frame import render_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def secrets(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The list; with POST, another value for one of them, or a new one."""
+    """Show the list; with POST, set another value for one of them, or a new one."""
     project = project_for(actor, slug)
     form = SecretForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _is_set(request, actor, project, form):

@@ -19,7 +19,7 @@ _MOST_DIGITS = 6
 @require_safe
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The page, as it stands now."""
+    """Show the page as it is now."""
     project = project_for(actor, slug)
     context = {"project": project, "nav": "queue", **_context(request, actor)}
     return render_page(request, actor, "queue/page.html", context, project=project)
@@ -28,7 +28,7 @@ def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
 @require_safe
 @signed_in
 def live(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The part of the page that changes."""
+    """Render the part of the page that changes."""
     context = {"project": project_for(actor, slug), **_context(request, actor)}
     return render(request, "queue/_state.html", context)
 
@@ -56,7 +56,7 @@ def _context(request: HttpRequest, actor: Actor) -> dict[str, Any]:
 
 
 def _page_number(request: HttpRequest) -> int:
-    """From 1; what is no number is the first."""
+    """Return the page number from 1; 1 if the text is no number."""
     text = request.GET.get("page", "")
     is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
     return max(1, int(text)) if is_number else 1

@@ -13,7 +13,7 @@ MOST_PERCENT = 1000
 
 
 class BudgetForm(forms.Form):
-    """What a project may spend in a month."""
+    """A project's monthly budget."""
 
     usd = forms.DecimalField(
         label="US$ per month",
@@ -32,7 +32,7 @@ class BudgetForm(forms.Form):
     )
 
     def clean_warn_at(self) -> list[int]:
-        """Whole numbers, each once."""
+        """Return whole numbers, each once."""
         words = [
             word.strip().rstrip("%").strip() for word in self.cleaned_data["warn_at"].split(",")
         ]

@@ -1,4 +1,4 @@
-"""What a project has used, by day and by person, beside its budget of the month."""
+"""A project's usage by day and by person, beside its monthly budget."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What the height of a day's bar means."""
+    """The unit of a chart's bars, and the labels of its height."""
 
     unit: str
     top: float
@@ -72,7 +72,7 @@ class Axis:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def page(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
-    """The page; with POST, a new budget."""
+    """Show the page; with POST, set a new budget."""
     project = project_for(actor, slug)
     form = None
     if request.method == "POST":
@@ -128,7 +128,7 @@ def _month_of(text: str) -> date | None:
 
 
 def _axis(days: Usage) -> Axis:
-    """Money or, where nothing costs any, hours; its top is a round number."""
+    """Return the axis in US$ or, where nothing costs any, in hours; its top is a round number."""
     top = figures.round_above(max(_weights(days), default=0.0) or 1)
     sign = "$" if days.usd else ""
     labels = [f"{sign}{figures.plain(value)}" for value in (top, top / 2, 0)]
@@ -160,7 +160,7 @@ def _parts(found: Usage) -> Parts:
 
 
 def _weights(found: Usage) -> list[float]:
-    """By what rows are compared: hours, where nothing has a price."""
+    """Return the values to compare rows by: US$, or hours where nothing has a price."""
     return [float(row.usd) if found.usd else row.node_hours for row in found.rows]
 
 

@@ -82,7 +82,7 @@ def test_the_live_parts_are_those_of_the_page(viewer, job):
 def test_a_maintainer_takes_an_idle_cluster_down(maintainer, job):
     assert "Terminate" in maintainer.text("/rl/clusters")
     answer = maintainer.post("/rl/clusters/down", {"name": "mpx-warm"}, follow=True)
-    assert "mpx-warm goes down." in text_of(answer)
+    assert "mpx-warm is being terminated." in text_of(answer)
     assert Cluster.objects.get().release_requested_at is not None
 
 
