@@ -1,4 +1,4 @@
-"""How a project stands with its budget of the month, and whose jobs wait for it."""
+"""A project's spending against its monthly budget, and the jobs that wait for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monarch_client.wire import money as wire
 
 
 def budget_view(actor: Actor, project: Project) -> wire.Budget:
-    """The project's budget with what this month has cost so far."""
+    """Return the project's budget with the cost of this month so far."""
     require(actor, Verb.VIEW_PROJECT, project)
     now = clock.now()
     month = Month.of(now)

@@ -1,4 +1,4 @@
-"""The attempt that a reader has asked for."""
+"""The attempt that a request chooses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jobs.models import Attempt, Job
 
 
 def chosen_attempt(job: Job, number: int | None) -> Attempt | None:
-    """The attempt of that number, else the newest; None while there is none at all.
+    """Return the attempt of that number, else the newest; None if there is none at all.
 
     NotFoundError: the job has no attempt of that number.
     """

@@ -1,4 +1,4 @@
-"""Which clouds the portal has credentials of, and whether SkyPilot can use them."""
+"""The clouds of which the portal has credentials, and whether SkyPilot can use them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from monarch_client.wire import account as wire
 
 
 def cloud_list(actor: Actor | None) -> list[wire.CloudEntry]:
-    """What was added, by kind and name; never the credentials themselves."""
+    """List the clouds that were added, by kind and name; never the credentials themselves."""
     require_clouds(actor)
     return [wire.CloudEntry(**each._asdict()) for each in clouds.listed(clouds.own_home())]
 
 
 def cloud_check(actor: Actor | None) -> list[wire.CloudState]:
-    """What SkyPilot says of each cloud, asked now. BackendError: it says nothing (yet)."""
+    """Return SkyPilot's report on each cloud, requested now. BackendError: there is none (yet)."""
     require_clouds(actor)
     found: list[CloudState] = []
     keepers = [each for each in map(registry.get, registry.names()) if is_keeping(each)]

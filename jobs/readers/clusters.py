@@ -1,4 +1,4 @@
-"""What exists, whose it is, since when and at what cost: clusters with a row, and strays."""
+"""The existing clusters with owner, age and cost: clusters with a row, and strays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROW = "row"
 
 
 def cluster_list(actor: Actor, project: Project | None = None) -> list[wire.Cluster]:
-    """Clusters that exist, of one project or of all that the actor sees; newest first.
+    """List the existing clusters of one project or of all that the actor sees; newest first.
 
     Without a project an administrator of the installation sees strays as well.
     """
@@ -40,7 +40,7 @@ def cluster_list(actor: Actor, project: Project | None = None) -> list[wire.Clus
 
 
 def cluster_named(actor: Actor, project: Project, name: str) -> Cluster:
-    """The project's cluster of that name. NotFoundError: there is none."""
+    """Return the project's cluster of that name. NotFoundError: there is none."""
     require(actor, Verb.VIEW_PROJECT, project)
     cluster = Cluster.objects.filter(project=project, name=name.replace("\0", "")).first()
     if cluster is None:
@@ -49,24 +49,24 @@ def cluster_named(actor: Actor, project: Project, name: str) -> Cluster:
 
 
 def cluster_anywhere(actor: Actor, name: str) -> Cluster | None:
-    """The cluster of that name in any project that the actor sees."""
+    """Return the cluster of that name in any project that the actor sees."""
     projects = projects_of(actor)
     return Cluster.objects.filter(project__in=projects, name=name.replace("\0", "")).first()
 
 
 def cluster_row(actor: Actor, cluster: Cluster) -> wire.Cluster:
-    """One cluster as the list shows it; also one that is gone."""
+    """Return one cluster as the list shows it; also one that no longer exists."""
     row = _with_jobs(Cluster.objects.filter(pk=cluster.pk)).get()
     return _row(row, may_manage=_manages(actor, row, verbs_of(actor, cluster.project)))
 
 
 def stray_row(actor: Actor, stray: StrayCluster) -> wire.Cluster:
-    """The same for one without a row of its own."""
+    """Return a stray cluster as the list shows it."""
     return _stray(stray, may_write=actor.token is None or not actor.token.read_only)
 
 
 def ssh_command(cluster: Cluster | None, rank: int) -> str:
-    """How SkyPilot's users reach a node, where they know this cluster's SkyPilot; "" elsewhere."""
+    """Return the command to reach a node for users of this cluster's SkyPilot; "" elsewhere."""
     if cluster is None or cluster.backend_name != "skypilot":
         return ""
     if cluster.status not in {ClusterStatus.STARTING, ClusterStatus.UP}:
@@ -84,7 +84,7 @@ def _with_jobs(clusters: QuerySet[Cluster]) -> QuerySet[Cluster]:
 
 
 def _manages(actor: Actor, cluster: Cluster, verbs: frozenset[Verb]) -> bool:
-    """The same as `require_cluster` says, of a cluster read through `_with_jobs`."""
+    """Whether `require_cluster` lets the actor manage a cluster read through `_with_jobs`."""
     oldest = list(cluster.attempts.all())[-1:]
     own = any(attempt.job.submitted_by_id == actor.user.pk for attempt in oldest)
     return (Verb.MANAGE_OWN_CLUSTERS if own else Verb.MANAGE_CLUSTERS) in verbs

@@ -1,4 +1,4 @@
-"""What the hosts of an attempt told of themselves: the latest of each, and one host's history."""
+"""The reported metrics of an attempt's hosts: the latest of each, and one host's history."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GpuView(HostGpu):
 
     @property
     def memory(self) -> float | None:
-        """How much of its memory is used, in per cent."""
+        """The part of its memory in use, in per cent."""
         return percent(self.memory_used, self.memory_total)
 
 
@@ -43,24 +43,24 @@ class HostView(Host):
 
     @property
     def memory(self) -> float | None:
-        """How much of the memory is used, in per cent."""
+        """The part of the memory in use, in per cent."""
         return percent(self.memory_used, self.memory_total)
 
     @property
     def disk(self) -> float | None:
-        """How much of the disk is used, in per cent."""
+        """The part of the disk in use, in per cent."""
         return percent(self.disk_used, self.disk_total)
 
     @property
     def gpu(self) -> float | None:
-        """How busy its GPUs are, as their mean."""
+        """The mean utilization of its GPUs, in per cent."""
         told = [each.utilization for each in self.gpus if each.utilization is not None]
         return round(sum(told) / len(told), 1) if told else None
 
 
 @dataclass(frozen=True, slots=True)
 class HostChoice:
-    """Of which attempt, by number (None: the newest), and whose history, in how many points."""
+    """A choice of attempt (by number; None: the newest), and of a host's history and its points."""
 
     attempt: int | None = None
     rank: int | None = None
@@ -68,7 +68,7 @@ class HostChoice:
 
 
 def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> Hosts:
-    """The hosts. NotFoundError as for `job_for`, or for an attempt that there is not."""
+    """Return the hosts. NotFoundError as for `job_for`, or for an attempt that does not exist."""
     job = job_for(actor, slug, job_id)
     attempt = chosen_attempt(job, choice.attempt)
     if attempt is None:

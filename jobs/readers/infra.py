@@ -1,6 +1,6 @@
-"""Where jobs can run: clouds, why some can't be used, and GPUs that are free.
+"""The infrastructure of jobs: clouds, why some cannot be used, and free GPUs.
 
-A page shows what is known and never waits for a cloud: looking has the background ask.
+A page shows what is known and never waits for a cloud: a request has the background look.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monarch_client.wire.clusters import Cloud, Gpu, Infra
 
 
 def infra() -> list[Infra]:
-    """Every enabled backend."""
+    """Describe every enabled backend; wake the background if the facts are old."""
     views = [_view(name) for name in registry.names()]
     if any(view.is_asking for view in views) and infra_cache.want():
         wake("infra")

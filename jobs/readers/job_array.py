@@ -23,7 +23,7 @@ class ArrayView(Array):
 
 
 def array_for(actor: Actor, slug: str, array_id: int) -> JobArray:
-    """The array of that number. NotFoundError when the actor cannot see it."""
+    """Return the array of that number. NotFoundError when the actor cannot see it."""
     project = project_for(actor, slug)
     arrays = JobArray.objects.select_related("project", "submitted_by").filter(project=project)
     if actor.driver is not None:
@@ -35,7 +35,7 @@ def array_for(actor: Actor, slug: str, array_id: int) -> JobArray:
 
 
 def job_array(actor: Actor, slug: str, array_id: int) -> ArrayView:
-    """The array and its jobs, by their place in it."""
+    """Return the array and its jobs, by their index in it."""
     array = array_for(actor, slug, array_id)
     rights = Rights.of(actor, array.project)
     newest = Job.objects.filter(array=array).newest_of_arrays()

@@ -9,7 +9,7 @@ from monarch_client.wire.jobs import Event
 def job_history(
     actor: Actor, slug: str, job_id: int, *, after: int = 0, limit: int = 200
 ) -> list[Event]:
-    """At most `limit` events with an id above `after`. NotFoundError as for `job_for`."""
+    """Return at most `limit` events with an id above `after`. NotFoundError as for `job_for`."""
     job = job_for(actor, slug, job_id)
     events = job.events.filter(pk__gt=after).select_related("actor", "attempt").order_by("pk")
     return [

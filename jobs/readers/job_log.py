@@ -21,7 +21,7 @@ class JobLogLine(wire.LogLine):
 
     @property
     def cursor(self) -> Cursor:
-        """Where the line stands."""
+        """The position of the line."""
         return Cursor(self.attempt, self.line)
 
 
@@ -37,24 +37,24 @@ class JobLogPage:
 
 @dataclass(frozen=True, slots=True)
 class LogChoice:
-    """Which lines of a job to show: of one attempt (by number), one rank, one stream, or all."""
+    """A choice of a job's lines: of one attempt (by number), one rank, one stream, or all."""
 
     attempt: int | None = None
     wanted: Wanted = EVERYTHING
 
     def attempts(self, job_id: int) -> list[tuple[int, int]]:
-        """(number, id) of the attempts to read, oldest first; none whose log was removed."""
+        """Return (number, id) of the attempts to read, oldest first; none whose log was removed."""
         return list(self._rows(job_id).values_list("number", "pk"))
 
     def state(self, job_id: int) -> tuple[str, list[tuple[int, int]]]:
-        """The job's status, and the same. NotFoundError: there is no such job."""
+        """Return the job's status and `attempts`. NotFoundError: there is no such job."""
         rows = list(self._rows(job_id).values_list("job__status", "number", "pk"))
         if rows:
             return rows[0][0], [(number, pk) for _, number, pk in rows]
         status = Job.objects.filter(pk=job_id).values_list("status", flat=True).first()
         if status is None:
             raise NotFoundError(f"There is no job {job_id}.")
-        # One may have begun meanwhile, and have ended: who is told so must not miss its lines.
+        # One may have begun and ended meanwhile: a reader of that status must not miss its lines.
         return status, self.attempts(job_id)
 
     def _rows(self, job_id: int) -> QuerySet[Attempt]:
@@ -70,14 +70,14 @@ ALL_LINES = LogChoice()
 def log_after(
     job_id: int, after: Cursor = START, limit: int = 1000, choice: LogChoice = ALL_LINES
 ) -> JobLogPage:
-    """The first lines after `after`."""
+    """Return the first lines after `after`."""
     return log_of_attempts(choice.attempts(job_id), after, limit, choice.wanted)
 
 
 def log_of_attempts(
     attempts: list[tuple[int, int]], after: Cursor, limit: int, wanted: Wanted
 ) -> JobLogPage:
-    """The same for who knows already which attempts (number, id) there are to read."""
+    """Return the first lines after `after` of the attempts (number, id) that are given."""
     lines: list[JobLogLine] = []
     last = after
     for number, attempt_id in attempts:
@@ -95,7 +95,7 @@ def log_of_attempts(
 def log_before(
     job_id: int, before: Cursor | None, limit: int = 1000, choice: LogChoice = ALL_LINES
 ) -> JobLogPage:
-    """The last lines before `before`, in order; None: before the end of the log."""
+    """Return the last lines before `before`, in order; None: before the end of the log."""
     newest_first: list[JobLogLine] = []
     first, last = before or START, None
     attempts = choice.attempts(job_id)
@@ -113,7 +113,7 @@ def log_before(
 
 
 def line_of_job(number: int, line: LogLine) -> JobLogLine:
-    """Line `line` of attempt number `number`."""
+    """Return `line` as a line of attempt number `number`."""
     return JobLogLine(
         attempt=number,
         line=line.number,

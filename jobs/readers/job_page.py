@@ -24,7 +24,7 @@ SHOWN_CHILDREN = 5
 
 @dataclass(frozen=True, slots=True)
 class ChildView:
-    """A job that this one's program submitted."""
+    """A job that this job's program submitted."""
 
     job: int
     name: str
@@ -55,7 +55,7 @@ class JobPage:
 
 
 def job_page(actor: Actor, slug: str, job_id: int, number: int | None = None) -> JobPage:
-    """The page's content, with the workers of attempt `number`, or of the newest.
+    """Return the page's content, with the workers of attempt `number`, or of the newest.
 
     NotFoundError when the actor cannot see the job.
     """
@@ -121,7 +121,7 @@ def _time_left(job: wire.Job) -> str:
 
 
 def attempts_of(job: Job, workers_of: int | None = None) -> list[Attempt]:
-    """The job's attempts, newest first, in four queries whatever their number.
+    """Return the job's attempts, newest first, in four queries whatever their number.
 
     `workers_of`: only this one has its workers, of which there may be a thousand.
     """

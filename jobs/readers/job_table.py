@@ -46,20 +46,20 @@ class JobTable:
 
     @property
     def has_costs(self) -> bool:
-        """Whether any of these jobs has cost anything that somebody knows."""
+        """Whether any of these jobs has a known cost."""
         return any(row.usd is not None for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the reader may do in the project, looked up once for all rows."""
+    """The reader's permissions in the project, looked up once for all rows."""
 
     user_id: int
     verbs: frozenset[Verb]
 
     @classmethod
     def of(cls, actor: Actor, project: Project) -> Rights:
-        """The actor's rights in `project`."""
+        """Return the actor's permissions in `project`."""
         return cls(user_id=actor.user.pk, verbs=verbs_of(actor, project))
 
     def allow(self, job: Job, own: Verb, of_anybody: Verb) -> bool:
@@ -71,7 +71,7 @@ class Rights:
 def job_table(
     actor: Actor, project: Project, flt: JobFilter, *, cursor: str | None = None, limit: int = 50
 ) -> JobTable:
-    """One page of at most `limit` (1..200) jobs. InvalidCursorError for a cursor not ours."""
+    """Return a page of at most `limit` (1..200) jobs. InvalidCursorError for a wrong cursor."""
     require(actor, Verb.VIEW_PROJECT, project)
     limit = max(1, min(MAX_LIMIT, limit))
     page, has_next, has_previous = _page(
@@ -86,7 +86,7 @@ def job_table(
 
 
 def rows_of(actor: Actor, project: Project, jobs: Sequence[Job]) -> list[wire.Job]:
-    """The rows of these jobs of one project, in the same order."""
+    """Return the rows of these jobs of one project, in the same order."""
     rights = Rights.of(actor, project)
     found = {
         job.pk: job for job in with_attempts(Job.objects.filter(pk__in=[job.pk for job in jobs]))
@@ -95,7 +95,7 @@ def rows_of(actor: Actor, project: Project, jobs: Sequence[Job]) -> list[wire.Jo
 
 
 def _page(jobs: QuerySet[Job], cursor: str | None, limit: int) -> tuple[list[Job], bool, bool]:
-    """The jobs of one page, and whether there are older and newer ones beyond it."""
+    """Return the jobs of one page, and whether there are older and newer ones beyond it."""
     direction, pivot = _parse_cursor(cursor)
     if direction == "before":
         page = list(jobs.filter(pk__gt=pivot).order_by("pk")[: limit + 1])
@@ -107,14 +107,14 @@ def _page(jobs: QuerySet[Job], cursor: str | None, limit: int) -> tuple[list[Job
 
 
 def status_counts(actor: Actor, project: Project) -> dict[str, int]:
-    """How many jobs stand in each status; statuses without a job are absent."""
+    """Count the jobs by status; statuses without a job are absent."""
     require(actor, Verb.VIEW_PROJECT, project)
     rows = Job.objects.filter(project=project).values("status").annotate(n=Count("pk"))
     return {row["status"]: row["n"] for row in rows.order_by()}
 
 
 def with_attempts(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """The same jobs with all that `job_row` reads, in one query."""
+    """Annotate the jobs with all that `job_row` reads, in one query."""
     rows = jobs.select_related("project", "submitted_by", "schedule_run__schedule")
     return rows.annotate(
         attempt_number=Max("attempts__number"),
@@ -172,7 +172,7 @@ def job_row(job: Job, rights: Rights) -> wire.Job:
 def _what_may_be_done(
     job: Job, rights: Rights, status: JobStatus, walltime: int | None
 ) -> dict[str, bool]:
-    """By whom `rights` are of, now: the fields of a row that name it."""
+    """Return the row's `can_...` fields: what the holder of `rights` may do with the job now."""
     may_hold = rights.allow(job, Verb.HOLD_OWN_JOB, Verb.HOLD_ANY_JOB)
     goes_on = not status.is_final and status != JobStatus.STOPPING
     waits = status == JobStatus.QUEUED
@@ -203,7 +203,7 @@ def _schedule_of(job: Job) -> str:
 
 
 def _kind_label(job: Job) -> str:
-    """What people call it: most plain jobs have one node, and nobody calls those multi-node."""
+    """Return the display name of the kind: most plain jobs have one node, and are just jobs."""
     if job.kind != JobKind.PLAIN:
         return JobKind(job.kind).label
     return "Multi-node job" if job.num_nodes > 1 else "Job"
@@ -229,7 +229,7 @@ def _filtered(actor: Actor, project: Project, flt: JobFilter) -> QuerySet[Job]:
 
 
 def _matching(text: str) -> Q:
-    """Part of the name, or the id itself."""
+    """Match a part of the name, or the id itself."""
     by_name = Q(name__icontains=text)
     is_id = text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS
     return by_name | Q(pk=int(text)) if is_id else by_name

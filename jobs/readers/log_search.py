@@ -31,7 +31,7 @@ def search_log(
     limit: int = 1000,
     attempt: int | None = None,
 ) -> JobLogHits:
-    """The first hits after `after`, as far as one request goes.
+    """Return the first hits after `after`, as far as one request goes.
 
     InvalidPatternError, SearchTooSlowError: the pattern is to blame. PortalBusyError: try again.
     """

@@ -8,7 +8,7 @@ from monarch_client.wire.projects import Member
 
 
 def member_list(actor: Actor, project: Project) -> list[Member]:
-    """By user name."""
+    """List the members by user name."""
     require(actor, Verb.VIEW_PROJECT, project)
     memberships = project.memberships.select_related("user").order_by("user__username")
     return [member_view(row) for row in memberships]

@@ -1,4 +1,4 @@
-"""The meshes of an attempt: hosts, procs and actors as last told, and what failed when."""
+"""The meshes of an attempt: hosts, procs and actors as last reported, and what failed when."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MOST_LOSSES, LINES_OF_A_LOSS = 3, 8
 
 
 def job_mesh(actor: Actor, slug: str, job_id: int, number: int | None = None) -> Mesh:
-    """The meshes of an attempt, the newest unless `number` names one.
+    """Return the meshes of an attempt, the newest unless `number` names one.
 
-    NotFoundError as for `job_for`, or for an attempt that there is not.
+    NotFoundError as for `job_for`, or for an attempt that does not exist.
     """
     job = job_for(actor, slug, job_id)
     is_monarch = job.kind == JobKind.MONARCH
@@ -76,7 +76,7 @@ def _empty(number: int | None, *, is_monarch: bool, is_over: bool, is_final: boo
 
 
 def _why_unknown(row: MeshTree) -> str:
-    """Why nobody knows how the hosts are now; empty when somebody does."""
+    """Return why the hosts' present state is unknown; empty when it is known."""
     if clock.now() - row.at > SILENT_AFTER:
         return f"The last report of the meshes is more than {SILENT_AFTER.seconds} seconds old."
     return "" if row.latest["answers"] else row.latest["why"] or "The driver does not respond."

@@ -12,7 +12,7 @@ NAMED_JOB = re.compile(r"\bjob (\d{1,18})\b", re.IGNORECASE)
 
 
 def named_jobs(actor: Actor, *sentences: str) -> dict[int, str]:
-    """The project of each job that the sentences name and `actor` sees: what a link needs."""
+    """Return the project of each job that the sentences name and `actor` sees, for links."""
     numbers = {int(found) for text in sentences for found in NAMED_JOB.findall(text)}
     if not numbers:
         return {}

@@ -1,4 +1,4 @@
-"""The projects somebody can see, with their role in each."""
+"""The projects that a user can see, with their role in each."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class AmountRow(Amount):
 
     @property
     def words(self) -> str:
-        """As people read it: `3 of 8 nodes`, `at most 8 nodes`, `3 nodes`; `$3.20 of $40.00`."""
+        """Format as `3 of 8 nodes`, `at most 8 nodes`, `3 nodes`; `$3.20 of $40.00`."""
         if self.cap is None:
             return counted(self.what, self.used or 0)
         if self.used is None:

@@ -1,7 +1,7 @@
-"""Queues, machines, quotas and shares as they stand: counted by the planner, for whoever looks.
+"""Queues, machines, quotas and shares as they are now, computed by the planner for one reader.
 
-Everybody sees queues and what machines are used of; quotas and shares of their own projects alone,
-and jobs of others neither by name nor by number.
+All users see queues and what of machines is in use; quotas and shares of their own projects
+only, and jobs of others neither by name nor by number.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class QueueState:
         return {project.pk: project for project in projects_of(self._actor)}
 
     def queues(self) -> list[wire.Queue]:
-        """All queues, those of the highest rank first, with their jobs of all projects."""
+        """Return all queues, the highest rank first, with their jobs of all projects."""
         of_queue = Job.objects.unfinished().order_by().values("queue_name")
         queued = Q(status=JobStatus.QUEUED)
         numbers = {
@@ -89,7 +89,7 @@ class QueueState:
         return sorted(rows, key=lambda row: (-row.rank, row.name))
 
     def places(self) -> list[wire.Place]:
-        """Pools by name, then what backends have in all, with what is used of each."""
+        """Return pools by name, then the totals of backends, with what is in use of each."""
         snapshot = self._planned[0]
         queues: dict[str, list[str]] = defaultdict(list)
         for queue in self._places.queues.values():
@@ -139,7 +139,7 @@ class QueueState:
         )
 
     def quotas(self, project: Project | None = None) -> list[wire.Quota]:
-        """Those of queues and of one's own projects; of `project` alone if it is named."""
+        """Return the quotas of queues and of the actor's projects; of `project` alone if named."""
         found = Quota.objects.select_related("project", "user", "queue", "pool").order_by("pk")
         if project is not None:
             found = found.filter(project=project)
@@ -167,7 +167,7 @@ class QueueState:
         )
 
     def _people(self, quota: Quota) -> list[wire.PersonUse]:
-        """Who uses anything of what each person may have."""
+        """List the people who use anything of a quota for each person."""
         prefix = f"{quota_key(quota, 0).rpartition(':')[0]}:"
         found = (
             (limit.whose, _amounts(quota.caps, limit))
@@ -181,7 +181,7 @@ class QueueState:
         ]
 
     def shares(self) -> list[wire.Share]:
-        """What projects have used of each place, least first; those of others as one."""
+        """Return the usage of projects by pool, least first; that of others as one."""
         by_place: dict[str, list[wire.Share]] = defaultdict(list)
         hidden: dict[str, list[float]] = defaultdict(list)
         for (pool, project_id), share in self._planned[0].shares.items():
@@ -204,11 +204,11 @@ class QueueState:
 
     @property
     def number_waiting(self) -> int:
-        """All who wait for their turn, of all projects."""
+        """Return the number of queued jobs of all projects."""
         return len(self._planned[1])
 
     def waiting(self, begin: int = 0, most: int = PAGE) -> list[wire.Turn]:
-        """Who waits for machines, place by place, each in the order of the plan."""
+        """Return the queued jobs by pool, each pool in scheduling order."""
         snapshot, decisions = self._planned
         queued = {job.job_id: job for job in snapshot.queued}
         # Pools that share machines take turns in a plan: here each has its own list.
@@ -284,7 +284,7 @@ def _kind_of(quota: Quota) -> str:
 def _amounts(
     caps: Mapping[str, float], limit: Limit | None, nominal: Mapping[str, float] | None = None
 ) -> list[AmountRow]:
-    """What is used of each thing that is limited; of nodes also where they are not."""
+    """Return the use of each limited amount; of nodes also where they are not limited."""
     used = limit.used if limit else {}
     names = sorted(caps, key=lambda what: (what not in _FIRST, ":" in what, what)) or [NODES]
     own = nominal or {}
@@ -296,7 +296,7 @@ def _amounts(
 
 
 def _is_told(what: str) -> bool:
-    """GPUs are told with their type, each job is one, and its price is its project's to know."""
+    """Whether to show an amount: GPUs by type, not jobs, nor prices, which are their project's."""
     return what == NODES or ":" in what
 
 

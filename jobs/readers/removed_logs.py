@@ -1,4 +1,4 @@
-"""What to say where a log was removed for its age, rather than show an empty one."""
+"""The message in place of a log that was removed for its age."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jobs.models import LogHead
 
 
 def removed_logs(job_id: int, attempt: int | None = None) -> str:
-    """A sentence about the removed logs of a job, or of one attempt by its number; "" without any.
+    """Describe the removed logs of a job, or of one attempt by its number; "" if none was.
 
     The days are counted from the attempt's end.
     """

@@ -19,14 +19,14 @@ MOST_RUNS = 50
 
 
 def schedule_list(actor: Actor, project: Project) -> list[wire.Schedule]:
-    """By name."""
+    """List the schedules by name."""
     require(actor, Verb.VIEW_PROJECT, project)
     rows = list(Schedule.objects.filter(project=project).select_related("owner").order_by("name"))
     return _views(actor, project, rows)
 
 
 def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
-    """The project's schedule of that name. NotFoundError: there is none."""
+    """Return the project's schedule of that name. NotFoundError: there is none."""
     require(actor, Verb.VIEW_PROJECT, project)
     rows = Schedule.objects.select_related("owner", "project")
     schedule = rows.filter(project=project, name=name).first()
@@ -36,7 +36,7 @@ def schedule_named(actor: Actor, project: Project, name: str) -> Schedule:
 
 
 def schedule_page(actor: Actor, schedule: Schedule) -> wire.ScheduleDetail:
-    """All of one."""
+    """Return one schedule with its specification, next times and runs."""
     (view,) = _views(actor, schedule.project, [schedule])
     runs = schedule.runs.select_related("job").order_by("-slot")[:MOST_RUNS]
     return extended(
@@ -49,7 +49,7 @@ def schedule_page(actor: Actor, schedule: Schedule) -> wire.ScheduleDetail:
 
 
 def _times(schedule: Schedule) -> list[datetime]:
-    """Which come next; none of one that is paused, or whose zone is gone."""
+    """Return the next times; none of a paused schedule, or whose zone does not exist any more."""
     if schedule.paused or about_zone(schedule.zone):
         return []
     timetable = Timetable.of(schedule.cron, schedule.zone)
@@ -57,7 +57,7 @@ def _times(schedule: Schedule) -> list[datetime]:
 
 
 def zone_names() -> list[str]:
-    """Every zone by its name, without those that are old names of others."""
+    """List every zone by its name, without those that are old names of others."""
     return sorted(name for name in zones() if "/" in name or name == "UTC")
 
 
@@ -92,7 +92,7 @@ def _views(actor: Actor, project: Project, rows: list[Schedule]) -> list[wire.Sc
 
 
 def _message(schedule: Schedule) -> str:
-    """What is kept of it, and that its zone is gone, also before its next time has come."""
+    """Return the stored message, and a missing zone also before the schedule's next time."""
     problem = about_zone(schedule.zone)
     if problem in schedule.message:
         return schedule.message
@@ -100,7 +100,7 @@ def _message(schedule: Schedule) -> str:
 
 
 def _manages(actor: Actor, row: Schedule, verbs: frozenset[Verb]) -> bool:
-    """The same as `require_schedule` says."""
+    """Whether `require_schedule` lets the actor manage the schedule."""
     own = row.owner_id == actor.user.pk
     return (Verb.MANAGE_OWN_SCHEDULES if own else Verb.MANAGE_SCHEDULES) in verbs
 

@@ -8,14 +8,14 @@ from monarch_client.wire.projects import Secret
 
 
 def secret_list(actor: Actor, project: Project) -> list[Secret]:
-    """By name."""
+    """List the secrets by name."""
     require(actor, Verb.LIST_SECRETS, project)
     rows = project.secrets.select_related("created_by", "updated_by").defer("ciphertext")
     return [secret_view(row) for row in rows.order_by("name")]
 
 
 def secret_view(row: ProjectSecret) -> Secret:
-    """The secret as lists show it."""
+    """Return the secret as lists show it."""
     return Secret(
         name=row.name,
         created_at=row.created_at,

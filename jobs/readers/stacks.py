@@ -28,9 +28,9 @@ class StackChoice:
 def job_stacks(
     actor: Actor, slug: str, job_id: int, choice: StackChoice | None = None
 ) -> wire.Stacks:
-    """The stack dumps of an attempt, the newest unless `choice` names one.
+    """Return the stack dumps of an attempt, the newest unless `choice` names one.
 
-    NotFoundError as for `job_for`, or for an attempt that there is not.
+    NotFoundError as for `job_for`, or for an attempt that does not exist.
     """
     choice = choice or StackChoice()
     job = job_for(actor, slug, job_id)
@@ -58,7 +58,7 @@ def job_stacks(
 
 
 def stack_dump_view(dump: StackDump) -> wire.StackDump:
-    """One dump with its texts."""
+    """Return one dump with its texts."""
     return _view(dump, dump.processes)
 
 

@@ -9,7 +9,7 @@ from monarch_client.wire.account import Token
 
 
 def token_list(actor: Actor) -> list[Token]:
-    """Newest first."""
+    """List the tokens that are still valid, newest first."""
     usable = ApiToken.objects.usable(clock.now()).filter(user=actor.user)
     return [
         Token(

@@ -1,4 +1,4 @@
-"""What a project's machines have cost, and how long they were held: by person, job or day."""
+"""The cost of a project's machines and the time they were held: by person, job or day."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class _Machines:
 
     @property
     def gpus(self) -> int | None:
-        """Of each node, as the job asked for that they were made for."""
+        """The GPUs of each node, as requested by the job for which the machines were launched."""
         return self.stays[min(self.stays)].gpus if self.stays else None
 
 
 def usage(actor: Actor, project: Project, first_day: date, last_day: date, by: UsageBy) -> Usage:
-    """What those days have cost by now; most first, days in their order."""
+    """Return the cost of those days so far; most first, days in their order."""
     [found] = usages(actor, project, first_day, last_day, [by])
     return found
 
@@ -82,7 +82,7 @@ def usage(actor: Actor, project: Project, first_day: date, last_day: date, by: U
 def usages(
     actor: Actor, project: Project, first_day: date, last_day: date, bys: Sequence[UsageBy]
 ) -> list[Usage]:
-    """The same added up by several things, of what is read once: they agree with one another."""
+    """Return the usage by several groupings from one read, so that they agree with one another."""
     require(actor, Verb.VIEW_PROJECT, project)
     sums = {by: _no_sums(by, first_day, last_day) for by in bys}
     total = _Sum()
@@ -110,7 +110,7 @@ def usages(
 
 
 def _no_sums(by: UsageBy, first_day: date, last_day: date) -> dict[str, _Sum]:
-    """Nothing yet; of days each has a place all the same."""
+    """Return empty sums; days have an entry each all the same."""
     sums: dict[str, _Sum] = defaultdict(_Sum)
     if by == UsageBy.DAY:
         for number in range((last_day - first_day).days + 1):
@@ -119,7 +119,7 @@ def _no_sums(by: UsageBy, first_day: date, last_day: date) -> dict[str, _Sum]:
 
 
 def _pieces(project: Project, begin: datetime, end: datetime) -> Iterator[tuple[_Machines, Slice]]:
-    """Stretches of machines' time between the two, none over a midnight."""
+    """Yield stretches of machines' time between the two, none across a midnight."""
     now = clock.now()
     end = min(end, now)
     for machines in _machines_of(project, begin, end):

@@ -10,7 +10,7 @@ from jobs.scheduling.causes import Cause
 
 
 def told_to(actor: Actor, causes: Sequence[Cause]) -> list[Cause]:
-    """The same causes in their order; what they name is looked up at once."""
+    """Return the causes in their order as the actor may read them; the jobs in one query."""
     named = {number for cause in causes for number in cause.named}
     known: set[int] = set()
     if named:

@@ -1,4 +1,4 @@
-"""Why a job waits, worked out at this moment: its place, what binds, who has it, until when."""
+"""The explanation of a job's wait, computed now: position, blocking limit, holders, start."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_NAMED = 10
 
 
 def explain_wait(actor: Actor, job: Job) -> Waiting:
-    """Why `job`, which `actor` sees, waits; of one that does not wait, that it does not."""
+    """Explain why `job`, which `actor` sees, waits; report it if the job does not wait."""
     if job.status != JobStatus.QUEUED:
         has_ended = job.status in FINAL_STATUSES
         said = _ended(job) if has_ended else "It is not queued: it has started."
@@ -84,14 +84,14 @@ class _Explained:
         self._of = len(in_pool)
 
     def _machines(self, job: QueuedJob) -> set[str]:
-        """Keys of the limits of machines that it needs, of those that have any."""
+        """Return the keys of the limits of machines that apply to the job."""
         limits = self._snapshot.limits
         there = ((key, limits[key]) for key in job.shape.limits)
         own = {key for key, limit in there if limit.kind.is_machines and limit.caps}
         return {job.shape.pool, *own}
 
     def answer(self) -> Waiting:
-        """Everything that is known."""
+        """Return the whole explanation."""
         if isinstance(self._decision, Refuse):
             return _told(self._job, "never", WaitReason.CAPACITY, self._decision.message)
         position = {"position": len(self._before) + 1, "of": self._of}
@@ -123,7 +123,7 @@ class _Explained:
         )
 
     def _binding(self, cause: Cause) -> str | None:
-        """The key of the limit that a cause is about."""
+        """Return the key of the limit that a cause is about."""
         if not isinstance(cause, OverQuota | NoRoom):
             return None
         wanted = cause.limit, cause.name if isinstance(cause, OverQuota) else cause.place
@@ -148,10 +148,10 @@ class _Explained:
         ]
 
     def _expected(self, cause: Cause) -> tuple[datetime | None, str, str]:
-        """The moment and its basis, or why there is none."""
+        """Return the expected moment and its basis, or why there is none."""
         if isinstance(cause, NoRoom) and cause.expected_s is not None:
             return _moment(cause.expected_s), "bounds", ""
-        # What a plan does not look at ends when whoever told of it says so, if anybody does.
+        # A plan does not know when these end; the source of the message may.
         if isinstance(cause, NoPrice | Told | ClusterEnding):
             return None, "", ""
         if len(self._ahead) > MOST_AHEAD:
@@ -173,7 +173,7 @@ class _Explained:
         return _moment(found), "past_runs", ""
 
     def _no_estimate(self, others: Iterable[RunningJob | QueuedJob], known: Container[int]) -> str:
-        """Of whom nobody knows when they end, of those who have what it needs or will before it."""
+        """Name the jobs of unknown end that hold, or will hold, what this job needs."""
         limits, shape = self._snapshot.limits, self._mine.shape
         capped = {key for key in shape.limits if limits[key].caps}
         full = {key for key in capped if limits[key].lacks(shape.demand)} or capped
@@ -196,7 +196,7 @@ class _Explained:
     def _named(
         self, numbers: Iterable[int], has: dict[int, tuple[str, float]] | None = None
     ) -> list[NamedJob]:
-        """The jobs, those that the reader may not see without name, number or price."""
+        """Return the jobs; those that the reader may not see without name, number or price."""
         chosen = list(dict.fromkeys(itertools.islice(numbers, MOST_NAMED)))
         seen = set(projects_of(self._actor).values_list("pk", flat=True))
         jobs = Job.objects.select_related("project", "submitted_by").in_bulk(chosen)
@@ -231,14 +231,14 @@ def _counts(decision: Decision) -> bool:
 
 
 def _ended(job: Job) -> str:
-    """How it ended, and why: who asks too late need not ask elsewhere."""
+    """Return how it ended, and why, for a reader who comes too late."""
     why = f" ({job.stop_reason})" if job.stop_reason else ""
     said = f": {job.message}" if job.message else "."
     return f"It ended {job.status}{why}{said}"
 
 
 def _held(job: Job) -> str:
-    """Why it is held, which may be another job's end, and what lets it go on."""
+    """Return why it is held, which may be another job's end, and how to release it."""
     remedy = f"It is held until `mportal release {job.pk}`, or its button, releases it."
     return f"{job.message} {remedy}".lstrip()
 

@@ -33,7 +33,7 @@ THEME_COOKIE_AGE = 365 * 24 * 3600
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def tokens(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """List the user's tokens. A new one appears once, in the answer to its form; it is not stored."""
+    """Show the user's tokens. A new one appears once, in its form's answer, and is not kept."""
     slugs = [project.slug for project in project_list(actor)]
     form = TokenForm(request.POST or None, projects=slugs)
     secret = ""
