@@ -14,7 +14,7 @@ RESERVED_USERNAMES = frozenset({"me", ".", ".."})
 
 
 def add_user(username: str) -> User:
-    """A new, active user in no project. ConflictError when the name is taken or is no name."""
+    """Create a new, active user in no project. ConflictError: the name is taken or invalid."""
     if username in RESERVED_USERNAMES:
         raise ConflictError(f"The user name {username} is reserved. Choose another.")
     user = User(username=username)

@@ -16,7 +16,7 @@ FIRST_PROJECT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Who administers the installation, and where their first jobs go."""
+    """The administrator of a new installation, and the project of their first jobs."""
 
     user: User
     project: Project

@@ -19,7 +19,7 @@ LINK_LIFETIME = timedelta(hours=12)
 
 @transaction.atomic
 def create_sign_in_link(user: User) -> str:
-    """The secret part of a link that signs `user` in once, within 12 hours."""
+    """Create a link that signs `user` in once, within 12 hours, and return its secret part."""
     secret = secrets.token_urlsafe(24)
     expires_at = clock.now() + LINK_LIFETIME
     SignInLink.objects.create(
@@ -32,7 +32,7 @@ def create_sign_in_link(user: User) -> str:
 
 
 def redeem(secret: str) -> User:
-    """The user of an unused link, which is used up by this. NotFoundError otherwise."""
+    """Use up an unused link and return its user. NotFoundError otherwise."""
     now = clock.now()
     digest = token_digest(secret)
     # The guarded update is what makes two clicks one sign-in.

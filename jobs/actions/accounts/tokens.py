@@ -24,7 +24,7 @@ def create_token(
     read_only: bool = False,
     days: int | None = None,
 ) -> tuple[ApiToken, str]:
-    """A token of the actor's own, and its secret, which is not kept.
+    """Create a token of the actor's own; return it and its secret, which is not stored.
 
     A token may not make one that reaches further than itself: PermissionDeniedError.
     """
@@ -47,7 +47,7 @@ def create_token(
 
 @transaction.atomic
 def revoke_token(actor: Actor, token_id: int) -> None:
-    """End one of the actor's own tokens at once. NotFoundError for anybody else's.
+    """End one of the actor's own tokens at once. NotFoundError for those of other users.
 
     A token that is limited to reading or to a project may end itself only.
     """

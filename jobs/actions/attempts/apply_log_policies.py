@@ -1,4 +1,4 @@
-"""What follows from lines that log policies found: notes, an end, no other try, a node avoided."""
+"""The effects of lines that log policies found: notes, an end, no retry, a node to avoid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRIVERS_RANK = 0
 
 @dataclass
 class _Findings:
-    """What was found so far in one stretch of an attempt's log."""
+    """The findings so far in one stretch of an attempt's log."""
 
     attempt: Attempt
     watch: LogWatch
@@ -59,7 +59,7 @@ def apply_log_policies(
 
 @transaction.atomic
 def give_up(attempt: Attempt, why: str) -> None:
-    """Look for nothing any more in this attempt's log, and say so once."""
+    """Stop searching this attempt's log, and note it once."""
     given_up = LogWatch.objects.filter(pk=attempt.pk, is_given_up=False).update(is_given_up=True)
     if given_up:
         message = f"Log policies are not looked for any more in this attempt: {why}"
@@ -67,7 +67,7 @@ def give_up(attempt: Attempt, why: str) -> None:
 
 
 def avoided_nodes(job: Job) -> tuple[AvoidedNode, ...]:
-    """The nodes that further attempts of `job` are to avoid, each once."""
+    """Return the nodes that further attempts of `job` are to avoid, each once."""
     lists = LogWatch.objects.filter(attempt__job=job).exclude(avoided=[])
     nodes = {
         AvoidedNode(each["host"], each["infra"])
@@ -93,7 +93,7 @@ def _apply(found: _Findings, rule: LogRule, line: LogLine) -> None:
         found.watch.no_retry_by = found.watch.no_retry_by or rule.name
     if LogAction.ANNOTATE in rule.actions or said:
         if count == MOST_TOLD:
-            said.append("Further lines of this kind are not told.")
+            said.append("Further lines of this kind are not reported.")
         message = " ".join([_told(rule, line), *said])
         record_note(found.attempt.job, message, found.attempt, verb=LOG_POLICY, line=line.number)
 

@@ -1,4 +1,4 @@
-"""Keeping with an attempt what is recognised in its ending."""
+"""The store of the known errors that are recognized in an attempt's ending."""
 
 from __future__ import annotations
 

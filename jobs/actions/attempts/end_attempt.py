@@ -57,7 +57,7 @@ def close_attempt(
 
 
 def end_workers(attempt: Attempt, status: WorkerStatus = WorkerStatus.EXITED) -> None:
-    """No worker outlives its attempt: those that have not said so themselves end with it."""
+    """End the workers that have not reported their end: no worker outlives its attempt."""
     Worker.objects.filter(attempt=attempt, ended_at=None).update(
         status=status, ended_at=clock.now()
     )
@@ -67,7 +67,7 @@ def end_workers(attempt: Attempt, status: WorkerStatus = WorkerStatus.EXITED) ->
 def finish_attempt(job: Job, attempt: Attempt) -> None:
     """Move `job` on after `attempt` has ended by itself: done, tried again, or failed.
 
-    StaleJobError when somebody moved the job meanwhile; then nothing is changed.
+    StaleJobError when the job was moved meanwhile; then nothing is changed.
     """
     reason = StopReason(attempt.stop_reason)
     transaction.on_commit(lambda: reach("verdict.taken"))
@@ -155,7 +155,7 @@ def _give_way(job: Job, attempt: Attempt) -> None:
 
 
 def release_cluster(attempt: Attempt) -> None:
-    """Keep the attempt's cluster, or ask for its tear-down: here alone that is decided.
+    """Keep the attempt's cluster, or request its termination: only this function decides that.
 
     Call it in a transaction, with the attempt's verdict. A second call changes nothing.
     """
@@ -164,7 +164,7 @@ def release_cluster(attempt: Attempt) -> None:
 
 
 def take_down(cluster_id: int) -> None:
-    """Ask for the tear-down of a cluster; a second request changes nothing."""
+    """Request the termination of a cluster; a second request changes nothing."""
     Cluster.objects.filter(pk=cluster_id, release_requested_at=None).update(
         release_requested_at=clock.now()
     )

@@ -13,7 +13,7 @@ from jobs.models import Attempt, HandedSecrets, Job, ProjectSecret
 
 
 def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:
-    """Environment variable -> value, for the backend alone; again the same, whatever changes.
+    """Return environment variables for the backend alone; a second call returns the same values.
 
     What is given is stored first, sealed: by it the attempt's log is masked from its first line
     on. SecretMissingError: the project has not got one any more. BackendError: no key opens them.
@@ -25,7 +25,7 @@ def hand_secrets(job: Job, attempt: Attempt) -> dict[str, str]:
         row = HandedSecrets.objects.filter(pk=attempt.pk).first() or _store(job, attempt, wanted)
         return values_handed(row)
     except SecretsUnavailableError as error:
-        hint = "An administrator of this portal must mend it; then run the job again."
+        hint = "An administrator of this portal must fix it; then run the job again."
         raise BackendError(error.message, hint=hint) from error
 
 

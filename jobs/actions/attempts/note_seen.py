@@ -1,4 +1,4 @@
-"""Storing what a backend tells about a cluster beside its phase: place, machines, price."""
+"""The store of what a backend reports of a cluster beside its phase: infra, machines, price."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobs.models import Cluster
 
 
 def note_seen(cluster: Cluster, seen: SeenCluster | None) -> None:
-    """Write down what is new. What the backend does not tell now stays as it was."""
+    """Store what is new. What the backend does not report now stays as it was."""
     news = news_of(cluster, seen)
     if news:
         Cluster.objects.filter(pk=cluster.pk).update(**news)
@@ -18,7 +18,7 @@ def note_seen(cluster: Cluster, seen: SeenCluster | None) -> None:
 
 
 def news_of(cluster: Cluster, seen: SeenCluster | None) -> dict[str, Any]:
-    """The columns in which the row says something else, with what is told."""
+    """Return the columns in which the row differs from the report, with the reported values."""
     if seen is None:
         return {}
     told: dict[str, Any] = {

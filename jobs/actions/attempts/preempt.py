@@ -57,15 +57,15 @@ def evict(job: Job, names: Iterable[str], *, planned_by: int) -> None:
 
 
 def _require_waiting(job: Job) -> None:
-    """Nobody gives way to a job that was cancelled or held meanwhile."""
+    """Raise StaleJobError if the preempting job was cancelled or held meanwhile."""
     if not Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False).exists():
         raise StaleJobError(job=job.pk)
 
 
 def _let_first(job: Job) -> None:
-    """Until it starts: whoever was stopped for it, or has a smaller share, comes after it.
+    """Put the job before its victims and before smaller shares until it starts.
 
-    In the transaction in which somebody gives way, so that nobody is first for nothing.
+    Call it in the transaction of the preemption, so that no job is first without a victim.
     """
     waiting = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
     if not waiting.update(is_owed=True):
@@ -123,5 +123,5 @@ def _evict(job: Job, name: str) -> None:
 
 
 def _shown(job: Job, project_id: int) -> str:
-    """`job`, as all of that project may read of it."""
+    """Return `job` as all members of that project may read of it."""
     return job_words(job.pk if job.project_id == project_id else None)

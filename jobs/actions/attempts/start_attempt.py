@@ -32,7 +32,7 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") ->
     `planned_by` is the number of the pass that found room for it: on the warm cluster `onto`, or,
     without one, for machines of its own. Without a pass it takes any warm cluster that it may.
     StaleJobError when there was another pass since, the job was moved meanwhile, its budget is
-    spent, or the cluster is taken; ClusterGoneError when one that it names is gone. Then nothing is
+    spent, or the cluster is taken; ClusterGoneError when a named one was lost. Then nothing is
     made.
     """
     if planned_by is not None:
@@ -61,7 +61,7 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") ->
 def start_attempts(job_ids: Collection[int], *, planned_by: int) -> list[int]:
     """Start many jobs for which one pass found room, each on machines of its own; who has started.
 
-    A few statements for all. It leaves out those that somebody else is at, or that are queued no
+    A few statements for all. It leaves out those which another process has, or that are queued no
     more, and those with a budget, which takes a look at each. StaleJobError: there was
     another pass since, or a job was moved all the same; then none has started.
     """
@@ -123,7 +123,7 @@ def _new_cluster(job: Job, number: int, key: str) -> Cluster:
 
 
 def _new_name(job: Job, number: int, key: str) -> str:
-    """Never used before, and kept in the row: a launch that is repeated uses it again.
+    """Return a name that was never used; the row keeps it, for a launch that is repeated.
 
     Without the random part a database restored from a backup would give names a second time.
     """

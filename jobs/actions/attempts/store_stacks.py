@@ -1,4 +1,4 @@
-"""Keeping what runners tell of stacks that somebody has asked for.
+"""The store of runners' reports about stacks that were requested.
 
 Called inside the transaction of `ingest_frames`, under the lock of the attempt's log.
 """
@@ -25,7 +25,7 @@ _OVER = "The attempt ended before the node had answered."
 
 
 def store_stacks(attempt: Attempt, reports: list[Frame]) -> None:
-    """Store what was asked for and not answered yet; all else is left."""
+    """Store the reports of open requests; all others are ignored."""
     for number in dict.fromkeys(report["ask"] for report in reports):
         open_dumps = StackDump.objects.open().select_for_update(no_key=True)
         dump = open_dumps.filter(pk=number, attempt=attempt).first()
@@ -38,7 +38,7 @@ def store_stacks(attempt: Attempt, reports: list[Frame]) -> None:
 
 
 def end_stacks(attempt: Attempt) -> None:
-    """Nobody answers for an attempt that has ended."""
+    """Fail the open requests of an attempt that has ended."""
     StackDump.objects.open().filter(attempt=attempt).update(
         state=StackState.FAILED, ended_at=clock.now(), why=_OVER
     )
@@ -69,6 +69,6 @@ def _end(dump: StackDump, report: Frame, why: str) -> None:
     has_text = any(process["text"] for process in dump.processes)
     dump.state = StackState.DONE if has_text else StackState.FAILED
     reasons = (process["why"] for process in dump.processes if process["why"])
-    dump.why = why or ("" if has_text else next(reasons, "The node found nothing to tell of."))
+    dump.why = why or ("" if has_text else next(reasons, "The node found nothing to report."))
     dump.left_out = min(dump.left_out + (report.get("left_out") or 0), _MOST_LEFT_OUT)
     dump.ended_at = clock.now()

@@ -1,4 +1,4 @@
-"""The last lines of an attempt's log: of which ranks nobody heard the end, and where they stop."""
+"""The last lines of an attempt's log: the ranks whose end is unknown, and where their logs stop."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from jobs.statuses import WorkerStatus
 def tell_losses(attempt: Attempt, *, all_silent: bool, told_by: int | None = None) -> None:
     """Say for each lost rank after which of its messages some may be missing.
 
-    `all_silent`: whoever has not said itself that it ended is lost, not only who was given up.
-    `told_by`: the rank that told the attempt's end. It lost what came before, if it lost any.
+    `all_silent`: every rank that did not report its end is lost, not only one that was given up.
+    `told_by`: the rank that reported the attempt's end. It lost what came before, if any.
     Within the transaction that ends the attempt, before its workers are ended. Locks the log.
-    Where nothing was ever heard, there is nothing to tell.
+    Without any acknowledged frame, there is nothing to report.
     """
     head = LogHead.objects.select_for_update(no_key=True).filter(pk=attempt.pk).first()
     if head is None or not head.acked:

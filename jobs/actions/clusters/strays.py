@@ -1,4 +1,4 @@
-"""Clusters without a row: kept in sight, and taken down only when an administrator says so."""
+"""Clusters without a row: listed, and terminated only when an administrator orders it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def note_strays(backend_name: str, own_prefix: str, seen: Iterable[SeenCluster])
 
 
 def take_down_stray(actor: Actor, name: str) -> StrayCluster:
-    """Order the end of a quarantined cluster; the sweeper carries it out until it is gone.
+    """Order the end of a quarantined cluster; the sweeper repeats it until it is terminated.
 
     NotFoundError: there is none, or the actor may not know. PermissionDeniedError: by a token that
-    may only read. ConflictError: it is somebody else's, which this portal never takes down.
+    may only read. ConflictError: it is of another owner, and this portal never terminates those.
     """
     if not actor.reaches_beyond_projects:
         raise NotFoundError(f"There is no cluster {name}.")
@@ -64,8 +64,7 @@ def take_down_stray(actor: Actor, name: str) -> StrayCluster:
             raise NotFoundError(f"There is no cluster {name}.")
         if row.kind != StrayKind.OWN:
             raise ConflictError(
-                f"{name} is not this portal's. Whoever made it takes it down, with the tool that "
-                "made it."
+                f"{name} is not this portal's. Terminate it with the tool that made it."
             )
         before, name_of_actor = {"ordered_by": row.ordered_by}, actor.user.get_username()
         row.seen = {**row.seen, ORDERED_BY: name_of_actor}
@@ -76,7 +75,7 @@ def take_down_stray(actor: Actor, name: str) -> StrayCluster:
 
 
 def ordered_strays(backend_name: str) -> list[StrayCluster]:
-    """Those of that backend that are to go, and still have no row."""
+    """Return the backend's strays that are to be terminated and still have no row."""
     rows = StrayCluster.objects.filter(
         backend_name=backend_name, kind=StrayKind.OWN, seen__has_key=ORDERED_BY
     )

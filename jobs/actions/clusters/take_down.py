@@ -1,4 +1,4 @@
-"""What the portal and people do to clusters beside running jobs on them."""
+"""The actions of the portal and of people on clusters, other than running jobs on them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from jobs.statuses import FINAL_STATUSES, ClusterStatus
 
 @transaction.atomic
 def take_down_cluster(actor: Actor, cluster: Cluster) -> Cluster:
-    """Ask for the end of a cluster on which nothing runs; a second request changes nothing.
+    """Request the end of a cluster on which nothing runs; a second request changes nothing.
 
-    ConflictError while a job is on it, or when it is gone.
+    ConflictError while a job is on it, or when it was terminated.
     """
     require_cluster(actor, cluster)
     row = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
     if row.status == ClusterStatus.GONE:
-        raise ConflictError(f"{row.name} is gone already.")
+        raise ConflictError(f"{row.name} is already terminated.")
     if row.release_requested_at is not None:
         return row
     attempts = row.attempts.select_related("job")
@@ -46,9 +46,9 @@ def take_down_cluster(actor: Actor, cluster: Cluster) -> Cluster:
 
 @transaction.atomic
 def take_down_again(cluster: Cluster, gone_before: datetime) -> bool:
-    """Set back a row that was gone before that moment, and whose cluster is there; whether it was.
+    """Reset a row terminated before that moment whose cluster exists; return whether it was.
 
-    Such a cluster was launched by somebody who slept while it was taken down.
+    Such a cluster was launched by a process that slept while it was terminated.
     """
     back = Cluster.objects.filter(
         pk=cluster.pk, status=ClusterStatus.GONE, gone_at__lt=gone_before
@@ -61,9 +61,9 @@ def take_down_again(cluster: Cluster, gone_before: datetime) -> bool:
 
 @transaction.atomic
 def release_unneeded(cluster: Cluster, why: str, *, verb: str = "orphan") -> bool:
-    """Ask for the end of a cluster on which no attempt is open; whether it was asked for now."""
+    """Request the end of a cluster without open attempts; return whether it was requested now."""
     row = Cluster.objects.existing().select_for_update(no_key=True).filter(pk=cluster.pk).first()
-    # Asked after the lock, which whoever puts an attempt on the cluster takes as well.
+    # Checked after the lock, which every process that adds an attempt to the cluster takes as well.
     if row is None or row.release_requested_at or row.attempts.filter(ended_at=None).exists():
         return False
     row.release_requested_at = clock.now()
@@ -74,7 +74,7 @@ def release_unneeded(cluster: Cluster, why: str, *, verb: str = "orphan") -> boo
 
 
 def unneeded_since(moment: datetime) -> list[Cluster]:
-    """Clusters that wait for no job, though all of theirs ended before `moment`, and go on."""
+    """Return existing clusters that no job needs and whose jobs all ended before `moment`."""
     needed = Q(ended_at=None) | Q(ended_at__gt=moment) | ~Q(job__status__in=FINAL_STATUSES)
     on_it = Attempt.objects.filter(needed, cluster=OuterRef("pk"))
     rows = Cluster.objects.existing().filter(~Exists(on_it), created_at__lt=moment)

@@ -67,9 +67,9 @@ def _takes(cluster: Cluster, job: Job) -> bool:
 
 
 def idle_policy_of(job: Job) -> dict[str, Any]:
-    """What `job` says about its cluster's idleness, as it is stored with the cluster.
+    """Return the idle policy of `job`, as it is stored with the cluster.
 
-    `backstop`: the idle minutes that the backend itself was told last.
+    `backstop`: the idle minutes that were last set at the backend itself.
     """
     policy = job.request.idle
     backstop = backstop_minutes(policy, idle_limit(job.project), None)
@@ -111,7 +111,7 @@ def begin_switching_off(cluster_id: int) -> None:
 
 
 def let_nobody_in(cluster_id: int) -> None:
-    """See to it that the cluster takes no further job, and goes with the last one on it."""
+    """Let the cluster take no further job, and end with the last one on it."""
     Cluster.objects.filter(pk=cluster_id).update(is_reusable=False)
 
 

@@ -1,4 +1,4 @@
-"""What a runner that pushes is told besides what is stored: to end, or to dump stacks."""
+"""The orders in the answer to a runner that pushes: to end, or to dump stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runner's reports change: stages, workers, the attempt and its verdict.
+"""The effects of a runner's reports: on stages, workers, the attempt and its verdict.
 
 Called inside the transaction of `ingest_frames`, under the lock of the attempt's log,
 so that the reports of one attempt are applied one after another.
@@ -25,7 +25,7 @@ from monarch_client.runner.vocabulary.frames import END, EXIT, STACKS, STAGE, WO
 
 _DETAIL_CHARS = 500
 _MESSAGE_CHARS = 4000
-_FROM_OUTSIDE = "The runner was told to stop from outside the portal."
+_FROM_OUTSIDE = "The runner was stopped from outside the portal."
 # The others are begun and ended by the portal.
 _RUNNERS_STAGES = (StageName.SETUP, StageName.WORKERS, StageName.RUN)
 

@@ -1,4 +1,4 @@
-"""What a runner says of the stages of its attempt: one row a stage, begun once, ended once."""
+"""The reported stages of an attempt: one row per stage, begun once, ended once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def apply_stage_reports(attempt: Attempt, reports: list[Frame]) -> None:
 
 
 def reported_at(attempt: Attempt, report: Frame) -> datetime:
-    """The time of a report by the node's clock, held to what is possible by the portal's."""
+    """Return the time of a report by the node's clock, within what the portal's clock allows."""
     told = moment_of(int(report["t"] * 1000))
     return min(max(told, attempt.created_at), clock.now())
 
@@ -66,13 +66,13 @@ def _detail(attempt: Attempt, report: Frame) -> str:
 
 
 def _note_run(attempt: Attempt, reports: list[Frame]) -> None:
-    """The job counts as running from the first word of its command on."""
+    """Set the start of the run at the first report of its command."""
     runs = (r for r in reports if r["stage"] == StageName.RUN and r["phase"] == BEGIN)
     first = next(runs, None)
     if first is None:
         return
     attempts = Attempt.objects.filter(pk=attempt.pk, run_started_at=None)
     told = attempts.update(run_started_at=reported_at(attempt, first))
-    # With its first word provisioning is woken, which hands on to running.
+    # This wakes provisioning, which moves the job to running.
     if told and attempt.contacted_at is not None:
         wake_on_commit("running", attempt.job_id)

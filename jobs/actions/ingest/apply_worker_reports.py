@@ -1,4 +1,4 @@
-"""What runners say of their hosts: one row a rank, made when it is first heard of."""
+"""The reported state of hosts: one row per rank, created at its first report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def apply_worker_reports(attempt: Attempt, reports: list[Frame]) -> None:
 
 
 def _is_late(worker: Worker, report: Frame) -> bool:
-    """What rank 0 supposes of a silent peer is worth less than the peer's own last word."""
+    """Whether rank 0's guess about a silent peer comes after the peer's own report of its end."""
     return about_rank(report) != report["rank"] and worker.status == WorkerStatus.EXITED
 
 

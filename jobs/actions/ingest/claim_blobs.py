@@ -1,7 +1,7 @@
-"""Whose a blob store is, so that no other portal sweeps it up.
+"""The owner of a blob store, so that no other portal sweeps it.
 
 A mark among the files names the installation; in S3 every name begins with its key. A database that
-is empty, older or another's knows nothing of what lies there, and may not judge it.
+is empty, older or another's knows nothing of what is stored there, and may not judge it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PAST = (
 
 
 def claim_blobs(store: str = LogStore.FILES) -> bool:
-    """Whether what lies in the store without a row is this installation's, to be swept up.
+    """Whether blobs in the store without a row are this installation's, to be swept.
 
     Files without a mark are taken when there are none, or some that the database knows.
     """
@@ -82,7 +82,7 @@ def _comes_from_the_future(store: str) -> bool:
 
 
 def _last_attempt() -> int:
-    """The highest number ever given, deleted attempts included."""
+    """Return the highest number ever given, deleted attempts included."""
     statement = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%s, 'id')), 0)"
     with connection.cursor() as cursor:
         cursor.execute(statement, [Attempt._meta.db_table])

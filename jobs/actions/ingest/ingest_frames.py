@@ -1,4 +1,4 @@
-"""Taking in what a runner tells: its lines and reports, each exactly once, in one transaction."""
+"""The ingest of a runner's lines and reports, each exactly once, in one transaction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAST_SEEN_PRECISION = timedelta(seconds=1)
 
 
 class News(NamedTuple):
-    """What of a request was not known before."""
+    """The part of a request that was not known before."""
 
     lines: list[str]  # as they are stored
     reports: list[Frame]
@@ -38,7 +38,7 @@ class News(NamedTuple):
 def ingest_frames(
     attempt_id: int, token: str, body: bytes, *, sent_at: float | None = None, took_s: float = 0.0
 ) -> dict[str, int]:
-    """As `take_in`, from whoever `token` shows.
+    """Ingest frames as `take_in` does, from the sender that `token` identifies.
 
     NotFoundError, PermissionDeniedError and AttemptClosedError: send nothing more.
     """
@@ -50,8 +50,8 @@ def take_in(
 ) -> dict[str, int]:
     """Store the frames of `body` and return the highest stored number of each rank (as text).
 
-    Frames that are stored already are skipped; numbers that are missing are told by a line of the
-    portal's own. `sent_at`: what the sender's clock showed then; `took_s`: how long ago the request
+    Frames that are stored already are skipped; missing numbers are noted in a line of the
+    portal's own. `sent_at`: the time of the sender's clock then; `took_s`: how long ago the request
     began to arrive. No frames at all are a sign of life. InvalidFrameError: nothing of `body` was
     stored.
     """
@@ -110,7 +110,7 @@ def _note_contact(sender: Sender) -> None:
 
 
 def _sift(head: LogHead, frames: list[Frame], mask: LineMask) -> News:
-    """What `head` has not acknowledged yet; acknowledges it."""
+    """Return the frames that `head` has not acknowledged yet; acknowledge them."""
     acked = {int(rank): seq for rank, seq in head.acked.items()}
     news = News([], [])
     for frame in frames:
@@ -144,7 +144,7 @@ def _gap(frame: Frame, expected: int) -> str:
 
 
 def _store(head: LogHead, lines: list[str]) -> None:
-    """Append `lines`, save the head and tell followers and the compactor."""
+    """Append `lines`, save the head and notify followers and the compactor."""
     full_before = head.tail_bytes // CHUNK_BYTES
     append(head, lines)
     if lines:

@@ -19,7 +19,7 @@ _BATCH_S = 0.5
 
 
 def batches(frames: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """`frames` in runs that can be stored at once.
+    """Yield `frames` in batches that can be stored at once.
 
     An empty frame says that none came for a moment: what there is makes a run, even if it is none.
     """
@@ -39,7 +39,7 @@ def batches(frames: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def store_batch(attempt: Attempt, batch: list[bytes]) -> None:
-    """Store what nobody has acknowledged yet; frames known already are skipped.
+    """Store frames that are not acknowledged yet; frames known already are skipped.
 
     A frame cut in half by a crash costs itself, not those around it: the verdict may be among them.
     """

@@ -1,4 +1,4 @@
-"""Keeping what rank 0 tells of an attempt's meshes: the latest tree, and what failed when.
+"""The store of rank 0's reports of an attempt's meshes: the latest tree, and what failed when.
 
 Called inside the transaction of `jobs.actions.ingest.ingest_frames`.
 """
@@ -22,7 +22,7 @@ LEAST_PAUSE = timedelta(seconds=0.5)
 
 
 def masked_tree(attempt: Attempt, trees: list[Frame]) -> Frame:
-    """The newest of `trees` as it may be stored; made before anything is locked: it takes time."""
+    """Return the newest of `trees`, redacted; call it before any lock is taken: it takes time."""
     newest = max(trees, key=lambda each: each["t"])
     return {**kept_of(newest, redaction_of(attempt).excerpt), "t": newest["t"]}
 

@@ -1,4 +1,4 @@
-"""Keeping what hosts tell of themselves: the latest sample of each, and a history that is bounded.
+"""The store of hosts' samples: the latest sample of each, and a bounded history.
 
 Called inside the transaction of `jobs.actions.ingest.ingest_frames`.
 """
@@ -71,7 +71,7 @@ def _row(attempt: Attempt, known: HostMetrics | None, samples: list[Frame]) -> H
 def _idle_since(
     attempt: Attempt, known: HostMetrics | None, samples: list[Frame]
 ) -> datetime | None:
-    """Since when this host's GPUs are idle, if its job is to end then; every sample counts."""
+    """Return since when the host's GPUs are idle, if its job ends then; every sample counts."""
     below = attempt.job.request.gpu_below
     if below is None:
         return None

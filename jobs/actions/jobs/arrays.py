@@ -80,7 +80,7 @@ def rerun_failed(actor: Actor, array: JobArray, *, drop_deleted: bool = False) -
 
 @dataclass(frozen=True, slots=True)
 class _Reruns:
-    """Reruns by the number of the job that they repeat; each is drafted once.
+    """A cache of reruns by the number of the job that they repeat; each is drafted once.
 
     `checked`: the checked specification for each group of jobs that differ only in name and values.
     """
@@ -109,8 +109,9 @@ def _failed(array: JobArray) -> JobQuerySet:
 
 
 def _checked(actor: Actor, array: JobArray, *, drop_deleted: bool) -> dict[str, Checked]:
-    """By what jobs have in common, the first of them: what fits for one fits for all, as it did
-    when the array was submitted.
+    """Check one job of each group that differs only in name and values; return it by group.
+
+    What is valid for one is valid for all, as it was when the array was submitted.
     """
     alike = {
         _in_common(job): job for job in reversed(list(_failed(array).select_related("project")))
@@ -123,7 +124,7 @@ def _checked(actor: Actor, array: JobArray, *, drop_deleted: bool) -> dict[str, 
 
 
 def _in_common(job: Job) -> str:
-    """All of its specification but its name and its own values."""
+    """Return the job's specification without its name and its own values."""
     own = {variable_of(name) for name in job.array_values}
     envs = {name: value for name, value in job.spec.get("envs", {}).items() if name not in own}
     return json.dumps({**job.spec, "name": "", "envs": envs}, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Cancelling a job, in whatever status it stands."""
+"""Cancelling a job in any status."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
 
 
 def _end_for_good(actor: Actor, job: Job, message: str) -> Job:
-    """See to it that a job which gives way to another is not queued again."""
+    """Make sure that a job which is being preempted is not queued again."""
     told = {"stop_reason": StopReason.CANCELLED_BY_USER, "message": message, "preempted_by": None}
     stopping = Job.objects.in_status(JobStatus.STOPPING).filter(stop_reason=StopReason.PREEMPTED)
     with transaction.atomic():

@@ -23,7 +23,7 @@ _HINT = "What is to outlive the job that submits it says `portal.detached: true`
 
 
 def parent_fields(actor: Actor, spec: JobSpec) -> dict[str, Any]:
-    """What a new job's row says of its parent; of one without, that it would outlive it."""
+    """Return the columns of a new job about its parent, and whether it would outlive a parent."""
     fields: dict[str, Any] = {"detached": spec.portal.detached}
     if actor.driver is None:
         return fields
@@ -33,9 +33,9 @@ def parent_fields(actor: Actor, spec: JobSpec) -> dict[str, Any]:
 
 
 def would_end_with(actor: Actor) -> frozenset[int]:
-    """With the ends of which jobs a child would end that the actor submits now, by number.
+    """Return the numbers of the jobs with which a child submitted by the actor now would end.
 
-    Unless it is detached: then it outlives them all.
+    A detached child outlives them all.
     """
     job = actor.driver.job if actor.driver is not None else None
     found = set()
@@ -97,7 +97,7 @@ def end_with_parent(job_id: int) -> None:
 
 @transaction.atomic
 def _queue_no_more(job: Job, message: str) -> None:
-    """See to it that a job which gives way to another is not queued again."""
+    """Make sure that a job which is being preempted is not queued again."""
     told = {"stop_reason": StopReason.PARENT, "message": message, "hint": _HINT}
     if not Job.objects.orphaned().filter(pk=job.pk).update(**told, preempted_by=None):
         raise StaleJobError(job=job.pk)

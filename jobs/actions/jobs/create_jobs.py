@@ -56,7 +56,7 @@ def create_jobs(actor: Actor, drafts: Sequence[Draft], *, message: str = "Submit
 
 
 def _to_lock(actor: Actor, drafts: Sequence[Draft]) -> set[int]:
-    """The jobs that must not end meanwhile: those that are needed, and the one that submits."""
+    """Return the jobs that must not end meanwhile: those that are needed, and the submitter."""
     needed = {pk for each in drafts for pk in each.needs.jobs}
     return needed if actor.driver is None else {*needed, actor.driver.job_id}
 

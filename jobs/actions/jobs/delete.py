@@ -16,9 +16,9 @@ from jobs.permissions import Actor, Verb, require
 def delete_job(actor: Actor, job: Job) -> None:
     """Remove an ended job for good.
 
-    JobNotFinalError while it runs; ConflictError while its machines are still going down, since
+    JobNotFinalError while it runs; ConflictError while its machines are being terminated, since
     the row is what the tear-down is driven by. One that is kept for other jobs stays.
-    NotFoundError when somebody else was faster.
+    NotFoundError when another request deleted it first.
     """
     require(actor, Verb.DELETE_JOB, job.project)
     if not job.is_final:
@@ -26,7 +26,7 @@ def delete_job(actor: Actor, job: Job) -> None:
     attempts = list(job.attempts.all())
     machines = Cluster.objects.existing().filter(attempts__job=job)
     if machines.exclude(is_reusable=True, release_requested_at=None).exists():
-        raise ConflictError(f"The machines of job {job.pk} are still going down; try again soon.")
+        raise ConflictError(f"The machines of job {job.pk} are being terminated; try again soon.")
     with transaction.atomic():
         # The logs first, as whoever takes in frames does: the two must not wait for each other.
         for attempt in attempts:

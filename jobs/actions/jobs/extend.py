@@ -60,8 +60,8 @@ def extend_job(actor: Actor, job: Job, seconds: int, *, idempotency_key: str | N
 def extend_cluster(actor: Actor, cluster: Cluster, seconds: int) -> Cluster:
     """Keep a cluster without a job for at least `seconds` from now; a repetition changes nothing.
 
-    ConflictError when a job is on it, it is switched off or goes down; OverLimitError beyond what
-    an administrator allows.
+    ConflictError when a job is on it, or it is switched off or being terminated;
+    OverLimitError beyond what an administrator allows.
     """
     require_cluster(actor, cluster)
     waiting = Cluster.objects.waiting().select_related("project")
@@ -96,7 +96,7 @@ def _tell(actor: Actor, cluster: Cluster, message: str) -> None:
 
 
 def _is_new(actor: Actor, job: Job, seconds: int, key: str) -> bool:
-    """Whether the caller has not asked for this already; remembers it. Under the job's lock."""
+    """Whether this is the caller's first such request; store it. Under the job's lock."""
     digest = hashlib.sha256(f"{job.pk} {seconds}".encode()).hexdigest()
     row, is_new = IdempotencyKey.objects.get_or_create(
         user=actor.user,

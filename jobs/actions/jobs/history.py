@@ -52,7 +52,7 @@ def record_note(
 ) -> None:
     """Note something the portal saw or did by itself. `verb`: by what a reader finds it again.
 
-    `line`: the line of the attempt's log that it tells of.
+    `line`: the line of the attempt's log that it is about.
     """
     if attempt is not None:
         message = redaction_of(attempt).excerpt(message)

@@ -45,7 +45,7 @@ def hold_job(actor: Actor, job: Job) -> Job:
 
 
 def release_job(actor: Actor, job: Job) -> Job:
-    """Let a held job take its turn again; one that is not held is left as it is.
+    """Let a held job be scheduled again; one that is not held is left as it is.
 
     JobAlreadyFinalError when it has ended.
     """
@@ -62,7 +62,7 @@ def release_job(actor: Actor, job: Job) -> Job:
 
 
 def held_by(actor: Actor) -> dict[str, Any]:
-    """The columns of a job that `actor` holds back."""
+    """Return the columns of a job that `actor` holds."""
     return {
         "held": True,
         "wait_reason": WaitReason.HELD,
@@ -72,7 +72,7 @@ def held_by(actor: Actor) -> dict[str, Any]:
 
 
 def _what_it_waits_for(job: Job) -> dict[str, Any]:
-    """What a released job waits for, as far as it is known before the next pass looks."""
+    """Return the wait reason of a released job, as far as it is known before the next pass."""
     if told := wait_for_dependencies(list(job.dependencies.all())):
         return told
     last = job.attempts.newest()

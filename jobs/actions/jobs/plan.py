@@ -1,4 +1,4 @@
-"""What would become of a job, before anything starts: where it could run, and for how much."""
+"""The launch plan of a job: where it could run, and for how much."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTHING_FITS = "Nothing that could run this job was found."
 def plan_job(actor: Actor, project: Project, source: Source) -> wire.Plan:
     """Check `source` as a submit does and ask its backend for a plan; stores and starts nothing.
 
-    InvalidSpecError carries every error in `data["errors"]`. Whatever else is wrong is told in the
+    InvalidSpecError carries every error in `data["errors"]`. Any other problem is reported in the
     plan itself.
     """
     checked = check_spec(actor, project, source)
@@ -66,7 +66,7 @@ def _beyond_budget(
 
 
 def plan_of(backend_name: str, spec: dict[str, Any]) -> Plan:
-    """What the backend offers for a checked specification. BackendError: why it offers nothing.
+    """Return the backend's offer for a checked specification. BackendError: why there is none.
 
     StillLookingError: it is at it, ask again.
     """
@@ -77,12 +77,12 @@ def plan_of(backend_name: str, spec: dict[str, Any]) -> Plan:
 
 
 def price_of(plan: Plan) -> Decimal | None:
-    """What an hour of the candidate that would be taken costs; None where there is none."""
+    """Return the hourly price of the candidate that would be taken; None where there is none."""
     return next((each.usd_per_hour for each in plan.candidates if each.is_chosen), None)
 
 
 def _ask(checked: Checked) -> tuple[Plan, str, bool]:
-    """The plan, why there is none, and whether it is still being made."""
+    """Return the plan, why there is none, and whether it is still being made."""
     try:
         plan = plan_of(checked.backend_name, checked.content)
     except StillLookingError as error:
@@ -96,7 +96,7 @@ def _ask(checked: Checked) -> tuple[Plan, str, bool]:
 
 
 def _on_own_machines(backend_name: str) -> Candidate:
-    """What a backend offers whose machines cost nothing more when they are used."""
+    """Return the offer of a backend whose machines cost nothing more when they are used."""
     return Candidate(
         infra=backend_name,
         instance_type="",

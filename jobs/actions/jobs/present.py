@@ -1,4 +1,4 @@
-"""A job that was read a moment ago, as it is now: it may have ended or been deleted meanwhile."""
+"""A job that was read before, as it is now: it may have ended or been deleted meanwhile."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def read_again(job: Job) -> None:
 
 
 def keep(job: Job) -> None:
-    """See to it that nobody deletes `job` before this transaction ends.
+    """Prevent the deletion of `job` before this transaction ends.
 
-    NotFoundError: somebody has. Moves and deletions wait; what only refers to the job does not.
+    NotFoundError: it was deleted. Moves and deletions wait; what only refers to the job does not.
     """
     if not Job.objects.select_for_update(no_key=True).filter(pk=job.pk).exists():
         raise NotFoundError

@@ -1,4 +1,4 @@
-"""What the end of a needed job means for one that waits for it."""
+"""The effect of a needed job's end on a job that waits for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.statuses import JobStatus, StopReason, WaitReason
 from monarch_client.crash_points import reach
 
 _HELD_HINT = "Release it to start it all the same, or cancel it."
-_FAILED_HINT = "Mend and rerun what it needs, then rerun this job: names are looked up again."
+_FAILED_HINT = "Fix and rerun what it needs, then rerun this job: names are looked up again."
 
 
 @transaction.atomic
@@ -49,7 +49,7 @@ def _waits_no_more(job: Job) -> dict[str, str]:
 
 
 def _catch_up(row: JobDependency) -> None:
-    """Note an end that nobody noted when it came, such as that of a job deleted by hand."""
+    """Note an end that was missed when it came, such as that of a job deleted by hand."""
     if row.ended_as or (row.needs is not None and not row.needs.is_final):
         return
     row.ended_as = JobStatus.CANCELLED if row.needs is None else row.needs.status

@@ -111,7 +111,7 @@ def check_spec(actor: Actor, project: Project, source: Source) -> Checked:
 
 
 def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> list[Checked]:
-    """The same of several that are submitted together, with what they wait for."""
+    """Check specifications that are submitted together, with what they wait for."""
     require(actor, Verb.SUBMIT_JOB, project)
     if not 0 < len(sources) <= MOST_DOCUMENTS:
         message = f"Give 1 to {MOST_DOCUMENTS} specifications."
@@ -177,7 +177,7 @@ def _numbered(error: dict[str, Any], number: int, count: int) -> dict[str, Any]:
 
 
 def _own_key(actor: Actor, key: str | None) -> str | None:
-    """`key` as it is kept: a job's program gets back its own children, never other jobs."""
+    """Return `key` as stored: a job's program gets back its own children, never other jobs."""
     if actor.driver is None or not key:
         return key
     # A further attempt that sends the same key gets the child that the first one submitted.

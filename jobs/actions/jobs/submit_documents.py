@@ -14,7 +14,7 @@ from monarch_client.spec.documents import Document, documents_in
 def submit_documents(
     actor: Actor, project: Project, text: str, *, idempotency_key: str | None = None
 ) -> list[Job]:
-    """As `submit_jobs`, of the documents in `text`. Errors name lines of the whole text."""
+    """Submit the documents in `text` as `submit_jobs` does. Errors name lines of the whole text."""
     documents = documents_in(text)
     sources = [document.text for document in documents]
     try:

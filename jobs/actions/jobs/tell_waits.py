@@ -32,7 +32,7 @@ Changed = Mapping[tuple[str, str], Sequence[int]]
 def changed_waits(
     waits: Sequence[StaysQueued], rows: Mapping[int, QueuedRow], pools: Mapping[int, str]
 ) -> Changed:
-    """What of it is not written beside the job yet, in the order of the queue.
+    """Return the causes that differ from the stored ones, in scheduling order.
 
     `rows` are those that were read for the plan. `pools` are the pools of the jobs: in each of them
     there are some who wait in front.
@@ -81,7 +81,7 @@ def tell_waits(changed: Changed) -> None:
 
 
 def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
-    """Those causes, each naming jobs alone that are of the same project as the one that waits."""
+    """Return the causes, each naming only jobs of the same project as the waiting job."""
     naming = {number: cause for number, cause in causes.items() if cause.named}
     if not naming:
         return causes

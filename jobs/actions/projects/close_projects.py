@@ -75,7 +75,7 @@ def archive_project(actor: Actor, project: Project) -> Project:
 
 @transaction.atomic
 def unarchive_project(actor: Actor, project: Project) -> Project:
-    """Let `project` take jobs again; its schedules stay paused until somebody resumes them."""
+    """Let `project` take jobs again; its schedules stay paused until they are resumed."""
     _lock(actor, project)
     if project.archived_at is not None:
         project.archived_at = None

@@ -17,7 +17,7 @@ _LONGEST_NAME = 80
 
 @transaction.atomic
 def make_project(actor: Actor, slug: str, name: str = "") -> Project:
-    """A project without jobs, with `actor` as its first admin; its name is `slug` by default.
+    """Create a project with `actor` as its first admin; its name is `slug` by default.
 
     InvalidSettingsError; ConflictError where there is one of that slug.
     """

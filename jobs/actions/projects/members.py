@@ -1,4 +1,4 @@
-"""Who belongs to a project, and with which role."""
+"""The members of a project and their roles."""
 
 from __future__ import annotations
 

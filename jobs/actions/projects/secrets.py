@@ -22,7 +22,7 @@ MOST_BYTES = 32 * 1024
 
 
 def about_secret(secret: ProjectSecret) -> str:
-    """What the seal of a project's secret says it is about."""
+    """Return the context to which the seal of a project's secret is bound."""
     return f"project {secret.project_id} {secret.name}"
 
 

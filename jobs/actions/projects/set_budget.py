@@ -1,4 +1,4 @@
-"""What an administrator of the installation lets a project spend in a month."""
+"""The monthly budget that an administrator of the installation sets for a project."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def set_budget(
 ) -> None:
     """Give the project a budget of so much a month; it holds at once, also for what runs.
 
-    What is None stays as it is; of a new budget it is `hold`, told at `WARNS_AT` per cent.
+    What is None stays as it is; a new budget has `hold`, with notices at `WARNS_AT` per cent.
 
-    Thresholds that a larger amount puts out of reach again are told once more when they are
+    Thresholds that a larger amount puts out of reach again are reported once more when they are
     crossed. PermissionDeniedError.
     """
     require_budget(actor)

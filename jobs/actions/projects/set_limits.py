@@ -1,4 +1,4 @@
-"""What an administrator of the installation allows a project at most."""
+"""The limits that an administrator of the installation sets for a project."""
 
 from __future__ import annotations
 

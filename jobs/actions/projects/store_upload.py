@@ -55,7 +55,7 @@ def store_upload(actor: Actor, project: Project, chunks: Iterable[bytes]) -> Upl
 
 @contextmanager
 def _draft() -> Iterator[IO[bytes]]:
-    """A file beside the blobs, so that it becomes one by a rename; gone if it does not."""
+    """Yield a file beside the blobs, so that a rename makes it one; deleted otherwise."""
     folder = _local_path("uploads")
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def _receive(draft: IO[bytes], chunks: Iterable[bytes]) -> str:
 
 
 def too_large(most: int) -> UploadTooLargeError:
-    """What to say of an archive of more than `most` bytes."""
+    """Return the error for an archive of more than `most` bytes."""
     return UploadTooLargeError(
         f"The archive is larger than {most / 1024**2:,.0f} MiB; leave data out with a "
         ".mportalignore file, or keep it in a bucket.",
@@ -118,7 +118,7 @@ def _keep(draft: IO[bytes], blob_name: str) -> None:
 
 
 def _local_path(name: str) -> Path | None:
-    """Where the blob lies on disk; None for a storage elsewhere, such as S3: a save is atomic."""
+    """Return the blob's path on disk; None for a storage such as S3, where a save is atomic."""
     if not isinstance(default_storage, FileSystemStorage):
         return None
     return Path(default_storage.path(name))

@@ -1,4 +1,4 @@
-"""What people do with schedules: make, change, pause, resume and delete them."""
+"""The actions of people on schedules: create, change, pause, resume and delete them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a schedule is to be. `source`: the specification; None leaves it as it is."""
+    """The requested content of a schedule. `source`: the specification; None leaves it as it is."""
 
     source: Source | None
     cron: str
@@ -42,7 +42,7 @@ class Wish:
 def create_schedule(
     actor: Actor, project: Project, name: str, wish: Wish, *, paused: bool = False
 ) -> Schedule:
-    """A schedule of the actor's, whose first time is still to come.
+    """Create a schedule of the actor's, whose first time is still to come.
 
     InvalidSpecError carries all that is wrong with it and its specification in `data["errors"]`.
     ConflictError: there is one of that name, or the project has too many.
@@ -162,7 +162,7 @@ def _paused_by(actor: Actor) -> str:
 
 
 def _checked(actor: Actor, project: Project, wish: Wish, about_name: str = "") -> Checked | None:
-    """The checked specification, if there is one; InvalidSpecError with everything at once."""
+    """Return the checked specification, if given; InvalidSpecError with everything at once."""
     errors = [_error("schedule.name", about_name)] if about_name else []
     errors += [
         _error(f"schedule.{field}", message) for field, message in complaints(wish.cron, wish.zone)

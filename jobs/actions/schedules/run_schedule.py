@@ -1,7 +1,7 @@
-"""Submitting the job of a schedule: because its time has come, or because somebody asks for it.
+"""The submission of a schedule's job: because its time has come, or on request.
 
 A time that is due is taken, its row written and its job queued in one transaction, guarded by what
-the schedule was when it was read: whoever comes second, or dies on the way, leaves all as it was.
+the schedule was when it was read: a second process, or one that dies, leaves all as it was.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 def run_due(schedule_id: int) -> bool:
     """Deal with one time that is due, if there is one; whether to look again at once.
 
-    Where the portal itself is not able to submit now, or to tell the times, the time stays due.
+    Where the portal itself is not able to submit now, or to compute the times, the time stays due.
     """
     now = clock.now()
     due = Schedule.objects.due(now).select_related("project", "owner")
@@ -100,7 +100,7 @@ def run_now(actor: Actor, schedule: Schedule) -> Job:
 
 
 def keep_schedule(schedule: Schedule) -> None:
-    """Bring it up to date, and let nobody change it before this transaction ends.
+    """Read the schedule again, and lock it against changes until this transaction ends.
 
     NotFoundError: it has been deleted.
     """
@@ -112,7 +112,7 @@ def keep_schedule(schedule: Schedule) -> None:
 
 
 def owner_of(schedule: Schedule) -> Actor:
-    """The owner as the one who submits: with all that they may do now, and no more."""
+    """Return the owner as the submitter: with all current permissions of the owner, and no more."""
     return Actor(schedule.owner, source=f"schedule {schedule.name}")
 
 
@@ -149,7 +149,7 @@ def _take_turn(schedule: Schedule, turn: Turn) -> bool:
 
 
 def _take(schedule: Schedule, turn: Turn, *, message: str = "", paused: bool = False) -> bool:
-    """Make the turn this transaction's, with what was missed; False: somebody else has it."""
+    """Claim the turn for this transaction, with what was missed; False: it is already claimed."""
     next_at = None if paused else turn.next_at
     if not _as_read(schedule).update(next_at=next_at, message=message, paused=paused):
         return False
@@ -159,7 +159,7 @@ def _take(schedule: Schedule, turn: Turn, *, message: str = "", paused: bool = F
 
 
 def _as_read(schedule: Schedule) -> QuerySet[Schedule]:
-    """The row, if neither a person nor another turn has changed it."""
+    """Return the row, if neither a person nor another turn has changed it."""
     return Schedule.objects.filter(
         pk=schedule.pk, revision=schedule.revision, next_at=schedule.next_at
     )
@@ -207,7 +207,7 @@ def _note(
     message: str = "",
     job: Job | None = None,
 ) -> None:
-    """The one row of a time. A time that comes again, on a clock that was set, has it already."""
+    """Write the one row of a time. A time that recurs after the clock was set has one already."""
     fields = {"outcome": outcome, "message": message, "job": job}
     ScheduleRun.objects.get_or_create(schedule=schedule, slot=slot, defaults=fields)
 
@@ -232,5 +232,5 @@ def _first_of(error: InvalidSpecError) -> str:
 
 
 def shown(moment: datetime, zone: str) -> str:
-    """A time as the schedule's zone has it."""
+    """Format a time in the schedule's zone."""
     return f"{moment.astimezone(zone_named(zone)):%Y-%m-%d %H:%M} {zone}"

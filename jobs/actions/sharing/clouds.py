@@ -20,7 +20,7 @@ def add_cloud(
 ) -> list[str]:
     """Store credentials of `kind` and give the names they are listed under.
 
-    No `actor`: somebody on the portal's own host, who alone may `allow_exec`. InvalidCloudError:
+    No `actor`: a user on the portal's own host, who alone may `allow_exec`. InvalidCloudError:
     they were refused, and what was there before still is.
     """
     require_clouds(actor, to_change=True)

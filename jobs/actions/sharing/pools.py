@@ -18,7 +18,7 @@ from jobs.permissions import Actor, require_sharing
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """What an administrator says of a pool; None leaves it as it is.
+    """The changes to a pool; None leaves a value as it is.
 
     `caps` as {"nodes": 8, "gpus:H100": 64}, all of them anew; `patience` and `half_life` as "12h".
     `reclaim` and `preempts_by_rank`: whether jobs there are stopped for others, and by which right.
@@ -108,7 +108,7 @@ def _backend(reading: Reading, change: PoolChange) -> str:
 
 
 def _refuse_moving(reading: Reading, pool: Pool, backend: str) -> None:
-    """Jobs that wait or run in it were sent to the backend that it has."""
+    """Refuse to change the backend while unfinished jobs of the pool were sent to the old one."""
     queues = pool.queues.values_list("name", flat=True)
     there = Job.objects.unfinished().filter(queue_name__in=queues).exclude(backend_name=backend)
     if count := there.count():

@@ -1,4 +1,4 @@
-"""What administrators say of pools, queues, quotas and weights, read with every error at once."""
+"""Administrators' settings of pools, queues, quotas and weights, read with every error at once."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def makes_or_changes(action: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 class InvalidSettingsError(PortalError):
-    """What was asked for has errors; nothing was changed. `data["errors"]` has each."""
+    """The error of invalid settings; nothing was changed. `data["errors"]` has each."""
 
     code = "invalid_settings"
     http_status = 422
 
 
 class Reading:
-    """Reads values one by one, and knows in the end all that was wrong with them."""
+    """A reader of single values that collects all of their errors."""
 
     def __init__(self) -> None:
         self.errors: list[dict[str, str]] = []
@@ -63,7 +63,7 @@ class Reading:
         self.errors.append({"path": path, "code": "invalid", "message": message})
 
     def require_none(self) -> None:
-        """InvalidSettingsError naming everything, unless all was right."""
+        """Raise InvalidSettingsError with every error, if there is one."""
         if self.errors:
             said = " ".join(f"{row['path']}: {row['message']}" for row in self.errors)
             raise InvalidSettingsError(said, errors=self.errors)
@@ -85,14 +85,14 @@ class Reading:
         return self.name(value, path="slug")
 
     def whole(self, path: str, value: Any, least: int, most: int) -> int:
-        """A whole number from `least` to `most`."""
+        """Read a whole number from `least` to `most`."""
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             self.wrong(path, f"{shown(value)} is no whole number from {least:,} to {most:,}.")
             return least
         return value
 
     def usd(self, path: str, value: Any) -> float:
-        """An amount of money, not negative."""
+        """Read an amount of money, not negative."""
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
         # What is not finite is not within.
         if not 0 <= number <= MOST_OF_ONE or round(number, _USD_PLACES) != number:
@@ -104,7 +104,7 @@ class Reading:
         return self.whole(path, value, 0, MOST_OF_ONE)
 
     def seconds(self, path: str, value: str) -> int:
-        """A length of time of a second or more, such as 12h."""
+        """Read a length of time of a second or more, such as 12h."""
         seconds = seconds_in(value)
         if seconds is None or not 1 <= seconds <= LONGEST_S:
             self.wrong(path, f"{shown(value)} is no length of time such as 12h or 7d, up to 366d.")
@@ -112,14 +112,14 @@ class Reading:
         return seconds
 
     def weight(self, value: Any) -> float:
-        """A proportion from 0.001 to 1000."""
+        """Read a proportion from 0.001 to 1000."""
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
         if not (math.isfinite(number) and 0.001 <= number <= 1000):  # noqa: PLR2004 - as told
             self.wrong("weight", f"{shown(value)} is no number from 0.001 to 1000.")
         return float(number)
 
     def one_of(self, path: str, value: str, known: Iterable[str], kind: str) -> None:
-        """That `value` is among what there is."""
+        """Require that `value` is one of the `known` ones."""
         there = sorted(known)
         if value not in there:
             more = ", ..." if len(there) > _MOST_NAMED else ""
@@ -130,7 +130,7 @@ class Reading:
     def caps(
         self, value: Mapping[str, Any], *, of_machines: bool = False, path: str = "caps"
     ) -> dict[str, float]:
-        """Amounts by what is counted, types of GPUs in capitals as jobs have them."""
+        """Read amounts by resource, with types of GPUs in capitals as jobs have them."""
         caps: dict[str, float] = {}
         for what, amount in list(value.items())[: MOST_CAPS + 1]:
             counted = self._counted(path, what, of_machines=of_machines)
@@ -160,7 +160,7 @@ class Reading:
 
 
 def shown(value: object) -> str:
-    """What was sent, as far as an answer repeats it."""
+    """Return the value as an answer repeats it, shortened."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

@@ -23,7 +23,7 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class QueueChange:
-    """What an administrator says of a queue; None leaves it as it is, NO_POOL takes its pool.
+    """The changes to a queue; None leaves a value as it is, NO_POOL takes it out of its pool.
 
     `preemptible`: whether all its jobs may be stopped for others.
     """

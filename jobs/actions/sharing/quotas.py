@@ -17,7 +17,7 @@ from jobs.permissions import Actor, project_for, require_sharing
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Whose quota, by names: of a queue, or of a project, or of one person or each in a project.
+    """The scope of a quota, by names: a queue, a project, or one person or each in a project.
 
     With `pool` it counts what runs there, else what runs anywhere.
     """
@@ -141,7 +141,7 @@ def _rows_of(reading: Reading, whose: Whose) -> dict[str, Any]:
 def _named(
     reading: Reading, kind: str, name: str, model: type[Queue | Project | Pool], *, by: str = "name"
 ) -> Queue | Project | Pool | None:
-    """The row of that name, or None with what is wrong noted."""
+    """Return the row of that name, or None with the error noted."""
     if not name:
         return None
     row = model._default_manager.filter(**{by: name}).first()

@@ -181,7 +181,7 @@ def test_a_rule_that_always_fits_is_told_a_few_times_and_the_whole_log_is_passed
         look()
     found = notes(job)
     assert len(found) == MOST_TOLD
-    assert found[-1].message.endswith("Further lines of this kind are not told.")
+    assert found[-1].message.endswith("Further lines of this kind are not reported.")
     assert log_policies.due() == []
 
 

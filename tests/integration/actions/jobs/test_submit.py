@@ -165,7 +165,7 @@ def test_an_ended_job_is_deleted_with_all_its_rows(project):
     maintainer = make_actor(project, Role.MAINTAINER)
     job = make_job(project, status=JobStatus.FAILED)
     attempt = make_attempt(job)
-    with pytest.raises(ConflictError, match="going down"):
+    with pytest.raises(ConflictError, match="being terminated"):
         delete_job(maintainer, job)
     Cluster.objects.filter(pk=attempt.cluster_id).update(status=ClusterStatus.GONE)
     delete_job(maintainer, job)

@@ -102,7 +102,7 @@ def test_who_made_a_cluster_takes_it_down(member, project, viewer):
         "/rl/clusters"
     )
     assert viewer.post("/rl/clusters/down", name).status_code == 403
-    assert "goes down" in text_of(member.post("/rl/clusters/down", name, follow=True))
+    assert "is being terminated" in text_of(member.post("/rl/clusters/down", name, follow=True))
 
 
 def test_a_cluster_in_use_says_so_and_stays(maintainer, project):
@@ -126,7 +126,7 @@ def test_what_has_no_row_is_shown_to_administrators_alone(admin, root, job, stra
 
 def test_an_administrator_takes_a_quarantined_cluster_down_and_no_strangers(root, strays):
     path = "/settings/clusters/down"
-    assert "goes down" in text_of(root.post(path, {"name": "mpx-lost"}, follow=True))
+    assert "is being terminated" in text_of(root.post(path, {"name": "mpx-lost"}, follow=True))
     assert "root has it taken down" in root.text("/settings/clusters")
     answer = root.post(path, {"name": "theirs"}, follow=True)
     assert "not this portal's" in text_of(answer).replace("&#x27;", "'")
