@@ -26,7 +26,7 @@ const parts = {
   follow: panel.querySelector("[data-follow]"),
 };
 
-const showState = (state) => showConnection(parts.state, page, state);
+const showStream = (state) => showConnection(parts.state, page, state);
 
 const view = new LogWindow(parts.box, parts.list, {
   rankColumn: Boolean(panel.querySelector("[data-rank]")),
@@ -44,9 +44,9 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
     find.grown();
   },
   job: refreshSoon,
-  state: showState,
+  state: showStream,
   end() {
-    showState("ended");
+    showStream("ended");
     // Where a log was removed, the page says that instead.
     const isRemoved = document.getElementById("log-removed");
     parts.empty.textContent = isRemoved ? "" : "No lines were written.";
@@ -57,7 +57,7 @@ const source = new LogSource(panel.dataset.log, panel.dataset.attempt, {
 const folds = new Folds(parts.list);
 const reader = new Reader(view, source, {
   lost(sentence) {
-    showState("lost");
+    showStream("lost");
     if (sentence) parts.empty.textContent = sentence;
     showState();
   },
