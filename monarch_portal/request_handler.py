@@ -29,6 +29,7 @@ from jobs.audit.request_context import in_request
 # the others wait their turn without a thread.
 STREAMS_OPENED_AT_ONCE = 4
 _STREAM = "/stream"
+CANCEL_AGAIN_S = 1.0
 
 
 class RequestHandler(ASGIHandler):
@@ -86,7 +87,10 @@ class RequestHandler(ASGIHandler):
         async def watch() -> None:
             with suppress(RequestAborted):
                 await self.listen_for_disconnect(receive)
-            sending.cancel()
+            # redis-py may go on regardless of the first, while it connects.
+            while not sending.done():
+                sending.cancel()
+                await asyncio.wait({sending}, timeout=CANCEL_AGAIN_S)
 
         # The request itself is over; log lines of its stream carry its id as well.
         with in_request(response.headers.get("X-Request-ID", ""), ""):

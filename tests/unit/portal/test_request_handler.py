@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -48,7 +49,18 @@ def live(_request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(body())
 
 
+def stubborn(_request: HttpRequest) -> StreamingHttpResponse:
+    async def body():
+        yield b"first"
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    return StreamingHttpResponse(body())
+
+
 urlpatterns = [
+    path("stubborn", stubborn),
     path("plain", plain),
     path("pieces", in_pieces),
     path("broken", broken),
@@ -165,3 +177,17 @@ def test_a_live_stream_holds_no_thread_keeps_its_id_and_ends_when_its_reader_lea
 
     assert [each.get("body") for each in asyncio.run(follow())] == [None, b"request r-7"]
     assert closed == ["live"]
+
+
+def test_a_stream_that_survives_its_first_cancellation_ends_all_the_same(django, monkeypatch):
+    monkeypatch.setattr(request_handler, "CANCEL_AGAIN_S", 0.01)
+
+    async def follow() -> None:
+        leaves = asyncio.Event()
+        caller = Caller(leaves=leaves)
+        stream = asyncio.create_task(caller.ask(django, "/stubborn"))
+        await asyncio.wait_for(caller.sent.wait(), 20)
+        leaves.set()
+        await asyncio.wait_for(stream, 20)
+
+    asyncio.run(follow())
