@@ -121,7 +121,7 @@ def test_pages_of_machines_are_fine_for_axe_and_fit_their_width(
     camera, fake, clusters, project, monkeypatch
 ):
     camera.at("/rl/clusters", "clusters", "#live-state[data-state=on]")
-    camera.page.get_by_role("button", name="Take mp3fa9c1").first.click()
+    camera.page.get_by_role("button", name="Terminate mp3fa9c1").first.click()
     camera.take("cluster-down")
     camera.at("/settings/clusters", "clusters-all")
     camera.at("/rl/infra", "infra-asking")
@@ -153,7 +153,7 @@ def test_a_plan_is_fine_for_axe_and_says_what_it_costs(camera, fake, monkeypatch
 
     monkeypatch.setattr(FakeBackend, "plan", plan)
     page.get_by_role("button", name="Plan", exact=True).click()
-    page.get_by_text("Asking Fake for places").wait_for()
+    page.get_by_text("Asking Fake for candidates").wait_for()
     page.get_by_text("$79.60 an hour on slurm/main/gpu").wait_for()
     page.locator("#plan").scroll_into_view_if_needed()
     camera.take("plan")
@@ -170,7 +170,7 @@ def test_the_clusters_page_shows_what_becomes_of_a_cluster(page, fake, clusters,
     row.get_by_text("Idle", exact=True).wait_for()
     row.get_by_role("button", name="Keep").click()
     page.get_by_text("waits an hour more").wait_for()
-    row.get_by_role("button", name="down").click()
+    row.get_by_role("button", name="Terminate").click()
     page.get_by_role("button", name="Terminate the cluster").click()
     page.get_by_text("is being terminated.").wait_for()
     page.locator("#live-state[data-state=on]").wait_for()

@@ -103,7 +103,7 @@ def test_on_a_phone_every_number_has_its_word_and_no_table_is_cut_off(
     below = page.locator(".turns .c-needs").first.bounding_box()
     assert first and below and below["x"] >= first["x"]
     own = page.locator(".amounts .own").first
-    assert own.inner_text() == "own 2, up to 6"
+    assert own.inner_text() == "nominal share 2, limit 6"
     lines = "e => e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)"
     assert own.evaluate(lines) < 2
 
@@ -130,4 +130,4 @@ def test_what_changes_anywhere_shows_without_a_reload(page, project, ada, fake):
     move(running, JobStatus.FAILED, reason=StopReason.USER_CODE, message="It ended.")
     expect(page.get_by_role("link", name="mine")).to_be_visible()
     move(first, JobStatus.CANCELLED, reason=StopReason.CANCELLED_BY_USER, message="Cancelled.")
-    expect(page.get_by_text("Nobody waits")).to_be_visible()
+    expect(page.get_by_text("The queue is empty")).to_be_visible()

@@ -41,7 +41,9 @@ def test_the_marked_lines_stay_marked_when_the_server_refuses(page, editor, faul
 
 def test_what_the_small_form_writes_is_accepted_and_means_what_was_typed(page, editor):
     page.get_by_label("Name", exact=True).fill("a-name")
-    page.get_by_label("Command").fill("  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY")
+    page.get_by_label("Command", exact=True).fill(
+        "  python - <<'PY'\nprint(\"# not a comment: {}\")\nPY"
+    )
     page.get_by_role("button", name="Add a mesh").click()
     page.get_by_label("Name of the mesh").fill("trainers")
     page.get_by_label("Hosts of the mesh").fill("3")

@@ -87,9 +87,9 @@ class LocalBackend:
         """Return how many nodes this machine may run at once."""
         return self._options.nodes
 
-    def capacity_gpus(self) -> int:
-        """Return how many GPUs this machine has."""
-        return len(gpus_of_machine())
+    def capacity_gpus(self) -> int | None:
+        """Return how many GPUs this machine has; None without any: such jobs are refused."""
+        return len(gpus_of_machine()) or None
 
     def launch(self, request: LaunchRequest) -> None:
         """Lay out the nodes and start a runner on each. A repeated call starts what is missing."""

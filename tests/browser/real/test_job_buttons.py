@@ -103,7 +103,7 @@ def test_deleting_asks_first_and_leads_back_to_a_table_without_the_job(people, l
     press(page, "Delete")
     press(page, "Delete the job")
     page.wait_for_url("**/rl/jobs")
-    expect(page.get_by_text("unwanted, is deleted")).to_be_visible()
+    expect(page.get_by_text("(unwanted) was deleted")).to_be_visible()
     expect(page.locator(f"#job-{job}")).to_have_count(0)
     # The page may have heard that its job is gone before it was left.
     faults.forgive(f"/rl/jobs/{job}/live")

@@ -26,7 +26,7 @@ def editor(page):
 @pytest.mark.smoke
 def test_the_small_form_leads_to_a_job_that_runs_and_shows_its_lines(page):
     page.get_by_label("Name", exact=True).fill("by-form")
-    page.get_by_label("Command").fill("echo written by a form")
+    page.get_by_label("Command", exact=True).fill("echo written by a form")
     page.get_by_role("button", name="Generate YAML").click()
     page.get_by_text("Ready to submit").wait_for()
     page.get_by_role("button", name="Submit", exact=True).click()

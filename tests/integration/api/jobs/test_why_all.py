@@ -17,7 +17,7 @@ from jobs.permissions import Actor
 from jobs.scheduling.causes import Cause
 from jobs.statuses import OnSpent, WaitReason
 from tests.factories import make_project, make_user
-from tests.integration.api.jobs import test_why
+from tests.integration.api.jobs import test_why, test_why_holders
 from tests.integration.api.jobs.test_why import no_hints, queued, running, why
 
 __all__ = ["no_hints"]  # a fixture
@@ -165,6 +165,9 @@ PLANTED = {
     "parallel": test_who_waits_for_others_of_its_array_is_told_how_many_may_run,
     "preempting": test_for_whom_somebody_is_stopped_is_told_whom,
     "preempted": test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for,
+    "ending_cluster": (
+        test_why_holders.test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota
+    ),
     "budget": test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing,
     "never": test_what_can_never_start_is_told_so,
     "queued": test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn,
