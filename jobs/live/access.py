@@ -1,4 +1,4 @@
-"""Whether a stream's reader may still see what it shows: asked again for as long as it lasts."""
+"""Permission of a stream's reader to see its content, checked again for as long as it lasts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHECKED_EVERY_S = 30.0
 
 
 class _Right:
-    """What a reader may see, and when that was last asked."""
+    """A reader's permission, and when it was last checked."""
 
     def __init__(self) -> None:
         # Streams that were opened together are not checked together.
@@ -29,9 +29,9 @@ _rights: WeakValueDictionary[Hashable, _Right] = WeakValueDictionary()
 
 
 class Access:
-    """Calls `check` now and then; it raises a PortalError when the right is lost.
+    """A periodic call of `check`, which raises a PortalError when the permission is lost.
 
-    `key` is whose right it is to see what: all streams with the same one ask once.
+    `key` is the reader and the object: all streams with the same one are checked once.
     """
 
     def __init__(self, check: Callable[[], object], key: Hashable) -> None:
@@ -44,7 +44,7 @@ class Access:
         return time.monotonic() - self._right.checked_at > CHECKED_EVERY_S
 
     def confirm(self) -> None:
-        """Check, unless that was done a moment ago or another stream is about it."""
+        """Check, unless that was done just now or another stream is about it."""
         if not self._right.lock.acquire(blocking=False):
             return
         try:

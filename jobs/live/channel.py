@@ -20,33 +20,33 @@ QUEUE_TOPIC = "mportal:queue"
 
 
 def project_topic(project_id: int) -> str:
-    """The topic of everything a project's job table shows."""
+    """Return the topic of everything a project's job table shows."""
     return f"mportal:project:{project_id}"
 
 
 def job_topic(job_id: int) -> str:
-    """The topic of one job: status, stages, workers, events."""
+    """Return the topic of one job: status, stages, workers, events."""
     return f"mportal:job:{job_id}"
 
 
 def log_topic(attempt_id: int) -> str:
-    """The topic of new log lines of one attempt."""
+    """Return the topic of new log lines of one attempt."""
     return f"mportal:log:{attempt_id}"
 
 
 def publish_on_commit(job: Job) -> None:
-    """After commit, tell whoever watches `job`, its project's table or the queue to look again."""
+    """Publish after commit that `job`, its project's table and the queue have to be read again."""
     topics = {job_topic(job.pk), project_topic(job.project_id), QUEUE_TOPIC}
     transaction.on_commit(lambda: _publish(topics, {"job": job.pk}), robust=True)
 
 
 def publish_queue_on_commit() -> None:
-    """After commit, tell whoever watches the queue to look again."""
+    """Publish after commit that the queue has to be read again."""
     transaction.on_commit(lambda: _publish({QUEUE_TOPIC}, {}), robust=True)
 
 
 def publish_many_on_commit(jobs: Collection[tuple[int, int]]) -> None:
-    """The same for many jobs, each with its project's number, in one message to the broker."""
+    """Publish hints at many jobs after commit, each with its project's number, in one message."""
     topics = {job_topic(job_id): {"job": job_id} for job_id, _ in jobs}
     projects = {project_id for _, project_id in jobs}
     topics |= {project_topic(project_id): {"project": project_id} for project_id in projects}
@@ -54,14 +54,14 @@ def publish_many_on_commit(jobs: Collection[tuple[int, int]]) -> None:
 
 
 def publish_clusters_on_commit(project_id: int) -> None:
-    """After commit, tell whoever watches the project's jobs or clusters to look again."""
+    """Publish after commit that the project's jobs and clusters have to be read again."""
     transaction.on_commit(
         lambda: _publish({project_topic(project_id)}, {"project": project_id}), robust=True
     )
 
 
 def publish_log_on_commit(attempt_id: int, next_line: int) -> None:
-    """After commit, tell whoever follows this attempt's log that lines below `next_line` exist."""
+    """Publish after commit that this attempt's log has lines below `next_line`."""
     transaction.on_commit(
         lambda: _publish({log_topic(attempt_id)}, {"next_line": next_line}), robust=True
     )

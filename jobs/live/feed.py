@@ -35,7 +35,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
 
 
 class Hints:
-    """What one stream has been told since it last asked."""
+    """The hints that one stream has received since it last read them."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -46,29 +46,29 @@ class Hints:
 
     @property
     def topics(self) -> frozenset[str]:
-        """What this stream watches."""
+        """Topics that this stream watches."""
         return frozenset(self._topics)
 
     async def watch(self, *topics: str) -> None:
-        """Watch further topics. Each counts as hinted at from when its subscription stands."""
+        """Watch further topics. Each counts as hinted at from when its subscription is active."""
         new = set(topics) - self._topics
         self._topics |= new
         await self._feed.add(self, new)
 
     def note(self, topic: str, number: int) -> None:
-        """`topic` was hinted at. Numbers rise, over all streams of the feed."""
+        """Note a hint at `topic`. Numbers rise, over all streams of the feed."""
         self._hinted.add(topic)
         self.number = number
         self._event.set()
 
     async def wait(self, at_most_s: float = LOOK_S) -> set[str]:
-        """The topics hinted at since the last call; none when it is time to look anyway.
+        """Return the topics hinted at since the last call; none when it is time to look anyway.
 
         Without the feed anything may have changed: then it is all of them.
         """
         if not self._event.is_set():
             limit = at_most_s if self._feed.connected else min(at_most_s, LOOK_WITHOUT_FEED_S)
-            # Cheaper than a time-out, and it never loses the cancellation of a reader who has gone.
+            # Cheaper than a time-out, and never loses the cancellation by a reader who has left.
             timer = asyncio.get_running_loop().call_later(limit, self._event.set)
             try:
                 await self._event.wait()
@@ -137,7 +137,7 @@ class Feed:
         await self._tell("unsubscribe", unwatched)
 
     async def _tell(self, command: str, topics: set[str]) -> None:
-        """Without a connection there is nothing to tell: the next one begins with all topics."""
+        """Send a command, if connected: the next connection begins with all topics anyway."""
         if topics and self._pubsub is not None:
             # RuntimeError: the connection is just being closed.
             with suppress(RedisError, OSError, RuntimeError):
@@ -165,7 +165,7 @@ class Feed:
             pause_s = min(pause_s * 2, _LAST_PAUSE_S)
 
     async def _topics_hinted(self) -> AsyncIterator[str]:
-        """Topics, as they are hinted at or newly subscribed to, until the connection breaks."""
+        """Yield topics that are hinted at or newly subscribed to, until the connection breaks."""
         client = Redis.from_url(
             self._url, socket_connect_timeout=2, retry=Retry(NoBackoff(), 0), decode_responses=True
         )
@@ -173,7 +173,7 @@ class Feed:
             try:
                 await pubsub.subscribe(_OWN_TOPIC)
                 self._pubsub, self.connected = pubsub, True
-                # From here on new topics are told by whoever watches them: none is forgotten.
+                # From here on watchers subscribe to new topics themselves: none is forgotten.
                 await self._tell("subscribe", set(self._watchers))
                 while not _is_cancelled():
                     message = await pubsub.get_message(timeout=_PING_S)
@@ -193,7 +193,7 @@ class Feed:
         return topic if message["type"] in {"message", "subscribe"} else None
 
     def _note(self, topic: str) -> None:
-        """Tell whoever watches `topic`, now or together with what comes in a moment."""
+        """Notify the watchers of `topic`, now or together with hints that follow shortly."""
         if topic in self._later or topic not in self._watchers:
             return
         loop = asyncio.get_running_loop()
@@ -223,7 +223,7 @@ _feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, Feed] = WeakKeyDictionary()
 
 
 def feed() -> Feed:
-    """The feed of the running event loop."""
+    """Return the feed of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _feeds:
         _feeds[loop] = Feed(settings.REDIS_URL)

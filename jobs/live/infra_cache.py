@@ -1,4 +1,4 @@
-"""What backends said of clouds and GPUs, kept in Redis for a while: no page waits for a cloud."""
+"""Reports of backends on clouds and GPUs, cached in Redis: no page waits for a cloud."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WANTED_S = 30
 
 
 def keep(backend_name: str, content: dict[str, Any]) -> None:
-    """Store an answer. Without Redis there is none to show, and the page says so."""
+    """Store an answer. Without Redis there is none to show, and the page shows that."""
     try:
         connection().set(_key(backend_name), json.dumps(content), ex=KEPT_S)
     except redis.RedisError:
@@ -27,7 +27,7 @@ def keep(backend_name: str, content: dict[str, Any]) -> None:
 
 
 def kept(backend_name: str) -> dict[str, Any] | None:
-    """The last answer, or None."""
+    """Return the last answer, or None."""
     try:
         said = connection().get(_key(backend_name))
     except redis.RedisError:
@@ -37,7 +37,7 @@ def kept(backend_name: str) -> dict[str, Any] | None:
 
 
 def want() -> bool:
-    """Note that somebody looks; whether nobody has for a while."""
+    """Note that a page needs the answers; return whether none has for a while."""
     try:
         return bool(connection().set("mportal:infra:wanted", 1, nx=True, ex=WANTED_S))
     except redis.RedisError:
@@ -45,7 +45,7 @@ def want() -> bool:
 
 
 def is_wanted() -> bool:
-    """Whether somebody looked in the last moments."""
+    """Whether a page needed the answers recently."""
     try:
         return bool(connection().exists("mportal:infra:wanted"))
     except redis.RedisError:

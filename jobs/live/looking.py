@@ -38,7 +38,7 @@ _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="live")
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found: events to send, and whether to look again at once or never."""
+    """The result of one look: events to send, and whether to look again at once or never."""
 
     events: list[Piece]
     is_behind: bool = False
@@ -46,7 +46,7 @@ class Look:
 
 
 class News(NamedTuple):
-    """What one read found for all who want the same; `events` is what most of them send."""
+    """The result of one read for all equal streams; `events` is what most of them send."""
 
     events: list[Piece]
     found: Any
@@ -62,15 +62,15 @@ class Watch:
         self.access = access
 
     def topics(self) -> set[str]:
-        """What to watch. Asked again after every look."""
+        """Return the topics to watch. Called again after every look."""
         raise NotImplementedError
 
     def wants(self, hinted: set[str]) -> Common[News] | None:
-        """What to read: with all others who want the same. None: nothing."""
+        """Return what to read, together with all equal streams. None: nothing."""
         raise NotImplementedError
 
     def take(self, news: News, *, is_newest: bool) -> Look:
-        """What of it to send. There may be more already, unless it is the newest."""
+        """Choose what of it to send. There may be more already, unless it is the newest."""
         raise NotImplementedError
 
 
@@ -95,7 +95,7 @@ _reads: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedReads[News]] = WeakKe
 
 
 def _shared_reads() -> SharedReads[News]:
-    """Those of the running event loop."""
+    """Return the shared reads of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _reads:
         _reads[loop] = SharedReads(in_thread, _weight)
@@ -105,7 +105,7 @@ def _shared_reads() -> SharedReads[News]:
 async def _look(
     watch: Watch, hinted: set[str], wanted: Newest, reads: SharedReads[News], newest: int
 ) -> Look:
-    """One look. Where it fails the stream ends, and its reader comes back where it was."""
+    """Look once. If that fails the stream ends, and its reader continues from the same position."""
     try:
         if watch.access.is_due:
             await in_thread(watch.access.confirm)
@@ -125,7 +125,7 @@ async def _look(
 
 
 async def events_of(watch: Watch, place: Place) -> AsyncGenerator[Piece]:
-    """The body of a stream, for as long as somebody reads it and there may be more.
+    """Yield the body of a stream, for as long as it is read and there may be more.
 
     It keeps `place` until it ends.
     """

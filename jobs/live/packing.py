@@ -48,18 +48,18 @@ class Packed:
         self._header = _HEADER
 
     def add(self, piece: Piece) -> bytes:
-        """What to send for the next piece."""
+        """Return the bytes to send for the next piece."""
         self._checksum = joined(self._checksum, piece.checksum, len(piece.raw))
         header, self._header = self._header, b""
         return header + piece.packed
 
     def end(self) -> bytes:
-        """The last bytes, by which a reader knows that it has all."""
+        """Return the last bytes, by which a reader knows that it has all."""
         return self._header + _LAST_BLOCK + self._checksum.to_bytes(4, "big")
 
 
 def joined(first: int, second: int, second_length: int) -> int:
-    """Adler-32 of two byte strings together, of their sums and the second one's length.
+    """Combine the Adler-32 sums of two byte strings, by both sums and the length of the second.
 
     It is made of two sums modulo a prime: A of all bytes, beginning with 1, and B of all values
     that A had after each of them.

@@ -1,6 +1,6 @@
-"""How many streams one process serves, in all and to one user: a flood of them is bounded.
+"""The bounds on a process's streams, in all and of one user, against a flood of them.
 
-Each open stream costs memory and a look every few seconds. A place is given back when its stream
+Each open stream costs memory and a look every few seconds. A slot is given back when its stream
 ends, and also when the stream never began.
 """
 
@@ -24,7 +24,7 @@ class Places:
         self.taken = 0
 
     def take(self, user_id: int) -> Place:
-        """A place for one more stream of that user.
+        """Take a slot for one more stream of that user.
 
         TooManyStreamsError: the user has enough. PortalBusyError: the process has.
         """
@@ -37,12 +37,12 @@ class Places:
         return Place(self, user_id)
 
     def refuse_when_full(self) -> None:
-        """PortalBusyError when there is no place for anybody. Costs nothing: ask this first."""
+        """Raise PortalBusyError when all slots are taken. Costs nothing: call this first."""
         if self.taken >= settings.MPORTAL_STREAMS:
             raise PortalBusyError
 
     def give_back(self, user_id: int) -> None:
-        """One stream of that user has ended."""
+        """Give back the slot of one stream of that user."""
         with self._lock:
             self.taken -= 1
             self._of_user[user_id] -= 1
@@ -64,7 +64,7 @@ class Place:
             places.give_back(self._user_id)
 
     def __enter__(self) -> Place:
-        """It is taken already."""
+        """Return the slot, which is taken already."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,7 @@
 """Reads that many streams of one process need at the same moment, done once.
 
-Readers of one log who have all that there is stand at the same line. Whatever comes next is read
-and put into bytes for the first of them who asks, and sent to all.
+Streams of one log that have sent all of it are at the same line. The lines after it are read
+and encoded for the first stream that needs them, and sent to all.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_KEPT_S = 30.0
 
 
 class Newest(NamedTuple):
-    """What a read must have seen for somebody to know all: this hint, and so late a moment."""
+    """The least that a read must have seen to be complete: this hint, at most this long ago."""
 
     hint: int
     most_age_s: float = math.inf
 
 
 class Common(NamedTuple, Generic[T]):
-    """What anybody who stands at `key` would read next. `read` runs in a thread."""
+    """The next read of all streams at `key`. `read` runs in a thread."""
 
     key: Hashable
     read: Callable[[], T]
@@ -39,7 +39,7 @@ class Common(NamedTuple, Generic[T]):
 
 @dataclass(slots=True)
 class _Read(Generic[T]):
-    """One read, under way or done. It has seen all that was told up to hint number `hint`."""
+    """One read, under way or done. It has seen all that was hinted at up to hint number `hint`."""
 
     hint: int
     task: asyncio.Future[T]
@@ -53,13 +53,13 @@ class _Read(Generic[T]):
 
     @property
     def age_s(self) -> float:
-        """How long ago it began."""
+        """Seconds since it began."""
         return time.monotonic() - self.begun_at
 
 
 @dataclass(slots=True)
 class SharedReads(Generic[T]):
-    """The last reads of one event loop; `weigh` tells how many bytes a result holds."""
+    """The last reads of one event loop; `weigh` returns how many bytes a result holds."""
 
     run: Callable[[Callable[[], T]], Awaitable[T]]
     weigh: Callable[[T], int]
@@ -67,10 +67,10 @@ class SharedReads(Generic[T]):
     _bytes: int = 0
 
     async def get(self, common: Common[T], wanted: Newest, newest: int) -> tuple[T, bool]:
-        """The result, and whether it has seen all that is `wanted`; `newest`: the last hint so far.
+        """Return the result, and whether it includes all that is `wanted`; `newest`: the last hint.
 
         An older one that found something is as good: it is where the log goes on. What `read`
-        raises is raised for everybody who waits for it.
+        raises is raised for all that wait for it.
         """
         known = self._reads.get(common.key)
         # How long it takes does not matter: one that begins now is the newest there is.

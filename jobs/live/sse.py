@@ -1,7 +1,7 @@
 """Server-sent events: framing, and the response that carries them.
 
-Heartbeats are events of their own: proxies see traffic, a browser that is gone is found out, and a
-page, which never sees comments, can tell a silent connection from a quiet job.
+Heartbeats are events of their own: proxies see traffic, a closed browser is detected, and a
+page, which never sees comments, can distinguish a silent connection from a quiet job.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADERS = {
 
 
 def event(name: str, data: str, event_id: str = "") -> Piece:
-    """One event. `event_id` is what the browser sends as Last-Event-ID when it comes back."""
+    """Format one event. A browser that reconnects sends `event_id` as Last-Event-ID."""
     fields = [f"event: {name}"]
     if event_id:
         fields.append(f"id: {event_id}")
@@ -55,7 +55,7 @@ class EventStream(StreamingHttpResponse):
 
 
 def response(request: HttpRequest, events: AsyncGenerator[Piece]) -> StreamingHttpResponse:
-    """The response whose body is `events`. When the reader goes, the generator is closed."""
+    """Build the response with the body `events`. The generator is closed when the reader leaves."""
     is_packed = takes_deflate(request.headers.get("Accept-Encoding", ""))
     answer = EventStream(_packed(events) if is_packed else _plain(events))
     patch_vary_headers(answer, ["Accept-Encoding"])

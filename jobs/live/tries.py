@@ -1,6 +1,6 @@
 """Counts tries that failed, so that guessing is slow: under one name, and from one address.
 
-The counts are Redis's: all web processes share them, and without Redis nobody is locked out. What
+The counts are in Redis: all web processes share them, and without Redis no user is locked out. What
 is counted is kept as a digest, for people mistype passwords into the field of the name.
 """
 
@@ -33,7 +33,7 @@ _TAKE_BACK = "if redis.call('exists', KEYS[1]) == 1 then redis.call('decr', KEYS
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose tries are counted together, and how many may fail within the window."""
+    """A subject whose tries are counted together, and how many may fail within the window."""
 
     kind: str
     value: str
@@ -41,29 +41,29 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """Its name in Redis."""
+        """Name of the counter in Redis."""
         digest = hashlib.sha256(self.value.encode(errors="surrogatepass")).hexdigest()
         return f"mportal:tries:{self.kind}:{digest}"
 
 
 def of_name(name: str) -> Subject:
-    """Tries to sign in as `name`, which need not exist, in whatever way the form takes it."""
+    """Count tries to sign in as `name`, which need not exist, however it is written."""
     name = unicodedata.normalize("NFKC", name.strip()[:_NAME_LENGTH]).casefold()
     return Subject(_NAME, name, settings.MPORTAL_TRIES_PER_NAME)
 
 
 def of_address(address: str) -> Subject:
-    """Tries to sign in by password from one network address."""
+    """Count tries to sign in by password from one network address."""
     return _from_address("address", address)
 
 
 def of_links_from(address: str) -> Subject:
-    """Unknown one-time links from one address: a good one is never refused for them."""
+    """Count unknown one-time links from one address: a good one is never refused for them."""
     return _from_address("links", address)
 
 
 def of_tokens_from(address: str) -> Subject:
-    """Unknown tokens from one address: a program that goes on with one locks no people out."""
+    """Count unknown tokens from one address: a program that repeats one locks no people out."""
     return _from_address("tokens", address)
 
 
@@ -85,7 +85,7 @@ def begin_try(*subjects: Subject) -> None:
 
 
 def succeeded(*subjects: Subject) -> None:
-    """The try was a good one: a name starts anew, an address is as if it had not been."""
+    """Record that the try was good: a name starts anew, an address is as if it had not been."""
     try:
         for subject in subjects:
             if subject.kind == _NAME:
@@ -101,7 +101,7 @@ def _from_address(kind: str, address: str) -> Subject:
 
 
 def _host(address: str) -> str:
-    """What is one host's for certain: an IPv4 address, or an IPv6 network."""
+    """Return the part that belongs to one host for certain: an IPv4 address, or an IPv6 network."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -114,7 +114,7 @@ def _host(address: str) -> str:
 
 
 def _count(subject: Subject) -> tuple[int, int]:
-    """How many tries there were in this window, with this one, and how long it lasts still."""
+    """Count this try; return the tries in this window, and how many seconds it still lasts."""
     pipe = connection().pipeline(transaction=True)
     pipe.set(subject.key, 0, ex=WINDOW_S, nx=True)
     pipe.incr(subject.key)

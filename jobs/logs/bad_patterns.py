@@ -1,4 +1,4 @@
-"""What is wrong with a pattern that RE2 does not take, and where in it."""
+"""Errors of RE2 about patterns, with the position of the mistake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BadPatternError(Exception):
 
 
 def bad_pattern(text: str, error: Exception) -> BadPatternError:
-    """What RE2's `error` about pattern `text` means; it says what it stumbled over, not where."""
+    """Convert RE2's `error` about pattern `text`; it names what it met, not where."""
     said = error.args[0] if error.args else b""
     message = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     kind, _, fragment = message.partition(": ")
@@ -25,7 +25,7 @@ def bad_pattern(text: str, error: Exception) -> BadPatternError:
 
 
 def _open_parenthesis(text: str) -> int | None:
-    """Where the group begins that is never closed."""
+    """Return the position at which the group begins that is never closed."""
     opened: list[int] = []
     in_class = False
     for place, sign in enumerate(re.sub(r"\\.", "..", text, flags=re.DOTALL)):

@@ -44,7 +44,7 @@ def write(attempt_id: int, first_line: int, payload: bytes, *, copy_to: str | No
 
 
 def delete(blob: Blob) -> None:
-    """Remove a blob; silent when it is gone."""
+    """Remove a blob; silent if it does not exist."""
     with stores.asking(blob.store) as storage:
         storage.delete(blob.name)
 
@@ -96,7 +96,7 @@ def sweep_deleted(store: str) -> int:
 
 
 def attempts_with_blobs(store: str = LogStore.FILES) -> list[int]:
-    """Whose logs there are in a store, rows or not."""
+    """List the attempts whose logs are in a store, with or without rows."""
     with stores.asking(store) as storage:
         try:
             folders, _ = storage.listdir(_root(store))
@@ -106,7 +106,7 @@ def attempts_with_blobs(store: str = LogStore.FILES) -> list[int]:
 
 
 def names_in(folder: str, store: str = LogStore.FILES) -> list[str]:
-    """The blobs of a folder; none when there is no such folder."""
+    """List the blobs of a folder; empty if there is no such folder."""
     with stores.asking(store) as storage:
         try:
             _, files = storage.listdir(folder)
@@ -116,7 +116,7 @@ def names_in(folder: str, store: str = LogStore.FILES) -> list[str]:
 
 
 def is_old(name: str, store: str = LogStore.FILES) -> bool:
-    """Whether nobody can be about to write the row that a blob belongs to."""
+    """Whether no process can be about to write the row that a blob belongs to."""
     # A draft may have become a blob, or gone, since its folder was read.
     with stores.asking(store) as storage, suppress(FileNotFoundError):
         return storage.get_modified_time(name) < clock.now() - UNTOUCHED_FOR
@@ -152,7 +152,7 @@ def _names(store: str, attempt_id: int) -> list[str]:
 
 
 def _is_left(name: str, sealed_before: int, store: str) -> bool:
-    """Whether a blob that no row names is nobody's any more. What we did not write stays."""
+    """Whether a blob that no row names is left over. Files that the portal did not write stay."""
     ours = _OURS.fullmatch(name.rpartition("/")[2])
     # A blob from there on may belong to a sealing that is under way.
     if ours is None or int(ours["first_line"]) >= sealed_before:
@@ -169,7 +169,7 @@ def _local_path(storage: Storage, name: str) -> Path | None:
 
 
 def _flush(storage: Storage, name: str) -> None:
-    """Onto the disk: the rows it replaces are about to be deleted durably."""
+    """Flush a blob to disk: the rows that it replaces are about to be deleted durably."""
     path = _local_path(storage, name)
     if path is None:
         return

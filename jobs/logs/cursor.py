@@ -24,7 +24,7 @@ START = Cursor(0, 0)
 
 
 def parse(text: str) -> Cursor:
-    """The place that `text` names; InvalidCursorError when it names none."""
+    """Parse a cursor; InvalidCursorError if `text` is none."""
     found = _PATTERN.match(text)
     if found is None:
         raise InvalidCursorError(f"{text[:40]!r} is not a place in a log, such as 1:42.")

@@ -111,9 +111,9 @@ _FROM_RANK_0 = frozenset({STAGE, END})
 
 
 def parse(body: bytes, num_ranks: int) -> list[Frame]:
-    """The frames of `body`, in order, every one of them sound.
+    """Parse `body` into its frames, in order, each of them valid.
 
-    InvalidFrameError names the first that is not: nothing of the body may be stored then, since
+    InvalidFrameError names the first invalid one: nothing of the body may be stored then, since
     what follows it must not be acknowledged before it.
     """
     if len(body) > MAX_BODY_BYTES:
@@ -140,7 +140,7 @@ def _load(body: bytes) -> list[Any]:
 
 
 def _load_each(body: bytes) -> list[Any]:
-    """The slow way, which finds the frame that cannot be read."""
+    """Load the frames one by one to find the one that cannot be read."""
     return [_load_one(index, line) for index, line in enumerate(body.split(b"\n"), 1)]
 
 
@@ -158,7 +158,7 @@ def _name(index: int, frame: Any) -> str:
 
 
 def _what_is_wrong(frame: Any, num_ranks: int) -> str:
-    """A sentence, or nothing when the frame is sound. Called for every line of every log."""
+    """Describe what is wrong in a sentence; "" if nothing is. Called for every log line."""
     if type(frame) is not dict:
         return "it is not an object."
     rank: Any = frame.get("rank")
@@ -213,7 +213,7 @@ def _wrong_report(frame: Frame, num_ranks: int) -> str:
 
 
 def about_rank(frame: Frame) -> int:
-    """The rank that a sound report is about: its own, or the one that rank 0 speaks of."""
+    """Return the rank that a valid report is about: its own, or the one that rank 0 reports on."""
     speaks_of_another = frame["kind"] == WORKER and "about" in frame
     rank: int = frame["about"] if speaks_of_another else frame["rank"]
     return rank

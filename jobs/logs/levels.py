@@ -1,4 +1,4 @@
-"""Which lines tell of an error or a warning: found by their words, as loggers write them.
+"""Recognition of lines that report an error or a warning: by words that loggers write.
 
 Lines come from any program, so no level is stored with them. Besides words (`ERROR`, `ValueError:`,
 `[warning]`) there are the letters of glog and of PyTorch's C++ parts: `E1123 10:15:00.123`.

@@ -1,4 +1,4 @@
-"""How lines of log are kept: one line of text each, `<rank> <stream><milliseconds> <text>`.
+"""The stored form of log lines: one line of text each, `<rank> <stream><milliseconds> <text>`.
 
 Blocks of the tail and sealed chunks hold the same text, compressed with Zstandard, so that a
 chunk is its blocks put together, and `zstdcat` shows what the portal shows.
@@ -66,7 +66,7 @@ class LogLine:
 
 
 def encoded(rank: int, stream: str, at_ms: int, text: str, *, more: bool = False) -> str:
-    """The line as it is stored, without its end."""
+    """Encode the line as it is stored, without its line end."""
     code = CODE_OF_STREAM[stream]
     if "\n" in text:
         text = text.replace("\n", "\N{SYMBOL FOR NEWLINE}")
@@ -74,7 +74,7 @@ def encoded(rank: int, stream: str, at_ms: int, text: str, *, more: bool = False
 
 
 def packed(lines: Iterable[str]) -> tuple[bytes, int]:
-    """Stored lines as one payload, and their size before compression, line ends included."""
+    """Compress stored lines; return the payload and its size before, line ends included."""
     text = "\n".join(lines)
     try:
         raw = text.encode()
@@ -84,7 +84,7 @@ def packed(lines: Iterable[str]) -> tuple[bytes, int]:
 
 
 def compressed_for_good(raw: bytes) -> bytes:
-    """`raw` in Zstandard, its size in the frame's header: for what is written once and kept."""
+    """Compress `raw` with its size in the header, for content that is written once and kept."""
     near, far = (zstandard.ZstdCompressor(compression_params=each) for each in (_NEAR, _FAR))
     tried = raw[:_TRIED_BYTES]
     is_near = len(near.compress(tried)) < len(far.compress(tried))
@@ -92,22 +92,22 @@ def compressed_for_good(raw: bytes) -> bytes:
 
 
 def decompressed(payload: bytes) -> bytes:
-    """The text of a payload, without a newline at its end."""
+    """Decompress a payload, without a newline at its end."""
     return zstandard.decompress(payload, max_output_size=_MAX_RAW_BYTES)
 
 
 def line_of(number: int, stored: str) -> LogLine:
-    """The line that `stored` says, as number `number`."""
+    """Decode the stored line as number `number`."""
     rank, stamp, text = stored.split(" ", 2)
     stream, more = _STREAM_OF_CODE[stamp[0]]
     return LogLine(number, int(rank), stream, moment_of(int(stamp[1:])), text, more)
 
 
 def moment_of(at_ms: int) -> datetime:
-    """The time of that many milliseconds after 1970."""
+    """Return the time of that many milliseconds after 1970."""
     return _EPOCH + timedelta(milliseconds=at_ms)
 
 
 def storable(text: str, limit: int) -> str:
-    """`text` as a text column takes it: no NUL, no half of a character, at most `limit` long."""
+    """Convert `text` for a text column: no NUL, no half of a character, at most `limit` long."""
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text[:limit])

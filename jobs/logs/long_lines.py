@@ -1,7 +1,7 @@
-"""Very long lines: they are kept in pieces, and what is looked for may lie across two of them.
+"""Very long lines: they are stored in pieces, and a match may extend across two of them.
 
 A match across belongs to the piece in which it ends. Of a piece that came short because its program
-paused in the middle of a line nothing is remembered: it stands alone.
+paused in the middle of a line nothing is remembered: it is matched alone.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class _End:
 
 
 class LongLines:
-    """Finds borders in stretches of one attempt's log, which come one after the other."""
+    """A finder of borders in consecutive stretches of one attempt's log."""
 
     def __init__(self) -> None:
         self._open: list[_End] = []
 
     def borders(self, text: bytes) -> list[Border]:
-        """Those in `text`, in order, between it and the stretches before included."""
+        """Return the borders in `text`, in order, also the one to the stretches before."""
         found: list[tuple[int, bytes]] = []
         still_open: list[_End] = []
         for end in (*self._open, *_long_pieces(text)):
@@ -64,12 +64,12 @@ class LongLines:
 
 
 def end_of_match_across(pattern: Any, before: str, text: str) -> int | None:
-    """Where in `text` a match ends that begins in `before`; None when there is none.
+    """Return the end in `text` of a match that begins in `before`; None if there is none.
 
-    Nor is there one where what `before` has of it is a match in itself: that was told already.
+    None as well if the part in `before` is a match in itself, which was reported already.
     """
     border = len(before)
-    # Its first character stands there so that it is no line's begin.
+    # Its first character is kept so that the text does not count as a line's begin.
     matches = pattern.finditer(before + text, 1)
     match = next((each for each in matches if each.end() > border), None)
     if match is None or match.start() >= border or pattern.match(before, match.start()):
@@ -87,7 +87,7 @@ def _numbered(text: bytes, places: list[tuple[int, bytes]]) -> Iterator[Border]:
 
 
 def _long_pieces(text: bytes) -> Iterator[_End]:
-    """The ends of long pieces that are not the last of their lines."""
+    """Yield the ends of long pieces that are not the last of their lines."""
     at, window = 0, _LONG_BYTES // 2
     while at < len(text):
         # Most lines are short: hardly more than a look at each window.
@@ -105,7 +105,7 @@ def _long_pieces(text: bytes) -> Iterator[_End]:
 
 
 def _next_line(text: bytes, end: _End) -> int | None:
-    """Where the next line of the same rank and stream begins."""
+    """Return the begin of the next line of the same rank and stream; None if there is none."""
     if end.at == 0:
         rank, stamp = text[:64].split(b" ", 2)[:2]
         if rank == end.rank and stamp[:1].lower() == end.code:

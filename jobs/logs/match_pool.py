@@ -58,14 +58,14 @@ class MatchProcess:
             raise _invalid_pattern(answer["error"], answer["position"])
 
     def begin_stretch(self) -> None:
-        """What comes next follows on nothing that was looked at."""
+        """Begin a stretch: the next piece does not follow on one that was searched."""
         self._is_first = True
 
     def hits(
         self, payload: bytes, first: int, begin: int, limit: int
     ) -> tuple[list[Hit], bool, int]:
-        """The first hits of a compressed piece from line `begin` on, whether lines behind the last
-        one were left out, and how many bytes the piece has. It follows on the one before.
+        """Return the first hits of a compressed piece from line `begin` on, whether later
+        lines were left out, and how many bytes the piece has. It follows on the one before.
         """
         asked = {"first": first, "begin": begin, "limit": limit, "is_first": self._is_first}
         self._is_first = False
@@ -78,7 +78,7 @@ class MatchProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is gone, or says what nobody asked."""
+        """Whether the process has ended, or sends an answer without a request."""
         return self._process.poll() is not None or self._connection.poll(0)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class MatchProcess:
         self._process.wait()
 
     def _answer(self, *messages: bytes) -> dict[str, Any]:
-        """SearchTooSlowError: its time was up. PortalBusyError: it ended, and nobody knows why."""
+        """Return the process's answer. SearchTooSlowError: too slow. PortalBusyError: it ended."""
         try:
             for message in messages:
                 self._connection.send_bytes(message)
@@ -115,9 +115,9 @@ class MatchPool:
 
     @contextmanager
     def lend(self, question: Question) -> Iterator[MatchProcess]:
-        """A process that has been asked `question`.
+        """Provide a process that has received `question`.
 
-        InvalidPatternError: it can't be asked. PortalBusyError: too many people search already.
+        InvalidPatternError: RE2 rejects the pattern. PortalBusyError: too many searches.
         """
         process: MatchProcess | None = self._take()
         try:
@@ -140,14 +140,14 @@ class MatchPool:
             self._give_back(process)
 
     def close(self) -> None:
-        """End the processes that nobody uses."""
+        """End the idle processes."""
         with self._changed:
             idle, self._idle = self._idle, []
         for process in idle:
             process.close()
 
     def _take(self) -> MatchProcess | None:
-        """An idle process, or the right to start one."""
+        """Take an idle process, or the right to start one."""
         with self._changed:
             if self._waiting >= MOST_WAITING:
                 raise PortalBusyError

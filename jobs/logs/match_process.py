@@ -1,7 +1,7 @@
 """The process that looks for matches: it has no database, no secrets, and ends with its portal.
 
 `python -m jobs.logs.match_process FD` speaks over a socket. A question is answered with `{}` or
-`{"error", "position"}`; then each piece, told by a header, is answered with its hits.
+`{"error", "position"}`; then each piece, announced by a header, is answered with its hits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which lines of a piece of log match a question, and where in them.
+"""Search for lines of a piece of log that match a question, and for the matches in them.
 
 It runs in a process of its own (`jobs.logs.match_process`) and knows neither Django nor a database.
 Regular expressions are RE2's: the time they take grows with the text, never with its powers.
@@ -38,10 +38,10 @@ Find = Callable[[bytes, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is looked for. Without `text` every line of the others' choice is a hit.
+    """The criteria of a search. Without `text` every line that meets the others is a hit.
 
-    `level`: one of `jobs.logs.levels`, and whatever is graver.
-    `parts`: patterns of which `text` fits any; a hit then says which of them it fits.
+    `level`: one of `jobs.logs.levels`, or a more severe one.
+    `parts`: patterns of which `text` matches any; a hit then names those that it matches.
     """
 
     text: str = ""
@@ -55,7 +55,7 @@ class Question:
     parts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it."""
+        """Convert the question to JSON values."""
         return asdict(self)
 
 
@@ -73,7 +73,7 @@ class Hit:
 
 
 class Matcher:
-    """Answers one question about any number of pieces. BadPatternError: it can't be asked."""
+    """A matcher of one question in any number of pieces. BadPatternError: RE2 rejects it."""
 
     def __init__(self, question: Question) -> None:
         self._level = None
@@ -99,14 +99,14 @@ class Matcher:
         limit: int = 1000,
         long_lines: LongLines | None = None,
     ) -> tuple[list[Hit], bool]:
-        """The first hits of a piece whose first line is number `first`, from line `begin` on;
+        """Return the first hits of a piece that begins with number `first`, from line `begin` on;
         and whether the lines behind the last one were left out.
 
         `long_lines` knows the pieces before this one, and then this one as well.
         """
         text = _ESCAPES.sub(b"", raw) if b"\x1b" in raw else raw
         drawn = None if text is raw else raw.split(b"\n")
-        # Without words every line is a hit.
+        # Without a text every line is a hit.
         seen = (long_lines or LongLines()).borders(text) if self._question.text else []
         borders = {border.offset: border for border in seen}
         found: list[Hit] = []
@@ -127,7 +127,7 @@ class Matcher:
         return found, False
 
     def _to_look_at(self, text: bytes, borders: dict[int, Border]) -> Iterator[tuple[int, bytes]]:
-        """(offset, line) of lines that may match, alone or together with what is before them."""
+        """Yield (offset, line) of lines that may match, alone or with the piece before them."""
         others = [(offset, each.line) for offset, each in borders.items() if self._may_cross(each)]
         if not others:
             yield from self._candidates(text)
@@ -145,7 +145,7 @@ class Matcher:
         return 0 <= self._find(border.before + _text_of(border.line), 0) < len(border.before)
 
     def _candidates(self, text: bytes) -> Iterator[tuple[int, bytes]]:
-        """(offset, line) of lines that may match; every one that does is among them."""
+        """Yield (offset, line) of lines that may match; every one that does is among them."""
         if self._find is None:
             yield from enumerate(text.split(b"\n"))
             return
@@ -162,7 +162,7 @@ class Matcher:
             at = self._find(text, end + 1) if end < len(text) else -1
 
     def _spans(self, line: bytes, border: Border | None) -> list[tuple[int, int]] | None:
-        """Where the line matches, across its border too; None when it does not."""
+        """Return the matches in the line, across its border too; None if it does not match."""
         rank, stamp, text = line.split(b" ", 2)
         if not self._is_chosen(int(rank), stamp.decode()):
             return None
@@ -185,7 +185,7 @@ class Matcher:
         return spans if matched else None
 
     def _parts_in(self, line: bytes, border: Border | None) -> list[int]:
-        """Which of the question's parts the line fits."""
+        """Return the indexes of the question's parts that the line matches."""
         if not self._parts:
             return []
         text = _text_of(line).decode(errors="replace")
@@ -208,7 +208,7 @@ def _text_of(line: bytes) -> bytes:
 
 
 def _end_across(pattern: Any, border: Border) -> int:
-    """How far into its line what matches across the border reaches; 0: nothing does."""
+    """Return the length of the line's part in a match across the border; 0: there is none."""
     text = _text_of(border.line).decode(errors="replace")
     return end_of_match_across(pattern, border.before.decode(errors="replace"), text) or 0
 
@@ -220,13 +220,13 @@ def _is_in(pattern: Any, text: str, border: Border | None) -> bool:
 
 
 def compiled_part(pattern: str) -> Any:
-    """One of a question's parts. BadPatternError: RE2 does not take it, or it is too large."""
+    """Compile one of a question's parts. BadPatternError: it is invalid for RE2, or too large."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _PART_BYTES
     try:
         re2.compile(pattern, options)
-        # As it stands among the others: one that would swallow what follows it is no pattern.
+        # As it is used among the others: one that would swallow what follows it is no pattern.
         return re2.compile(f"(?:{pattern})", options)
     except re2.error as error:
         raise bad_pattern(pattern, error) from None
@@ -245,7 +245,7 @@ def _compiled(pattern: str | bytes, question: Question) -> Any:
 
 
 def _finder(question: Question) -> Find | None:
-    """Finds, in a whole piece at once, what may be a match; None: every line must be looked at."""
+    """Return a function that finds possible matches in a whole piece; None: check every line."""
     text = question.text
     if not question.is_regex and question.with_case:
         wanted = text.encode(errors="replace")

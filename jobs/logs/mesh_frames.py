@@ -71,7 +71,7 @@ _TEXTS = {"id": MAX_MESH_NAME_CHARS, "kind": MAX_MESH_NAME_CHARS, "doing": MAX_M
 
 
 def what_is_wrong_with_tree(frame: dict[str, Any], num_ranks: int) -> str:
-    """A sentence, or nothing when the tree is sound. Rank and time have been looked at."""
+    """Describe what is wrong in a sentence; "" if nothing is. Rank and time were checked before."""
     if frame["rank"] != 0:
         return f"only rank 0 may send it ({MESH})."
     if type(frame.get("answers")) is not bool or not _why(frame.get("why")):
@@ -102,7 +102,7 @@ def _what_is_wrong_with_node(level: int, node: dict[str, Any], num_ranks: int) -
 
 
 def _nodes(parent: dict[str, Any], level: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every node below `parent` with its level; (-1, {}) for what is none."""
+    """Yield every node below `parent` with its level; (-1, {}) for a value that is no node."""
     if level == len(_LEVELS):
         return
     children = parent.get(_LEVELS[level][0])
@@ -118,7 +118,7 @@ def _nodes(parent: dict[str, Any], level: int) -> Iterator[tuple[int, dict[str, 
 
 
 def kept_of(frame: dict[str, Any], mask: Mask) -> dict[str, Any]:
-    """What is stored of a sound tree, its texts masked: every key is there, and no other."""
+    """Return the stored form of a valid tree, its texts masked: with every key, and no other."""
     return {
         "answers": frame["answers"],
         "why": storable(mask(frame["why"]), _MOST_WHY_CHARS),

@@ -1,7 +1,7 @@
 """Moving sealed chunks from one store to the other, while the portal runs.
 
-For each: copy, compare, let its row name the copy, remove the original. Whoever reads follows the
-row, and asks it again when a blob has gone; so a crash at any moment leaves every chunk readable.
+For each: copy, compare, let its row name the copy, remove the original. Readers follow the
+row, and read it again when a blob has been removed; so a crash leaves every chunk readable.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ROWS_AT_ONCE = 200
 
 
 class CopyDiffersError(Exception):
-    """What was read back is not what was written."""
+    """The copy that was read back differs from what was written."""
 
 
 @dataclass
 class Moved:
-    """What a move has done so far. `missing`: chunks whose blob is not where their row says."""
+    """The progress of a move. `missing`: chunks whose blob is not where their row says."""
 
     chunks: int = 0
     stored_bytes: int = 0
@@ -37,12 +37,12 @@ class Moved:
 
 
 def waiting(to: str) -> int:
-    """How many chunks lie elsewhere."""
+    """Count the chunks in other stores."""
     return LogChunk.objects.exclude(store=to).count()
 
 
 def move_all(to: str) -> Iterator[Moved]:
-    """Move every chunk that lies elsewhere; says after each how far it is.
+    """Move every chunk that is in another store, and yield the progress.
 
     LogStoreAwayError, CopyDiffersError: it stops there, and goes on when it is begun again.
     """
@@ -65,7 +65,7 @@ def move_all(to: str) -> Iterator[Moved]:
 
 
 def move_chunk(chunk: LogChunk, to: str) -> bool:
-    """Move one; False when it was removed, or moved by somebody else, meanwhile."""
+    """Move one chunk; False if it was removed, or moved by another process, meanwhile."""
     old = Blob(chunk.store, chunk.blob_name)
     payload = stores.read(old)
     copy = blobs.write(chunk.attempt_id, chunk.first_line, payload, copy_to=to)

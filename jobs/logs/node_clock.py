@@ -1,4 +1,4 @@
-"""Times told by a node whose clock is wrong, put right by what it takes for now. Pure."""
+"""Correction of times that a node with a wrong clock reported, by its present time. Pure."""
 
 from __future__ import annotations
 

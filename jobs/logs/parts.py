@@ -1,4 +1,4 @@
-"""Where lines lie: blocks of the tail and sealed chunks, seen as one sequence without holes."""
+"""The blocks of the tail and the sealed chunks of a log, as one sequence without holes."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Part:
         return self.blob is not None and self.blob.store != LogStore.FILES
 
     def stored_lines(self) -> list[str]:
-        """The lines as they are stored, in order."""
+        """Return the lines as they are stored, in order."""
         return decompressed(self.stored()).decode().split("\n")
 
     def stored(self) -> bytes:
-        """The lines as they lie there, compressed."""
+        """Return the lines as they are stored, compressed."""
         if self.blob is None:
             return bytes(self.payload or b"")
         try:
@@ -65,7 +65,7 @@ class Part:
             return stores.read(self._other_blob())
 
     def _other_blob(self) -> Blob:
-        """Where the chunk lies now. NotFoundError: nowhere."""
+        """Return the chunk's present blob. NotFoundError: it has none."""
         chunks = LogChunk.objects.filter(attempt_id=self.attempt_id, first_line=self.first_line)
         place = chunks.values_list("store", "blob_name").first()
         if place is None:
@@ -74,7 +74,7 @@ class Part:
 
 
 def forward(attempt_id: int, line: int) -> Iterator[Part]:
-    """Parts from the one that holds `line` to the last."""
+    """Yield the parts from the one that holds `line` to the last."""
     wave = _FIRST_WAVE
     while True:
         parts = _fetch(_FORWARD, attempt_id, line, wave)
@@ -86,7 +86,7 @@ def forward(attempt_id: int, line: int) -> Iterator[Part]:
 
 
 def backward(attempt_id: int, line: int) -> Iterator[Part]:
-    """Parts from the one that holds `line - 1` to the first."""
+    """Yield the parts from the one that holds `line - 1` to the first."""
     wave = _FIRST_WAVE
     while True:
         parts = _fetch(_BACKWARD, attempt_id, line, wave)

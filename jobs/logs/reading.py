@@ -1,4 +1,4 @@
-"""Reading an attempt's log by line number, in both directions, wherever its lines lie."""
+"""Reading an attempt's log by line number, in both directions, from the tail and from chunks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BEYOND = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which lines to show: of one rank, of one stream, or all."""
+    """A filter of lines: by rank, by stream, or none."""
 
     rank: int | None = None
     stream: str | None = None
@@ -49,7 +49,7 @@ class Wanted:
 class LogPage:
     """Lines in order, and the range that was looked at: `first` to `last`, both included.
 
-    `last` is `first - 1` when nothing was there. `is_cut`: more may lie beyond the range.
+    `last` is `first - 1` when nothing was there. `is_cut`: there may be more beyond the range.
     """
 
     lines: list[LogLine]
@@ -70,11 +70,11 @@ def read_lines(
     rank: int | None = None,
     stream: str | None = None,
 ) -> list[LogLine]:
-    """At most `limit` lines in order: the first ones after `after`, or, when only `before` is
-    given, the last ones before it.
+    """Return at most `limit` lines in order: the first ones after `after`, or, when only
+    `before` is given, the last ones before it.
 
     Fewer when they are long (about 1 MiB of text) or rare (a filter looks at 200,000 at most);
-    `read_after` and `read_before` say how far they got.
+    `read_after` and `read_before` report the range that they read.
     """
     wanted = Wanted(rank, stream)
     if before is not None and after == 0:
@@ -84,9 +84,9 @@ def read_lines(
 
 
 def latest(attempt_id: int, limit: int) -> list[LogLine]:
-    """The last `limit` lines, in order; fewer where older ones lie in a store far away.
+    """Return the last `limit` lines, in order; fewer if older ones are in a remote store.
 
-    For whoever has a transaction open, which must neither wait for it nor fail for a damaged file.
+    For callers in a transaction, which must neither wait for it nor fail for a damaged file.
     """
     newest_first: list[LogLine] = []
     for part in parts.backward(attempt_id, _BEYOND):
@@ -105,7 +105,7 @@ def latest(attempt_id: int, limit: int) -> list[LogLine]:
 def read_after(
     attempt_id: int, after: int, limit: int = 1000, wanted: Wanted = EVERYTHING
 ) -> LogPage:
-    """The first lines after line `after`."""
+    """Return the first lines after line `after`."""
     lines: list[LogLine] = []
     last = after
     for part in parts.forward(attempt_id, after + 1):
@@ -125,7 +125,7 @@ def read_after(
 def read_before(
     attempt_id: int, before: int | None, limit: int = 1000, wanted: Wanted = EVERYTHING
 ) -> LogPage:
-    """The last lines before line `before`, in order; None: before the end."""
+    """Return the last lines before line `before`, in order; None: before the end."""
     newest_first: list[LogLine] = []
     bound = _BEYOND if before is None else before
     first, last = 1, 0
@@ -146,7 +146,7 @@ def read_before(
 
 
 def last_lines(attempt_id: int, before: int, limit: int, rank: int) -> list[LogLine]:
-    """The last lines of a rank before line `before`, in order, as far as they lie near it."""
+    """Return the last lines of a rank before line `before`, in order, if they are near it."""
     newest_first: list[LogLine] = []
     wanted, bound = Wanted(rank), before
     for part in parts.backward(attempt_id, before):

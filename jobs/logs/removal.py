@@ -18,14 +18,14 @@ from jobs.models import Attempt, LogBlock, LogChunk, LogHead
 
 
 def begun() -> list[int]:
-    """Attempts of whose removed logs there are chunks still."""
+    """List the attempts of whose removed logs there are chunks still."""
     chunks = LogChunk.objects.filter(attempt_id=OuterRef("pk"))
     heads = LogHead.objects.filter(Exists(chunks), removed_at__isnull=False)
     return list(heads.order_by("pk").values_list("pk", flat=True))
 
 
 def too_old(ended_before: datetime, at_most: int) -> list[int]:
-    """Attempts that ended before that and have a log, the oldest first."""
+    """List the attempts that ended before that and have a log, the oldest first."""
     heads = LogHead.objects.filter(removed_at=None, next_line__gt=1)
     heads = heads.filter(attempt__ended_at__lt=ended_before)
     return list(heads.order_by("attempt__ended_at").values_list("pk", flat=True)[:at_most])
@@ -40,9 +40,9 @@ def of_deleted(at_most: int) -> list[int]:
 
 @transaction.atomic
 def begin(attempt_id: int) -> None:
-    """Remove the tail, and show nobody the rest from now on. Numbering and acknowledgements stay.
+    """Remove the tail, and hide the rest from now on. Numbering and acknowledgements stay.
 
-    Nothing where the attempt is gone, or not over.
+    Does nothing if the attempt does not exist, or is not over.
     """
     # Whoever changes an attempt and its log locks the log first.
     if not Attempt.objects.filter(pk=attempt_id).exists():

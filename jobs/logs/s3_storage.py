@@ -45,7 +45,7 @@ class S3Storage(Storage):
             return self._made
 
     def get_available_name(self, name: str, max_length: int | None = None) -> str:
-        """The name itself: none is used twice, which spares a request."""
+        """Return the name itself: none is used twice, which saves a request."""
         return name
 
     def _save(self, name: str, content: Any) -> str:
@@ -68,7 +68,7 @@ class S3Storage(Storage):
         return file  # type: ignore[no-any-return]
 
     def delete(self, name: str) -> None:
-        """Remove one object; silent when it is gone."""
+        """Remove one object; silent if it does not exist."""
         self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
 
     def delete_many(self, names: list[str]) -> None:
@@ -86,7 +86,7 @@ class S3Storage(Storage):
         return self._head(name) is not None
 
     def get_modified_time(self, name: str) -> datetime:
-        """When it was written, by the server's clock."""
+        """Return when it was written, by the server's clock."""
         head = self._head(name)
         if head is None:
             raise FileNotFoundError(name)
@@ -94,7 +94,7 @@ class S3Storage(Storage):
         return moment
 
     def listdir(self, path: str) -> tuple[list[str], list[str]]:
-        """The names of folders and of objects in a folder; empty ones when there is none."""
+        """List the names of folders and of objects in a folder; empty lists if there is none."""
         place = f"{self._prefix}{path.strip('/')}/"
         folders: list[str] = []
         objects: list[str] = []
@@ -122,7 +122,7 @@ class S3Storage(Storage):
 def _client(
     endpoint: str = "", region: str = "", access_key: str = "", secret_key: str = ""
 ) -> Any:
-    """A client. Without keys boto3 looks for them where AWS's own tools do."""
+    """Make a client. Without keys boto3 looks for them where AWS's own tools do."""
     own_server: dict[str, Any] = {"addressing_style": "path"} if endpoint else {}
     config = Config(
         connect_timeout=_CONNECT_S,

@@ -21,7 +21,7 @@ _Check = Callable[[Any], bool]
 
 
 def _number(least: float, most: float) -> _Check:
-    """A finite number within bounds, or None: not told."""
+    """Return a check for a finite number within bounds, or None: not reported."""
     return lambda value: (
         value is None
         # Neither true nor false are numbers here; nor is what JSON of Python's own calls NaN.
@@ -61,7 +61,7 @@ _GPU: dict[str, _Check] = {
 
 
 def what_is_wrong_with_sample(frame: dict[str, Any]) -> str:
-    """A sentence, or nothing when the sample is sound. Rank and time have been looked at."""
+    """Describe what is wrong in a sentence; "" if nothing is. Rank and time were checked before."""
     wrong = next((name for name, check in _HOST.items() if not check(frame.get(name))), "")
     if wrong:
         return f"its {wrong} is not what a frame of kind {METRICS} may hold."
@@ -75,7 +75,7 @@ def what_is_wrong_with_sample(frame: dict[str, Any]) -> str:
 
 
 def kept_of(frame: dict[str, Any]) -> dict[str, Any]:
-    """What is stored of a sound sample: every key is there, and no other."""
+    """Return the stored form of a valid sample: every key is there, and no other."""
     return {
         **{name: frame.get(name) for name in _HOST},
         "gpus": [

@@ -1,7 +1,7 @@
 """Sealing: full tails become compressed chunks in the blob store, and their rows are deleted.
 
 A chunk counts from the moment its row is committed; in the same transaction its lines leave the
-tail. A blob written before a crash has no row, so nobody reads it; it is swept up later.
+tail. A blob written before a crash has no row, so it is never read; it is swept up later.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WHERE head.tail_bytes >= %(full)s
 
 
 def due() -> list[int]:
-    """Attempts with a full tail, with an old one, or with any at all when they have ended."""
+    """List the attempts with a full tail, with an old one, or, if they have ended, with any."""
     with connection.cursor() as cursor:
         cursor.execute(_DUE, {"full": CHUNK_BYTES, "old": clock.now() - OLDEST_TAIL})
         return [attempt_id for (attempt_id,) in cursor.fetchall()]
@@ -60,7 +60,7 @@ def due() -> list[int]:
 def seal(attempt_id: int) -> int:
     """Seal what is due of one attempt; how many chunks were made. Safe to repeat.
 
-    LogStoreAwayError: what was not sealed stays in the tail, where everybody reads it.
+    LogStoreAwayError: what was not sealed stays in the tail, where it can be read.
     Two at once do no harm: each line gets into one chunk, and the loser removes its blob.
     """
     chunks = 0
@@ -74,7 +74,7 @@ def seal(attempt_id: int) -> int:
 
 
 def _due_run(attempt_id: int) -> list[LogBlock]:
-    """The next blocks to make one chunk of, or none."""
+    """Return the next blocks to make one chunk of, or none."""
     head = LogHead.objects.filter(pk=attempt_id).first()
     if head is None:
         return []
@@ -92,7 +92,7 @@ def _due_run(attempt_id: int) -> list[LogBlock]:
 
 
 def _seal_run(attempt_id: int, run: list[LogBlock]) -> bool:
-    """Make one chunk of `run`; False when somebody else was first."""
+    """Make one chunk of `run`; False if another process was first."""
     raw = b"\n".join(decompressed(bytes(block.payload)) for block in run)
     payload = compressed_for_good(raw)
     # No transaction is open here: a blob store may be far away.
@@ -133,7 +133,7 @@ def _commit(chunk: LogChunk) -> bool:
 
 
 def _times(raw: bytes) -> tuple[datetime, datetime]:
-    """The earliest and the latest time among stored lines: clocks of ranks differ."""
+    """Return the earliest and the latest time among stored lines: clocks of ranks differ."""
     # Lines that came together mostly have one time.
     stamps = [int(stamp) for stamp in set(_STAMP.findall(b"\n" + raw))]
     return moment_of(min(stamps)), moment_of(max(stamps))

@@ -34,7 +34,7 @@ class FoundLine:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What lines up to `last` hold. `is_cut`: lines behind it were not looked at."""
+    """The hits in lines up to `last`. `is_cut`: lines behind it were not searched."""
 
     found: list[FoundLine]
     last: int
@@ -42,21 +42,21 @@ class Stretch:
 
 
 class Looker(Protocol):
-    """Whoever knows what is looked for: a `jobs.logs.match_pool.MatchProcess`, as a rule."""
+    """A searcher for a question: a `jobs.logs.match_pool.MatchProcess`, as a rule."""
 
     def begin_stretch(self) -> None:
-        """What comes next follows on nothing that was looked at."""
+        """Begin a stretch: the next piece does not follow on one that was searched."""
 
     def hits(
         self, payload: bytes, first: int, begin: int, limit: int
     ) -> tuple[list[Hit], bool, int]:
-        """The first hits of a compressed piece from line `begin` on, whether lines behind the last
-        one were left out, and how many bytes the piece has. It follows on the one before.
+        """Return the first hits of a compressed piece from line `begin` on, whether later
+        lines were left out, and how many bytes the piece has. It follows on the one before.
         """
 
 
 class OwnLooker:
-    """Looks in this very process: for patterns of our own, never for a stranger's."""
+    """A searcher in this very process: for the portal's own patterns, never for a user's."""
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
@@ -78,7 +78,7 @@ class OwnLooker:
 
 
 class Budget:
-    """What one request may still do. The first part is looked at however little is left."""
+    """The remaining work of one request. The first part is searched however little is left."""
 
     def __init__(self, limit: int) -> None:
         self.hits = limit
@@ -104,7 +104,7 @@ class Budget:
 
 
 def search_after(looker: Looker, attempt_id: int, after: int, budget: Budget) -> Stretch:
-    """The lines after line `after` that match what `looker` was asked."""
+    """Return the lines after line `after` that match the question of `looker`."""
     found: list[FoundLine] = []
     last = after
     looker.begin_stretch()

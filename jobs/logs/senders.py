@@ -1,4 +1,4 @@
-"""Who posts frames: all that is asked for each batch of them, in one short statement."""
+"""Senders of frames: all that each batch of them needs, in one short statement."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WORDS = {
 class Sender:
     """The attempt whose runner posts, and what was known of it when its request came.
 
-    `is_waited_for`: there may be something to tell it, or to note about how its frames come.
+    `is_waited_for`: there may be something to report to it, or to note about how its frames come.
     """
 
     attempt_id: int
@@ -53,12 +53,12 @@ class Sender:
 
     @cached_property
     def attempt(self) -> Attempt:
-        """All of it, read when somebody needs that: lines alone do not."""
+        """Whole attempt, read when it is needed: for lines alone it is not."""
         return Attempt.objects.select_related("job", "cluster").get(pk=self.attempt_id)
 
 
 def sender_of(attempt_id: int, token: str) -> Sender:
-    """The one that `token` shows. NotFoundError, PermissionDeniedError, AttemptClosedError."""
+    """Return the sender with `token`. NotFoundError, PermissionDeniedError, AttemptClosedError."""
     with connection.cursor() as cursor:
         cursor.execute(_SENDER, {"attempt": attempt_id, **_WORDS})
         row = cursor.fetchone()

@@ -1,6 +1,6 @@
-"""Where sealed chunks lie: in files, and in S3 where one is named. A chunk's row says in which.
+"""The stores of sealed chunks: files, and S3 if one is named. A chunk's row says which.
 
-New chunks go to settings.MPORTAL_LOG_STORE. What lies in the other store is read there.
+New chunks go to settings.MPORTAL_LOG_STORE. Chunks in the other store are read there.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 SILENT_S = 5.0
 _silent_until: WeakKeyDictionary[Storage, float] = WeakKeyDictionary()
 
-# Django's names of the storages. Uploads lie in files as well, whatever the logs do.
+# Django's names of the storages. Uploads are in files as well, whatever the logs do.
 _ALIASES = {LogStore.FILES: "default", LogStore.S3: "s3"}
 _NOT_NAMED = (
-    "A part of this log lies in S3, and this portal is not told where: its administrator sets "
+    "A part of this log is in S3, which this portal cannot reach: its administrator has to set "
     "MPORTAL_S3."
 )
 _AWAY = (
@@ -46,23 +46,23 @@ class Blob(NamedTuple):
 
 
 def for_new_chunks() -> str:
-    """The store that the next chunk goes to."""
+    """Return the store that the next chunk goes to."""
     return str(settings.MPORTAL_LOG_STORE)
 
 
 def configured() -> list[str]:
-    """The stores that this portal can reach."""
+    """List the stores that this portal can reach."""
     return [store for store, alias in _ALIASES.items() if alias in settings.STORAGES]
 
 
 @contextmanager
 def asking(store: str) -> Iterator[Storage]:
-    """The store itself. LogStoreAwayError: it is not named, or does not answer as it should."""
+    """Open the store. LogStoreAwayError: it is not named, or does not answer as it should."""
     if store not in configured():
         raise LogStoreAwayError(_NOT_NAMED)
     storage = storages[_ALIASES[LogStore(store)]]
     if monotonic() < _silent_until.get(storage, 0.0):
-        raise LogStoreAwayError(_AWAY.format(why="it did not answer a moment ago"))
+        raise LogStoreAwayError(_AWAY.format(why="it did not answer just now"))
     try:
         yield storage
     except getattr(storage, "failures", ()) as error:
@@ -73,14 +73,14 @@ def asking(store: str) -> Iterator[Storage]:
 
 
 def read(blob: Blob) -> bytes:
-    """The whole content. FileNotFoundError: there is no such blob; LogStoreAwayError."""
+    """Read the whole content. FileNotFoundError: there is no such blob; LogStoreAwayError."""
     with asking(blob.store) as storage, storage.open(blob.name) as file:
         content: bytes = file.read()
     return content
 
 
 def _short(error: BaseException) -> str:
-    """What a server calls the error, else what kind it is: a whole message may name hosts."""
+    """Return the server's error code, else the error's type: a whole message may name hosts."""
     answer = getattr(error, "response", None)
     if isinstance(answer, dict) and (code := answer.get("Error", {}).get("Code")):
         return str(code)[:60]

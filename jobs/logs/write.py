@@ -32,7 +32,7 @@ WHERE attempt_id = %s"""
 
 
 def locked_head(attempt_id: int) -> LogHead:
-    """The attempt's head, locked until the transaction ends; made where it is missing."""
+    """Return the attempt's head, locked until the transaction ends; made if it is missing."""
     heads = LogHead.objects.raw(_LOCKED, [attempt_id])
     for head in heads:
         return head
@@ -61,7 +61,7 @@ def append(head: LogHead, lines: list[str]) -> None:
 
 
 def _cut(lines: list[str]) -> Iterator[list[str]]:
-    """Runs of lines of about a block each; a line is never cut."""
+    """Yield runs of lines of about a block each; a line is never cut."""
     begin = size = 0
     for index, line in enumerate(lines):
         if size and size + len(line) > BLOCK_BYTES:

@@ -1,4 +1,4 @@
-"""When a budget is told of, holds a project's queue, ends what runs. Pure: amounts and a time."""
+"""The steps of a budget: it warns, holds a project's queue, ends what runs. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Month:
 
     @classmethod
     def of(cls, moment: datetime) -> Month:
-        """The month in which `moment` is."""
+        """Return the month in which `moment` is."""
         begin = moment.astimezone(timezone.utc).replace(
             day=1, hour=0, minute=0, second=0, microsecond=0
         )
@@ -35,7 +35,7 @@ class Month:
 
     @property
     def first_day(self) -> date:
-        """As it is stored."""
+        """First day of the month, as it is stored."""
         return self.begin.date()
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Month:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a project may spend in a month, and what happens then. `warn_at` is in per cent."""
+    """A project's monthly budget, and its effect when it is spent. `warn_at` is in per cent."""
 
     usd: Decimal
     on_spent: OnSpent
@@ -64,7 +64,7 @@ class Terms:
 
 
 class Stand(Enum):
-    """How far a job is with its budget."""
+    """A job's progress in spending its budget."""
 
     FINE = "fine"
     NEAR = "near"
@@ -72,7 +72,7 @@ class Stand(Enum):
 
 
 def stand_of(spent: Decimal, usd: Decimal) -> Stand:
-    """How far a job that has cost `spent` is with its budget of `usd`."""
+    """Return how far a job that has cost `spent` is with its budget of `usd`."""
     percent = percent_of(spent, usd)
     if percent >= SPENT:
         return Stand.SPENT
@@ -80,26 +80,26 @@ def stand_of(spent: Decimal, usd: Decimal) -> Stand:
 
 
 def newly_crossed(terms: Terms, spent: Decimal, noted: Collection[int]) -> tuple[int, ...]:
-    """The thresholds that are reached and of which nobody has been told, lowest first."""
+    """Return the thresholds that are reached and not yet reported, lowest first."""
     percent = percent_of(spent, terms.usd)
     return tuple(at for at in sorted(set(terms.warn_at)) if at <= percent and at not in noted)
 
 
 def is_void(threshold: int, spent_then: Decimal, usd: Decimal) -> bool:
-    """Whether what was told of a threshold says nothing any more, now that the budget is `usd`."""
+    """Whether the report of a threshold is void, now that the budget is `usd`."""
     return percent_of(spent_then, usd) < threshold
 
 
 def said_of(slug: str, terms: Terms, spent: Decimal, month: Month) -> str:
-    """How the project stands, in a sentence."""
+    """Describe in a sentence how much of its budget the project has used."""
     percent = percent_of(spent, terms.usd)
     return f"Project {slug} has used {percent} % of its {shown(terms.usd)} for {month}."
 
 
 def why_held(slug: str, terms: Terms, spent: Decimal, month: Month) -> str:
-    """What those are told whose jobs wait for it.
+    """Explain to owners of waiting jobs that the budget holds them.
 
-    No amount that grows by the second is in it: each change is told to all who watch.
+    No amount that grows by the second is in it: each change is reported to all watchers.
     """
     turn = f"{month.end.day} {month.end:%B %Y}, 00:00 UTC"
     return (

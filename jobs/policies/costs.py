@@ -1,4 +1,4 @@
-"""What machines cost: one module for money. Pure; amounts are US$ as Decimal, to six places."""
+"""Costs of machines: one module for money. Pure; amounts are US$ as Decimal, to six places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """A bill divided: what each attempt has cost, and what nobody's attempt did."""
+    """A bill divided: the cost of each attempt, and the cost of idle time."""
 
     of_attempts: dict[int, Decimal]
     idle: Decimal
@@ -34,7 +34,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What is known of a cluster's cost: `usd` until `billed_at`, and the price of an hour.
+    """A cluster's known cost: `usd` until `billed_at`, and the price of an hour.
 
     `ended`: since when it costs nothing more; None while it goes on.
     """
@@ -46,13 +46,13 @@ class Charge:
     ended: datetime | None = None
 
     def until(self, now: datetime) -> datetime:
-        """The end of the time that has cost something by `now`."""
+        """Return the end of the time that has cost something by `now`."""
         return max(self.began, now if self.ended is None else min(now, self.ended))
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A stretch of a cluster's time, as far as it is one attempt's; None: it is nobody's.
+    """A stretch of a cluster's time, as far as it is one attempt's; None: it is no attempt's.
 
     `part`: of the machines, where several share them. `usd` has as many places as it takes.
     """
@@ -65,32 +65,32 @@ class Slice:
 
 
 def rounded(usd: Decimal) -> Decimal:
-    """To what a column keeps; never more than it was."""
+    """Round down to the precision of a column."""
     return usd.quantize(_MICRO, rounding=ROUND_DOWN)
 
 
 def for_time(usd_per_hour: Decimal, seconds: float) -> Decimal:
-    """The price of that time."""
+    """Return the price of that time."""
     return rounded(usd_per_hour * Decimal(str(seconds)) / _HOUR_S)
 
 
 def per_hour(usd: Decimal, seconds: float) -> Decimal | None:
-    """The price of an hour, from that of `seconds`; None where there was no time."""
+    """Return the price of an hour, from that of `seconds`; None where there was no time."""
     return rounded(usd * _HOUR_S / Decimal(str(seconds))) if seconds > 0 else None
 
 
 def shown(usd: Decimal) -> str:
-    """An amount in a sentence: "$1,234.50", "$0.0042"."""
+    """Format an amount for a sentence: "$1,234.50", "$0.0042"."""
     return f"${usd:,.2f}" if usd >= _CENT or not usd else f"${usd:.4f}"
 
 
 def percent_of(usd: Decimal, budget: Decimal) -> int:
-    """How much of `budget` that is; 100 only where nothing of it is left."""
+    """Return which part of `budget` that is; 100 only if nothing of it is left."""
     return int(min(_MOST_PERCENT, usd * 100 / budget))
 
 
 def so_far(charge: Charge, now: datetime) -> Decimal:
-    """The bill, and what has come to it since by the price of an hour."""
+    """Return the bill, and the cost since then by the price of an hour."""
     billed = charge.usd or NOTHING
     if charge.usd_per_hour is None:
         return billed
@@ -101,7 +101,7 @@ def so_far(charge: Charge, now: datetime) -> Decimal:
 def within(
     usd: Decimal, *, began: datetime, until: datetime, begin: datetime, end: datetime
 ) -> Decimal:
-    """How much of what `began` to `until` has cost belongs to `begin` to `end`, by time.
+    """Return the part of the cost of `began` to `until` that belongs to `begin` to `end`, by time.
 
     The parts of windows that meet add up to `usd`.
     """
@@ -125,7 +125,7 @@ def slices(
     waits: bool,
     cuts: Iterable[datetime] = (),
 ) -> list[Slice]:
-    """The same division as by `shares`, in stretches of time, each on one side of every cut."""
+    """Divide as `shares` does, in stretches of time, each on one side of every cut."""
     uses = sorted(uses, key=lambda use: (use.begin, use.attempt_id))
     spans = _spans(uses, began, until, waits=waits) if uses else []
     total = _length(began, until)
@@ -146,8 +146,8 @@ def shares(
 
     The first attempt pays for its machines' start; attempts at one time share it evenly. Where a
     cluster `waits` for further jobs, the time of no attempt is idle time; else it belongs to the
-    attempt before it. Switched-off time is taken to cost as much as any other: whoever knows better
-    ends at `until`.
+    attempt before it. Switched-off time is taken to cost as much as any other: a caller that knows
+    better ends at `until`.
     """
     uses = sorted(uses, key=lambda use: (use.begin, use.attempt_id))
     if not uses:
@@ -185,7 +185,7 @@ def _spans(
 def _seconds(
     spans: Iterable[tuple[int, datetime, datetime]], began: datetime, until: datetime
 ) -> dict[int | None, Decimal]:
-    """Seconds by attempt; those of None were nobody's."""
+    """Sum the seconds by attempt; None is the key of idle seconds."""
     found: dict[int | None, Decimal] = {}
     for begin, end, present in _stretches(spans, began, until):
         for who in present:
@@ -199,7 +199,7 @@ def _stretches(
     until: datetime,
     cuts: Iterable[datetime] = (),
 ) -> Iterator[tuple[datetime, datetime, list[int | None]]]:
-    """Stretches of time with those who were there all through; [None]: nobody was."""
+    """Yield stretches of time with the attempts that lasted all through; [None]: none did."""
     spans = list(spans)
     inner = {cut for cut in cuts if began < cut < until}
     marks = sorted({began, until, *inner, *(mark for _, *both in spans for mark in both)})

@@ -1,4 +1,4 @@
-"""In which order jobs that need one another are made, and which of them go round in a circle."""
+"""The order in which jobs that need one another are made, and the circles among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 
 def order_of(needs: Mapping[int, Set[int]]) -> list[int]:
-    """All keys, each after those it needs; otherwise as they are given. ValueError: a circle."""
+    """Sort the keys, each after those it needs; otherwise stable. ValueError: a circle."""
     sorter = TopologicalSorter({key: sorted(needs[key]) for key in needs})
     try:
         return list(sorter.static_order())
@@ -16,7 +16,7 @@ def order_of(needs: Mapping[int, Set[int]]) -> list[int]:
 
 
 def circle_in(needs: Mapping[int, Set[int]]) -> Sequence[int]:
-    """One circle, each needing the next and the last the first; empty where there is none."""
+    """Find one circle, each needing the next and the last the first; empty if there is none."""
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:

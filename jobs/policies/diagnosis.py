@@ -1,4 +1,4 @@
-"""Recognising known failures: from what an attempt said last to a cause, its proof and a remedy.
+"""Diagnosis of known failures: from an attempt's last output to a cause, its proof and a remedy.
 
 Pure: texts in, a diagnosis out. The knowledge is the table in `jobs.policies.known_failures`; its
 order is that of trust, so that what explains the rest comes first.
@@ -31,14 +31,14 @@ _ESCAPES = re.compile(SEQUENCE)
 def diagnose(
     reason: StopReason, message: str, lines: Iterable[str] = (), evidence: str = ""
 ) -> Diagnosis | None:
-    """What is known of this ending; None where nothing is recognised.
+    """Diagnose this ending; None if no failure is recognized.
 
     `lines` are the last ones of the log, `evidence` what the runner kept; the newest come last.
     """
     if reason in PLAIN:
         return None
-    told = chain(lines, evidence.splitlines(), message.splitlines())
-    said = [line for line in map(readable, told) if not USUAL.search(line)]
+    output = chain(lines, evidence.splitlines(), message.splitlines())
+    said = [line for line in map(readable, output) if not USUAL.search(line)]
     for failure in FAILURES:
         if failure.reasons and reason not in failure.reasons:
             continue

@@ -1,4 +1,4 @@
-"""What follows when an attempt ends: done, try again, or give up. Pure arithmetic on counts."""
+"""The consequence of an attempt's end: done, try again, or give up. Pure arithmetic on counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_DOUBLINGS = 20
 
 
 class Next(Enum):
-    """What to do with a job whose attempt has ended."""
+    """The next step for a job whose attempt has ended."""
 
     FINISH = "finish"
     RETRY = "retry"  # counts as a failure
@@ -23,7 +23,7 @@ class Next(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a job is tried: `max_attempts` endings by user code, `max_recoveries` by loss."""
+    """A bound on attempts: `max_attempts` that user code ended, `max_recoveries` after a loss."""
 
     max_attempts: int = 1
     max_recoveries: int = 5
@@ -50,6 +50,6 @@ def after(
 
 
 def retry_delay_s(endings: int) -> float:
-    """Seconds before the next try after `endings` bad endings: 2, 4, 8 ... at most 300."""
+    """Return the seconds to wait after `endings` bad endings: 2, 4, 8 ... at most 300."""
     doublings = min(max(0, endings - 1), _MOST_DOUBLINGS)
     return float(min(LONGEST_RETRY_DELAY_S, FIRST_RETRY_DELAY_S * 2**doublings))

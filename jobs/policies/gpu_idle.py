@@ -1,7 +1,7 @@
-"""Whether a job leaves its GPUs idle: every one of them, on every host, for so many minutes. Pure.
+"""Idle GPUs of a job: every one of them, on every host, for so many minutes. Pure.
 
-What is not known is never taken for idleness: a host without GPUs, a GPU that does not tell how
-busy it is, a host that has told nothing lately.
+Unknown use is never taken for idleness: a host without GPUs, a GPU that does not report how
+busy it is, a host without a recent report.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GpuRule:
 
 @dataclass(frozen=True, slots=True)
 class GpuHost:
-    """When a host last told of itself, and since when all its GPUs are idle.
+    """A host's last report, and since when all its GPUs are idle.
 
     `idle_since` is None while one of them works, and while that is not known.
     """
@@ -53,7 +53,7 @@ def after_sample(
     below: float,
     late: timedelta,
 ) -> GpuHost:
-    """What is known of a host after a sample with the `uses` of its GPUs, in per cent.
+    """Return the state of a host after a sample with the `uses` of its GPUs, in per cent.
 
     A sample that comes later than `late` after the last one says nothing of the time between.
     """
@@ -67,8 +67,8 @@ def after_sample(
 def idle_for(
     hosts: Iterable[GpuHost], *, begun_at: datetime, now: datetime, late: timedelta
 ) -> timedelta | None:
-    """How long the GPUs of all hosts have been idle since `run` began; None: some are not, or may
-    not be.
+    """Return how long the GPUs of all hosts have been idle since `run` began; None: some are not,
+    or may not be.
     """
     latest = begun_at
     for host in hosts:

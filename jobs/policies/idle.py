@@ -1,4 +1,4 @@
-"""What becomes of a cluster that is kept while no job is on it. Pure: a snapshot and the time."""
+"""Decisions about a warm cluster while no job is on it. Pure: a snapshot and the time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BACKSTOP_MARGIN_MINUTES = 30
 
 @dataclass(frozen=True, slots=True)
 class IdlePolicy:
-    """What a job asked for. `until`: somebody wants it kept at least so long."""
+    """A request for the end of a warm cluster. `until`: a user keeps it at least so long."""
 
     minutes: int = DEFAULT_MINUTES
     then: Literal["stop", "down"] = "down"
@@ -26,7 +26,7 @@ class IdlePolicy:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> IdlePolicy:
-        """The inverse of `to_dict`; a key that is not there has its default."""
+        """Invert `to_dict`; a missing key has its default."""
         until, minutes = content.get("until"), content.get("minutes")
         return cls(
             minutes=DEFAULT_MINUTES if minutes is None else minutes,
@@ -36,7 +36,7 @@ class IdlePolicy:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is stored with the cluster; what is not set is left out."""
+        """Convert to the form stored with the cluster; values that are not set are left out."""
         content = {
             "minutes": self.minutes,
             "then": self.then,
@@ -57,7 +57,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Leave it as it is; look again at `until` (None: only somebody ends it)."""
+    """A decision to leave it as it is until `until` (None: until a user ends it)."""
 
     until: datetime | None
 
@@ -79,11 +79,11 @@ class TakeDown:
 def decide(
     kept: Kept, limit: Limit | None, now: datetime, *, is_named: bool = False
 ) -> Wait | SwitchOff | TakeDown:
-    """Return what is due with a kept cluster at `now`.
+    """Return what is due with a warm cluster at `now`.
 
     As long as a waiting job names it (`is_named`), its idleness does not end it. `limit`, in
     minutes, holds all the same for machines that are on. What is switched off costs little, and may
-    be somebody's work: that goes by its policy alone.
+    be a user's work: its policy alone decides.
     """
     policy = kept.policy
     if kept.stopped_at is not None:
@@ -116,7 +116,7 @@ def _last_end(kept: Kept, limit: Limit | None) -> datetime | None:
 
 
 def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: datetime | None) -> int:
-    """Idle minutes after which the backend itself is to end the machines, later than the portal."""
+    """Return the idle minutes after which the backend ends the machines, later than the portal."""
     minutes = policy.minutes
     if policy.until is not None and idle_since is not None:
         wanted = (policy.until - idle_since).total_seconds() / 60
@@ -127,9 +127,9 @@ def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: dateti
 
 
 def longer_backstop(told: int, limit: Limit | None, idle: timedelta) -> int:
-    """The backend's own stop for a cluster that is wanted beyond its policy, from what it was told.
+    """Return the backend's new stop for a cluster that is wanted beyond its policy.
 
-    It changes only once the margin is half gone, so that the backend is not told each second.
+    It changes only once half of the margin is used, so that the backend is not called each second.
     """
     idle_minutes = round(idle.total_seconds() / 60)
     if told - idle_minutes > BACKSTOP_MARGIN_MINUTES // 2:

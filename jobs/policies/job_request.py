@@ -72,7 +72,7 @@ class JobRequest:
 
     @classmethod
     def of(cls, spec: JobSpec, backend_name: str) -> Self:
-        """Derive the request from a parsed specification."""
+        """Make the request from a parsed specification."""
         block, nodes = spec.portal, spec.num_nodes
         gpu_type, gpus_per_node = most_accelerators(spec.resources)
         matches_any = block.reuse and not block.cluster

@@ -9,7 +9,7 @@ from jobs.statuses import StopReason
 
 
 class Failure(NamedTuple):
-    """One kind. It is recognised by a line that fits `pattern`; without one by the reason alone."""
+    """A kind of failure, recognized by a line that matches `pattern`; without one by the reason."""
 
     code: str
     title: str

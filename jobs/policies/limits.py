@@ -1,4 +1,4 @@
-"""How long a job may run: what it asks for, what was added, what an administrator allows."""
+"""The time that a job may run: its request, its extensions, and the administrators' limits."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ WARN_BEFORE_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that any job gets, and who says so."""
+    """The most that any job gets, and the owner of this limit."""
 
     value: int
     set_by: str  # "project rl", "this installation"
 
 
 def smaller(of_project: int | None, of_installation: int | None, slug: str) -> Limit | None:
-    """The limit that counts: the smaller one. None: there is none."""
+    """Return the limit that applies: the smaller one. None: there is none."""
     both = ((of_installation, "this installation"), (of_project, f"project {slug}"))
     limits = [Limit(value, set_by) for value, set_by in both if value]
     return min(limits, key=lambda limit: limit.value, default=None)
 
 
 def walltime_s(asked_s: int | None, extended_s: int, limit: Limit | None) -> int | None:
-    """Seconds that one attempt may run; None: as long as it likes.
+    """Return the seconds that one attempt may run; None: there is no limit.
 
-    A job that asks for nothing gets the limit. Nothing goes beyond the limit, also of what was
-    asked for or added before it was set.
+    A job without a request gets the limit. Nothing goes beyond the limit, also of what was
+    requested or added before it was set.
     """
     wanted = None if asked_s is None else asked_s + extended_s
     if limit is None:
@@ -36,14 +36,14 @@ def walltime_s(asked_s: int | None, extended_s: int, limit: Limit | None) -> int
 
 
 def most_extension_s(asked_s: int | None, extended_s: int, limit: Limit | None) -> int | None:
-    """Seconds by which the walltime can still grow; None: without end. Negative never."""
+    """Return the seconds by which the walltime can still grow, not below 0; None: no limit."""
     if asked_s is None:
         return 0
     return None if limit is None else max(0, limit.value - asked_s - extended_s)
 
 
 def should_warn(ran_s: float, walltime: int) -> bool:
-    """Whether the end is so near that it is told."""
+    """Whether the end is so near that a warning is due."""
     return ran_s >= walltime - min(WARN_BEFORE_S, walltime / 4)
 
 

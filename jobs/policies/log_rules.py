@@ -1,7 +1,7 @@
 """Log policies: what a line that fits a pattern brings about while its job runs. Pure.
 
-A job has those of the failures that everybody knows (`jobs.policies.known_failures`), and its own
-from `portal.log_policies`; one of its own under a known name takes that one's place. Patterns are
+A job has those of the known failures (`jobs.policies.known_failures`), and its own
+from `portal.log_policies`; one of its own under a known name replaces that one. Patterns are
 RE2's; who looks for them is `jobs.reconcilers.log_policies`.
 """
 
@@ -27,7 +27,7 @@ MOST_TOLD = 10
 
 @dataclass(frozen=True, slots=True)
 class LogRule:
-    """A pattern and what follows; `about` says in words what was found."""
+    """A pattern and what follows; `about` describes what was found."""
 
     name: str
     pattern: str
@@ -36,7 +36,7 @@ class LogRule:
 
     @property
     def title(self) -> str:
-        """How it is told."""
+        """Name of the rule in messages."""
         return self.about or self.name
 
 
@@ -63,13 +63,13 @@ def rules_of(own: Iterable[LogPolicy]) -> list[LogRule]:
     return [rule for rule in rules.values() if rule.actions]
 
 
-def still_open(rules: Iterable[LogRule], told: Mapping[str, int]) -> list[LogRule]:
-    """Those that are still looked for, when so many lines of each were told."""
-    return [rule for rule in rules if told.get(rule.name, 0) < MOST_TOLD]
+def still_open(rules: Iterable[LogRule], reported: Mapping[str, int]) -> list[LogRule]:
+    """List the rules that are still searched, with fewer than MOST_TOLD lines `reported`."""
+    return [rule for rule in rules if reported.get(rule.name, 0) < MOST_TOLD]
 
 
 def any_of(patterns: Sequence[str]) -> str:
-    """One pattern that fits what any of `patterns` fits."""
+    """Combine the patterns to one that matches whatever any of `patterns` matches."""
     return "|".join(f"(?:{pattern})" for pattern in patterns)
 
 

@@ -1,4 +1,4 @@
-"""What went wrong in a mesh and what became well again: told by comparing two trees. Pure.
+"""Failures and recoveries in a mesh, found by comparing two trees. Pure.
 
 A tree is what `jobs.logs.mesh_frames` keeps. A change is `{"at", "rank", "host", "proc", "actor",
 "state", "was", "why", "line"}`; "" for `proc` and `actor` where it is about what holds them.
@@ -24,10 +24,10 @@ _Key = tuple[str, str, str]
 def changes_between(
     before: Tree | None, after: Tree, history: Iterable[Change] = ()
 ) -> list[Change]:
-    """What began to fail from one tree to the next, and what fails no longer. Neither: nothing.
+    """Return what began to fail from one tree to the next, and what fails no longer.
 
-    What is gone from the tree, a mesh that was stopped, has not failed. What was unknown meanwhile
-    is compared with what `history`, the earlier changes, told of it last.
+    A mesh that was stopped is not in the tree and has not failed. A node that was unknown meanwhile
+    is compared with the last state that `history`, the earlier changes, has of it.
     """
     if not after["answers"]:
         was_silent = before is not None and not before["answers"]
@@ -47,7 +47,7 @@ def changes_between(
 
 
 def with_changes(kept: list[Change], new: list[Change]) -> list[Change]:
-    """All of them, as long as they are not many; else the first and the latest."""
+    """Return all changes, as long as they are not many; else the first and the latest."""
     both = [*kept, *new]
     if len(both) <= MOST_FIRST + MOST_LAST:
         return both

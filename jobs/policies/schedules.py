@@ -1,4 +1,4 @@
-"""What a schedule does when it is looked at: which of its times runs now, and which were missed."""
+"""The turns of a schedule: which of its times runs now, and which were missed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEFORE = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Times that came and went: `count` is at most MOST_COUNTED + 1, which stands for "more"."""
+    """Past times without a run: `count` is at most MOST_COUNTED + 1, which means "more"."""
 
     first: datetime
     last: datetime
@@ -27,7 +27,7 @@ class Missed:
 
     @property
     def how_many(self) -> str:
-        """The count in words."""
+        """Text of the count."""
         if self.count > MOST_COUNTED:
             return f"more than {MOST_COUNTED} times"
         return "once" if self.count == 1 else f"{self.count} times"
@@ -35,7 +35,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What to do now: `slot` runs (None: none does), and at `next_at` it is looked at again.
+    """The due step of a schedule: `slot` runs (None: none does), and `next_at` is the next step.
 
     `next_at` may have come already: then there is another turn at once. None: none comes any more.
     """
@@ -48,7 +48,7 @@ class Turn:
 def turn_of(
     timetable: Timetable, next_at: datetime, now: datetime, catch_up: CatchUpPolicy
 ) -> Turn | None:
-    """What is due of the times from `next_at` on, if anything is."""
+    """Return the turn for the times from `next_at` on, if one is due."""
     if next_at > now:
         return None
     last = timetable.last_in(next_at - _BEFORE, now)
@@ -63,7 +63,7 @@ def turn_of(
 def upcoming(
     timetable: Timetable, now: datetime, count: int, until: datetime | None = None
 ) -> list[datetime]:
-    """The next `count` times, fewer where fewer come, or come until `until`."""
+    """Return the next `count` times, or as many as there are, or are until `until`."""
     times: list[datetime] = []
     while len(times) < count:
         found = timetable.next_after(times[-1] if times else now)
@@ -99,7 +99,7 @@ def _chosen(
 def _missed(
     timetable: Timetable, next_at: datetime, slot: datetime | None, last: datetime
 ) -> Missed | None:
-    """The times from `next_at` on that do not run: those before `slot`; all, where none does."""
+    """Return the times from `next_at` on that do not run: those before `slot`; all without one."""
     end = last if slot is None else timetable.last_in(next_at - _BEFORE, slot - _BEFORE)
     if end is None:
         return None

@@ -1,4 +1,4 @@
-"""Histories of bounded length: what has become long is told in fewer, wider points. Pure.
+"""Histories of bounded length: a long one is kept in fewer, wider points. Pure.
 
 A point is a list: seconds since 1970, how many samples it is the mean of, the values of COLUMNS,
 and two lists with a value for each GPU: its use and the use of its memory. A value may be None.
@@ -27,19 +27,19 @@ Point = list[Any]
 
 
 def late_after(pace_s: float) -> timedelta:
-    """When a host that tells of itself every `pace_s` seconds is silent."""
+    """Return after how long a host that reports every `pace_s` seconds is silent."""
     return timedelta(seconds=max(_LATE_S, _LATE_SAMPLES * pace_s))
 
 
 def percent(used: float | None, total: float | None) -> float | None:
-    """How much of it, from 0 to 100."""
+    """Return the used part, from 0 to 100."""
     if used is None or not total:
         return None
     return round(min(100.0, 100.0 * used / total), 1)
 
 
 def point_of(sample: Mapping[str, Any], at: float) -> Point:
-    """A sample as one point."""
+    """Convert a sample to one point."""
     gpus = sample["gpus"]
     values = {
         **sample,
@@ -58,12 +58,12 @@ def point_of(sample: Mapping[str, Any], at: float) -> Point:
 def folded(
     history: Sequence[Point], recent: Sequence[Point], step_s: float
 ) -> tuple[list[Point], float]:
-    """One history of both, and how far apart its points are now."""
+    """Merge both into one history, and return it with the distance of its points."""
     return bounded(_thinned([*history, *recent], step_s), step_s, MOST_POINTS)
 
 
 def bounded(points: list[Point], step_s: float, most: int) -> tuple[list[Point], float]:
-    """At most so many points in the place of `points`, and how far apart they are."""
+    """Merge `points` until they are at most `most`, and return them with their distance."""
     while len(points) > most:
         span_s = points[-1][_AT] - points[0][_AT]
         step_s = max(2 * step_s, 2 * span_s / most, 1.0)
@@ -72,7 +72,7 @@ def bounded(points: list[Point], step_s: float, most: int) -> tuple[list[Point],
 
 
 def columns_of(points: Sequence[Point]) -> dict[str, list[Any]]:
-    """The points column by column; `t`, and of the GPUs `gpu` and `gpu_memory` by their place."""
+    """Return the points column by column; `t`, and of the GPUs `gpu` and `gpu_memory` by index."""
     gpus = max((len(point[_GPU_USE]) for point in points), default=0)
     return {
         "t": [point[_AT] for point in points],

@@ -1,4 +1,4 @@
-"""When a schedule is due: a cron expression read on the clock of a time zone, as instants.
+"""The times of a schedule: a cron expression read on the clock of a time zone, as instants.
 
 What a clock shows does not always come once. Where it is set forward, times do not come at all;
 where it is set back, they come twice. Two rules, as cron on Debian has them:
@@ -67,17 +67,17 @@ class Timetable:
 
     @classmethod
     def of(cls, cron: str, zone: str) -> Timetable:
-        """With its five fields, where `cron` is a name for them."""
+        """Make a timetable with five fields, also if `cron` is a name for them."""
         return cls(_in_full(cron), zone)
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The first time after `moment`, which is aware; None: no other comes in fifty years."""
+        """Return the first time after `moment`, which is aware; None: none in fifty years."""
         if _follows_the_clock(self.cron):
             return self._next_by_the_clock(moment)
         return self._next_of_the_day(moment)
 
     def last_in(self, after: datetime, until: datetime) -> datetime | None:
-        """The last time later than `after` and not later than `until`; None: there is none.
+        """Return the last time later than `after` and not later than `until`; None: there is none.
 
         However many there are: their number is never counted.
         """
@@ -133,7 +133,7 @@ class Timetable:
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The zone. ZoneGoneError: it was known once; updates of the time zone data take names away."""
+    """Return the zone. ZoneGoneError: it was known once; updates of the zone data remove names."""
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:
@@ -144,7 +144,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def about_zone(name: str) -> str:
-    """What is wrong with the zone of a schedule that there is, as a sentence; empty: nothing."""
+    """Describe what is wrong with the zone of an existing schedule; empty: nothing."""
     try:
         zone_named(name)
     except ZoneGoneError as error:
@@ -153,7 +153,7 @@ def about_zone(name: str) -> str:
 
 
 def complaints(cron: str, zone: str) -> list[tuple[str, str]]:
-    """What is wrong with the two, as (field, sentence) each; empty: they make a timetable."""
+    """List what is wrong with the two, as (field, sentence); empty: they make a timetable."""
     found = []
     if complaint := _about_cron(cron):
         found.append(("cron", complaint))
@@ -209,7 +209,7 @@ def _about_step(place: int, part: str) -> str:
 
 @cache
 def zones() -> frozenset[str]:
-    """The names of every zone that there is."""
+    """Return the names of all zones."""
     return frozenset(available_timezones())
 
 
@@ -244,7 +244,7 @@ def _about_cron(cron: str) -> str:
 
 
 def _wall(moment: datetime, zone: ZoneInfo) -> datetime:
-    """What the clock shows then."""
+    """Return what the clock shows then."""
     return moment.astimezone(zone).replace(tzinfo=None)
 
 
@@ -255,7 +255,7 @@ def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
 
 
 def _first_time(wall: datetime, zone: ZoneInfo) -> datetime:
-    """When the clock first shows `wall`; where it never does, when it is set forward over it."""
+    """Return when the clock first shows `wall`; if never, when it is set forward over it."""
     at = wall.replace(tzinfo=zone, fold=0).astimezone(timezone.utc)
     if _wall(at, zone) == wall:
         return at
@@ -263,7 +263,7 @@ def _first_time(wall: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _when_set(begin: datetime, end: datetime, zone: ZoneInfo) -> datetime:
-    """The second at which the clock is set, once, after `begin` and not after `end`."""
+    """Return the second at which the clock is set, once, after `begin` and not after `end`."""
     before = _offset(begin, zone)
     while end - begin > _SECOND:
         middle = begin + (end - begin) / 2

@@ -1,6 +1,6 @@
-"""Why a job waits: values with their numbers, and the one sentence that each is told in.
+"""Causes of waiting: values with their numbers, and the one sentence that each is reported in.
 
-A cause may name other jobs. Whoever passes it on says which of them the reader may know of
+A cause may name other jobs. Its caller decides which of them the reader may know of
 (`told_to`): the others stay in the sentence, without their numbers.
 """
 
@@ -28,26 +28,26 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """What its owner reads."""
+        """Message for the job's owner."""
         raise NotImplementedError
 
     @property
     def named(self) -> tuple[int, ...]:
-        """The other jobs whose numbers it tells."""
+        """Numbers of the other jobs that the cause names."""
         return ()
 
     def told_to(self, is_known: Callable[[int], bool]) -> Self:
-        """The same without the numbers of jobs that are not known to the reader."""
+        """Return the cause without the numbers of jobs that the reader does not know."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for a program."""
+        """Convert the cause to JSON values."""
         return {"code": self.code, "reason": str(self.reason), **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class NoRoom(Cause):
-    """There are too few machines free, and it is the first who waits for them."""
+    """Too few free machines, for the first job that waits for them."""
 
     code: ClassVar[str] = "no_room"
     place: str
@@ -55,13 +55,13 @@ class NoRoom(Cause):
     needed: float
     free: float
     total: float
-    # When there is room at the latest, in seconds since the epoch; None: nothing bounds it.
+    # When it has capacity at the latest, in seconds since the epoch; None: there is no bound.
     expected_s: float | None = None
     limit: str = ""  # a LimitKind: a pool may be called like its backend
 
     @property
     def sentence(self) -> str:
-        """What is needed, and what there is."""
+        """Message with the request and the free capacity."""
         of_type = f" {type_of(self.what)}" if type_of(self.what) else ""
         are = "is" if self.free == 1 else "are"
         return (
@@ -72,28 +72,28 @@ class NoRoom(Cause):
 
 @dataclass(frozen=True, slots=True)
 class NeverRoom(NoRoom):
-    """Its pool has too little in all: it waits for nobody's end, and no turn is charged for it."""
+    """A request beyond the whole pool: it waits for no job's end, and its usage is not charged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behind(Cause):
-    """The machines are held for another job, whose turn it is first."""
+    """A wait for machines that are reserved for an earlier job."""
 
     code: ClassVar[str] = "behind"
     job_id: int | None  # None: of a project that the reader does not see
 
     @property
     def sentence(self) -> str:
-        """Whose turn it is."""
+        """Message with the earlier job."""
         return f"Waits behind {job_words(self.job_id)}, which needs more room."
 
     @property
     def named(self) -> tuple[int, ...]:
-        """Whose turn it is first."""
+        """Number of the earlier job."""
         return _numbers(self.job_id)
 
     def told_to(self, is_known: Callable[[int], bool]) -> Self:
-        """Without its number, where that is not known."""
+        """Return the cause without the job's number, where that is not known."""
         return self if all(map(is_known, self.named)) else replace(self, job_id=None)
 
 
@@ -108,7 +108,7 @@ class StoppedForIt(Cause):
 
     @property
     def sentence(self) -> str:
-        """Whose machines it waits for."""
+        """Message with the jobs whose machines it waits for."""
         is_one = len(self.job_ids) + self.others == 1
         end = "which is being stopped for it" if is_one else "which are being stopped for it"
         return f"Waits for {counted(NODES, self.nodes)} of {self._whose()}, {end}."
@@ -125,11 +125,11 @@ class StoppedForIt(Cause):
 
     @property
     def named(self) -> tuple[int, ...]:
-        """Who is being stopped."""
+        """Numbers of the jobs that are being stopped."""
         return self.job_ids
 
     def told_to(self, is_known: Callable[[int], bool]) -> Self:
-        """With those alone that are known, and how many others there are."""
+        """Return the cause with the known jobs alone, and the number of others."""
         known = tuple(filter(is_known, self.job_ids))
         others = self.others + len(self.job_ids) - len(known)
         return replace(self, job_ids=known, others=others)
@@ -144,13 +144,13 @@ class ClusterEnding(Cause):
 
     @property
     def sentence(self) -> str:
-        """How many nodes it waits for."""
+        """Message with the number of nodes."""
         return f"Waits for {counted(NODES, self.nodes)} of warm clusters, which are being ended."
 
 
 @dataclass(frozen=True, slots=True)
 class GaveWay(Cause):
-    """It was stopped for another job, and waits for machines again."""
+    """A wait of a preempted job for machines again."""
 
     code: ClassVar[str] = "preempted"
     by: int | None  # None: of a project that the reader does not see
@@ -158,28 +158,28 @@ class GaveWay(Cause):
 
     @property
     def reason(self) -> WaitReason:
-        """It has run already."""
+        """Preemption: the job has run already."""
         return WaitReason.PREEMPTED
 
     @property
     def sentence(self) -> str:
-        """By whom, and what for now."""
+        """Message with the preempting job and the present cause."""
         return f"Was preempted by {job_words(self.by)}. {self.then.sentence}"
 
     @property
     def named(self) -> tuple[int, ...]:
-        """Who has preempted it, and whom it waits for now."""
+        """Numbers of the preempting job and of the jobs in the present cause."""
         return (*_numbers(self.by), *self.then.named)
 
     def told_to(self, is_known: Callable[[int], bool]) -> Self:
-        """Without the numbers that are not known."""
+        """Return the cause without the numbers that are not known."""
         by = self.by if all(map(is_known, _numbers(self.by))) else None
         return replace(self, by=by, then=self.then.told_to(is_known))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for a program."""
-        told = {"by": self.by, "then": self.then.sentence}
-        return {"code": self.code, "reason": str(self.reason), **told}
+        """Convert the cause to JSON values."""
+        fields = {"by": self.by, "then": self.then.sentence}
+        return {"code": self.code, "reason": str(self.reason), **fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class OverQuota(Cause):
 
     @property
     def sentence(self) -> str:
-        """Whose limit, and how much of it is used."""
+        """Message with the limit's owner, and how much of it is used."""
         if self.what == USD_PER_HOUR:
             left = f"{usd(max(0.0, self.cap - self.used))} of {usd(self.cap)} is left"
             where = _SPENDERS[LimitKind(self.limit)].format(name=self.name)
@@ -221,7 +221,7 @@ class OverQuota(Cause):
 class NoPrice(Cause):
     """A quota counts money, and the price of the job, or of job `of` that counts in it, is unknown.
 
-    `problem`: why, as a sentence; empty while it is asked for.
+    `problem`: why, as a sentence; empty while the price is being requested.
     """
 
     code: ClassVar[str] = "price"
@@ -231,26 +231,26 @@ class NoPrice(Cause):
 
     @property
     def reason(self) -> WaitReason:
-        """It is for a quota's sake."""
+        """Quota: only a quota needs the price."""
         return WaitReason.QUOTA
 
     @property
     def sentence(self) -> str:
-        """What is not known, and that it is asked for."""
+        """Message with the unknown price, and that it is being requested."""
         if self.of is not None or self.of_hidden:
             whose = job_words(self.of)
-            return f"The price of {whose}, which counts in the same quota, is being asked for."
+            return f"The price of {whose}, which counts in the same quota, is being requested."
         if self.problem:
-            return f"Its price is asked for again, which a quota counts. {self.problem}"
-        return "Its price is being asked for."
+            return f"Its price, which a quota counts, is being requested again. {self.problem}"
+        return "Its price is being requested."
 
     @property
     def named(self) -> tuple[int, ...]:
-        """Whose price it is, if it is another's."""
+        """Number of the job with the unknown price, if it is another one."""
         return _numbers(self.of)
 
     def told_to(self, is_known: Callable[[int], bool]) -> Self:
-        """Without its number, where that is not known."""
+        """Return the cause without the job's number, where that is not known."""
         if all(map(is_known, self.named)):
             return self
         return replace(self, of=None, of_hidden=True)
@@ -258,7 +258,7 @@ class NoPrice(Cause):
 
 @dataclass(frozen=True, slots=True)
 class Told(Cause):
-    """Something outside the plan keeps it back, and has said so: a backend, a budget, a cluster."""
+    """A report from outside the plan that keeps the job waiting: by a backend, budget, cluster."""
 
     code: ClassVar[str] = "told"
     message: str
@@ -266,16 +266,16 @@ class Told(Cause):
 
     @property
     def reason(self) -> WaitReason:
-        """As whoever told it says."""
+        """Reason that the report gives."""
         return self.because
 
     @property
     def sentence(self) -> str:
-        """As it was told."""
+        """Message of the report, unchanged."""
         return self.message
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for a program."""
+        """Convert the cause to JSON values."""
         return {"code": self.code, "reason": str(self.reason), "message": self.message}
 
 
@@ -298,7 +298,7 @@ _OWNERS: Mapping[LimitKind, str] = {
 
 
 def job_words(number: int | None) -> str:
-    """Another job, as a sentence names it; None: one of a project that the reader does not see."""
+    """Name another job in a sentence; None: one of a project that the reader does not see."""
     return "a job of another project" if number is None else f"job {number}"
 
 

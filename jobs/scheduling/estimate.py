@@ -1,7 +1,7 @@
-"""When a waiting job will probably start, if jobs last as long as such jobs lasted before.
+"""An estimate of a waiting job's start, if jobs last as long as similar jobs lasted before.
 
 An estimate, not a promise: it plays the queue forward in the plan's order, each job at the first
-moment at which it fits, nobody overtaking. Who comes later or ends sooner changes it.
+time at which it fits, without overtaking. Jobs that are submitted later or end sooner change it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_AHEAD = 500
 def expected_start(
     job: QueuedJob, ahead: Iterable[QueuedJob], snapshot: Snapshot, lasts_s: Mapping[int, float]
 ) -> float | None:
-    """Seconds since the epoch; None where nothing is known of those that have to end first.
+    """Estimate the start in seconds since the epoch; None if an end that it needs is unknown.
 
     `lasts_s`: for how long a waiting job will probably hold its machines, and for how long a
     running one still will, by its number.

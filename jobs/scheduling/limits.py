@@ -1,4 +1,4 @@
-"""What a start takes, and what limits it: machines and quotas are counted in the same way."""
+"""Requests and the limits on them: machines and quotas are counted in the same way."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Amounts = tuple[tuple[str, float], ...]
 
 
 def gpus_of(kind: str) -> str:
-    """How GPUs of one type are counted."""
+    """Return the key under which GPUs of one type are counted."""
     return f"{GPUS}:{kind}"
 
 
 class LimitKind(StrEnum):
-    """Whose limit it is."""
+    """Kinds of owners of a limit."""
 
     BACKEND = "backend"
     POOL = "pool"
@@ -35,7 +35,7 @@ class LimitKind(StrEnum):
 
     @property
     def is_machines(self) -> bool:
-        """Whether it says what there is, and not what somebody may have of it."""
+        """Whether it limits existing machines, and not an owner's part of them."""
         return self is LimitKind.BACKEND or self is LimitKind.POOL
 
 
@@ -46,7 +46,7 @@ class Limit:
     `nominal` is a project's own part;
     what it has beyond that, up to `caps`, it has borrowed. `name` is for sentences, and says where
     a quota holds, such as `ana in project rl`; `whose` is the owner's alone. `unpriced` is a job
-    that counts in it and whose price nobody knows. A plan takes copies and fills them.
+    that counts in it and whose price is unknown. A plan takes copies and fills them.
     """
 
     kind: LimitKind
@@ -63,16 +63,16 @@ class Limit:
         return USD_PER_HOUR in self.caps
 
     def copy(self) -> Limit:
-        """One that can be filled without changing this one."""
+        """Return a copy that can be filled without changing this limit."""
         return replace(self, used=dict(self.used))
 
     def free(self, what: str) -> float | None:
-        """What is left, never negative; None without a limit."""
+        """Return the free capacity, never negative; None without a limit."""
         cap = self.caps.get(what)
         return None if cap is None else max(0.0, cap - self.used.get(what, 0.0))
 
     def lacks(self, demand: Amounts) -> str | None:
-        """The first thing of `demand` that there is too little of; None: it fits."""
+        """Return the first resource of `demand` with too little free capacity; None: it fits."""
         for what, amount in demand:
             cap = self.caps.get(what)
             if cap is not None and amount and amount > cap - self.used.get(what, 0.0) + _DUST:
@@ -80,7 +80,7 @@ class Limit:
         return None
 
     def never_has(self, demand: Amounts) -> str | None:
-        """The first thing of `demand` that is more than the limit itself."""
+        """Return the first resource of `demand` that is more than the limit itself."""
         for what, amount in demand:
             cap = self.caps.get(what)
             if cap is not None and amount > cap:
@@ -95,14 +95,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What all jobs have in common that ask for the same in the same place.
+    """A request, shared by all jobs that request the same in the same pool.
 
     `limits` are the keys of all that hold for it. Whether one of them fits answers for all, so a
-    plan asks once a shape: make one for all jobs that are alike (it is compared by identity, since
+    plan checks once a shape: make one for all equal jobs (it is compared by identity, since
     a plan looks it up for each job).
 
-    Where a limit counts money, the price is in `demand`; as long as nobody knows it, `unpriced` is
-    why: empty while it is asked for.
+    Where a limit counts money, the price is in `demand`; as long as it is unknown, `unpriced` is
+    the problem: empty while it is being requested.
     """
 
     pool: str
@@ -114,23 +114,23 @@ class Shape:
     unpriced: str | None = None
 
     def amount(self, what: str) -> float:
-        """How much of it a start takes."""
+        """Return how much of it a start takes."""
         return next((amount for name, amount in self.demand if name == what), 0.0)
 
     def priced(self, usd_per_hour: float) -> Shape:
-        """The same at this price."""
+        """Return the shape at this price."""
         others = tuple(each for each in self.demand if each[0] != USD_PER_HOUR)
         return replace(self, demand=(*others, (USD_PER_HOUR, usd_per_hour)), unpriced=None)
 
     def unpriced_for(self, problem: str) -> Shape:
-        """The same without a price, and why; "": it is asked for."""
+        """Return the shape without a price, for this problem; "": it is being requested."""
         return replace(self, unpriced=problem)
 
 
 def binding(
     shape: Shape, limits: Mapping[str, Limit], *, machines: bool
 ) -> Iterator[tuple[Limit, str]]:
-    """The limits of one sort that a start would exceed, each with what there is too little of."""
+    """Yield the limits of one sort that a start would exceed, each with the resource it lacks."""
     for key in shape.limits:
         limit = limits[key]
         if limit.kind.is_machines == machines and (what := limit.lacks(shape.demand)):
@@ -138,6 +138,6 @@ def binding(
 
 
 def scarce_for(shape: Shape, limits: Mapping[str, Limit]) -> tuple[str, ...]:
-    """The keys of machines of which there is too little for a start, in the shape's order."""
+    """Return the keys of machines that are too few for a start, in the shape's order."""
     rooms = ((key, limits[key]) for key in shape.limits if limits[key].kind.is_machines)
     return tuple(key for key, room in rooms if room.lacks(shape.demand))

@@ -1,10 +1,10 @@
-"""Whose turn it is next (see ADR 0016): one order, compared from left to right.
+"""The scheduling order (see ADR 0016), compared from left to right.
 
-Among pools that share machines: the rank of the queue; those for whom others were stopped; the
-share of the project, least first; among the jobs of one project those that have waited longer than
-their pool's patience, by age; then priority; then the share of the person, least first; then age. A
-share is of all these pools together, and grows with each job that had its turn, as if it had
-started, so that those who wait take turns as well, and a place in the queue means something.
+Among pools that share machines: the rank of the queue; the jobs for which others were stopped; the
+effective usage of the project, least first; in one project the jobs that have waited longer than
+their pool's patience, by age; then priority; then the usage of the person, least first; then age.
+Usage is of all these pools together, and grows with each job considered, as if it had
+started, so that waiting projects alternate as well, and a position in the queue has a meaning.
 
 A heap of projects, and in each a heap of the people of its highest priority: n jobs cost n log n.
 """
@@ -20,7 +20,7 @@ from jobs.scheduling.snapshot import DAY_S, QueuedJob, Snapshot
 
 
 class Order:
-    """The jobs of pools that share machines, in turn. Tell `charge` of each that had its turn."""
+    """The scheduling order of jobs in pools that share machines. `charge` each one considered."""
 
     def __init__(
         self, pools: Collection[str], jobs: Iterable[QueuedJob], snapshot: Snapshot
@@ -51,7 +51,7 @@ class Order:
             yield from self._tier([job for job in self._tiers[rank] if not job.is_owed])
 
     def charge(self, job: QueuedJob) -> None:
-        """Count the job's start, or its turn to wait, before the next one is chosen."""
+        """Charge the job's start, or its wait, before the next job is chosen."""
         promise, project = promised_use(job.shape.units, job.duration_s), job.project_id
         self._used[project] += promise / self._weights.get(project, 1.0)
         self._persons[project, job.person_id] += promise
@@ -79,7 +79,7 @@ class Order:
                 heapq.heappop(heap)
 
     def _project(self, jobs: list[QueuedJob]) -> Iterator[QueuedJob]:
-        """The jobs of one project and rank, in turn."""
+        """Yield the jobs of one project and rank in order."""
         patient, others = [], defaultdict(list)
         for job in jobs:
             if job.since_s <= self._patient_until_s[job.shape.pool]:
@@ -91,7 +91,7 @@ class Order:
             yield from self._people(sorted(others[priority], key=_age))
 
     def _people(self, jobs: list[QueuedJob]) -> Iterator[QueuedJob]:
-        """Jobs of one priority, the oldest first of each person, who take turns by their shares."""
+        """Yield jobs of one priority, oldest first per person; people alternate by their usage."""
         waiting: dict[int, deque[QueuedJob]] = defaultdict(deque)
         for job in jobs:
             waiting[job.person_id].append(job)

@@ -1,4 +1,4 @@
-"""Which pools share machines: their jobs stand in one queue, and others do not concern them."""
+"""Groups of pools that share machines: their jobs are in one queue, apart from other groups."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from jobs.scheduling.snapshot import QueuedJob, Snapshot
 
 
 def sharing_machines(snapshot: Snapshot) -> list[tuple[frozenset[str], list[QueuedJob]]]:
-    """The pools that share machines, and the jobs that wait there; in the order of their names.
+    """Group the pools that share machines, with their queued jobs; in the order of their names.
 
-    What nothing limits is not shared: nobody there has less for what others take.
+    An unlimited resource is not shared: no pool has less of it for what others take.
     """
     by_pool: dict[str, list[QueuedJob]] = defaultdict(list)
     for job in snapshot.queued:
@@ -31,7 +31,7 @@ def sharing_machines(snapshot: Snapshot) -> list[tuple[frozenset[str], list[Queu
 
 
 def _roots(shapes: Iterable[Shape], snapshot: Snapshot) -> dict[str, str]:
-    """Of each pool one name, which is the same for all that share machines."""
+    """Map each pool to a name that is the same for all pools that share machines."""
     above: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -49,10 +49,10 @@ def _roots(shapes: Iterable[Shape], snapshot: Snapshot) -> dict[str, str]:
 
 
 def owed_now(snapshot: Snapshot) -> dict[int, QueuedJob]:
-    """Those for whom others were stopped, and who have room once these have left; oldest first.
+    """Find the jobs for which others were stopped, and that fit once these have left; oldest first.
 
-    They come before everybody, whatever the rank: what was given up for one goes to nobody else.
-    Where the machines went elsewhere all the same, there is nothing to come first for.
+    They come before all others, whatever the rank: preempted machines go to no other job.
+    If the machines went elsewhere all the same, the job loses that precedence.
     """
     owed = sorted((job for job in snapshot.queued if job.is_owed), key=lambda job: job.job_id)
     left = without_leaving(snapshot.limits, snapshot.running) if owed else {}

@@ -1,9 +1,9 @@
-"""Which jobs start now, and why the others wait.
+"""Decisions which jobs start now, and why the others wait.
 
 `order` says in which order jobs are considered, `rules` what blocks one, `warm` on which machines
 it starts. Gangs are whole: a job gets all of its nodes, or none.
 
-A job that fits no quota of its own waits and holds back nobody. For the first that fits its quotas
+A job that fits no quota of its own waits and delays no other. For the first that fits its quotas
 but not the machines there is a `reservation`; a later job that needs some of the same machines
 starts only where that does not delay it. For such a first one others may be stopped, where its
 pool allows that (`preemption`).
@@ -35,7 +35,7 @@ from jobs.scheduling.warm import bind
 
 
 def plan(snapshot: Snapshot) -> list[Decision]:
-    """One decision for each queued job, in the order of their turns."""
+    """Return one decision for each queued job, in the scheduling order."""
     planner = _Planner(snapshot)
     decisions: list[Decision] = []
     for order, job in _turns(snapshot):
@@ -47,7 +47,7 @@ def plan(snapshot: Snapshot) -> list[Decision]:
 
 
 def _turns(snapshot: Snapshot) -> Iterator[tuple[Order, QueuedJob]]:
-    """Whose turn it is: those who are owed machines, then all others, of each group of pools."""
+    """Yield the scheduling order: jobs with preempted machines first, then each group of pools."""
     owed = owed_now(snapshot)
     orders = [
         Order(pools, [job for job in jobs if job.job_id not in owed] if owed else jobs, snapshot)
@@ -66,7 +66,7 @@ _GETS_MACHINES = (Start, Preempt)
 
 
 class _Planner:
-    """Decides job by job, in the order of their turns, by what is left then."""
+    """A planner that decides job by job, in the scheduling order, by the remaining capacity."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -74,7 +74,7 @@ class _Planner:
         self._rules = Rules(self._room)
 
     def decide(self, job: QueuedJob) -> Decision:
-        """Return the decision for the job whose turn it is."""
+        """Return the decision for the next job."""
         blocker = self._rules.blocker(job)
         if blocker is None:
             self._room.start(job)
@@ -93,9 +93,9 @@ class _Planner:
         return isinstance(decision, _GETS_MACHINES)
 
     def _taking_back(self, job: QueuedJob) -> Decision | None:
-        """What is done for the first who waits for room; None: nothing can be.
+        """Decide what to preempt for the first job that waits for machines; None: nothing.
 
-        Nobody is stopped for one that puts off another first: that one would have the machines.
+        Nothing is stopped for a job that delays another first: that one would get the machines.
         """
         allowed = self._snapshot.preemption.get(job.shape.pool)
         if allowed is None:

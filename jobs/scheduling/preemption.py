@@ -1,9 +1,9 @@
-"""Whose machines are taken back for a job that waits, and that it is never more than it takes.
+"""The choice of victims for a job that waits: never more than it needs.
 
 Two forms, each switched on for a pool by itself. Rank: from jobs of lower queues. Reclaim: a
-project that stays within its nominal part of what is scarce takes back from those who borrow
-beyond theirs, in no higher queue. Nobody can answer in kind: whoever was stopped by rank stands
-lower, and whoever was stopped as a borrower is beyond its part.
+project that stays within its nominal share of a contended resource reclaims it from those that
+borrow beyond theirs, in no higher queue. No victim can retaliate: one stopped by rank is
+lower, and one stopped as a borrower is beyond its share.
 
 Victims are taken in the order: lowest queue, most borrowed, started last; then each is let go
 again, the last one first, if the rest is enough. What is coming free anyway counts as free. Jobs
@@ -21,7 +21,7 @@ from jobs.scheduling.snapshot import Preemption, QueuedJob, RunningJob
 
 
 def without_leaving(limits: Mapping[str, Limit], running: Iterable[RunningJob]) -> dict[str, Limit]:
-    """`limits` as they are once those are gone that are going; as they were, they stay."""
+    """Return `limits` without the running jobs that are leaving; the argument stays as it was."""
     leaving = [each for each in running if each.is_leaving]
     left = dict(limits)
     for key in {key for each in leaving for key in each.shape.limits}:
@@ -37,7 +37,7 @@ def victims(
     limits: Mapping[str, Limit],
     allowed: Preemption,
 ) -> list[RunningJob]:
-    """Whom to stop so that `job` has machines; nobody if it has them, or all were not enough.
+    """Choose the victims so that `job` has machines; none if it has them, or all were not enough.
 
     `limits` are those of `without_leaving`; they stay as they are.
     """
@@ -75,17 +75,17 @@ class _Group:
     members: list[RunningJob] = field(default_factory=list)
 
     def turn(self, left: Mapping[str, Limit]) -> tuple[float, ...]:
-        """When the last of the members comes; the least first."""
+        """Return the sort key of the group's last member; the least first."""
         last = self.members[-1]
         borrowed = _borrowed(self.parts, left)
         return (last.rank, -borrowed, -last.began_s, -last.job_id)
 
 
 def _in_turn(groups: Collection[_Group], left: Mapping[str, Limit]) -> Iterator[RunningJob]:
-    """Whom to take, one after the other; count each off `left` before the next is asked for.
+    """Yield the victims one after the other; count each off `left` before requesting the next.
 
-    Whom somebody is taken from borrows less from then on, and comes later: so no turn comes sooner
-    than was last seen, and each is looked at again only when it is the next.
+    A project that lost a job borrows less from then on, and comes later: so no key becomes less
+    than the last one computed, and each is computed again only when its group is the next.
     """
     for group in groups:
         group.members.sort(key=lambda each: (each.began_s, each.job_id))
@@ -106,7 +106,7 @@ def _in_turn(groups: Collection[_Group], left: Mapping[str, Limit]) -> Iterator[
 
 
 def _spared(job: QueuedJob, chosen: list[RunningJob], left: dict[str, Limit]) -> list[RunningJob]:
-    """Those of `chosen` without whom it is too little. `left` is what there is without them."""
+    """Return the jobs of `chosen` that are needed. `left` is the capacity without all of them."""
     needed = []
     for each in reversed(chosen):
         # Its project borrows the more for it: whoever else was one to take back from still is.
@@ -124,7 +124,7 @@ def _is_in_reach(each: RunningJob, job: QueuedJob) -> bool:
 
 
 def _copies(shapes: Iterable[Shape], limits: Mapping[str, Limit]) -> dict[str, Limit]:
-    """Those limits that a choice of victims looks at."""
+    """Copy the limits that a choice of victims checks."""
     keys = {key for shape in shapes for key in shape.limits}
     return {
         key: limits[key].copy()
@@ -134,7 +134,7 @@ def _copies(shapes: Iterable[Shape], limits: Mapping[str, Limit]) -> dict[str, L
 
 
 def _scarce(job: QueuedJob, limits: Mapping[str, Limit]) -> set[str]:
-    """What there are too few machines of for it."""
+    """Return the resources of machines that are too few for it."""
     # Quotas of persons, queues and groups are not among those that a choice of victims looks at.
     known = (limits[key] for key in job.shape.limits if key in limits)
     rooms = [limit for limit in known if limit.kind.is_machines]
@@ -144,7 +144,7 @@ def _scarce(job: QueuedJob, limits: Mapping[str, Limit]) -> set[str]:
 def _within_nominal(job: QueuedJob, limits: Mapping[str, Limit], scarce: Iterable[str]) -> bool:
     """Whether what is scarce is its project's own part, which it does not exceed with this job.
 
-    A part of the GPUs that it asks for is one of the nodes that they are in, too.
+    A part of the requested GPUs is one of the nodes that they are in, too.
     """
     shape = job.shape
     parts = _parts(shape, limits)
@@ -159,7 +159,7 @@ def _within_nominal(job: QueuedJob, limits: Mapping[str, Limit], scarce: Iterabl
 
 
 def _parts(shape: Shape, limits: Mapping[str, Limit]) -> Parts:
-    """What of it is counted in its project's own part."""
+    """Return the part of the shape that counts in its project's nominal share."""
     return tuple(
         (key, what)
         for key in shape.limits
@@ -170,7 +170,7 @@ def _parts(shape: Shape, limits: Mapping[str, Limit]) -> Parts:
 
 
 def _borrowed(parts: Parts, limits: Mapping[str, Limit]) -> float:
-    """How much a project has beyond its nominal part, of what it has most of."""
+    """Return how much a project has beyond its nominal share, of the resource it exceeds most."""
     beyond = (limits[key].used.get(what, 0.0) - limits[key].nominal[what] for key, what in parts)
     return max(0.0, max(beyond, default=0.0))
 

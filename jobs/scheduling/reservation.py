@@ -1,11 +1,11 @@
-"""The place that is held for the first who waits for machines: EASY backfill (Lifka, 1995).
+"""The reservation for the first job that waits for machines: EASY backfill (Lifka, 1995).
 
 From the bounds of what runs follows the earliest moment at which there surely is room for it.
 Others may start before it only where that moment stays as it is: those that end before it, and
-those that fit beside it. Where nothing bounds what runs there is no such moment, and nobody may
+those that fit beside it. If a running job has no bound there is no such moment, and no other may
 start on what it has too little of.
 
-A place is held in every limit of machines that the job needs, whichever pool others come from.
+A reservation is in every limit of machines that the job needs, whichever pool others come from.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Limits = Mapping[str, Limit]
 
 @dataclass(slots=True)
 class Reservation:
-    """`at_s`: when `job` starts at the latest, math.inf if nothing says so.
+    """A reservation for `job`, which starts at `at_s` at the latest (math.inf if that is unknown).
 
     `spare`: what is left beside it then, by limit and by what is counted. `scarce`: the limits that
     have too little for it now.
@@ -38,12 +38,12 @@ class Reservation:
 
     @property
     def job_id(self) -> int:
-        """For which job it is."""
+        """Number of the job that it is for."""
         return self.job.job_id
 
     @property
     def held(self) -> Iterable[str]:
-        """The limits in which its place is held."""
+        """Limits in which capacity is reserved."""
         return self.scarce if self.at_s == math.inf else self.spare
 
     def lets_pass(self, job: QueuedJob, until_s: float) -> bool:
@@ -111,14 +111,14 @@ class Reservations:
         return made
 
     def first_in(self, scarce: Sequence[str]) -> Behind | None:
-        """Behind whom those wait that have no room in these limits: all have a first already."""
+        """Return the cause for jobs that these limits lack room for; None if one is unreserved."""
         if not self._firsts:
             return None
         firsts = [self._firsts.get(key) for key in scarce]
         return firsts[0] if firsts and all(firsts) else None
 
     def stop(self, job: QueuedJob, until_s: float) -> Behind | None:
-        """Behind whom `job`, which has room, waits. None: it starts, and what it takes is taken.
+        """Return the cause if a reservation blocks `job`, which fits; None: it starts, counted.
 
         It has its machines until `until_s`.
         """
@@ -142,7 +142,7 @@ class Reservations:
         return all(each.has_beside(job.shape) for each in others)
 
     def take_beside(self, job: QueuedJob) -> None:
-        """What it will have is no spare of others any more."""
+        """Take the job's capacity from what reservations leave to others."""
         for each in self._concerned(job.shape):
             if each.job_id != job.job_id:
                 each.take_beside(job.shape)
@@ -163,7 +163,7 @@ def reserve(
     limits: Limits,
     others: Iterable[Reservation] = (),
 ) -> Reservation:
-    """The earliest moment at which `job` surely fits its machines, if nobody but `others` starts.
+    """Reserve the earliest moment at which `job` surely fits, if only `others` start before it.
 
     Whenever those start, which may be before their moments: what they take is not there for it.
     """

@@ -1,4 +1,4 @@
-"""Why a job waits: the rules, in the order in which a plan checks them. The first blocker counts.
+"""The rules that block a job, in the order in which a plan checks them. The first blocker counts.
 
 A job that no rule blocks starts. A blocker that is a text says that it never can: it fails.
 """

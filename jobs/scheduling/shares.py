@@ -1,6 +1,6 @@
-"""Fair share: what use of the past still counts, and whose turn it therefore is.
+"""Fair share: the past usage that still counts, and so the scheduling order.
 
-Use is counted in unit-hours (a unit is a GPU, or a node where there are none). An hour that lies
+Usage is in normalized hours (a unit is a GPU, or a node without GPUs). An hour that is
 `h` hours back, `h` being the half-life, counts half: with the weight 2^(-age/h), an attempt with
 `u` units from `a` to `b` hours ago (a > b) is worth the integral of that weight over its time,
 
@@ -24,20 +24,20 @@ PROMISE_S = _HOUR_S
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Decayed unit-hours, as they were at a moment (seconds since the epoch)."""
+    """Decayed normalized hours, as they were at a time (seconds since the epoch)."""
 
     value: float
     at_s: float
 
     def carried_to(self, now_s: float, half_life_s: float) -> float:
-        """What is left of it at `now_s`; a clock that went back takes nothing away."""
+        """Return the usage left at `now_s`; a clock that went back takes nothing away."""
         return self.value * _left_after(now_s - self.at_s, half_life_s)
 
 
 def decayed_use(
     units: float, begin_s: float, end_s: float, *, now_s: float, half_life_s: float
 ) -> float:
-    """What `units` in use from `begin_s` to `end_s` count at `now_s`, in unit-hours."""
+    """Return the usage at `now_s` of `units` from `begin_s` to `end_s`, in normalized hours."""
     end_s = min(end_s, now_s)
     if end_s <= begin_s:
         return 0.0
@@ -47,7 +47,7 @@ def decayed_use(
 
 
 def promised_use(units: float, remaining_s: float | None) -> float:
-    """What a start or a running job counts for beforehand, in unit-hours: at most an hour of it."""
+    """Return the usage charged beforehand for a job, in normalized hours: an hour's at most."""
     seconds = PROMISE_S if remaining_s is None else max(0.0, min(PROMISE_S, remaining_s))
     return units * seconds / _HOUR_S
 

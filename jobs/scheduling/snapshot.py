@@ -1,4 +1,4 @@
-"""What a plan may look at, and what it answers: plain values, no database."""
+"""The input and the decisions of a scheduling pass: plain values, no database."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WarmCluster:
 class QueuedJob:
     """A job that could start now. Times are seconds, moments seconds since the epoch.
 
-    Nobody changes one. It is not frozen, since of these there are a hundred thousand, and a frozen
+    Never changed. It is not frozen, since of these there are a hundred thousand, and a frozen
     one takes three times as long to make.
     """
 
@@ -71,7 +71,7 @@ class QueuedJob:
 class RunningJob:
     """A job that holds machines. `ends_s`: when it has given them back at the latest.
 
-    Nobody changes one. It is not frozen, as there may be thousands, which are made for each pass.
+    Never changed. It is not frozen, as there may be thousands, which are made for each pass.
 
     `is_leaving`: its machines are being given back; `stopped_for`: the job that needs them, if it
     is for one. `counts_in_quotas`: not where only the machines of it are left.
@@ -95,7 +95,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Whether jobs of a pool may be stopped for others, and by which right."""
+    """Rights by which jobs of a pool may be preempted."""
 
     reclaim: bool = False
     by_rank: bool = False
@@ -108,7 +108,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a project (or a person in it) has used of a pool, in decayed unit-hours."""
+    """Usage of a pool by a project (or a person in it), in decayed normalized hours."""
 
     used: float = 0.0
     weight: float = 1.0
@@ -159,7 +159,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """This job can never start here; the sentence says why."""
+    """A job that can never start here; the sentence explains why."""
 
     job_id: int
     message: str

@@ -83,7 +83,7 @@ def test_a_job_waits_for_its_price_and_starts_when_it_is_there(fake, root, proje
     fake.set_price("3.00")
     limit(root, project, 10)
     job = queued(project, 2)
-    assert why(job) == "Its price is being asked for."
+    assert why(job) == "Its price is being requested."
     assert hints == ["prices"], "the pass asks for it at once"
     prices.step()
     assert hints == ["prices", "queue"], "and so the next pass comes at once"
@@ -159,7 +159,7 @@ def test_nothing_starts_beside_a_job_whose_price_nobody_knows_yet(fake, root, pr
         usd_per_hour=1,
         ask_again_at=job.created_at + timedelta(hours=1),
     )
-    told = f"The price of job {old.pk}, which counts in the same quota, is being asked for."
+    told = f"The price of job {old.pk}, which counts in the same quota, is being requested."
     assert why(new) == told
     prices.step()
     queue.run_pass()
@@ -186,7 +186,8 @@ def test_a_backend_that_is_away_is_asked_again_ever_more_rarely(
         prices.step()
         for each in (job, other):
             assert (
-                why(each) == "Its price is asked for again, which a quota counts. SkyPilot is away."
+                why(each)
+                == "Its price, which a quota counts, is being requested again. SkyPilot is away."
             )
         waits = []
         for _ in range(4):
@@ -213,7 +214,7 @@ def test_while_a_backend_is_at_it_the_question_is_asked_again_soon(
     answers(monkeypatch, fake, StillLookingError("It looks."))
     prices.step()
     assert hints == ["prices"]
-    assert why(job) == "Its price is being asked for."
+    assert why(job) == "Its price is being requested."
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_a_price_that_nobody_can_tell_is_said_to_be_so(
     else:
         answers(monkeypatch, fake, answer)
     prices.step()
-    assert why(job) == f"Its price is asked for again, which a quota counts. {said}"
+    assert why(job) == f"Its price, which a quota counts, is being requested again. {said}"
 
 
 def test_an_old_price_counts_until_there_is_a_new_one(

@@ -58,6 +58,7 @@ def test_a_price_that_cannot_be_kept_keeps_nobody_else_from_theirs(
     told = why(jobs[1])
     assert set(there()) == {jobs[0], jobs[2]}
     assert told.startswith(
-        "Its price is asked for again, which a quota counts. The portal failed to store the price "
+        "Its price, which a quota counts, is being requested again. "
+        "The portal failed to store the price "
     )
     assert ExpectedPrice.objects.filter(ask_again_at__gt=jobs[1].created_at).count() == 3

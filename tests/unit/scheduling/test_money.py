@@ -63,8 +63,8 @@ def test_a_job_without_a_price_waits_and_holds_nobody_back():
     queue = snapshot(job(1, None), job(2, None, "No such GPU."), job(3, 1.0), limits=quota(2.0))
     assert started(queue) == [3]
     assert sentences(queue) == {
-        1: "Its price is being asked for.",
-        2: "Its price is asked for again, which a quota counts. No such GPU.",
+        1: "Its price is being requested.",
+        2: "Its price, which a quota counts, is being requested again. No such GPU.",
     }
 
 
@@ -73,7 +73,7 @@ def test_nobody_starts_while_one_that_runs_in_the_same_quota_has_no_price():
     limits["quota:1"].unpriced = 7
     queue = snapshot(job(1, 1.0), QueuedJob(2, shape()), limits=limits)
     assert started(queue) == [2]
-    told = "The price of job 7, which counts in the same quota, is being asked for."
+    told = "The price of job 7, which counts in the same quota, is being requested."
     assert sentences(queue) == {1: told}
 
 

@@ -165,7 +165,7 @@ def test_a_quota_of_money_tells_what_is_left_and_before_that_for_what_it_waits(
     Cluster.objects.update(usd_per_hour="7.30")
     job = queued(project, 2)
     told = why(member, job)
-    said = "Its price is being asked for."
+    said = "Its price is being requested."
     assert (told["code"], told["reason"], told["sentence"]) == ("price", "QUOTA", said)
     prices.step()
     told = why(member, job)

@@ -92,7 +92,7 @@ def test_whose_price_is_asked_for_is_told_to_who_sees_that_job_alone(
     prices.step()
     other = queued(others, 1, status=JobStatus.RUNNING)
     make_attempt(other)
-    said = "The price of {}, which counts in the same quota, is being asked for."
+    said = "The price of {}, which counts in the same quota, is being requested."
     hidden, named = said.format("a job of another project"), said.format(f"job {other.pk}")
     assert told((member, root), job) == (hidden, named, hidden)
 
