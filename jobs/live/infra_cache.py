@@ -29,10 +29,10 @@ def keep(backend_name: str, content: dict[str, Any]) -> None:
 def kept(backend_name: str) -> dict[str, Any] | None:
     """Return the last answer, or None."""
     try:
-        said = connection().get(_key(backend_name))
+        stored = connection().get(_key(backend_name))
     except redis.RedisError:
         return None
-    content: dict[str, Any] | None = json.loads(said) if isinstance(said, bytes | str) else None
+    content: dict[str, Any] | None = json.loads(stored) if isinstance(stored, bytes | str) else None
     return content
 
 

@@ -15,8 +15,8 @@ class BadPatternError(Exception):
 
 def bad_pattern(text: str, error: Exception) -> BadPatternError:
     """Convert RE2's `error` about pattern `text`; it names what it met, not where."""
-    said = error.args[0] if error.args else b""
-    message = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    reported = error.args[0] if error.args else b""
+    message = reported.decode(errors="replace") if isinstance(reported, bytes) else str(reported)
     kind, _, fragment = message.partition(": ")
     if kind.startswith("missing )"):
         return BadPatternError(message, _open_parenthesis(text))

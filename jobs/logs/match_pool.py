@@ -67,9 +67,9 @@ class MatchProcess:
         """Return the first hits of a compressed piece from line `begin` on, whether later
         lines were left out, and how many bytes the piece has. It follows on the one before.
         """
-        asked = {"first": first, "begin": begin, "limit": limit, "is_first": self._is_first}
+        header = {"first": first, "begin": begin, "limit": limit, "is_first": self._is_first}
         self._is_first = False
-        answer = self._answer(json.dumps(asked).encode(), payload)
+        answer = self._answer(json.dumps(header).encode(), payload)
         found = [
             Hit(number, stored, [(start, end) for start, end in spans], parts)
             for number, stored, spans, parts in answer["hits"]
@@ -171,11 +171,11 @@ class MatchPool:
             self._changed.notify()
 
 
-def _invalid_pattern(said: str, position: int | None) -> InvalidPatternError:
+def _invalid_pattern(problem: str, position: int | None) -> InvalidPatternError:
     place = "" if position is None else f" at character {position + 1}"
-    row = {"path": "q", "code": "invalid_pattern", "message": said, "position": position}
+    row = {"path": "q", "code": "invalid_pattern", "message": problem, "position": position}
     return InvalidPatternError(
-        f"This is not a regular expression that the portal takes: {said}{place}.", errors=[row]
+        f"This is not a regular expression that the portal takes: {problem}{place}.", errors=[row]
     )
 
 

@@ -43,12 +43,12 @@ def _serve(connection: Connection) -> None:
     matcher: Matcher | None = None
     long_lines = LongLines()
     while True:
-        asked = json.loads(connection.recv_bytes())
-        if "question" in asked:
-            matcher, answer = _begun(asked["question"])
+        request = json.loads(connection.recv_bytes())
+        if "question" in request:
+            matcher, answer = _begun(request["question"])
         elif matcher is not None:
-            long_lines = LongLines() if asked.pop("is_first") else long_lines
-            answer = _looked(matcher, asked, connection.recv_bytes(), long_lines)
+            long_lines = LongLines() if request.pop("is_first") else long_lines
+            answer = _looked(matcher, request, connection.recv_bytes(), long_lines)
         else:
             return
         connection.send_bytes(json.dumps(answer).encode())
@@ -62,12 +62,12 @@ def _begun(question: dict[str, Any]) -> tuple[Matcher | None, dict[str, Any]]:
 
 
 def _looked(
-    matcher: Matcher, asked: dict[str, Any], payload: bytes, long_lines: LongLines
+    matcher: Matcher, request: dict[str, Any], payload: bytes, long_lines: LongLines
 ) -> dict[str, Any]:
     # The kernel ends a process that uses up this time, whatever it is busy with.
     signal.setitimer(signal.ITIMER_PROF, CPU_S)
     raw = decompressed(payload)
-    hits, is_cut = matcher.hits(raw, **asked, long_lines=long_lines)
+    hits, is_cut = matcher.hits(raw, **request, long_lines=long_lines)
     signal.setitimer(signal.ITIMER_PROF, 0)
     found = [(hit.number, hit.stored, hit.spans, hit.parts) for hit in hits]
     return {"hits": found, "is_cut": is_cut, "bytes": len(raw)}

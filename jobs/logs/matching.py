@@ -192,15 +192,15 @@ class Matcher:
         return [place for place, part in enumerate(self._parts) if _is_in(part, text, border)]
 
     def _is_chosen(self, rank: int, stamp: str) -> bool:
-        asked = self._question
-        if asked.rank is not None and rank != asked.rank:
+        question = self._question
+        if question.rank is not None and rank != question.rank:
             return False
         if self._code is not None and stamp[0].lower() != self._code:
             return False
         at_ms = int(stamp[1:])
-        if asked.since_ms is not None and at_ms < asked.since_ms:
+        if question.since_ms is not None and at_ms < question.since_ms:
             return False
-        return asked.until_ms is None or at_ms < asked.until_ms
+        return question.until_ms is None or at_ms < question.until_ms
 
 
 def _text_of(line: bytes) -> bytes:

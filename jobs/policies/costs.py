@@ -135,7 +135,7 @@ def slices(
     for begin, end, present in _stretches(spans, began, until, cuts):
         part = 1 / Decimal(len(present))
         price = usd * _length(begin, end) / total * part
-        found += [Slice(begin, end, who, part, price) for who in present]
+        found += [Slice(begin, end, attempt_id, part, price) for attempt_id in present]
     return found
 
 
@@ -159,7 +159,11 @@ def shares(
     total = sum(seconds.values(), NOTHING)
     if not total:
         return Shares({uses[0].attempt_id: usd}, NOTHING)
-    parts = {who: rounded(usd * part / total) for who, part in seconds.items() if who is not None}
+    parts = {
+        attempt_id: rounded(usd * part / total)
+        for attempt_id, part in seconds.items()
+        if attempt_id is not None
+    }
     rest = usd - sum(parts.values(), NOTHING)
     if None not in seconds:
         # What rounding left over has to be somebody's.
@@ -188,8 +192,8 @@ def _seconds(
     """Sum the seconds by attempt; None is the key of idle seconds."""
     found: dict[int | None, Decimal] = {}
     for begin, end, present in _stretches(spans, began, until):
-        for who in present:
-            found[who] = found.get(who, NOTHING) + _length(begin, end) / len(present)
+        for attempt_id in present:
+            found[attempt_id] = found.get(attempt_id, NOTHING) + _length(begin, end) / len(present)
     return found
 
 
@@ -205,7 +209,7 @@ def _stretches(
     marks = sorted({began, until, *inner, *(mark for _, *both in spans for mark in both)})
     for begin, end in itertools.pairwise(marks):
         present: list[int | None] = [
-            who for who, first, last in spans if first <= begin and end <= last
+            attempt_id for attempt_id, first, last in spans if first <= begin and end <= last
         ]
         yield begin, end, present or [None]
 

@@ -38,11 +38,11 @@ def diagnose(
     if reason in PLAIN:
         return None
     output = chain(lines, evidence.splitlines(), message.splitlines())
-    said = [line for line in map(readable, output) if not USUAL.search(line)]
+    printed = [line for line in map(readable, output) if not USUAL.search(line)]
     for failure in FAILURES:
         if failure.reasons and reason not in failure.reasons:
             continue
-        line = _line_that_shows(failure, said, message)
+        line = _line_that_shows(failure, printed, message)
         if line is not None:
             shown = line.strip()
             return Diagnosis(
@@ -62,7 +62,7 @@ def _ends_of(line: str) -> str:
     return f"{line[:_END_CHARS]} ... {line[-_END_CHARS:]}"
 
 
-def _line_that_shows(failure: Failure, said: list[str], message: str) -> str | None:
+def _line_that_shows(failure: Failure, printed: list[str], message: str) -> str | None:
     if failure.pattern is None:
         return message.partition("\n")[0]
-    return next((line for line in reversed(said) if failure.pattern.search(line)), None)
+    return next((line for line in reversed(printed) if failure.pattern.search(line)), None)

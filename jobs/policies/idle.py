@@ -126,13 +126,13 @@ def backstop_minutes(policy: IdlePolicy, limit: Limit | None, idle_since: dateti
     return minutes + BACKSTOP_MARGIN_MINUTES
 
 
-def longer_backstop(told: int, limit: Limit | None, idle: timedelta) -> int:
+def longer_backstop(current_minutes: int, limit: Limit | None, idle: timedelta) -> int:
     """Return the backend's new stop for a cluster that is wanted beyond its policy.
 
     It changes only once half of the margin is used, so that the backend is not called each second.
     """
     idle_minutes = round(idle.total_seconds() / 60)
-    if told - idle_minutes > BACKSTOP_MARGIN_MINUTES // 2:
-        return told
+    if current_minutes - idle_minutes > BACKSTOP_MARGIN_MINUTES // 2:
+        return current_minutes
     minutes = idle_minutes + BACKSTOP_MARGIN_MINUTES
     return minutes if limit is None else min(minutes, limit.value + BACKSTOP_MARGIN_MINUTES)

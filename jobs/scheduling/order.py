@@ -99,15 +99,18 @@ class Order:
             yield from jobs
             return
         used, project = self._persons, jobs[0].project_id
-        heap = [(used[project, who], mine[0].job_id, who) for who, mine in waiting.items()]
+        heap = [
+            (used[project, person_id], mine[0].job_id, person_id)
+            for person_id, mine in waiting.items()
+        ]
         heapq.heapify(heap)
         while heap:
-            _, _, who = heap[0]
-            mine = waiting[who]
+            _, _, person_id = heap[0]
+            mine = waiting[person_id]
             job = mine.popleft()
             yield job
             if mine:
-                heapq.heapreplace(heap, (used[project, who], mine[0].job_id, who))
+                heapq.heapreplace(heap, (used[project, person_id], mine[0].job_id, person_id))
             else:
                 heapq.heappop(heap)
 

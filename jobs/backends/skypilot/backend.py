@@ -105,13 +105,13 @@ class SkyPilotBackend(Keeping):
         if attempt_id is not None and self._is_being_sent(cluster_name, attempt_id):
             return ClusterView(ClusterPhase.STARTING)
         requests = self._calls.requests_of(cluster_name)
-        asked = self._asked(cluster_name, attempt_id, requests)
+        start_row = self._start_row_of(cluster_name, attempt_id, requests)
         # A launch that has just ended may be newer than a row that another caller read.
-        is_done = asked is not None and asked["status"] == "SUCCEEDED"
+        is_done = start_row is not None and start_row["status"] == "SUCCEEDED"
         row = self._calls.row(cluster_name, is_new=is_done)
         view = under_way(requests, row) or self._refused(cluster_name, attempt_id, row)
-        if view is None and asked is not None and not is_done:
-            view = self._came_to_nothing(asked, row)
+        if view is None and start_row is not None and not is_done:
+            view = self._came_to_nothing(start_row, row)
         if view is not None:
             return view
         is_lost = is_done and attempt_id is not None
@@ -119,9 +119,9 @@ class SkyPilotBackend(Keeping):
             return without_nodes(row, is_lost=is_lost)
         if row["status"] == "STOPPED":
             return view_of(row, ClusterPhase.STOPPED)
-        if asked is not None and not closely:
+        if start_row is not None and not closely:
             return view_of(row, ClusterPhase.UP)
-        is_recent = is_done and _finished_within(asked, RECENT_S)
+        is_recent = is_done and _finished_within(start_row, RECENT_S)
         view = self._by_its_job(cluster_name, attempt_id, row, is_recent=is_recent)
         return view or without_nodes(row, is_lost=is_lost)
 
@@ -222,7 +222,9 @@ class SkyPilotBackend(Keeping):
         refusal = self._staging.sending(cluster_name, attempt_id).refusal
         return None if refusal is None else failed(error_of(refusal), row)
 
-    def _asked(self, cluster_name: str, attempt_id: int | None, requests: list[Row]) -> Row | None:
+    def _start_row_of(
+        self, cluster_name: str, attempt_id: int | None, requests: list[Row]
+    ) -> Row | None:
         """Return the request that was to start the attempt, if SkyPilot still remembers it.
 
         Its number may not have been stored: then it is the first one since the attempt was staged.
@@ -238,13 +240,13 @@ class SkyPilotBackend(Keeping):
             return None
         return next((row for row in starts if float(row["created_at"]) >= staged_at), None)
 
-    def _came_to_nothing(self, asked: Row, row: Row | None) -> ClusterView:
-        failure = self._calls.failure_of(str(asked["request_id"]))
-        if _found_no_nodes(asked, failure):
+    def _came_to_nothing(self, start_row: Row, row: Row | None) -> ClusterView:
+        failure = self._calls.failure_of(str(start_row["request_id"]))
+        if _found_no_nodes(start_row, failure):
             # Asked for again, it is launched.
             return ClusterView(ClusterPhase.GONE, backend_status="not up")
         if failure is None:
-            message = str(asked.get("message") or "SkyPilot did not finish its launch.")
+            message = str(start_row.get("message") or "SkyPilot did not finish its launch.")
             return failed(BackendError(message), row)
         if failure.kind in {"cancelled", "interrupted"}:
             # By a restart of its server, or by hand: asked for again, it is repaired.
@@ -258,10 +260,10 @@ class SkyPilotBackend(Keeping):
     def _was_not_up(self, request: LaunchRequest) -> bool:
         """Whether the attempt was handed to nodes that only their row says are up."""
         name = request.cluster_name
-        asked = self._asked(name, request.attempt_id, self._calls.requests_of(name))
-        if asked is None or asked["status"] != "FAILED":
+        start_row = self._start_row_of(name, request.attempt_id, self._calls.requests_of(name))
+        if start_row is None or start_row["status"] != "FAILED":
             return False
-        return _found_no_nodes(asked, self._calls.failure_of(str(asked["request_id"])))
+        return _found_no_nodes(start_row, self._calls.failure_of(str(start_row["request_id"])))
 
     def _by_its_job(
         self, cluster_name: str, attempt_id: int | None, row: Row, *, is_recent: bool
@@ -285,9 +287,9 @@ class SkyPilotBackend(Keeping):
             del self._stops[key]
 
 
-def _found_no_nodes(asked: Row, failure: SkyPilotError | None) -> bool:
+def _found_no_nodes(start_row: Row, failure: SkyPilotError | None) -> bool:
     """Whether an attempt that was handed to nodes found them gone."""
-    return verb_of(asked) == "exec" and (failure is None or failure.kind in NO_NODES)
+    return verb_of(start_row) == "exec" and (failure is None or failure.kind in NO_NODES)
 
 
 def _finished_within(request: Row | None, seconds: float) -> bool:
