@@ -35,7 +35,7 @@ class ArrayCalls:
         return decode_page(Job, answer).results
 
     def array(self, project: str, array_id: int) -> Array:
-        """An array with its jobs."""
+        """Return an array with its jobs."""
         return decode(Array, self.connection.request("GET", _array(project, array_id)))
 
     def cancel_array(self, project: str, array_id: int) -> Array:

@@ -1,4 +1,4 @@
-"""What requests carry."""
+"""The bodies of requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 def spec_body(
     spec: str | Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """A specification as a request's options: YAML text as it is, an object inside JSON."""
+    """Return a request's options for a specification: YAML unchanged, an object as JSON."""
     if isinstance(spec, str):
         own = {"Content-Type": "application/yaml", **(headers or {})}
         return {"content": spec.encode(), "headers": own}

@@ -41,9 +41,9 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
 
     @classmethod
     def from_environment(cls, **options: Any) -> PortalClient:
-        """Of the portal that MPORTAL_URL and MPORTAL_TOKEN name.
+        """Make a client of the portal that MPORTAL_URL and MPORTAL_TOKEN name.
 
-        The program of a job finds its own portal there, to submit child jobs to.
+        In a job they name the job's own portal, for the submission of child jobs.
         """
         url, token = (os.environ.get(name, "").strip() for name in ("MPORTAL_URL", "MPORTAL_TOKEN"))
         if not url or not token:
@@ -62,11 +62,14 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         self.connection.close()
 
     def me(self) -> Me:
-        """Who the token belongs to."""
+        """Return the user that the token belongs to."""
         return decode(Me, self.connection.request("GET", "/me"))
 
     def jobs(self, project: str, *, status: Sequence[str] = (), **filters: Any) -> Page[Job]:
-        """Jobs, newest first. `filters`: user ("me" or a name), name, kind, parent, q, limit."""
+        """List jobs, newest first.
+
+        `filters`: user ("me" or a name), name, kind, parent, q, limit.
+        """
         params = given({"status": ",".join(status), **filters})
         answer = self.connection.request("GET", f"/projects/{project}/jobs", params=params)
         return decode_page(Job, answer)
@@ -80,7 +83,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
     ) -> Job:
         """Submit YAML text or an object. InvalidSpecErrors carries everything wrong with it.
 
-        Repeated while the portal is away; the key sees to it that this makes one job.
+        Repeated while the portal is away; the key ensures that this makes one job.
         """
         headers = {"Idempotency-Key": idempotency_key or _new_key()}
         answer = self.connection.request(
@@ -89,7 +92,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         return decode(Job, answer)
 
     def validate(self, project: str, spec: str | Mapping[str, Any]) -> Validation:
-        """What the portal would say to this specification; nothing is stored."""
+        """Validate a specification as a submission would; nothing is stored."""
         answer = self.connection.request(
             "POST", f"/projects/{project}/jobs/validate", repeatable=True, **spec_body(spec)
         )
@@ -110,7 +113,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         return decode(Job, self.connection.request("POST", path, repeatable=True))
 
     def release(self, project: str, job_id: int) -> Job:
-        """Let a held job take its turn. ConflictError when it has ended."""
+        """Release a held job, so that it may start. ConflictError when it has ended."""
         path = _job(project, job_id) + "/actions/release"
         return decode(Job, self.connection.request("POST", path, repeatable=True))
 
@@ -145,9 +148,9 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         self.connection.request("DELETE", _job(project, job_id))
 
     def attempts(self, project: str, job_id: int, *, workers: str = "all") -> list[Attempt]:
-        """The job's attempts with stages and workers, newest first.
+        """List the job's attempts with stages and workers, newest first.
 
-        `workers`: "all", "newest" or "none", for who needs no lists of a thousand hosts.
+        `workers`: "all", "newest" or "none", for callers that need no lists of a thousand hosts.
         """
         path, params = _job(project, job_id) + "/attempts", {"workers": workers}
         answer = self.connection.request("GET", path, params=params)
@@ -156,12 +159,12 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
     def events(
         self, project: str, job_id: int, *, after: int | str = 0, limit: int = 200
     ) -> Page[Event]:
-        """The job's history, oldest first. `next` is the `after` of the next page."""
+        """Return the job's history, oldest first. `next` is the `after` of the next page."""
         path, params = _job(project, job_id) + "/events", {"after": after, "limit": limit}
         return decode_page(Event, self.connection.request("GET", path, params=params))
 
     def logs(self, project: str, job_id: int, **options: Any) -> LogPage[LogLine]:
-        """Lines of the log. `options`: attempt, rank, stream, after, before, limit.
+        """Return lines of the log. `options`: attempt, rank, stream, after, before, limit.
 
         `before="end"` gives the last lines; `next` goes into `after`, `previous` into `before`.
         """
@@ -170,8 +173,9 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         return decode_log(LogLine, answer)
 
     def search_log(self, project: str, job_id: int, q: str, **options: Any) -> LogPage[LogLine]:
-        """Lines of the log that match `q`. `options`: regex, case, attempt, rank, stream, since,
-        until (ISO times), after, limit.
+        """Return the lines of the log that match `q`.
+
+        `options`: regex, case, attempt, rank, stream, since, until (ISO times), after, limit.
 
         One answer looks at a bounded stretch: while it has a `next`, go on with that as `after`.
         """
@@ -180,7 +184,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         return decode_log(LogLine, answer)
 
     def download_log(self, project: str, job_id: int, **options: Any) -> Iterator[bytes]:
-        """The whole log as text, piece by piece."""
+        """Download the whole log as text, piece by piece."""
         query = str(httpx.QueryParams(given(options)))
         path = f"{_job(project, job_id)}/logs/download?{query}".rstrip("?")
         with self.connection.stream(path, headers={}, read_timeout_s=60.0) as response:
@@ -208,7 +212,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         return decode(Upload, answer)
 
     def tokens(self) -> list[Token]:
-        """One's own tokens that still work."""
+        """List the user's own tokens that are still valid."""
         return decode_page(Token, self.connection.request("GET", "/tokens")).results
 
     def create_token(
@@ -224,11 +228,11 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         return decode(NewToken, self.connection.request("POST", "/tokens", json=body))
 
     def revoke_token(self, token_id: int) -> None:
-        """End one of one's own tokens at once."""
+        """Revoke one of the user's own tokens at once."""
         self.connection.request("DELETE", f"/tokens/{token_id}")
 
     def secrets(self, project: str) -> list[Secret]:
-        """The project's secrets by name, without their values."""
+        """List the project's secrets by name, without their values."""
         answer = self.connection.request("GET", f"/projects/{project}/secrets")
         return decode_page(Secret, answer).results
 
@@ -242,7 +246,7 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         self.connection.request("DELETE", _secret(project, name))
 
     def clouds(self) -> list[CloudEntry]:
-        """Credentials of clouds that were added, without what they are."""
+        """List the cloud credentials that were added, without their values."""
         return decode_page(CloudEntry, self.connection.request("GET", "/clouds")).results
 
     def add_cloud(self, kind: str, content: Mapping[str, str]) -> list[str]:
@@ -255,11 +259,11 @@ class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleC
         self.connection.request("DELETE", f"/clouds/{kind}/{quote(name, safe='')}")
 
     def check_clouds(self) -> list[CloudState]:
-        """Which clouds SkyPilot can use, asked now. RefusedError `still_looking`: not yet told."""
+        """Check now which clouds SkyPilot can use; RefusedError `still_looking`: not known yet."""
         return decode_page(CloudState, self.connection.request("POST", "/clouds/check")).results
 
     def job_schema(self) -> dict[str, Any]:
-        """The JSON Schema of a specification, for editors."""
+        """Return the JSON Schema of a specification, for editors."""
         schema: dict[str, Any] = self.connection.request("GET", "/schema/job")
         return schema
 
@@ -277,7 +281,7 @@ def _secret(project: str, name: str) -> str:
 
 
 def given(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that have a value."""
+    """Return the parameters that have a value."""
     return {key: value for key, value in params.items() if value not in (None, "")}
 
 

@@ -38,9 +38,9 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 class Connection:
-    """Speaks to one portal as one user. Use it as a context manager, or `close()` it.
+    """A connection to one portal as one user. Use it as a context manager, or `close()` it.
 
-    `on_away` is told, once a request, when its portal stays away and it is tried again.
+    `on_away` is called, once a request, when its portal stays away and it is tried again.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Connection:
     def request(
         self, method: str, path: str, *, repeatable: bool | None = None, **options: Any
     ) -> Any:
-        """The decoded JSON of a good answer, None for an empty one.
+        """Send a request; return the decoded JSON of a good answer, None for an empty one.
 
-        A request that may be repeated (GET and DELETE, unless said otherwise) is, for as long as
+        A request that may be repeated (by default GET and DELETE) is repeated for as long as
         `patience_s`, while the portal is away; others only when they cannot have arrived.
         """
         if repeatable is None:
@@ -95,7 +95,7 @@ class Connection:
     def stream(
         self, path: str, *, headers: Mapping[str, str], read_timeout_s: float
     ) -> Iterator[httpx.Response]:
-        """A response whose body is still arriving; retries are the caller's business."""
+        """Open a response whose body is still arriving; retries are left to the caller."""
         timeout = httpx.Timeout(30.0, read=read_timeout_s)
         with self._http.stream("GET", path, headers=dict(headers), timeout=timeout) as response:
             if not response.is_success:
@@ -136,7 +136,7 @@ class Connection:
 
 
 def pauses() -> Iterator[float]:
-    """How long to wait before each next try: doubling, up to a limit, without end."""
+    """Yield the seconds to wait before each next try: doubling up to a limit, without end."""
     pause_s = FIRST_PAUSE_S
     while True:
         yield pause_s
@@ -170,13 +170,15 @@ def _has_no_tls(error: Exception) -> bool:
 
 
 def unreachable(url: str, error: Exception) -> UnreachableError:
-    """The error for a portal that cannot be spoken to."""
+    """Return the error for a portal that cannot be reached."""
     if url.startswith("https://") and _has_no_tls(error):
         plain = url.replace("https://", "http://", 1)
         return UnreachableError(f"{url} does not speak https. If it is the portal, use {plain}.")
     reason = str(error).rstrip(".") or type(error).__name__
-    told = f"Cannot reach the portal at {url}: {reason}."
-    return UnreachableError(f"{told} {_IN_A_JOB}" if os.environ.get("MPORTAL_JOB_ID") else told)
+    message = f"Cannot reach the portal at {url}: {reason}."
+    return UnreachableError(
+        f"{message} {_IN_A_JOB}" if os.environ.get("MPORTAL_JOB_ID") else message
+    )
 
 
 def _json(response: httpx.Response) -> Any:

@@ -1,4 +1,4 @@
-"""From the portal's JSON to the dataclasses of `monarch_client.wire`. Unknown keys are ignored."""
+"""The decoder of the portal's JSON into `monarch_client.wire`. Unknown keys are ignored."""
 
 from __future__ import annotations
 

@@ -28,26 +28,26 @@ class MachineCalls:
     connection: Connection
 
     def clusters(self, project: str | None = None) -> list[Cluster]:
-        """Clusters that exist, newest first: a project's, or all that one may see."""
+        """List existing clusters, newest first: a project's, or all that the user may see."""
         path = "/clusters" if project is None else f"/projects/{project}/clusters"
         return decode_page(Cluster, self.connection.request("GET", path)).results
 
     def metrics(
         self, project: str, job_id: int, *, attempt: int | None = None, rank: int | None = None
     ) -> Hosts:
-        """What a job's hosts last told; with `rank` also that host's history."""
+        """Return the last reports of a job's hosts; with `rank` also that host's history."""
         path = f"/projects/{project}/jobs/{job_id}/metrics"
         params = {"attempt": attempt, "rank": rank}
         known = {name: value for name, value in params.items() if value is not None}
         return decode(Hosts, self.connection.request("GET", path, params=known))
 
     def why(self, project: str, job_id: int) -> Waiting:
-        """Why a job waits: its place, what binds, who has it, when it probably starts."""
+        """Return why a job waits: position, limits, their holders, when it probably starts."""
         path = f"/projects/{project}/jobs/{job_id}/why"
         return decode(Waiting, self.connection.request("GET", path))
 
     def meshes(self, project: str, job_id: int, *, attempt: int | None = None) -> Mesh:
-        """The hosts, procs and actors of an attempt, the newest else, and what failed when."""
+        """Return an attempt's hosts, procs, actors and failures; by default the newest's."""
         path = f"/projects/{project}/jobs/{job_id}/mesh"
         known = {} if attempt is None else {"attempt": attempt}
         return decode(Mesh, self.connection.request("GET", path, params=known))
@@ -55,9 +55,9 @@ class MachineCalls:
     def ask_stacks(
         self, project: str, job_id: int, *, rank: int = 0, pid: int | None = None
     ) -> StackDump:
-        """Ask a rank for the stacks of its Python processes, or of one. `stacks` tells them.
+        """Request from a rank the stacks of its Python processes, or of one; see `stacks`.
 
-        ConflictError where no node can be asked, or while this one is being asked.
+        ConflictError if no node can answer, or while a request to this one is pending.
         """
         path, body = f"/projects/{project}/jobs/{job_id}/stacks", {"rank": rank, "pid": pid}
         return decode(StackDump, self.connection.request("POST", path, json=body))
@@ -65,7 +65,7 @@ class MachineCalls:
     def stacks(
         self, project: str, job_id: int, *, attempt: int | None = None, dump: int | None = None
     ) -> Stacks:
-        """The stack dumps of an attempt, the newest else; with `dump` that one alone."""
+        """Return an attempt's stack dumps, by default the newest's; with `dump` only that one."""
         params = {"attempt": attempt, "id": dump}
         known = {name: value for name, value in params.items() if value is not None}
         path = f"/projects/{project}/jobs/{job_id}/stacks"
@@ -86,9 +86,9 @@ class MachineCalls:
         return decode(Cluster, self.connection.request("POST", path, repeatable=True, json=body))
 
     def plan(self, project: str, spec: str | Mapping[str, Any]) -> Plan:
-        """Where a job could run and for how much. InvalidSpecErrors as from `submit`.
+        """Return where a job could run and for how much. InvalidSpecErrors as from `submit`.
 
-        Asks again while the backend is at it, for a minute; then the plan is still pending.
+        It repeats the request while the backend looks, for a minute; then the plan is pending.
         """
 
         def ask() -> Plan:
@@ -98,7 +98,7 @@ class MachineCalls:
         return self._ask_until(ask, lambda plan: not plan.is_pending)
 
     def budget(self, project: str) -> Budget:
-        """The project's budget of this month, and what was spent of it."""
+        """Return the project's budget of this month, and what was spent of it."""
         return decode(Budget, self.connection.request("GET", f"/projects/{project}/budget"))
 
     def set_budget(
@@ -109,27 +109,27 @@ class MachineCalls:
         on_spent: str | None = None,
         warn_at: Sequence[int] | None = None,
     ) -> Budget:
-        """Set it in US$ a month, or take it away (None). For the installation's administrators.
+        """Set the budget in US$ a month, or remove it (None). For administrators.
 
-        `on_spent`: warn, hold or stop. `warn_at`: in per cent. None leaves what there is; a new
-        budget holds, and is told at 50, 80 and 100.
+        `on_spent`: warn, hold or stop. `warn_at`: in per cent. None changes nothing; a new
+        budget holds, and notifies at 50, 80 and 100.
         """
-        told = {"on_spent": on_spent, "warn_at": None if warn_at is None else list(warn_at)}
-        body = {"usd": usd, **{key: value for key, value in told.items() if value is not None}}
+        options = {"on_spent": on_spent, "warn_at": None if warn_at is None else list(warn_at)}
+        body = {"usd": usd, **{key: value for key, value in options.items() if value is not None}}
         path = f"/projects/{project}/budget"
         return decode(Budget, self.connection.request("PUT", path, repeatable=True, json=body))
 
     def usage(
         self, project: str, *, by: str = "user", first_day: str = "", last_day: str = ""
     ) -> Usage:
-        """What a project has used by user, job or day; days are such as 2026-11-24, in UTC."""
-        asked = {"by": by, "from": first_day, "to": last_day}
-        params = {name: value for name, value in asked.items() if value}
+        """Return a project's usage by user, job or day; days are such as 2026-11-24, in UTC."""
+        given = {"by": by, "from": first_day, "to": last_day}
+        params = {name: value for name, value in given.items() if value}
         path = f"/projects/{project}/usage"
         return decode(Usage, self.connection.request("GET", path, params=params))
 
     def infra(self) -> list[Infra]:
-        """Where jobs can run. Asks again while there is nothing to show yet, for a minute."""
+        """Return where jobs can run. Repeats the request, for a minute, until it is known."""
 
         def ask() -> list[Infra]:
             return decode_page(Infra, self.connection.request("GET", "/infra")).results

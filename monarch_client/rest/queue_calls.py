@@ -18,7 +18,7 @@ class QueueCalls:
     connection: Connection
 
     def pools(self) -> list[Place]:
-        """Machines by what shares them: pools, then backends, with what is used of each now."""
+        """List pools, then backends, with the current use of their machines."""
         return decode_page(Place, self.connection.request("GET", "/pools")).results
 
     def set_pool(self, name: str, **change: Any) -> Place:
@@ -33,7 +33,7 @@ class QueueCalls:
         self.connection.request("DELETE", f"/pools/{quote(name, safe='')}")
 
     def queues(self) -> list[Queue]:
-        """Queues, the highest rank first, with how many jobs wait, are held and run."""
+        """List queues, the highest rank first, with how many jobs wait, are held and run."""
         return decode_page(Queue, self.connection.request("GET", "/queues")).results
 
     def set_queue(self, name: str, **change: Any) -> Queue:
@@ -45,13 +45,13 @@ class QueueCalls:
         self.connection.request("DELETE", f"/queues/{quote(name, safe='')}")
 
     def waiting(self, *, cursor: str | None = None, limit: int | None = None) -> Page[Turn]:
-        """Who waits for machines, in the order in which they would start."""
+        """List the queued jobs in scheduling order."""
         given = {"cursor": cursor, "limit": limit}
         params = {name: value for name, value in given.items() if value is not None}
         return decode_page(Turn, self.connection.request("GET", "/queue", params=params))
 
     def quotas(self, project: str | None = None) -> list[Quota]:
-        """Quotas with what is used of each now: a project's, or all that one may see."""
+        """List quotas with their current use: a project's, or all that the user may see."""
         path = "/quotas" if project is None else f"/projects/{project}/quotas"
         return decode_page(Quota, self.connection.request("GET", path)).results
 
@@ -71,7 +71,7 @@ class QueueCalls:
         self.connection.request("DELETE", f"/quotas/{quota_id}")
 
     def shares(self) -> list[Share]:
-        """What projects have used of each place; whose weighted use is least comes first."""
+        """List the usage of each pool by project; the lowest weighted usage comes first."""
         return decode_page(Share, self.connection.request("GET", "/shares")).results
 
     def set_weight(self, project: str, weight: float) -> Weight:

@@ -35,7 +35,7 @@ def is_problem(response: httpx.Response) -> bool:
 
 
 def refusal(response: httpx.Response) -> ClientError:
-    """The exception for an answer that is no success."""
+    """Return the exception for an answer that is no success."""
     if not is_problem(response):
         return UnexpectedAnswerError(
             f"{response.request.method} {response.request.url} answered "
@@ -57,7 +57,7 @@ def sign_in_advice() -> str:
 
 
 def spec_error(row: dict[str, Any]) -> SpecError:
-    """One row of `errors`."""
+    """Convert one row of `errors`."""
     return SpecError(
         path=row.get("path", ""),
         line=row.get("line"),

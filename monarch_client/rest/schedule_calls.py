@@ -18,12 +18,12 @@ class ScheduleCalls:
     connection: Connection
 
     def schedules(self, project: str) -> list[Schedule]:
-        """The project's schedules, by name."""
+        """List the project's schedules, by name."""
         answer = self.connection.request("GET", f"/projects/{project}/schedules")
         return decode_page(Schedule, answer).results
 
     def schedule(self, project: str, name: str) -> ScheduleDetail:
-        """One schedule, with its specification, its next times and its last fifty."""
+        """Return one schedule, with its specification, its next times and its last fifty."""
         return decode(ScheduleDetail, self.connection.request("GET", _schedule(project, name)))
 
     def create_schedule(
@@ -39,7 +39,7 @@ class ScheduleCalls:
         return decode(ScheduleDetail, self.connection.request("POST", path, json=body))
 
     def change_schedule(self, project: str, name: str, **changes: Any) -> ScheduleDetail:
-        """Change some of spec, cron, zone, overlap, catch_up. A new spec makes it one's own."""
+        """Change some of spec, cron, zone, overlap, catch_up. A new spec makes you its owner."""
         path = _schedule(project, name)
         answer = self.connection.request("PATCH", path, repeatable=True, json=changes)
         return decode(ScheduleDetail, answer)

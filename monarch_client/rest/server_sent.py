@@ -16,7 +16,7 @@ class ServerSentEvent:
 
 
 def read_events(chunks: Iterable[bytes]) -> Iterator[ServerSentEvent]:
-    """The events in a body as it arrives. One cut off by the end is not given out."""
+    """Yield the events of a body as it arrives, without one that the end cuts off."""
     last_id, kind = "", ""
     data: list[str] = []
     for line in _lines(chunks):

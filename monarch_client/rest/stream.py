@@ -41,7 +41,7 @@ class NewLines:
 
 @dataclass(frozen=True)
 class Changed:
-    """Something about the job changed; read it again."""
+    """A change of the job, which must be read again."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ FollowEvent = NewLines | Changed | Disconnected
 
 @dataclass
 class Follower:
-    """Follows one job: all of its log, or from its last `tail` lines on.
+    """A follower of one job: all of its log, or from its last `tail` lines on.
 
     `choice` narrows the log to an attempt, a rank, a stream.
     """
@@ -73,7 +73,7 @@ class Follower:
     _pauses: Iterator[float] = field(default_factory=pauses, init=False)
 
     def events(self) -> Iterator[FollowEvent]:
-        """All that happens until the job has ended and its last line is out."""
+        """Yield all events until the job has ended and its last line was yielded."""
         while not self._ended:
             streaming = self._barren < BARREN_STREAMS
             try:
@@ -142,6 +142,6 @@ class Follower:
 
 
 def parse_cursor(cursor: str) -> tuple[int, int]:
-    """The position behind a cursor; before the first line when it is empty."""
+    """Return the position of a cursor; before the first line when it is empty."""
     attempt, _, line = cursor.partition(":")
     return (int(attempt), int(line)) if cursor else (0, 0)
