@@ -28,7 +28,7 @@ _CHUNK_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """What a checked archive holds. `digest` is the SHA-256 of the archive's own bytes."""
+    """The facts about a checked archive. `digest` is the SHA-256 of the archive's own bytes."""
 
     digest: str
     size_bytes: int
@@ -51,7 +51,7 @@ def check(source: Path | IO[bytes], limits: Limits = DEFAULT_LIMITS) -> ArchiveF
 def unpack(source: Path | IO[bytes], target: Path, limits: Limits = DEFAULT_LIMITS) -> None:
     """Unpack into the folder `target`, made if it is not there; files there are replaced.
 
-    Nothing is written outside of `target`, not through a link that lies in it either. Errors are
+    Nothing is written outside of `target`, not through a link in it either. Errors are
     those of `check`; what was unpacked before one is left for the caller to remove.
     """
     target.mkdir(parents=True, exist_ok=True)

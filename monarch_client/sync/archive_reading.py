@@ -31,7 +31,7 @@ _OVERHEAD_PER_MEMBER = 4096
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A checked member. `content` is read before the next member is asked for."""
+    """A checked member. `content` must be read before the next member is requested."""
 
     path: str
     kind: Kind
@@ -42,7 +42,7 @@ class Member:
 
 
 def members(source: IO[bytes], limits: Limits) -> Iterator[Member]:
-    """The members of the tar.gz `source`, each after its check.
+    """Yield the members of the tar.gz `source`, each after its check.
 
     ArchiveError: broken, or it holds what it may not. ArchiveTooLargeError: over the limits.
     """
@@ -92,7 +92,7 @@ def _kind_of(info: tarfile.TarInfo) -> Kind:
 
 @contextlib.contextmanager
 def told_as_archive_error() -> Iterator[None]:
-    """Whatever tarfile and gzip say about broken content, as ArchiveError."""
+    """Raise the errors of tarfile and gzip about broken content as ArchiveError."""
     try:
         yield
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError) as error:
@@ -134,6 +134,6 @@ class _BoundedStream(io.RawIOBase):
         return self._position
 
     def drain(self) -> None:
-        """Read on to the end, where gzip's checksum stands."""
+        """Read to the end, where gzip's checksum is."""
         while self.read(_CHUNK_BYTES):
             pass

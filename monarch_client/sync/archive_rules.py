@@ -1,4 +1,4 @@
-"""What an archive may hold: the bounds, and the rules for the names and links inside it."""
+"""The rules for archives: their bounds, and the names and links inside them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from monarch_client.runner.vocabulary.limits import (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much an archive may hold. Folders count as members, those only implied included."""
+    """The bounds of an archive. Folders count as members, those only implied included."""
 
     most_members: int = MAX_ARCHIVE_MEMBERS
     most_bytes: int = MAX_ARCHIVE_BYTES
@@ -28,7 +28,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Kind(Enum):
-    """What a member is."""
+    """The kind of a member."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -36,9 +36,12 @@ class Kind(Enum):
 
 
 def clean_path(name: str) -> str:
-    """`name` as a relative path without "." parts ("" is the top); ArchiveError if it leaves it."""
+    """Return `name` as a relative path without "." parts, "" for the top.
+
+    ArchiveError if the path leaves the archive's folder.
+    """
     if name.startswith("/") or ".." in name.split("/"):
-        raise ArchiveError(f"{_shown(name)} lies outside of the archive's own folder.")
+        raise ArchiveError(f"{_shown(name)} is outside of the archive's own folder.")
     parts = [part for part in name.split("/") if part not in {"", "."}]
     path = "/".join(parts)
     if not _is_ordinary(path) or any(len(p.encode()) > MAX_NAME_BYTES for p in parts):
@@ -64,7 +67,7 @@ def check_link(path: str, target: str) -> None:
 
 
 class Contents:
-    """The members seen so far. Each must be new, and lie in a folder rather than behind a link."""
+    """The members seen so far. Each must be new, and be in a folder rather than behind a link."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -88,7 +91,7 @@ class Contents:
             missing.append(path)
             path = posixpath.dirname(path)
         if kind is not Kind.FOLDER:
-            raise ArchiveError(f"{_shown(path)} is a {kind.value}, yet something lies below it.")
+            raise ArchiveError(f"{_shown(path)} is a {kind.value}, yet a member is below it.")
         for folder in reversed(missing):
             self._note(folder, Kind.FOLDER)
 
@@ -102,7 +105,7 @@ class Contents:
 
 
 def too_many_bytes(limits: Limits) -> ArchiveTooLargeError:
-    """The error for content above the bound."""
+    """Return the error for content above the bound."""
     size = f"{limits.most_bytes / 1024**2:,.0f} MiB"
     return ArchiveTooLargeError(
         f"More than {size} of content; leave data out with a .mportalignore file."

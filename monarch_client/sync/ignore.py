@@ -40,7 +40,7 @@ _ALWAYS = IgnoreFile("", tuple(filter(None, (git_rule("always", text) for text i
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an entry travels, and the rule that says so, if any.
+    """The decision whether an entry travels, and the rule behind it, if any.
 
     `inside` holds the rules in the entry, if it is a folder to walk.
     """

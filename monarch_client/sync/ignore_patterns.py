@@ -65,7 +65,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """The rules of one file, for what lies below `below`: empty, or with a slash at its end."""
+    """The rules of one file, for what is below `below`: empty, or with a slash at its end."""
 
     below: str
     rules: tuple[Rule, ...]

@@ -29,7 +29,7 @@ class Packed:
 
     @property
     def reference(self) -> str:
-        """How a specification names it once it is uploaded."""
+        """The name in specifications once it is uploaded."""
         return f"upload:{self.digest}"
 
 

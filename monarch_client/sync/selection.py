@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or folder that stays behind, and the rule that says so."""
+    """A file or folder that stays behind, and the rule that excludes it."""
 
     path: str
     rule: str

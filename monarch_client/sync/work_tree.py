@@ -49,7 +49,7 @@ class WorkTree:
 
 
 def work_tree_of(folder: Path) -> WorkTree | None:
-    """Return the work tree that `folder` lies in, or None."""
+    """Return the work tree that contains `folder`, or None."""
     folder = folder.resolve()
     root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
     if root is None:
@@ -68,7 +68,7 @@ def _ignore_files(folder: Path, root: Path) -> list[tuple[str, Path]]:
 
 
 def exclude_file(folder: Path, root: Path) -> Path:
-    """Return info/exclude of the repository at `root`, in which `folder` lies."""
+    """Return info/exclude of the repository at `root`, which contains `folder`."""
     found = _path(_git(folder, "rev-parse", "--git-path", "info/exclude"))
     return folder / found if found else root / ".git" / "info" / "exclude"
 
