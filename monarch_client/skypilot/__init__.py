@@ -1,6 +1,6 @@
-"""Everything about SkyPilot. `SkyPilotJob` is for programs without a portal.
+"""The client of SkyPilot. `SkyPilotJob` is for programs without a portal.
 
-Neither sky nor monarch is imported before `SkyPilotJob` is asked for, and sky only by a child.
+Neither sky nor monarch is imported before `SkyPilotJob` is used, and sky only by a child.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the portal asks SkyPilot without importing it: a child process does, see `child.py`.
+"""The portal's calls to SkyPilot without importing it: a child process does, see `child.py`.
 
 One caller serves all threads of a process. Two that ask the same at once share one call.
 """
@@ -33,10 +33,10 @@ ENDED = "SkyPilot's process ended during the call; it may have been carried out.
 
 
 class SkyCaller:
-    """Asks one API server of SkyPilot. Starts its child at the first call; ends it when idle."""
+    """A caller of one SkyPilot API server. Its child starts at the first call, ends when idle."""
 
     _connection: Connection | None
-    # By key: what one who asks now may join. By number: what a child still owes an answer.
+    # By key: the calls that a new one may join. By number: the calls that a child has to answer.
     _latest: dict[str, Flight]
     _owed: dict[Connection, dict[int, Flight]]
     _streams: dict[int, LineStream]
@@ -64,10 +64,10 @@ class SkyCaller:
         *,
         fresh_s: float = 0.0,
     ) -> Any:
-        """The answer of `launch.<name>(**args)`, which is plain data.
+        """Return the answer of `launch.<name>(**args)`, which is plain data.
 
         An answer that arrived within `fresh_s` seconds is given again. SkyPilotError: SkyPilot
-        refused, or can't be asked. StillBusyError: nothing within `patience_s` seconds.
+        refused, or can't be reached. StillBusyError: nothing within `patience_s` seconds.
         """
         flight = self._flight(name, args or {}, fresh_s)
         if not flight.wait(patience_s):
@@ -76,7 +76,7 @@ class SkyCaller:
 
     @contextmanager
     def stream(self, name: str, args: Mapping[str, Any] | None = None) -> Iterator[LineStream]:
-        """What `launch.<name>(**args)` yields, piece by piece, until it ends or the block is left.
+        """Stream what `launch.<name>(**args)` yields, until it ends or the block is left.
 
         The stream's `get` raises what the call raises.
         """
@@ -113,7 +113,7 @@ class SkyCaller:
 
     @property
     def child_pid(self) -> int | None:
-        """The process that asks for us now, if there is one."""
+        """The id of the child that makes the calls now; None if there is none."""
         with self._lock:
             return self._connection.pid if self._connection is not None else None
 
@@ -127,7 +127,7 @@ class SkyCaller:
         self._used_at = time.monotonic()
 
     def after_fork(self) -> None:
-        """In a fork: the child and the calls are the parent's. Ours begin anew."""
+        """Start anew in a fork: the child and the calls so far are the parent's."""
         for connection in self._owed:
             connection.forget()
         self._start_over()
@@ -177,7 +177,7 @@ class SkyCaller:
     # --- called from the connection's thread ---
 
     def on_line(self, connection: Connection, line: bytes) -> None:
-        """Hand an answer to those who wait for it."""
+        """Hand an answer to the calls that wait for it."""
         try:
             message = json.loads(line)
             number = int(message["id"])

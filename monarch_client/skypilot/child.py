@@ -28,7 +28,7 @@ CALLS = "monarch_client.skypilot.launch"
 
 
 class Answers:
-    """Writes answers: whole lines, one at a time, to where stdout was."""
+    """A writer of answers: whole lines, one at a time, to where stdout was."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -44,14 +44,14 @@ class Answers:
 
 
 class Reader:
-    """Of one call that yields: how many pieces its reader will take, and whether it is there."""
+    """The reader of a call that yields: how many pieces it will take, and whether it is there."""
 
     def __init__(self) -> None:
         self._room = threading.Semaphore(WINDOW)
         self.is_closed = False
 
     def wait_for_room(self) -> bool:
-        """Wait until one more piece may be sent; False if nobody reads any more."""
+        """Wait until one more piece may be sent; False if the reader has closed."""
         self._room.acquire()
         return not self.is_closed
 
@@ -60,7 +60,7 @@ class Reader:
         self._room.release(pieces)
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """Close the reader: no further piece is sent."""
         self.is_closed = True
         self._room.release()
 
@@ -131,7 +131,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def keep_stdout() -> int:
-    """A descriptor of the real stdout. What anything prints goes to stderr from here on."""
+    """Return a descriptor of the real stdout; all further output goes to stderr."""
     kept = os.dup(1)
     os.dup2(2, 1)
     return kept

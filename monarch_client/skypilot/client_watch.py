@@ -30,7 +30,7 @@ def main(port: int, first_s: float, gone_s: float) -> None:
 
 
 def is_connected(port: int) -> bool:
-    """Whether somebody who is no node of the cluster has a connection to our worker."""
+    """Whether a machine that is no node of the cluster has a connection to our worker."""
     others = os.environ["SKYPILOT_NODE_IPS"].split()[1:]
     return any(
         int(local.rpartition(":")[2], 16) == port
@@ -43,7 +43,7 @@ def is_connected(port: int) -> bool:
 
 
 def _dotted(remote: str) -> str:
-    """An address of /proc/net/tcp, also one that IPv6 wraps, as people write it."""
+    """Return an address of /proc/net/tcp, even one that IPv6 wraps, in dotted notation."""
     digits = remote.rpartition(":")[0][-8:]
     return ".".join(str(int(digits[at : at + 2], 16)) for at in (6, 4, 2, 0))
 

@@ -37,14 +37,14 @@ PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class CallerOptions:
-    """How to reach SkyPilot's API server, and as whom.
+    """The address of SkyPilot's API server, and the identity to use.
 
     `home` is the child's HOME and working directory: SkyPilot reads its configuration there and
-    sends it along. `token` begins with "sky_"; None for a server that asks for none.
+    sends it along. `token` begins with "sky_"; None for a server that needs none.
 
-    `is_personal`: the SkyPilot of whoever runs this program, as `sky` on their command line has it:
-    all of their environment, their working directory, and a server on this machine is started
-    where their configuration names no other. See `of_user`.
+    `is_personal`: the SkyPilot of the user who runs this program, as `sky` on their command line
+    has it: all of their environment, their working directory, and a server on this machine is
+    started if their configuration names no other. See `of_user`.
     """
 
     home: Path
@@ -55,21 +55,21 @@ class CallerOptions:
 
     @classmethod
     def of_user(cls, python: str = sys.executable) -> CallerOptions:
-        """SkyPilot as the user of this process has it; `python` is one that imports sky."""
+        """Return options for the SkyPilot of this process's user; `python` can import sky."""
         return cls(Path.home(), endpoint="", python=python, is_personal=True)
 
     @property
     def working_directory(self) -> Path:
-        """Where the child runs."""
+        """The working directory of the child."""
         return Path.cwd() if self.is_personal else self.home
 
     @property
     def log(self) -> Path:
-        """Where the child's messages go."""
+        """The log file of the child's messages."""
         return (self.home / ".mportal" if self.is_personal else self.home) / LOG_NAME
 
     def environment(self, outside: Mapping[str, str]) -> dict[str, str]:
-        """The child's whole environment, given that of its parent."""
+        """Return the child's whole environment, given that of its parent."""
         package = str(Path(__file__).resolve().parents[2])
         ours = {"PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
         if self.is_personal:
@@ -89,16 +89,16 @@ class CallerOptions:
 
 
 class Owner(Protocol):
-    """Who gets what a connection reads. All three are called from the connection's thread."""
+    """The receiver of what a connection reads. All three are called from its thread."""
 
     def on_line(self, connection: Connection, line: bytes) -> None:
-        """One line, without its end."""
+        """Handle one line, without its end."""
 
     def on_tick(self, connection: Connection) -> None:
-        """Now and then."""
+        """Handle a tick: called now and then."""
 
     def on_end(self, connection: Connection, code: int) -> None:
-        """The child has ended with this exit code; nothing more comes."""
+        """Handle the child's end with this exit code; nothing more is read."""
 
 
 class Connection:
@@ -146,7 +146,7 @@ class Connection:
             self._process.kill()
 
     def forget(self) -> None:
-        """In a fork: let go of the child, which is the parent's."""
+        """Release the child in a fork, where it belongs to the parent."""
         process = self._process
         if process is not None:
             process.returncode = 0
@@ -208,7 +208,7 @@ class Connection:
 
 
 def _opened_log(path: Path) -> BinaryIO:
-    """The child's messages, appended to what is there unless that has grown large."""
+    """Open the log of the child's messages: to append, but emptied once it has grown large."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     if path.exists() and path.stat().st_size > LARGEST_LOG_BYTES:
         flags |= os.O_TRUNC

@@ -1,4 +1,4 @@
-"""What can go wrong when SkyPilot is asked, as the rest of the portal sees it. Never imports sky.
+"""The errors of calls to SkyPilot, as the rest of the portal sees them. Never imports sky.
 
 SkyPilotError     SkyPilot, or the way to it, said no; `kind` says what to do about it
 StillBusyError    no answer yet; the question stays asked, ask again shortly
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-# What each kind means for the one who asked.
+# What each kind means for the caller.
 KINDS: Final[dict[str, str]] = {
     "no_capacity": "every candidate was tried and none had room; later may help",
-    "not_supported": "the place cannot do what was asked for",
+    "not_supported": "the place cannot do what was requested",
     "invalid": "the task itself is wrong, or fits no place that is enabled",
-    "mismatch": "the cluster exists and is not what the task asks for",
+    "mismatch": "the cluster exists and is not what the task requests",
     "not_found": "nothing of this name or number exists",
     "not_up": "the cluster exists and is not up",
     "credentials": "the cloud refused its credentials, or none is enabled",
@@ -29,7 +29,7 @@ KINDS: Final[dict[str, str]] = {
 
 
 class SkyPilotError(Exception):
-    """SkyPilot said no. `message` is one for people, without colour codes.
+    """SkyPilot said no. `message` is one for people, without color codes.
 
     `detail` is plain data: `type` (SkyPilot's class), and by kind `reasons` (a list of sentences).
     """
@@ -41,12 +41,12 @@ class SkyPilotError(Exception):
         self.detail = dict(detail or {})
 
     def to_dict(self) -> dict[str, Any]:
-        """As one process tells another."""
+        """Return plain data, to be sent to another process."""
         return {"kind": self.kind, "message": self.message, "detail": self.detail}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SkyPilotError:
-        """The error that another process told."""
+        """Make the error from the data that another process sent."""
         return cls(str(data.get("kind")), str(data.get("message")), data.get("detail"))
 
 

@@ -43,17 +43,17 @@ class Flight:
         return self._arrival.wait(patience_s)
 
     def take(self) -> Any:
-        """The answer, or its error raised."""
+        """Take the answer, or raise its error."""
         self.is_picked_up = True
         if isinstance(self._error, StillBusyError):
             raise StillBusyError(self._error.name)
         if self._error is not None:
-            # Each who waits raises one of his own: a traceback grows where it is raised.
+            # Each waiting thread raises its own: a traceback grows where it is raised.
             raise SkyPilotError(self._error.kind, self._error.message, self._error.detail)
         return self._value
 
     def serves(self, fresh_s: float) -> bool:
-        """Whether one who asks now can have this answer, rather than ask anew."""
+        """Whether a new call can have this answer, rather than make a new request."""
         if self.arrived_at is None:
             return True
         age_s = time.monotonic() - self.arrived_at
@@ -61,15 +61,15 @@ class Flight:
 
     @property
     def is_stale(self) -> bool:
-        """Whether nobody will want the answer any more."""
+        """Whether the answer is too old for any call."""
         return self.arrived_at is not None and time.monotonic() - self.arrived_at > KEEP_S
 
 
 def request_of(number: int, name: str, args: Mapping[str, Any]) -> bytes:
-    """The line that asks a child."""
+    """Encode a call as the line that a child reads."""
     return json.dumps({"id": number, "call": name, "args": args}).encode()
 
 
 def key_of(name: str, args: Mapping[str, Any]) -> str:
-    """What two calls have in common that are the same."""
+    """Return the key of a call, which equal calls share."""
     return json.dumps([name, args], sort_keys=True)

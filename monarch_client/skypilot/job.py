@@ -45,7 +45,7 @@ _CERTIFICATES = ("leaf.crt", "leaf.key", "ca.crt")
 
 
 class _Live:
-    """What this process alone has: meshes, a tunnel, a folder of its own, SkyPilot's caller."""
+    """The parts of this process alone: meshes, a tunnel, its folder, SkyPilot's caller."""
 
     def __init__(self) -> None:
         self.meshes: dict[str, Any] = {}
@@ -114,7 +114,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         self._live = _Live()
 
     def state(self, cached_path: str | None = OWN_CACHE) -> JobState:
-        """The meshes as attributes; the first call brings everything up.
+        """Return the meshes as attributes; the first call brings everything up.
 
         A job with `idle_minutes_to_autostop` is found again by a later process with the same
         specification, through `cached_path`; by default in a file of its own below `.monarch`.
@@ -125,15 +125,15 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
 
     @property
     def own_cache(self) -> str:
-        """Where this job is kept if nothing else is said: no other specification has that file."""
+        """The default file of this job, which no other specification uses."""
         return OWN_CACHE.format(user=getpass.getuser(), digest=self._spec.digest)
 
     def dump(self, filename: str) -> None:
-        """Write the job to a file that nobody else can read: it opens the workers' doors."""
+        """Write the job to a file that only its user can read: it gives access to the workers."""
         job_cache.write(self, filename)
 
     def can_run(self, spec: JobTrait) -> bool:
-        """Whether `spec` asks for what this job is, and its workers are there.
+        """Whether `spec` requests what this job is, and its workers are there.
 
         CacheError, for a job of another kind: Monarch would end this one where we said no.
         """
@@ -153,7 +153,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         return is_same and self._cluster.has_job(self._job_id)
 
     def _load_cached(self, cached_path: str | None) -> JobTrait | None:
-        """As Monarch does, but no job of another is read, and none that lives is ended."""
+        """Load as Monarch does, but read no other user's job and end no living one."""
         if cached_path is None or not Path(cached_path).exists():
             return None
         job_cache.refuse_others(Path(cached_path))
@@ -204,7 +204,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         refuse_other_pythons(self._workers, "{}.{}".format(*sys.version_info[:2]))
 
     def _mint(self, attempt: task.Attempt) -> None:
-        """A certificate of our own; then the authority's key is needed on the nodes alone."""
+        """Mint a certificate of our own; then the authority's key is needed on the nodes alone."""
         authority = runner_config.Authority(attempt.authority.certificate, attempt.authority.key)
         mint_leaf(authority, ["127.0.0.1", "localhost"], self._folder, sys.executable)
         self._certificates = {name: (self._folder / name).read_text() for name in _CERTIFICATES}
@@ -245,7 +245,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         return self._live.gateway
 
     def _addresses(self) -> dict[str, list[str]]:
-        """Each mesh's workers, dealt in rank order, by the names that they serve under."""
+        """Return the addresses of each mesh's workers, dealt in rank order."""
         ranks = iter(self._workers)
         return {
             name: [self._address(next(ranks)) for _ in range(size)]
@@ -260,7 +260,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         self._end()
 
     def _end(self) -> None:
-        """Take the cluster down and let go of everything. NotTakenDownError: it may be there."""
+        """Terminate the cluster and release everything. NotTakenDownError: it may be there."""
         with job_end.undisturbed():
             job_gateway.stop(self._live.meshes)
             request = self._cluster.ask_for_end()
@@ -269,7 +269,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         self._let_go()
 
     def _end_quietly(self) -> None:
-        """As `_end`, where an error of its own is on its way already."""
+        """End as `_end` does, but only log its error: another one is being raised."""
         try:
             self._end()
         except SkyPilotJobError as error:
@@ -292,7 +292,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
 
     @property
     def _folder(self) -> Path:
-        """This process's own, with the job's certificates in it."""
+        """The folder of this process, with the job's certificates."""
         if self._live.folder is None:
             self._live.folder = Path(tempfile.mkdtemp(prefix="mportal-"))
             for name, text in self._certificates.items():

@@ -1,4 +1,4 @@
-"""A SkyPilotJob's file: nobody else may read it, and nobody else's is read."""
+"""A SkyPilotJob's file: only its user may read it, and no other user's is read."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def write(job: object, filename: str) -> None:
 
 
 def refuse_others(path: Path) -> None:
-    """CacheError: reading it would run what somebody else has put there."""
+    """Raise CacheError if another user could have written the file: reading it runs code."""
     found = path.stat()
     if found.st_uid != os.geteuid() or found.st_mode & _WRITABLE_BY_OTHERS:
         raise CacheError(
-            f"{path} belongs to somebody else, or others may write to it: it is not read. Name "
+            f"{path} belongs to another user, or others may write to it: it is not read. Name "
             "another cached_path."
         )

@@ -52,13 +52,13 @@ class JobCluster:
         self._server = str(self._ask("address", REACH_S))
 
     def refuse_if_exists(self) -> None:
-        """ClusterExistsError: SkyPilot would put the job on it, and we would take it down."""
+        """Raise ClusterExistsError if it exists: the job would run on it and end it."""
         row = self.row()
         if row is not None:
             raise ClusterExistsError(self.name, str(row["status"]), str(row["user"]))
 
     def row(self) -> dict[str, Any] | None:
-        """What SkyPilot knows of it; None where there is none."""
+        """Return SkyPilot's row of it; None if there is none."""
         rows = self._ask("status", names=[self.name])
         return next((dict(each) for each in rows if each["name"] == self.name), None)
 
@@ -78,7 +78,7 @@ class JobCluster:
         return self._launched(options)
 
     def wait_for_workers(self, job_id: int) -> list[Worker]:
-        """All workers in rank order once they listen. WorkersError: as soon as they can't come."""
+        """Return all workers in rank order once they listen. WorkersError once they never will."""
         deadline = time.monotonic() + self._spec.ready_timeout_s
         seen = JobLog()
         while time.monotonic() < deadline:
@@ -105,13 +105,14 @@ class JobCluster:
         return any(row["job_id"] == job_id and row["status"] in ALIVE for row in rows)
 
     def ssh_access(self) -> dict[str, Any]:
-        """How ssh gets to it: see `launch.ssh_access`."""
+        """Return how ssh reaches it: see `launch.ssh_access`."""
         return dict(self._ask("ssh_access", cluster_name=self.name))
 
     def ask_for_end(self) -> str:
-        """Have SkyPilot take it down, whatever it does with it now; the request, "" if it is gone.
+        """Request its termination, whatever SkyPilot does with it now.
 
-        NotTakenDownError: SkyPilot could not be told.
+        Return the id of the request, "" if the cluster no longer exists. NotTakenDownError: the
+        request did not reach SkyPilot.
         """
         # A call that sends files may be under way; its process ends, so that nothing starts later.
         self._caller.close()
@@ -127,7 +128,7 @@ class JobCluster:
             raise NotTakenDownError(self.name, str(error)) from error
 
     def wait_for_end(self, request: str, patience_s: float = DOWN_S) -> None:
-        """Wait until it is gone. NotTakenDownError: it is not."""
+        """Wait until it is terminated. NotTakenDownError: it is not."""
         if not request:
             return
         try:
@@ -196,7 +197,7 @@ class JobCluster:
         return WorkersError(seen.ending.message, seen.ending.reason, seen.lines)
 
     def _result(self, request: str, patience_s: float | None) -> Any:
-        """What a request gave; waits for `patience_s` seconds, or as long as it takes."""
+        """Return the result of a request; wait for `patience_s` seconds, or as long as it takes."""
         end = None if patience_s is None else time.monotonic() + patience_s
         while True:
             try:

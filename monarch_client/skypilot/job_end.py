@@ -1,4 +1,4 @@
-"""Whatever ends this process, what it must not leave behind is ended first.
+"""The clean-up before this process ends, however it ends, of what it must not leave behind.
 
 At a normal end, an exception, sys.exit, and at SIGINT, SIGTERM and SIGHUP where the program does
 not handle them itself. Nothing helps against SIGKILL.
@@ -40,7 +40,7 @@ def arm(key: object, end: Callable[[], None]) -> None:
 
 
 def disarm(key: object) -> None:
-    """It has ended, or may stay."""
+    """Forget the clean-up of `key`: it has ended, or may stay."""
     _ends.pop(id(key), None)
     if not _ends and threading.current_thread() is threading.main_thread():
         for number in list(_taken):
@@ -51,7 +51,7 @@ def disarm(key: object) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals that would end the program wait until the block is left; the third does not."""
+    """Delay signals that would end the program until the block is left, except the third."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

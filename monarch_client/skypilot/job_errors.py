@@ -1,4 +1,4 @@
-"""What can go wrong with a SkyPilotJob. Imports neither sky nor monarch.
+"""The errors of a SkyPilotJob. Imports neither sky nor monarch.
 
 SkyPilotJobError          all of them
   ClusterError            SkyPilot did not give the machines; `kind` as in `skypilot.errors.KINDS`
@@ -20,7 +20,7 @@ LAST_LINES = 15
 
 
 class SkyPilotJobError(RuntimeError):
-    """Something about a SkyPilotJob; the text says what to do."""
+    """An error of a SkyPilotJob; the text says what to do."""
 
 
 class ClusterError(SkyPilotJobError):
@@ -34,7 +34,7 @@ class ClusterError(SkyPilotJobError):
 
 
 class ClusterExistsError(ClusterError):
-    """There is a cluster of that name, which may be somebody else's: it is not touched."""
+    """A cluster of that name exists, perhaps another user's: it is not touched."""
 
     def __init__(self, cluster: str, status: str, user: str) -> None:
         owner = f", of {user}" if user else ""
@@ -48,7 +48,7 @@ class ClusterExistsError(ClusterError):
 class WorkersError(SkyPilotJobError):
     """The workers did not come, or not in time.
 
-    `reason` is the runner's, such as SETUP or WORKER_NEVER_READY; "" where it could tell none.
+    `reason` is the runner's, such as SETUP or WORKER_NEVER_READY; "" if it reported none.
     `log` has the last lines of the job.
     """
 
@@ -60,7 +60,7 @@ class WorkersError(SkyPilotJobError):
 
 
 class PythonMismatchError(SkyPilotJobError):
-    """This Python's minor version is not the workers'; Monarch would crash."""
+    """A minor version of Python that differs from the workers'; Monarch would crash."""
 
     def __init__(self, here: str, workers: Sequence[str]) -> None:
         there = ", ".join(workers)
@@ -71,11 +71,11 @@ class PythonMismatchError(SkyPilotJobError):
 
 
 class UnreachableError(SkyPilotJobError):
-    """There is no way to the workers."""
+    """The workers cannot be reached."""
 
 
 class MonarchInUseError(SkyPilotJobError):
-    """Monarch's client is one for a process, and this one's is something else already."""
+    """A second use of Monarch's client, of which a process has only one."""
 
 
 class CacheError(SkyPilotJobError):
@@ -83,7 +83,7 @@ class CacheError(SkyPilotJobError):
 
 
 class NotTakenDownError(SkyPilotJobError):
-    """SkyPilot could not be told, or did not manage, to take the cluster down."""
+    """SkyPilot could not be reached, or failed, to terminate the cluster."""
 
     def __init__(self, cluster: str, why: str) -> None:
         super().__init__(

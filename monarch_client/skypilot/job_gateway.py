@@ -1,4 +1,4 @@
-"""This process's Monarch, joined to a job's workers: once, and for the life of the process."""
+"""The Monarch of this process, joined to a job's workers: once, and for the life of the process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def join(gateway: str, certificates: Path) -> None:
 
 
 def meshes_of(workers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """A HostMesh for each name, of the workers at these addresses; all of them answer."""
+    """Attach a HostMesh for each name to the workers at these addresses; all of them answer."""
     meshes = {
         name: attach_to_workers(ca="trust_all_connections", workers=list(addresses), name=name)
         for name, addresses in workers.items()
@@ -67,7 +67,7 @@ def stop(meshes: Mapping[str, Any]) -> None:
 
 
 def _use(certificates: Path) -> None:
-    """Monarch reads its environment when it is imported, so it is told to read it again."""
+    """Use these certificates: Monarch, which reads its environment at import, reads it again."""
     from monarch._rust_bindings.monarch_hyperactor.config import (  # noqa: PLC0415
         reload_config_from_env,
     )

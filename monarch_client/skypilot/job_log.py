@@ -29,21 +29,21 @@ class Worker:
 
 @dataclass(frozen=True)
 class Ending:
-    """The runner's last words: why, and a sentence for people."""
+    """The runner's verdict: the stop reason, and a sentence for people."""
 
     reason: str
     message: str
 
 
 def refuse_other_pythons(workers: Iterable[Worker], here: str) -> None:
-    """PythonMismatchError: a worker's minor version is not `here`, that of this program."""
+    """Raise PythonMismatchError if a worker's minor version is not `here`, this program's."""
     others = sorted({worker.python for worker in workers} - {here})
     if others:
         raise PythonMismatchError(here, others)
 
 
 class JobLog:
-    """What was read so far. Feed it pieces; lines may be torn between them."""
+    """The log as read so far. Feed it pieces; lines may be torn between them."""
 
     def __init__(self) -> None:
         self.workers: dict[int, Worker] = {}

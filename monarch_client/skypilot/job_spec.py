@@ -1,4 +1,4 @@
-"""What somebody asks of a SkyPilotJob, checked and as plain data."""
+"""The request of a SkyPilotJob, checked and as plain data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_PART = ("reach", "ready_timeout_s", "sky_python", "retry_until_up")
 
 
 class JobOptions(TypedDict, total=False):
-    """The keyword arguments of a SkyPilotJob; docs/reference/skypilot-job.md tells each."""
+    """The keyword arguments of a SkyPilotJob; see docs/reference/skypilot-job.md."""
 
     cluster_name: str | None
     monarch_port: int
@@ -65,7 +65,7 @@ class JobSpec:
 
     @classmethod
     def of(cls, meshes: Mapping[str, int], resources: Any, options: JobOptions) -> JobSpec:
-        """From what a user wrote; paths become absolute."""
+        """Make it from a user's arguments; paths become absolute."""
         given: dict[str, Any] = {**options}
         unknown = sorted(given.keys() - {each.name for each in fields(cls)})
         if unknown:
@@ -82,7 +82,7 @@ class JobSpec:
 
     @property
     def num_nodes(self) -> int:
-        """How many machines all meshes need."""
+        """The number of machines that all meshes need."""
         return sum(self.meshes.values())
 
     @property
@@ -92,7 +92,7 @@ class JobSpec:
 
     @property
     def backstop(self) -> tuple[int, bool]:
-        """What SkyPilot does with an idle cluster: after so many minutes; whether down or stop."""
+        """SkyPilot's autostop of an idle cluster: the minutes, and whether it terminates it."""
         return (KEPT_MINUTES, self.down_on_autostop) if self.is_kept else (BACKSTOP_MINUTES, True)
 
     @property
@@ -104,7 +104,7 @@ class JobSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def without_secrets(self) -> JobSpec:
-        """With the secrets' names and no value: what may lie in a file."""
+        """Return a copy with the secrets' names but no values, which may be stored in a file."""
         return replace(self, secrets=dict.fromkeys(self.secrets, ""))
 
 
@@ -125,7 +125,7 @@ def _check(spec: JobSpec) -> None:
 
 
 def _resources(given: Any) -> dict[str, Any]:
-    """As a task's YAML has them; sky.Resources can tell themselves."""
+    """Return resources as in a task's YAML, also from sky.Resources."""
     if given is None:
         return {}
     if hasattr(given, "to_yaml_config"):
@@ -145,7 +145,7 @@ def _folder(given: str | os.PathLike[str] | None) -> str:
 
 
 def _sources(mounts: Mapping[str, Any]) -> dict[str, Any]:
-    """Sources of this machine by their whole path; buckets and the like as they are."""
+    """Return mounts with absolute local sources; buckets and the like are unchanged."""
     return {
         str(target): str(Path(source).expanduser().absolute())
         if isinstance(source, str | os.PathLike) and "://" not in str(source)

@@ -1,7 +1,7 @@
 """The calls to SkyPilot. With the plugin of its server, the only module that imports sky.
 
-Plain data in, plain data out: whoever calls lives in another process (`caller.py`). What takes long
-answers with the id of a request that goes on at SkyPilot's server; `result` tells how it ended.
+Plain data in, plain data out: the caller is another process (`caller.py`). Long calls answer with
+the id of a request that goes on at SkyPilot's server; `result` returns how it ended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _rated: dict[str, str] = {}
 
 
 def server_info() -> rows.Row:
-    """{version, api_version, status, has_plugin}: and whether a portal's plugin answers."""
+    """Return {version, api_version, status, has_plugin: whether a portal's plugin answers}."""
     info = sdk.api_info()
     return {
         "version": rows.read(info, "version", ""),
@@ -53,7 +53,7 @@ def address() -> str:
 
 
 def validate(task: rows.Row) -> None:
-    """Nothing if SkyPilot takes the task. SkyPilotError: invalid, not_supported; with a reason."""
+    """Validate a task. SkyPilotError: invalid, not_supported; with SkyPilot's reason."""
     sdk.validate(_dag(task))
 
 
@@ -66,7 +66,7 @@ def launch(
     retry_until_up: bool = False,
     fast: bool = False,
 ) -> str:
-    """Ask for a cluster with this task on it. The id of the request.
+    """Request a cluster with this task on it; return the id of the request.
 
     Safe to repeat: the id of a launch under this name that is under way is given again.
     """
@@ -88,12 +88,12 @@ def launch(
 
 
 def execute(cluster_name: str, task: rows.Row) -> str:
-    """Ask for one more job on a cluster that is up. The id of the request."""
+    """Request one more job on a cluster that is up; return the id of the request."""
     return _accepted(cluster_name, "exec", lambda: sky.exec(_task(task), cluster_name=cluster_name))
 
 
 def requests_of(cluster_name: str) -> list[rows.Row]:
-    """What was asked of SkyPilot for this cluster since its server started, newest first."""
+    """Return the requests for this cluster since SkyPilot's server started, newest first."""
     found = sdk.api_status(
         all_status=True, limit=MOST_REQUESTS, fields=FIELDS, cluster_name=cluster_name
     )
@@ -101,7 +101,7 @@ def requests_of(cluster_name: str) -> list[rows.Row]:
 
 
 def result(request_id: str) -> Any:
-    """What a request gave: {job_id} for launch and exec, else plain data or None.
+    """Return the result of a request: {job_id} for launch and exec, else plain data or None.
 
     SkyPilotError: what it ended with; not_found: no such request, perhaps as the server was started
     again. StillBusyError: it has not ended yet.
@@ -114,33 +114,33 @@ def result(request_id: str) -> Any:
 
 
 def status(names: list[str] | None = None) -> list[rows.Row]:
-    """The clusters of these names that exist, or all, as the server last knew them."""
+    """Return the existing clusters of these names, or all, as the server last knew them."""
     found = _wait_for(sky.status(cluster_names=names, all_users=True))
     return [rows.cluster_row(record, _rates_for(found)) for record in found]
 
 
 def jobs(cluster_name: str) -> list[rows.Row]:
-    """The jobs of a cluster. SkyPilotError: not_found, not_up."""
+    """Return the jobs of a cluster. SkyPilotError: not_found, not_up."""
     return [rows.job_row(one) for one in _wait_for(sky.queue(cluster_name, all_users=True))]
 
 
 def cancel_job(cluster_name: str, job_id: int) -> str:
-    """Ask for the end of a job. The id of the request."""
+    """Request the end of a job; return the id of the request."""
     return str(sky.cancel(cluster_name, job_ids=[job_id]))
 
 
 def cancel_request(request_id: str) -> str:
-    """Ask for the end of a request. Machines that it has got stay: take the cluster down after."""
+    """Request the end of a request. Machines that it has got stay: terminate the cluster then."""
     return str(sky.api_cancel(request_id, all_users=True, silent=True))
 
 
 def stop(cluster_name: str) -> str:
-    """Ask for the machines to be stopped and kept. The id of the request."""
+    """Request that the machines are stopped and kept; return the id of the request."""
     return _accepted(cluster_name, "stop", lambda: sky.stop(cluster_name))
 
 
 def start(cluster_name: str, idle_minutes: int | None = None, *, down: bool = False) -> str:
-    """Ask for stopped machines to be started. The id of the request."""
+    """Request the start of stopped machines; return the id of the request."""
 
     def ask() -> Any:
         return sky.start(cluster_name, idle_minutes_to_autostop=idle_minutes, down=down)
@@ -149,7 +149,7 @@ def start(cluster_name: str, idle_minutes: int | None = None, *, down: bool = Fa
 
 
 def down(cluster_name: str) -> str:
-    """Ask for the cluster to be taken down. The id of the request."""
+    """Request the termination of the cluster; return the id of the request."""
     return _accepted(cluster_name, "down", lambda: sky.down(cluster_name))
 
 
@@ -163,14 +163,14 @@ def autostop(cluster_name: str, idle_minutes: int, *, down: bool = False) -> str
 
 
 def cost_report(days: int | None = None) -> list[rows.Row]:
-    """What each cluster has cost, those that are gone included. `days` back; None: 30."""
+    """Return the cost of each cluster, terminated ones included. `days` back; None: 30."""
     return [rows.cost_row(one) for one in _wait_for(sky.cost_report(days=days))]
 
 
 def clouds() -> list[rows.Row]:
-    """[{cloud, context, enabled, reason}] after checking all credentials now, which takes seconds.
+    """Check all credentials, which takes seconds; return [{cloud, context, enabled, reason}].
 
-    `context` tells several clusters of one kind apart. Without the plugin reasons are empty.
+    `context` distinguishes several clusters of one kind. Without the plugin reasons are empty.
     """
     by_workspace = _wait_for(sdk.check(None, verbose=False))
     known = _own_route("GET", "/mportal/clouds")
@@ -183,7 +183,7 @@ def clouds() -> list[rows.Row]:
 
 
 def gpus() -> list[rows.Row]:
-    """[{infra, node, gpu, total, free}] of the clusters that one owns: Slurm and Kubernetes."""
+    """Return [{infra, node, gpu, total, free}] of the user's Slurm and Kubernetes clusters."""
     found: list[rows.Row] = []
     for infra in _wait_for(sdk.enabled_clouds(expand=True)):
         kind, _, name = str(infra).partition("/")
@@ -198,7 +198,7 @@ def gpus() -> list[rows.Row]:
 
 
 def plan(task: rows.Row) -> rows.Row:
-    """{candidates, reasons}: where it could run and for how much. See `server_routes.plan`."""
+    """Return {candidates, reasons}: where it could run, for how much. See `server_routes.plan`."""
     found = _own_route("POST", "/mportal/plan", json={"task": task})
     if found is None:
         raise SkyPilotError("not_supported", "This SkyPilot server has no plugin of a portal.")
@@ -216,7 +216,7 @@ def read_log(
 
 
 def ssh_access(cluster_name: str) -> rows.Row:
-    """{host, port, user, key, proxy_command}: how ssh gets to the head, or to where it is reached.
+    """Return {host, port, user, key, proxy_command}: how ssh reaches the head, or its gateway.
 
     `key` is a private key, PEM. SkyPilotError: not_found.
     """
@@ -245,7 +245,7 @@ def _accepted(cluster_name: str, name: str, ask: Callable[[], Any]) -> str:
 
 
 def _wait_for(request_id: Any) -> Any:
-    """What a request of ours gave, waited for no longer than PATIENCE_S."""
+    """Return the result of a request of ours; wait for PATIENCE_S at most."""
     try:
         _finished(str(request_id), PATIENCE_S)
     except StillBusyError:
@@ -255,7 +255,7 @@ def _wait_for(request_id: Any) -> Any:
 
 
 def _finished(request_id: str, patience_s: float) -> Any:
-    """The request once it has ended. Never `sky.get` before: that waits without bound."""
+    """Return the request once it has ended. Never `sky.get` before: that waits without bound."""
 
     def look() -> Any:
         return sdk.api_status(request_ids=[request_id], fields=FIELDS)
@@ -276,21 +276,21 @@ def _rates_for(found: list[Any]) -> dict[str, float]:
 
 
 def _own_route(method: str, path: str, **kwargs: Any) -> Any:
-    """What our plugin answers; None from a server without it. SkyPilotError: it refused."""
+    """Return our plugin's answer; None from a server without it. SkyPilotError: it refused."""
     answer = server_common.make_authenticated_request(
         method, path, timeout=OWN_ROUTE_TIMEOUT_S, **kwargs
     )
     if answer.status_code in {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED}:
         return None
     if answer.status_code == HTTPStatus.BAD_REQUEST:
-        told = answer.json()["detail"]
-        raise SkyPilotError("invalid", told["message"], {"type": told["type"]})
+        detail = answer.json()["detail"]
+        raise SkyPilotError("invalid", detail["message"], {"type": detail["type"]})
     answer.raise_for_status()
     return answer.json()
 
 
 def _ready(call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call` after a look at the server: of each thread SkyPilot wants to know its version."""
+    """Wrap `call` so that the server is checked first: SkyPilot needs its version per thread."""
 
     @functools.wraps(call)
     def after_a_look(**args: Any) -> Any:

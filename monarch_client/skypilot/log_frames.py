@@ -1,6 +1,6 @@
 """Frames found again in SkyPilot's log of a job, where a runner printed them.
 
-Lines of other nodes cut in anywhere, prefixes with colours stand before lines, and a reading may
+Lines of other nodes cut in anywhere, prefixes with colors precede lines, and a reading may
 begin anywhere. A line of `monarch_client.runner.delivery.log_lines` is found whole, or not at all.
 """
 
@@ -63,7 +63,7 @@ class _Unfinished:
 
 
 class PacketFinder:
-    """Takes the log piece by piece, however it is cut. `damaged`: lines and packets given up."""
+    """A finder of packets in a log that is fed piece by piece. `damaged`: lines, packets lost."""
 
     def __init__(self, attempt_id: int) -> None:
         self.damaged = 0
@@ -72,11 +72,11 @@ class PacketFinder:
         self._unfinished: dict[bytes, _Unfinished] = {}
 
     def feed(self, data: bytes) -> list[Packet]:
-        """The packets that `data` completes."""
+        """Return the packets that `data` completes."""
         return self._scan(self._rest + data, is_end=False)
 
     def close(self) -> list[Packet]:
-        """No more comes: what can still be made of the rest."""
+        """End the log; return the packets that can still be made of the rest."""
         packets = self._scan(self._rest, is_end=True)
         self.damaged += len(self._unfinished)
         self._unfinished.clear()
@@ -130,11 +130,11 @@ def frames_beyond(
     attempt_id: int,
     first_tail: int = FIRST_TAIL,
 ) -> Iterator[bytes]:
-    """The attempt's frames with numbers beyond `after`, in order; b"" when none came for a moment.
+    """Yield the attempt's frames numbered beyond `after`, in order; b"" during a pause.
 
     `read(tail)` gives the last `tail` lines of the log (0: all of it) and, if it likes, what is
     written from then on, piece by piece; an empty piece says that nothing came for a moment. It is
-    asked for ever more lines until they reach back to something known. Frames that the log has
+    called for ever more lines until they reach back to something known. Frames that the log has
     lost are left out: their numbers are missing.
     """
     given = dict(after)
@@ -180,7 +180,7 @@ def _frames_in(
 
 
 class _Reach:
-    """Whether a reading began at or before the last thing known, or at the log's beginning."""
+    """The check whether a reading reaches back to the last known frame, or the log's start."""
 
     def __init__(self, tail: int) -> None:
         self._tail = tail
@@ -192,7 +192,7 @@ class _Reach:
 
     @property
     def is_lost(self) -> bool:
-        """Whether as many lines as asked for came, and none of them was ours."""
+        """Whether as many lines as requested were read, and none of them was ours."""
         return not self._is_sure and self._lines >= self._tail
 
     def covers(self, packet: Packet, given: Mapping[int, int]) -> bool:
@@ -220,7 +220,7 @@ def _is_intact(match: re.Match[bytes]) -> bool:
 
 
 def _repaired(text: bytes) -> re.Match[bytes] | None:
-    """A line that others cut into, without their lines, or at least without their prefixes."""
+    """Match a line without the foreign lines, or only foreign prefixes, that cut into it."""
     if END not in text[1:]:
         return None
     for foreign in (_FOREIGN_LINE, _FOREIGN_PREFIX):
@@ -231,12 +231,12 @@ def _repaired(text: bytes) -> re.Match[bytes] | None:
 
 
 def _begun_mark(data: bytes) -> int:
-    """How many of the last bytes may be the beginning of a mark."""
+    """Return how many of the last bytes may be the beginning of a mark."""
     return next((n for n in range(len(MARK) - 1, 0, -1) if data.endswith(MARK[:n])), 0)
 
 
 def _unpacked(payload: bytes, digest: bytes) -> tuple[bytes, ...]:
-    """The frames of a whole packet; none if it is not what its name says."""
+    """Unpack the frames of a whole packet; none if it does not match its digest."""
     try:
         unzip = zlib.decompressobj()
         content = unzip.decompress(base64.b64decode(payload, validate=True), MOST_UNPACKED_BYTES)

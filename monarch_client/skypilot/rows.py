@@ -13,12 +13,12 @@ Row = dict[str, Any]
 
 
 def value_of(enum: Any) -> str:
-    """An enum's value, or a plain value, as text."""
+    """Return an enum's value, or a plain value, as text."""
     return str(getattr(enum, "value", enum))
 
 
 def read(record: Any, key: str, default: Any = None) -> Any:
-    """`key` of a record, which is a mapping or an object."""
+    """Read `key` of a record, which is a mapping or an object."""
     if isinstance(record, Mapping):
         found = record.get(key, default)
     else:
@@ -27,7 +27,7 @@ def read(record: Any, key: str, default: Any = None) -> Any:
 
 
 def request_row(payload: Any) -> Row:
-    """One request of SkyPilot's server, as `launch.requests_of` gives it."""
+    """Convert one request of SkyPilot's server, as `launch.requests_of` gives it."""
     return {
         "request_id": read(payload, "request_id"),
         "name": read(payload, "name", "").removeprefix("sky."),
@@ -39,7 +39,7 @@ def request_row(payload: Any) -> Row:
 
 
 def cluster_row(record: Any, rates: Mapping[str, float]) -> Row:
-    """One cluster, as `launch.status` gives it. `rates`: dollars an hour by cluster hash."""
+    """Convert a cluster, as `launch.status` gives it. `rates`: dollars an hour by cluster hash."""
     handle = read(record, "handle")
     resources = getattr(handle, "launched_resources", None)
     nodes = getattr(handle, "launched_nodes", None) or read(record, "nodes", 0)
@@ -76,19 +76,19 @@ def machines_of(record: Any) -> str:
 
 
 def addresses_of(handle: Any) -> list[list[str]]:
-    """[[internal, external], ...] in rank order; empty while unknown."""
+    """Return [[internal, external], ...] in rank order; empty while unknown."""
     pairs = getattr(handle, "stable_internal_external_ips", None) or ()
     return [[str(internal or ""), str(external or "")] for internal, external in pairs]
 
 
 def access_row(record: Any) -> Row:
-    """How ssh gets to a cluster, as `launch.ssh_access` gives it; `key` is "" if it is unknown."""
+    """Return the ssh access of a cluster for `launch.ssh_access`; `key` is "" if unknown."""
     handle, known = read(record, "handle"), read(record, "credentials", {})
     ports = getattr(handle, "stable_ssh_ports", None) or [22]
     addresses = addresses_of(handle) or [["", ""]]
     key = read(known, "ssh_private_key_content", "")
     if not key and read(known, "ssh_private_key", ""):
-        # A server on this machine tells where the key lies.
+        # A server on this machine reports the path of the key.
         with suppress(OSError):
             key = Path(read(known, "ssh_private_key")).expanduser().read_text()
     return {
@@ -101,7 +101,7 @@ def access_row(record: Any) -> Row:
 
 
 def infra_of(resources: Any) -> str:
-    """Where it is, as SkyPilot writes it: cloud/region/zone. Empty if unknown."""
+    """Return the location in SkyPilot's notation: cloud/region/zone. Empty if unknown."""
     if resources is None:
         return ""
     try:
@@ -111,7 +111,7 @@ def infra_of(resources: Any) -> str:
 
 
 def job_row(record: Any) -> Row:
-    """One job on a cluster, as `launch.jobs` gives it."""
+    """Convert one job on a cluster, as `launch.jobs` gives it."""
     return {
         "job_id": read(record, "job_id"),
         "name": read(record, "job_name", ""),
@@ -123,7 +123,7 @@ def job_row(record: Any) -> Row:
 
 
 def cost_row(record: Any) -> Row:
-    """One line of the bill, as `launch.cost_report` gives it. No status: the cluster is gone."""
+    """Convert one line of `launch.cost_report`. No status: the cluster no longer exists."""
     resources = read(record, "resources")
     status = read(record, "status")
     return {
@@ -140,7 +140,7 @@ def cost_row(record: Any) -> Row:
 
 
 def plain(value: Any) -> Any:
-    """What a request gave, as far as it is plain data; what is not becomes None."""
+    """Return a request's result as plain data; what is not plain becomes None."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
@@ -151,7 +151,7 @@ def plain(value: Any) -> Any:
 
 
 def slurm_gpus(infra: str, nodes: Iterable[Any]) -> list[Row]:
-    """The GPUs of a Slurm cluster's nodes, as `launch.gpus` gives them."""
+    """Return the GPUs of a Slurm cluster's nodes, as `launch.gpus` gives them."""
     return [
         {
             "infra": f"{infra}/{_partition(node)}".rstrip("/"),
@@ -166,7 +166,7 @@ def slurm_gpus(infra: str, nodes: Iterable[Any]) -> list[Row]:
 
 
 def kubernetes_gpus(infra: str, found: Any) -> list[Row]:
-    """The GPUs of a Kubernetes cluster's nodes. `free` is None where it may not be looked up."""
+    """Return the GPUs of a Kubernetes cluster's nodes. `free` is None if access is denied."""
     rows = []
     for name, node in (read(found, "node_info_dict", {}) or {}).items():
         total = int(read(read(node, "total", {}), "accelerator_count", 0))

@@ -1,6 +1,6 @@
-"""What SkyPilot's own API server loads when it belongs to a portal (`~/.sky/plugins.yaml`).
+"""The plugin of the SkyPilot API server that belongs to a portal (`~/.sky/plugins.yaml`).
 
-It lets in nobody without the portal's secret, looks for the network where there always is one, and
+It refuses calls without the portal's secret, looks for the network where there always is one, and
 answers what a task would cost, as data. Nothing else of the portal imports it.
 """
 
@@ -46,11 +46,11 @@ class PortalPlugin(plugins.BasePlugin):  # type: ignore[misc]  # sky is not type
 
     @property
     def name(self) -> str:
-        """As SkyPilot shows it."""
+        """The name that SkyPilot shows."""
         return "mportal"
 
     def install(self, extension_context: Any) -> None:
-        """In every process what it needs there; where there is an app, the guard and our routes."""
+        """Install what each process needs; where there is an app, the guard and our routes."""
         from sky.backends import backend_utils  # noqa: PLC0415 - heavy, and known only by now
 
         # It would ask two public addresses, and call a portal without internet disconnected.

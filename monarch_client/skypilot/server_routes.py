@@ -1,4 +1,4 @@
-"""What the portal wants to know as exact data, and SkyPilot tells in prose or not at all.
+"""The routes that answer as exact data what SkyPilot reports in prose or not at all.
 
 These run inside SkyPilot's own server, see `server_plugin.py`.
 """
@@ -25,7 +25,7 @@ NO_ROOM = (exceptions.ResourcesUnavailableError, exceptions.NoCloudAccessError)
 
 
 def plan(body: dict[str, Any]) -> dict[str, Any]:
-    """{candidates, reasons} for `{"task": <task YAML as a mapping>}`; 400 for what is no task.
+    """Return {candidates, reasons} for `{"task": <task YAML as a mapping>}`; 400 if it is no task.
 
     Prices are dollars an hour for all nodes. The candidates are sorted by price, the chosen one
     first; `reasons` says why not others.
@@ -40,14 +40,14 @@ def plan(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def about() -> dict[str, str]:
-    """Which portal this server belongs to."""
+    """Return the version of the portal that this server belongs to."""
     return {"portal": __version__}
 
 
 def rates() -> dict[str, float]:
-    """Dollars an hour of each cluster that exists, for all its nodes, by cluster hash.
+    """Return dollars an hour of each existing cluster, for all its nodes, by cluster hash.
 
-    Only the server knows: prices of one's own machines stand in its configuration.
+    Only the server knows them: the prices of own machines are in its configuration.
     """
     known: dict[str, float] = {}
     for record in global_user_state.get_clusters():
@@ -59,7 +59,7 @@ def rates() -> dict[str, float]:
 
 
 def clouds(workspace: str = "default") -> list[dict[str, Any]]:
-    """[{cloud, context, enabled, reason}] as of SkyPilot's last check of its credentials."""
+    """Return [{cloud, context, enabled, reason}] as of SkyPilot's last check of its credentials."""
     return [
         {
             "cloud": cloud.lower(),
@@ -92,12 +92,12 @@ def _planned(task: Any) -> dict[str, Any]:
     unique = [row for at, row in enumerate(rows) if row not in rows[:at] and row != best]
     unique.sort(key=lambda row: (row["usd_per_hour"], row["infra"]))
     rows = [row | {"chosen": row is best} for row in ([best] if best else []) + unique]
-    told = dict.fromkeys(without_commands(one) for one in [*reasons, *more])
-    return {"candidates": rows[:MOST_CANDIDATES], "reasons": list(told)}
+    texts = dict.fromkeys(without_commands(one) for one in [*reasons, *more])
+    return {"candidates": rows[:MOST_CANDIDATES], "reasons": list(texts)}
 
 
 def _placed(task: Any) -> tuple[list[Any], list[str]]:
-    """Every machine that would do, in every place that has it; and why others would not."""
+    """Return all suitable machines in all places that have them, and why others are not."""
     try:
         launchable, by_cloud, alike, hints = optimizer._fill_in_launchable_resources(
             task, None, quiet=True

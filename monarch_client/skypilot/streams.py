@@ -1,4 +1,4 @@
-"""What a child yields bit by bit, and the reader who may be slower than it."""
+"""The stream of what a child yields, to a reader that may be slower than the child."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LineStream:
         self._untold = 0
 
     def get(self, timeout_s: float) -> Any:
-        """The next piece; None at the end. queue.Empty: nothing within `timeout_s` seconds.
+        """Return the next piece; None at the end. queue.Empty: nothing within `timeout_s` seconds.
 
         SkyPilotError: what ended the call.
         """
@@ -51,7 +51,7 @@ class LineStream:
         self._messages.put({"error": error.to_dict()})
 
     def on_message(self, message: dict[str, Any]) -> None:
-        """What the child said about this call."""
+        """Handle a message of the child about this call."""
         if not message.get("taken"):
             self._messages.put(message)
 

@@ -1,4 +1,4 @@
-"""What a SkyPilotJob brings to its nodes: the portal's runner, told that there is no portal."""
+"""The task of a SkyPilotJob: the portal's runner, configured to run without a portal."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Attempt:
 
     @classmethod
     def new(cls, cluster: str) -> Attempt:
-        """One of its own; the number is long enough to be nobody else's."""
+        """Make an attempt with a random number, long enough to be unique."""
         return cls(secrets.randbits(48) + 1, secrets.token_hex(16), new_authority(cluster))
 
     @property
     def job_name(self) -> str:
-        """What SkyPilot's job is called."""
+        """The name of SkyPilot's job."""
         return f"mp-{self.id}"
 
 
@@ -108,7 +108,7 @@ def _staged(source: Any, folder: Path) -> Any:
 
 
 def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
-    """attempt.json: see `monarch_client.runner.base.config`."""
+    """Return the content of attempt.json: see `monarch_client.runner.base.config`."""
     authority = attempt.authority
     return {
         "format": FORMAT,
@@ -136,7 +136,7 @@ def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
 
 
 def _wait_for_clients(spec: JobSpec) -> str:
-    """The `run` of the head: there until no program wants the workers any more."""
+    """Return the head's `run`, which waits until no program is connected to the workers."""
     minutes = spec.idle_minutes_to_autostop
     gone_s = CLIENT_GONE_S if minutes is None else minutes * MINUTE_S
     # A first one that came and went between two looks was not seen.
@@ -147,7 +147,7 @@ def _wait_for_clients(spec: JobSpec) -> str:
 
 
 def _monarch_version() -> str:
-    """What nodes without Monarch are to install: what this program has."""
+    """Return this program's version of Monarch, which nodes without Monarch install."""
     try:
         return metadata.version("torchmonarch")
     except metadata.PackageNotFoundError:

@@ -49,10 +49,10 @@ class TokenGuard:
 
 
 def secret_of(file: Path) -> str:
-    """The token that `file` holds. PermissionError where its mode lets others read it."""
+    """Return the token that `file` holds. PermissionError if its mode lets others read it."""
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise PermissionError(f"{file} must be 0600: whoever reads it may use every cloud here.")
+        raise PermissionError(f"{file} must be 0600: its readers may use every cloud here.")
     token = file.read_text().strip()
     if not token:
-        raise PermissionError(f"{file} is empty: the server would be open to everybody.")
+        raise PermissionError(f"{file} is empty: the server would be open to all.")
     return token

@@ -1,4 +1,4 @@
-"""SkyPilot's errors as our kinds, told by the names of their classes. Never imports sky."""
+"""SkyPilot's errors as our kinds, recognized by the names of their classes. Never imports sky."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ KIND_OF_WORDS = (
 
 
 def without_colour(text: str) -> str:
-    """`text` without ANSI sequences, as people may see it."""
+    """Return `text` without ANSI sequences, to show to people."""
     return COLOUR.sub("", text).strip()
 
 
 def without_commands(text: str) -> str:
-    """A reason without what SkyPilot advises to type, which a portal's user can't."""
+    """Return a reason without the commands that SkyPilot advises, which users can't run."""
     return ADVICE.sub("", without_colour(text)).strip()
 
 
 def error_of(error: BaseException) -> SkyPilotError:
-    """Our error for one that SkyPilot, or the way to it, has raised."""
+    """Convert an error that SkyPilot, or the connection to it, has raised."""
     if isinstance(error, SkyPilotError):
         return error
     names = [each.__name__ for each in type(error).__mro__]

@@ -1,4 +1,4 @@
-"""The certificate authority of one attempt: whoever holds its key belongs to the attempt.
+"""The certificate authority of one attempt: holders of its key belong to the attempt.
 
 Each runner makes its own certificate from it.
 """
@@ -27,7 +27,7 @@ class Authority:
 
 
 def new_authority(name: str) -> Authority:
-    """A fresh authority; `name` shows up in error messages of TLS, nothing depends on it."""
+    """Make a new authority; `name` shows up in error messages of TLS, nothing depends on it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(timezone.utc)

@@ -1,6 +1,6 @@
 """The way to a cluster's head: straight, or through ssh as SkyPilot knows it.
 
-Whoever answers must show a certificate of the job's own authority, so neither a strange machine
+The answering host must have a certificate of the job's own authority, so neither a strange machine
 with the same private address nor one on the way can be taken for the head.
 """
 
@@ -37,7 +37,7 @@ OPTIONS = (
 
 
 def why_unreachable(address: str, port: int, certificates: Path, timeout_s: float) -> str:
-    """Why the worker there does not answer as one of the job's; "" if it does."""
+    """Return why the worker there does not answer as one of the job's; "" if it does."""
     context = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
     context.load_cert_chain(certificates / "leaf.crt", certificates / "leaf.key")
     try:
@@ -56,7 +56,7 @@ def way_to(
     folder: Path,
     ssh_access: Callable[[], Mapping[str, Any]],
 ) -> tuple[str, Tunnel | None]:
-    """The address under which the head's worker answers here, and the tunnel if it takes one.
+    """Return the address at which the head's worker answers here, and the tunnel if one is used.
 
     `reach`: "direct", "tunnel", or "auto" for whichever works; `folder` has the certificates.
     UnreachableError: there is none.

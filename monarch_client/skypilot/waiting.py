@@ -29,7 +29,7 @@ def accepted(
     lost: type[Exception] | tuple[type[Exception], ...],
     patience_s: float = ACCEPT_PATIENCE_S,
 ) -> str:
-    """The id of the request that `ask` makes, found among `requests` where the answer got lost.
+    """Return the id of the request that `ask` makes, from `requests` if the answer was lost.
 
     Of `lost` errors of `ask` it is unknown whether the server took the request; one is raised on
     if none of that name has come up within `patience_s` seconds.
@@ -49,7 +49,7 @@ def accepted(
 
 
 def ended(look: Callable[[], Sequence[Any]], request_id: str, patience_s: float) -> Any:
-    """The record of a request once it has ended. `look` gives it in a list, empty if unknown.
+    """Return the record of a request once it has ended; `look` lists it, or nothing if unknown.
 
     StillBusyError: not within `patience_s` seconds. SkyPilotError: the server knows none.
     """

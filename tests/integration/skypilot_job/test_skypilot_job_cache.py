@@ -111,7 +111,7 @@ def test_a_file_of_another_user_is_not_read(
     os.chown(file, 65534, 65534)
     client = run(NOTHING + SHARED + KEPT + USE)
     assert client.wait() == 1
-    assert "belongs to somebody else" in client.text
+    assert "belongs to another user" in client.text
     assert not (tmp_path / "project" / "ran").exists()
 
 
