@@ -1,4 +1,4 @@
-"""How Celery is used: messages are hints, tasks are short and safe to repeat."""
+"""The settings of Celery: messages are hints, tasks are short and safe to repeat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 
 def broker_url(redis_url: str) -> str:
-    """The broker's URL for a Redis URL: kombu spells Unix sockets in its own way."""
+    """Return the broker's URL for a Redis URL: kombu spells Unix sockets in its own way."""
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
         return redis_url
@@ -17,15 +17,15 @@ def broker_url(redis_url: str) -> str:
 
 
 def celery_settings(redis_url: str, *, concurrency: int) -> dict[str, Any]:
-    """Django settings with the CELERY_ prefix."""
+    """Return the Django settings with the CELERY_ prefix."""
     return {
         "CELERY_BROKER_URL": broker_url(redis_url),
         # A send happens inside requests: without a broker it must fail at once, and beat's tick
         # finds the work anyway.
         "CELERY_BROKER_CONNECTION_TIMEOUT": 1,
         "CELERY_BROKER_TRANSPORT_OPTIONS": {
-            # A hint is in Redis until a worker takes it, and in nobody's books after that: if the
-            # worker dies, a tick finds what it told of.
+            # A hint is in Redis until a worker takes it, and is stored nowhere after that: if the
+            # worker dies, a tick finds the work.
             "ack_emulation": False,
             "socket_connect_timeout": 1,
             "socket_timeout": 1,

@@ -1,4 +1,4 @@
-"""How the portal speaks to PostgreSQL: what it does about forgotten, broken and vanished ends."""
+"""The settings of PostgreSQL connections: time-outs, keep-alives and the pool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SESSION = {
 
 
 def connection_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Options of every connection; what is `given` in DATABASE_URL goes before them."""
+    """Return the options of every connection; those `given` in DATABASE_URL override ours."""
     session = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
     ours = {
         "connect_timeout": 5,
@@ -39,19 +39,19 @@ def connection_options(given: dict[str, Any]) -> dict[str, Any]:
         "keepalives_count": _COUNT,
         "tcp_user_timeout": _UNANSWERED_MS,
     }
-    # Of two words about the same setting the last one holds.
+    # If a setting is given twice, the last one applies.
     return {**ours, **given, "options": f"{session} {given.get('options', '')}".strip()}
 
 
 def pool_options(most: int) -> dict[str, Any]:
-    """A process's pool. It bounds what requests and steps hold, and holds nothing when idle."""
+    """Return the options of a process's pool: at most `most` connections, none when idle."""
     return {
         "min_size": 0,
         "max_size": most,
         "max_idle": 60,
         "timeout": 10,
         # The library's own tries wait longer each time: a database that is back would stay away
-        # for as long as the last pause. Whoever needs a connection next tries again.
+        # for as long as the last pause. The next request for a connection tries again.
         "reconnect_timeout": 2,
         "reconnect_failed": _note_away,
     }

@@ -16,12 +16,12 @@ FALSE = {"0", "false", "no", "off", ""}
 
 
 def env_str(name: str, default: str = "") -> str:
-    """The variable, or `default` where it is not set."""
+    """Return the variable, or `default` if it is not set."""
     return os.environ.get(name, default)
 
 
 def env_bool(name: str, *, default: bool = False) -> bool:
-    """True for 1, true, yes, on; False for 0, false, no, off and nothing."""
+    """Return True for 1, true, yes, on; False for 0, false, no, off and the empty string."""
     value = os.environ.get(name)
     if value is None:
         return default
@@ -33,7 +33,7 @@ def env_bool(name: str, *, default: bool = False) -> bool:
 
 
 def env_int(name: str, default: int) -> int:
-    """The variable as a whole number."""
+    """Return the variable as a whole number."""
     value = os.environ.get(name, "").strip()
     try:
         return int(value) if value else default
@@ -42,7 +42,7 @@ def env_int(name: str, default: int) -> int:
 
 
 def env_choice(name: str, choices: tuple[str, ...]) -> str:
-    """The variable, which must be one of `choices`; the first of them where it is not set."""
+    """Return the variable, one of `choices`; the first of them if it is not set."""
     value = os.environ.get(name, "").strip().lower() or choices[0]
     if value not in choices:
         raise ImproperlyConfigured(f"{name}={value!r} is none of {', '.join(choices)}.")
@@ -50,7 +50,7 @@ def env_choice(name: str, choices: tuple[str, ...]) -> str:
 
 
 def env_seconds(name: str) -> int | None:
-    """A length of time such as 12h, 1h30m or a number of seconds; None where it is not set."""
+    """Return the seconds of a length such as 12h, 1h30m or 90; None if it is not set."""
     value = os.environ.get(name, "").strip()
     seconds = seconds_in(value)
     if value and not seconds:
@@ -59,7 +59,7 @@ def env_seconds(name: str) -> int | None:
 
 
 def env_list(name: str, default: list[str] | None = None) -> list[str]:
-    """The variable split at commas."""
+    """Return the variable split at commas."""
     value = os.environ.get(name)
     if value is None:
         return list(default or [])
@@ -67,7 +67,7 @@ def env_list(name: str, default: list[str] | None = None) -> list[str]:
 
 
 def env_secret(name: str) -> str:
-    """The variable, or what the file named by `<name>_FILE` holds; empty where neither is set."""
+    """Return the variable, or the content of the file `<name>_FILE`; "" if neither is set."""
     file = os.environ.get(f"{name}_FILE", "")
     if not file:
         return os.environ.get(name, "")
@@ -78,7 +78,7 @@ def env_secret(name: str) -> str:
 
 
 def database_from_url(url: str) -> dict[str, Any]:
-    """Django's settings for a `postgresql://user:password@host:port/name?option=value` URL.
+    """Return Django's settings for a `postgresql://user:password@host:port/name?option=value` URL.
 
     `host` among the options names a directory with the server's Unix socket.
     """

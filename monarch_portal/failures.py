@@ -1,4 +1,4 @@
-"""The last resort: what people and programs are told when a request could not be answered."""
+"""The last resort: the answers to people and programs when a request has failed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _API = "/api/"
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a request that Django refuses: Django's handler400.
 
-    Whoever opens the portal under a name that is not in ALLOWED_HOSTS reads which setting that is.
+    If the portal is opened under a name that is not in ALLOWED_HOSTS, the answer names the setting.
     The name itself is the sender's own text: the log has it, the answer does not repeat it.
     """
     is_of_api = request.path_info.startswith(_API)
@@ -35,9 +35,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: a page in plain words, or below the API's root a problem document.
+    """Answer a request that failed: a page, or below the API's root a problem document.
 
-    The log has the traceback; Django calls this while the exception is being handled.
+    It is Django's handler500, called while the exception is being handled. The log has the
+    traceback.
     """
     error = sys.exc_info()[1]
     if not isinstance(error, Exception):

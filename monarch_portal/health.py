@@ -19,13 +19,13 @@ log = logging.getLogger(__name__)
 
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
-    """200 as long as the process answers."""
+    """Answer 200 as long as the process is alive."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 when database and Redis answer and fit this release, 503 otherwise; the body says why.
+    """Answer 200 when database and Redis answer and fit this release, else 503 with the reasons.
 
     A nearly full disk is reported with status 200: everything except new work goes on.
     """

@@ -1,4 +1,4 @@
-"""Where sealed logs go: files of the portal's machine, or a bucket of S3, by the environment."""
+"""The store of sealed logs: files on the portal's machine, or a S3 bucket, by the environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIX = re.compile(r"[A-Za-z0-9!_.*'()-]+(?:/[A-Za-z0-9!_.*'()-]+)*")
 
 
 def s3_storage() -> dict[str, Any]:
-    """Django's storage `s3`, where MPORTAL_S3 names a place for logs; nothing else."""
+    """Return Django's storage `s3` if MPORTAL_S3 names a bucket for logs, else nothing."""
     place = env_str("MPORTAL_S3").strip()
     if not place:
         return {}
@@ -38,7 +38,7 @@ def s3_storage() -> dict[str, Any]:
 
 
 def log_store(storages: dict[str, Any]) -> str:
-    """The store of new chunks. ImproperlyConfigured: it is not there."""
+    """Return the store of new chunks; ImproperlyConfigured if it is `s3` without a bucket."""
     store = env_choice("MPORTAL_LOG_STORE", ("files", "s3"))
     if store == "s3" and "s3" not in storages:
         raise ImproperlyConfigured("MPORTAL_LOG_STORE=s3 needs MPORTAL_S3=s3://bucket/prefix.")
@@ -46,7 +46,7 @@ def log_store(storages: dict[str, Any]) -> str:
 
 
 def log_days() -> int:
-    """How many days after its attempt's end a log is removed; 0: never."""
+    """Return the days after its attempt's end at which a log is removed; 0: never."""
     days = env_int("MPORTAL_LOG_DAYS", 0)
     if not 0 <= days <= _MOST_DAYS:
         raise ImproperlyConfigured(f"MPORTAL_LOG_DAYS={days} is not from 0 to {_MOST_DAYS}.")

@@ -18,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """`time`, `level`, `logger`, `message`, then the call's extras: `action` and ids."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON; what JSON can't hold is shown as its repr."""
+        """Format a record as one line of JSON; what JSON can't hold is shown as its repr."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, tz=timezone.utc).isoformat(),
             "level": record.levelname.lower(),
@@ -33,14 +33,14 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=repr)
 
     def _exception(self, record: logging.LogRecord) -> str:
-        """The traceback of an error; of what was only worth a warning, the last line."""
+        """Return the traceback of an error; for a warning or less, only its last line."""
         if record.levelno < logging.ERROR and record.exc_info and record.exc_info[1]:
             return f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
         return self.formatException(record.exc_info) if record.exc_info else ""
 
 
 def logging_config(level: str) -> dict[str, Any]:
-    """Django's LOGGING: everything from `level` on to standard error, as JSON."""
+    """Return Django's LOGGING: everything from `level` on to standard error, as JSON."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

@@ -1,4 +1,4 @@
-"""Where everything is mounted: REST below /api/v1/, health beside it, pages at the root."""
+"""The URLs of the portal: REST below /api/v1/, health beside it, pages at the root."""
 
 from django.urls import include, path
 

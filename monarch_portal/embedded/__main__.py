@@ -70,7 +70,7 @@ def _run(home: Home, *, detached: bool) -> int:
         terminal.say(f"\n{error}\n\nMore in {home.logs}")
         return 1
     except Exception:
-        terminal.say(f"\nThe portal has failed. Why stands in {home.logs / 'portal.log'}")
+        terminal.say(f"\nThe portal has failed. The reason is in {home.logs / 'portal.log'}")
         raise
     terminal.say("The portal has ended.")
     return 0

@@ -1,7 +1,7 @@
-"""Which user id the embedded servers run under. PostgreSQL refuses to run as root.
+"""The user id that the embedded servers run under. PostgreSQL refuses to run as root.
 
-As root each installation gets an id of its own that no account on the machine has: nobody can
-sign in as it, and two installations can't read each other's data. Else servers run as ourselves.
+As root each installation gets an id of its own that no account on the machine has: it cannot be
+used to sign in, and two installations can't read each other's data. Else servers run as ourselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FIRST_HUMAN_ID = 1000
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and group id. `changes` tells whether starting a process under it changes the user."""
+    """A user and group id. `changes`: whether starting a process under it changes the user."""
 
     uid: int
     gid: int
@@ -31,12 +31,12 @@ class Account:
 
 
 def ourselves() -> Account:
-    """The account this process runs under."""
+    """Return the account this process runs under."""
     return Account(os.geteuid(), os.getegid())
 
 
 def server_account(data: Path, wish: int) -> Account:
-    """The account for the servers whose data lies in `data`: its owner, or else a free one.
+    """Return the account for servers with data in `data`: its owner, else a free one.
 
     `wish` picks where the search for a free id begins, so that most installations differ at once.
     """
@@ -50,7 +50,7 @@ def server_account(data: Path, wish: int) -> Account:
 
 
 def borrowed_account() -> Account:
-    """An existing system account that runs no process: initdb wants a name for its user id."""
+    """Return a system account that runs no process, as initdb wants a name for its user id."""
     busy = set(_uids_of_processes())
     for entry in pwd.getpwall():
         if 0 < entry.pw_uid < FIRST_HUMAN_ID and entry.pw_uid not in busy:

@@ -23,7 +23,10 @@ _VERSION = re.compile(r"\bv=(\d+)\.(\d+)")
 
 
 def postgres_bin(account: Account, copies: Path) -> Path:
-    """The directory of `postgres` and `initdb`; copied below `copies` if `account` needs that."""
+    """Return the directory of `postgres` and `initdb`.
+
+    They are copied below `copies` if `account` cannot run them where they are installed.
+    """
     package = _package_dir(POSTGRES_WHEEL)
     place = Path(POSTGRES_WHEEL, POSTGRES_INSTALL, "bin")
     if _can_run(package.parent / place / "postgres", account):

@@ -19,15 +19,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Process(Protocol):
-    """What a started program and a forked role have in common."""
+    """The common interface of a started program and a forked role."""
 
     pid: int
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code once it has ended; subprocess.TimeoutExpired after `timeout` seconds."""
+        """Wait for its end and return the exit code; TimeoutExpired after `timeout` seconds."""
 
     def send_signal(self, sig: int) -> None:
         """Send a signal; nothing if it has ended."""
@@ -35,7 +35,7 @@ class Process(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run, as whom, where. `on_orphaned` is sent to it should its starter be killed."""
+    """A command, its account and its directory. If its starter is killed, it gets `on_orphaned`."""
 
     argv: Sequence[str]
     log: Path
@@ -73,7 +73,7 @@ def start(program: Program) -> Process:
 
 
 def signal_when_orphaned(number: signal.Signals, parent: int) -> None:
-    """In a child: have the kernel send `number` when `parent` ends, even if it is killed."""
+    """Have the kernel send `number` to this child when `parent` ends, even if it is killed."""
     _libc.prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
@@ -112,7 +112,7 @@ def wait_until_ready(process: Process, is_ready: Callable[[], bool], *, timeout_
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log file, for an error message."""
+    """Return the last lines of a log file, for an error message."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 8192))

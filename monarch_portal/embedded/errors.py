@@ -1,4 +1,4 @@
-"""What can keep an embedded server from starting; each message says what to do."""
+"""The errors that keep an embedded server from starting; each message says what to do."""
 
 
 class EmbeddedError(Exception):

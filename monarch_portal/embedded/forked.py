@@ -30,7 +30,7 @@ class Fork:
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         if self._code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -38,7 +38,7 @@ class Fork:
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """The exit code once it has ended; subprocess.TimeoutExpired after `timeout` seconds."""
+        """Wait for its end and return the exit code; TimeoutExpired after `timeout` seconds."""
         deadline = time.monotonic() + timeout if timeout is not None else None
         while (code := self.poll()) is None:
             if deadline is not None and time.monotonic() > deadline:

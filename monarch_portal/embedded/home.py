@@ -1,4 +1,4 @@
-"""The one directory of an installation: where it is, what lies where in it, who may enter.
+"""The one directory of an installation: its path, its layout and its permissions.
 
 Every checkout has its own, so two of them share no port, no name and no data.
 """
@@ -32,7 +32,7 @@ class Home:
 
     @classmethod
     def of_checkout(cls, checkout: Path) -> Home:
-        """The home that MPORTAL_HOME names, else the default one of this checkout."""
+        """Return the home that MPORTAL_HOME names, else the default one of this checkout."""
         named = os.environ.get("MPORTAL_HOME")
         if named:
             return cls(Path(named).expanduser().absolute())
@@ -61,12 +61,12 @@ class Home:
 
     @property
     def digest(self) -> str:
-        """Eight characters that tell this installation's names from another's on this machine."""
+        """Eight characters that make the names of this installation unique on the machine."""
         return _digest(str(self.path))
 
     @property
     def logs(self) -> Path:
-        """What the portal's own processes print."""
+        """The directory of the output of the portal's own processes."""
         return self.path / "log"
 
     @property
@@ -84,7 +84,7 @@ class Home:
 
     @property
     def postgres(self) -> PostgresPaths:
-        """Where the embedded PostgreSQL lives."""
+        """The paths of the embedded PostgreSQL."""
         return PostgresPaths(
             data=self.path / "postgres" / "data",
             sockets=self.sockets / "postgres",
@@ -96,12 +96,12 @@ class Home:
 
     @property
     def redis(self) -> RedisPaths:
-        """Where the embedded Redis lives."""
+        """The paths of the embedded Redis."""
         return RedisPaths(self.sockets / "redis", self.logs / "redis.log", self.binaries)
 
     @property
     def skypilot(self) -> SkyPilotPaths:
-        """Where SkyPilot's server of this installation lives."""
+        """The paths of SkyPilot's server of this installation."""
         return SkyPilotPaths(self.path / "skypilot", self.logs / "skypilot.log")
 
     @property
@@ -121,7 +121,7 @@ class Home:
 
     @property
     def sealing_keys(self) -> list[str]:
-        """Those keys; none before the first start."""
+        """The keys in `sealing_keys_file`; none before the first start."""
         file = self.sealing_keys_file
         return file.read_text().strip().split(",") if file.exists() else []
 
@@ -143,7 +143,7 @@ class Home:
             return ""
 
     def write_url(self, url: str) -> None:
-        """Tell where the portal is reached. Readable by jobs, which run as other users."""
+        """Write the portal's address to its file. Readable by jobs, which run as other users."""
         unfinished = self.portal_file.with_suffix(".unfinished")
         unfinished.write_text(json.dumps({"url": url}))
         unfinished.chmod(0o644)
@@ -182,7 +182,7 @@ def _digest(text: str) -> str:
 
 
 def _require_own(directory: Path) -> None:
-    """Refuse a directory that someone else put where ours goes (the fallback lies in /tmp)."""
+    """Refuse a directory that someone else put where ours goes (the fallback is in /tmp)."""
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise EmbeddedError(f"{directory} belongs to someone else; remove it, or set MPORTAL_HOME.")

@@ -1,4 +1,7 @@
-"""At most one portal runs on a home. The kernel lets go of the lock however its holder ends."""
+"""The lock by which at most one portal runs on a home.
+
+The kernel releases it however its holder ends.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 
 class InstanceLock:
-    """An exclusive lock on a file, which holds the process id of whoever has it."""
+    """An exclusive lock on a file, which contains the process id of its holder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -33,11 +36,11 @@ class InstanceLock:
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
 
     def leave(self) -> None:
-        """In a fork: not to hold the lock after the holder has ended."""
+        """Close a fork's copy of the lock, so that the lock ends with its holder."""
         os.close(self._fd)
 
     def holder(self) -> int | None:
-        """The process that has the lock; None if nobody does."""
+        """Return the id of the process that holds the lock; None if no process does."""
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:

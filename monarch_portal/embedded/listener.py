@@ -22,8 +22,8 @@ def listen(home: Home) -> socket.socket:
     """Return a listening socket on loopback: on MPORTAL_PORT, else the port of last time.
 
     The first start takes a free port. Later ones never move by themselves: clients and runners
-    know the address, and whoever has the port now would receive what they send. EmbeddedError
-    says who has it.
+    know the address, and the process that has the port now would receive what they send.
+    EmbeddedError says which process has it.
     """
     chosen = os.environ.get("MPORTAL_PORT")
     if chosen:
@@ -50,7 +50,7 @@ def _refuse(port: int, which: str) -> NoReturn:
 
 
 def url_of(listener: socket.socket) -> str:
-    """The address that reaches the socket from this machine."""
+    """Return the address that reaches the socket from this machine."""
     return f"http://{ADDRESS}:{listener.getsockname()[1]}"
 
 

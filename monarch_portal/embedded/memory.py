@@ -1,4 +1,4 @@
-"""How much memory the portal's processes take, shared pages counted once (PSS)."""
+"""The memory of the portal's processes, shared pages counted once (PSS)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def pss_bytes(pid: int) -> int:
-    """The proportional set size of one process; 0 if it is gone or not ours to look at."""
+    """Return the proportional set size of one process; 0 if it ended or may not be read."""
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
@@ -18,7 +18,7 @@ def pss_bytes(pid: int) -> int:
 
 
 def with_descendants(pids: Iterable[int]) -> set[int]:
-    """The processes and all that they, or their children, have started."""
+    """Return the processes and all their descendants."""
     children = defaultdict(list)
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (parent := _parent(entry)) is not None:

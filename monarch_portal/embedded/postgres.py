@@ -111,7 +111,7 @@ class PostgresServer:
         """End what a killed portal left of this server, and remove its lock files.
 
         The server would take the numbers in them for its own even when zombies or strangers have
-        them. The instance lock is what tells that no living portal uses the data.
+        them. The instance lock ensures that no living portal uses the data.
         """
         data = self._paths.data.resolve()
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
@@ -141,7 +141,7 @@ class PostgresServer:
 
 
 def _working_in(directory: Path) -> Iterator[int]:
-    """The living processes whose working directory this is: PostgreSQL's are in its data."""
+    """Yield the living processes with this working directory: PostgreSQL's is its data."""
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (entry / "cwd").readlink() == directory:

@@ -26,7 +26,7 @@ MS_BIND = 4096
 
 
 def check_version(data: Path) -> None:
-    """DataVersionError if another major version of PostgreSQL wrote `data`."""
+    """Raise DataVersionError if another major version of PostgreSQL wrote `data`."""
     version = (data / "PG_VERSION").read_text().strip()
     if version != MAJOR_VERSION:
         raise DataVersionError(
@@ -74,8 +74,8 @@ def _run_initdb(argv: list[str], work: Path, maker: Account) -> None:
         )
     except subprocess.SubprocessError as error:
         raise EmbeddedError(
-            f"The user id {maker.uid} has no name in /etc/passwd, which PostgreSQL's initdb asks "
-            f"for, and the kernel lets no private one be made. Start as a user with a name."
+            f"The user id {maker.uid} has no name in /etc/passwd, which PostgreSQL's initdb "
+            f"needs, and the kernel lets no private one be made. Start as a user with a name."
         ) from error
     if done.returncode:
         raise EmbeddedError(f"initdb failed:\n{done.stderr.decode(errors='replace').strip()}")
@@ -90,7 +90,7 @@ def _has_name(uid: int) -> bool:
 
 
 def _with_name(account: Account, work: Path) -> Callable[[], None]:
-    """What a child does to see an /etc/passwd of its own, in which its user id has a name."""
+    """Return a function by which a child sees an /etc/passwd that names its user id."""
     libc = ctypes.CDLL(None, use_errno=True)
     passwd = work / "initdb-passwd"
     passwd.write_text(f"mportal:x:{account.uid}:{account.gid}::/:/bin/false\n")
@@ -108,7 +108,7 @@ def _with_name(account: Account, work: Path) -> Callable[[], None]:
 
 
 def _require_way(directory: Path, account: Account) -> None:
-    """UnreachableHomeError unless `account` may pass through `directory` and all above it."""
+    """Raise UnreachableHomeError unless `account` may pass through `directory` and all above it."""
     if not account.changes:
         return
     for step in (directory, *directory.parents):

@@ -19,12 +19,12 @@ def make_private(directory: Path, account: Account) -> None:
 
 
 def new_secret() -> str:
-    """A secret that nobody guesses."""
+    """Return a new random secret of 36 bytes."""
     return secrets.token_urlsafe(36)
 
 
 def secret_in(path: Path, make: Callable[[], str] = new_secret) -> str:
-    """The secret in the file `path`, made now if there is none."""
+    """Return the secret in the file `path`; make it now if there is none."""
     if not path.exists():
         write_owned(path, make(), ourselves())
     return path.read_text().strip()

@@ -32,7 +32,7 @@ class ProcessRecord:
 
     @classmethod
     def of(cls, name: str, pid: int) -> ProcessRecord:
-        """The record of a process that runs now."""
+        """Return the record of a process that runs now."""
         return cls(name, pid, start_time(pid) or 0, boot_id())
 
     @property
@@ -42,7 +42,7 @@ class ProcessRecord:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None if it is gone or a zombie."""
+    """Return the start of a process in clock ticks since boot; None if ended or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -59,7 +59,7 @@ def write_table(path: Path, pids: Mapping[str, int]) -> None:
 
 
 def living(path: Path) -> list[ProcessRecord]:
-    """The processes written down that still run."""
+    """Return the recorded processes that still run."""
     try:
         records = [ProcessRecord(**record) for record in json.loads(path.read_text())]
     except (FileNotFoundError, ValueError, TypeError):

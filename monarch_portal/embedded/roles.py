@@ -1,4 +1,4 @@
-"""What each of the portal's own processes does. Each runs in a fork, so nothing starts early."""
+"""The roles of the portal's own processes. Each runs in a fork, so nothing starts early."""
 
 from __future__ import annotations
 

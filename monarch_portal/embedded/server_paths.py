@@ -1,4 +1,4 @@
-"""Which files and sockets an embedded server uses, and the URL that reaches it."""
+"""The files and sockets of an embedded server, and the URL that reaches it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADMIN = "postgres"
 
 @dataclass(frozen=True, slots=True)
 class PostgresPaths:
-    """Everything one server touches. `data`'s parent belongs to the server's account."""
+    """The paths of PostgreSQL. `data`'s parent belongs to the server's account."""
 
     data: Path
     sockets: Path
@@ -28,7 +28,7 @@ class PostgresPaths:
         return self.secret.read_text().strip() if self.secret.exists() else ""
 
     def url(self, database: str = DATABASE) -> str:
-        """What DATABASE_URL would hold for this server."""
+        """Return the DATABASE_URL of this server."""
         return self._url(DATABASE, self.password, database)
 
     @property
@@ -42,7 +42,7 @@ class PostgresPaths:
 
 @dataclass(frozen=True, slots=True)
 class RedisPaths:
-    """Everything one server touches. `sockets` belongs to the server's account."""
+    """The paths of Redis. `sockets` belongs to the server's account."""
 
     sockets: Path
     log: Path
@@ -55,5 +55,5 @@ class RedisPaths:
 
     @property
     def url(self) -> str:
-        """What REDIS_URL would hold for this server."""
+        """The REDIS_URL of this server."""
         return f"unix://{self.socket}?db=0"

@@ -1,4 +1,4 @@
-"""Where SkyPilot's server of an installation keeps its things, and whether a cloud was added."""
+"""The paths of an installation's SkyPilot server, and whether a cloud was added."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ PLACES_OF_CREDENTIALS = (
 
 @dataclass(frozen=True, slots=True)
 class SkyPilotPaths:
-    """Everything the server touches: what lies below `root`, and its log."""
+    """The paths that the server uses: all below `root`, and its log."""
 
     root: Path
     log: Path
 
     @property
     def home(self) -> Path:
-        """HOME of the server: clouds' credentials lie there as in a user's own home."""
+        """HOME of the server: clouds' credentials are there as in a user's own home."""
         return self.root / "home"
 
     @property
@@ -73,7 +73,7 @@ class SkyPilotPaths:
 
     @property
     def endpoint(self) -> str:
-        """Where the server listens; empty before its first start."""
+        """The address at which the server listens; empty before its first start."""
         try:
             return str(json.loads(self.server_file.read_text())["endpoint"])
         except (FileNotFoundError, ValueError, KeyError):

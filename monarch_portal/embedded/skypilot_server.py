@@ -1,7 +1,7 @@
 """SkyPilot's API server as a part of the portal: on loopback, with a token, in a home of its own.
 
-It takes up to half a minute to answer, so nobody waits for it: `start` returns at once, and who
-asks too early is told that it is away.
+It takes up to half a minute to answer, so `start` returns at once; a
+request that comes too early fails with the message that the server is away.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ class SkyPilotServer:
     """One API server under our own supervision."""
 
     def __init__(self, paths: SkyPilotPaths, number: int) -> None:
-        """`number` picks where the search for a free port begins: best another per installation."""
+        """Prepare a server that is not started yet.
+
+        `number` picks where the search for a free port begins: best another per installation.
+        """
         self._paths = paths
         self._number = number
 
@@ -77,17 +80,17 @@ class SkyPilotServer:
         return WholeGroup(child.start(program), self._paths.root)
 
     def _port(self) -> int:
-        """The port of last time, or one that is free."""
+        """Return the port of the previous start, or one that is free."""
         last = urlsplit(self._paths.endpoint).port
         size = len(SEARCHED)
-        wishes = [SEARCHED[(self._number + step) % size] for step in range(size)]
-        for port in [*([last] if last else []), *wishes]:
+        searched = [SEARCHED[(self._number + step) % size] for step in range(size)]
+        for port in [*([last] if last else []), *searched]:
             if _is_free(port):
                 return port
         raise EmbeddedError(f"No port of {SEARCHED.start}-{SEARCHED.stop} is free for SkyPilot.")
 
     def _write_plugins(self, endpoint: str) -> None:
-        """Ours first, then those that an administrator has put where SkyPilot looks for them."""
+        """Write the list of plugins: ours first, then those of the administrator's plugins.yaml."""
         parameters = {
             "secret_file": str(self._paths.token_file),
             "probe_url": f"{endpoint}/api/health",
@@ -128,7 +131,7 @@ class WholeGroup:
         self.pid = process.pid
 
     def poll(self) -> int | None:
-        """The exit code of the server; None while it runs."""
+        """Return the exit code of the server; None while it runs."""
         code = self._process.poll()
         if code is not None and not self._is_cleared:
             self._is_cleared = True
@@ -136,13 +139,13 @@ class WholeGroup:
         return code
 
     def wait(self, timeout: float | None = None) -> int:
-        """As `Process.wait`."""
+        """Wait as `Process.wait` does."""
         code = self._process.wait(timeout)
         self.poll()
         return code
 
     def send_signal(self, sig: int) -> None:
-        """To the server alone, which asks its own to end; SIGKILL to all."""
+        """Send a signal to the server, which ends its children itself; SIGKILL goes to all."""
         self._process.send_signal(sig)
         if sig == signal.SIGKILL:
             end_leftovers(self._root)
@@ -154,7 +157,7 @@ def is_wanted(paths: SkyPilotPaths, setting: str) -> bool:
 
 
 def version_problem() -> str:
-    """Why the installed SkyPilot can't be used, and what to do; empty if it can."""
+    """Describe why the installed SkyPilot can't be used and what to do; "" if it can."""
     try:
         version = importlib.metadata.version("skypilot")
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What runs on a home, and how much memory it takes."""
+"""The processes that run on a home, and the memory they use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PortalStatus:
     processes: list[ProcessStatus]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return asdict(self)
 
 

@@ -44,7 +44,7 @@ SKYPILOT_LONGEST_DELAY_S = 60.0
 
 
 class Supervisor:
-    """One portal on one home. `leave_lock` is what a fork calls to let go of the instance lock."""
+    """One portal on one home. `leave_lock` closes a fork's copy of the instance lock."""
 
     def __init__(self, home: Home, listener: socket.socket, leave_lock: Callable[[], None]) -> None:
         self._home = home
@@ -90,7 +90,7 @@ class Supervisor:
     def _add_skypilot(self) -> None:
         """Begin to look after SkyPilot's server once it is wanted: that may be at any time.
 
-        Among the roles, for nobody waits for it and it depends on nothing.
+        It is started among the roles: no role waits for it, and it depends on none.
         """
         if self._skypilot is not None or time.monotonic() < self._skypilot_due:
             return

@@ -1,4 +1,4 @@
-"""Where a starting portal tells people how it goes. Its log goes to a file from the start."""
+"""The terminal in which a starting portal reports. Its log goes to a file from the start."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GO_ON = b"\0"
 
 
 class Terminal:
-    """What whoever started the portal reads."""
+    """The terminal from which the portal was started."""
 
     def __init__(self, fd: int, *, stays: bool) -> None:
         self._fd = fd
         self.stays = stays
 
     def say(self, text: str) -> None:
-        """Show `text`; nobody may be listening any more."""
+        """Show `text`, unless the terminal has been closed."""
         if self._fd >= 0:
             try:
                 os.write(self._fd, f"{text}\n".encode())
@@ -29,7 +29,7 @@ class Terminal:
                 self._fd = -1
 
     def all_is_well(self) -> None:
-        """The portal is up: whoever started it in the background may go on."""
+        """Report that the portal is up; the command that started it in the background returns."""
         if not self.stays and self._fd >= 0:
             os.write(self._fd, GO_ON)
             os.close(self._fd)
@@ -37,7 +37,7 @@ class Terminal:
 
 
 def foreground_terminal(log: Path) -> Terminal:
-    """This terminal; everything that is printed from now on goes to `log`."""
+    """Return this terminal; everything that is printed from now on goes to `log`."""
     terminal = Terminal(os.dup(1), stays=True)
     redirect_output(log)
     return terminal
@@ -46,7 +46,7 @@ def foreground_terminal(log: Path) -> Terminal:
 def detached_terminal(log: Path) -> Terminal:
     """Go on in a fork of its own session, and speak through the process that was started.
 
-    That process shows what it is told, and ends when `all_is_well`, or with the fork's failure.
+    That process shows what it receives, and ends when `all_is_well`, or with the fork's failure.
     """
     reading, writing = os.pipe()
     pid = os.fork()

@@ -1,4 +1,4 @@
-"""What the portal says in a terminal when it starts and when it is asked how it is."""
+"""The texts that the portal prints in a terminal when it starts and for its status."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from monarch_portal.embedded.status import PortalStatus
 
 
 def starting(home: Home) -> str:
-    """The first line of a start."""
+    """Return the first line of a start."""
     if home.postgres.data.exists():
         return "Starting the portal ..."
     return "Starting the portal for the first time: making its database ..."
 
 
 def runs_already(home: Home) -> str:
-    """Where it is, for one who wanted to start it, and what to do next."""
+    """Describe, at a second start, where the portal runs and what to do next."""
     return (
         f"The portal already runs at {home.url}\n"
         "`make stop` ends it; `.venv/bin/python manage.py sign_in_link` prints a sign-in link."
@@ -22,7 +22,7 @@ def runs_already(home: Home) -> str:
 
 
 def running(home: Home, sign_in_path: str, *, stays: bool) -> str:
-    """Address, sign-in link, where data lies, how to stop."""
+    """Describe the running portal: address, sign-in link, data directory, how to stop it."""
     lines = [
         ("Monarch portal", home.url),
         ("Sign in, once", home.url + sign_in_path),
@@ -33,7 +33,7 @@ def running(home: Home, sign_in_path: str, *, stays: bool) -> str:
 
 
 def status(found: PortalStatus) -> str:
-    """A line for each process, and the sum."""
+    """Return a line for each process with its memory, and the sum."""
     if not found.running:
         return f"No portal runs here. Data: {found.home}"
     lines = [f"Running at {found.url}", f"Data: {found.home}"]

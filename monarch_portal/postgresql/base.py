@@ -16,10 +16,10 @@ from monarch_portal.database_settings import AWAY
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """What `ENGINE` names."""
+    """The database backend that `ENGINE` names."""
 
     def get_new_connection(self, conn_params: Any) -> Any:
-        """A connection that lives, as far as this side can know without asking."""
+        """Return a live connection, as far as can be known without a query."""
         if self.pool and AWAY.is_set():
             # Refused at once where the pool's queue would last for its whole time-out.
             self.Database.connect(**conn_params).close()
@@ -37,7 +37,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def has_ended(connection: psycopg.Connection) -> bool:
-    """Whether the server has hung up. Whoever was asked nothing has nothing else to say."""
+    """Whether the server has hung up: input on an idle connection means that it has."""
     if connection.closed:
         return True
     poll = select.poll()
