@@ -1,4 +1,4 @@
-"""Which accelerators `resources` ask for, in any of the ways in which SkyPilot lets it be said."""
+"""The accelerators that `resources` requests, in any notation that SkyPilot accepts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MOST_ACCELERATORS = 2_147_483_647
 
 
 def accelerator_choices(resources: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """The accelerators that would do, the best first, each with its count for one node.
+    """Return the acceptable accelerators, the best first, each with its count on one node.
 
-    Those of `any_of` and `ordered` are not looked at: each is a `resources` of its own.
+    Those of `any_of` and `ordered` are left out: each is a `resources` of its own.
     """
     wanted = resources.get("accelerators") or []
     if isinstance(wanted, Mapping):
@@ -25,10 +25,11 @@ def accelerator_choices(resources: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def most_accelerators(resources: Mapping[str, Any]) -> tuple[str, int]:
-    """Type (in capitals: it is compared without case) and count for one node; ("", 0) if none.
+    """Return the type, in capitals, and the count on one node; ("", 0) if there is none.
 
-    Of several choices the one with most of them counts, of equal ones the first: which one it
-    becomes is known only when it is had, and none must be a way around a limit.
+    Types are compared without case. Of several choices the one with the highest count is returned,
+    of equal ones the first: the choice is known only once the machines exist, and none may
+    circumvent a limit.
     """
     found = (pair for each in _alternatives(resources) for pair in accelerator_choices(each))
     name, count = max(found, key=lambda pair: pair[1], default=("", 0))
@@ -36,9 +37,9 @@ def most_accelerators(resources: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def known_count(resources: Mapping[str, Any]) -> int | None:
-    """How many each node has, whichever choice it becomes; None: nobody knows that.
+    """Return the number of accelerators on each node; None if choices differ in it.
 
-    Only those that are named: a type of machine alone counts as having none, here as in the queue.
+    Only named ones are counted: a machine type alone counts as having none, as in the queue.
     """
     counts: set[int] = set()
     for each in _alternatives(resources):
@@ -55,7 +56,7 @@ def leaves_accelerators_open(resources: Mapping[str, Any]) -> bool:
 
 
 def accelerators_can_be_counted(values: dict[str, Any], _: str, findings: Findings) -> None:
-    """A rule of the whole specification: not more than a portal's database can count."""
+    """Refuse more accelerators than a portal's database can count."""
     if findings.errors:
         # What was refused has no count.
         return
@@ -70,7 +71,7 @@ def accelerators_can_be_counted(values: dict[str, Any], _: str, findings: Findin
 
 
 def _alternatives(resources: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Each whole: what a choice says stands in place of what is said beside it."""
+    """Yield each choice as whole resources: its keys override those beside it."""
     others = [*(resources.get("ordered") or []), *(resources.get("any_of") or [])]
     for each in others or [{}]:
         yield {**resources, **each}

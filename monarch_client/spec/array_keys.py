@@ -36,23 +36,23 @@ MAX_PARALLEL_KEY = Key(
 
 
 def variable_of(name: str) -> str:
-    """The environment variable in which a job finds its value of `name`."""
+    """Return the environment variable in which a job finds its value of `name`."""
     return name.upper()
 
 
 def count_of(array: dict[str, list[str]]) -> int:
-    """How many jobs it makes; 1 where there is no array."""
+    """Return the number of jobs of an array; 1 if there is no array."""
     return math.prod(map(len, array.values()))
 
 
 def combinations(array: dict[str, list[str]]) -> Iterator[dict[str, str]]:
-    """The values of each job, the last name's values changing fastest."""
+    """Yield the values of each job, the last name's values changing fastest."""
     for values in itertools.product(*array.values()):
         yield dict(zip(array, values, strict=True))
 
 
 def array_is_sound(values: dict[str, Any], path: str, findings: Findings) -> None:
-    """A rule of `portal`: not too many jobs, and no two names of one variable."""
+    """Refuse an array with too many jobs, or with two names of one variable."""
     array = values.get("array")
     if values.get("max_parallel") is not None and not array:
         where = join(path, "max_parallel")
@@ -76,7 +76,7 @@ def array_is_sound(values: dict[str, Any], path: str, findings: Findings) -> Non
 
 
 def array_leaves_envs_alone(values: dict[str, Any], _: str, findings: Findings) -> None:
-    """A rule of the whole specification: no variable has two values."""
+    """Refuse an array that sets a variable which envs or secrets set already."""
     portal, envs = values.get("portal"), values.get("envs")
     array = portal.get("array") if isinstance(portal, dict) else None
     if not isinstance(array, dict):

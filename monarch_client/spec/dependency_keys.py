@@ -1,4 +1,4 @@
-"""The keys of `portal` that tell which jobs come before: `depends_on`, `if_dependency_fails`."""
+"""The keys of `portal` that declare dependencies: `depends_on`, `if_dependency_fails`."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Needed:
 
     @classmethod
     def of(cls, written: Any) -> Needed:
-        """From any of the forms that may be written."""
+        """Make it from any of the notations that are accepted."""
         if isinstance(written, dict):
             return cls(written["job"], written.get("after", "success"))
         return cls(written)
 
     def to_dict(self) -> dict[str, Any]:
-        """The normal form."""
+        """Return the normal form."""
         return {"job": self.job, "after": self.after}

@@ -41,7 +41,7 @@ class Duration(Shape):
 
 
 def seconds_in(text: str) -> int | None:
-    """The seconds that `text` names, or None if it names no length of time."""
+    """Return the seconds that `text` names, or None if it names no length of time."""
     if not re.fullmatch(_PATTERN, text):
         return None
     if text.isdigit():

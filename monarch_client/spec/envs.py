@@ -69,7 +69,7 @@ def with_envs(root: Node, envs: Mapping[str, str]) -> Node:
 
 
 def env_complaint(name: str) -> str | None:
-    """Why no job may set the variable, if so."""
+    """Return why no job may set the variable; None if one may."""
     if name.startswith(_SET_BY_RUNNER) or name in _SET_BY_RUNNER_EXACTLY:
         return f"{name} is set by the portal on every node; choose another name."
     return None

@@ -1,4 +1,4 @@
-"""What a reading of a specification has found: its errors, and on which line each key stands."""
+"""The findings of a reader of specifications: the errors, and the line of each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN_LENGTH = 60
 
 
 class SpecCode(str, Enum):
-    """Why a specification was refused: stable words that programs may rely on."""
+    """The reason why a specification was refused: stable codes for programs."""
 
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
@@ -47,7 +47,7 @@ class SpecCode(str, Enum):
 
 
 class Findings:
-    """Collects errors and lines while a specification is walked."""
+    """A collection of errors and lines while a specification is walked."""
 
     def __init__(self, *, admin: bool = False) -> None:
         self.admin = admin
@@ -56,7 +56,7 @@ class Findings:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many errors were found that more would help nobody."""
+        """Whether so many errors were found that more would not help."""
         return len(self.errors) >= MOST_ERRORS
 
     def add(
@@ -97,7 +97,7 @@ class Findings:
         self.add(path, SpecCode.BAD_VALUE, message, line=node.line)
 
     def line_of(self, path: str) -> int | None:
-        """The line of `path`, or of the nearest key around it."""
+        """Return the line of `path`, or of the nearest key around it."""
         while path and path not in self.lines:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
         return self.lines.get(path) or None
@@ -109,7 +109,7 @@ class Findings:
 
 
 def shown(node: Node) -> str:
-    """The value as a message shows it: short, and what it is where it has no short form."""
+    """Return the value as a message shows it: short, or its kind if it has no short form."""
     value = node.value
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
@@ -122,24 +122,24 @@ def shown(node: Node) -> str:
 
 
 def shortened(text: str) -> str:
-    """`text` on one line, cut where it gets long."""
+    """Return `text` on one line, cut where it gets long."""
     line = " ".join(text.split())
     return line if len(line) <= SHOWN_LENGTH else line[: SHOWN_LENGTH - 1] + "…"
 
 
 def name_of(path: str) -> str:
-    """How a message names `path`."""
+    """Return the name of `path` in a message."""
     return path or "The specification"
 
 
 def join(path: str, key: str) -> str:
-    """The path of `key` below `path`."""
+    """Return the path of `key` below `path`."""
     key = shortened(key)
     return f"{path}.{key}" if path else key
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` is most likely a slip of."""
-    # Comparing is quadratic in the length: nobody misspells a key of a thousand letters.
+    """Find the known word for which `word` is most likely a typing error."""
+    # Comparing is quadratic in the length, and long keys are not typing errors of known ones.
     close = difflib.get_close_matches(word[:SHOWN_LENGTH].lower(), list(known), n=1, cutoff=0.6)
     return close[0] if close else None

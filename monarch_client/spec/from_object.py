@@ -1,4 +1,4 @@
-"""From a JSON object to nodes, within the same bounds as YAML text; there are no lines."""
+"""The reader of JSON objects as nodes, within the same bounds as YAML text; without lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_DIGITS = 10**18
 
 
 def read_object(value: Any, findings: Findings) -> Node:
-    """`value` as nodes; `findings.refuse` ends it where that cannot be."""
+    """Convert `value` into nodes; `findings.refuse` ends it if that is impossible."""
     return _Reading(findings).node(value, "", 0)
 
 

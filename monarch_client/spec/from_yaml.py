@@ -1,4 +1,4 @@
-"""From YAML text to nodes, within bounds: what is too large, too deep or too clever is refused.
+"""The parser of YAML text into nodes. It refuses what is too large, too deep or too clever.
 
 The events of the parser are consumed one at a time, so that a hostile file is turned away before
 it is built; nothing is ever constructed from a tag.
@@ -22,7 +22,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(text: str, findings: Findings) -> Node:
-    """The one document in `text` as nodes; `findings.refuse` ends it where that cannot be."""
+    """Parse the one document in `text`; `findings.refuse` ends it if that is impossible."""
     if len(text) > MOST_BYTES or len(text.encode("utf-8", "replace")) > MOST_BYTES:
         findings.refuse(
             SpecCode.TOO_LARGE,
@@ -42,7 +42,7 @@ def read_yaml(text: str, findings: Findings) -> Node:
 
 
 def refuse_odd_characters(text: str, findings: Findings) -> None:
-    """Control characters and halves of characters can be neither stored nor run."""
+    """Refuse control characters and halves of characters, which can be neither stored nor run."""
     for number, line in enumerate(text.split("\n"), start=1):
         if not has_odd_character(line):
             continue

@@ -1,4 +1,4 @@
-"""JobSpec: what a job asks for, checked. The one parser for REST, page, CLI and Python."""
+"""JobSpec: a checked job specification. The one parser for REST, page, CLI and Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PASSED_ON = ("volumes", "config", "event_callback")
 
 @dataclass(frozen=True)
 class JobSpec:
-    """A checked specification. `lines` tells where each key stood in the text, if it was text."""
+    """A checked specification. `lines` has the line of each key, if it was parsed from text."""
 
     name: str
     run: str
@@ -67,7 +67,7 @@ class JobSpec:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> JobSpec:
-        """The inverse of `to_dict`. Checks nothing: an older version may have accepted it."""
+        """Make it from the result of `to_dict`, unchecked: an older version may have taken it."""
         return cls._of(deepcopy(content), {})
 
     @classmethod
@@ -88,7 +88,7 @@ class JobSpec:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The specification in normal form, itself a valid source for `parse`.
+        """Return the specification in normal form, itself a valid source for `parse`.
 
         `name num_nodes run envs resources file_mounts portal` are always there; `setup workdir
         secrets volumes config event_callback` only where they were given.
@@ -127,20 +127,20 @@ class JobSpec:
         return "monarch" if self.is_monarch else "plain"
 
     def line_of(self, path: str) -> int | None:
-        """The line of the key `path`, or of the nearest one around it."""
+        """Return the line of the key `path`, or of the nearest one around it."""
         findings = Findings()
         findings.lines = dict(self.lines)
         return findings.line_of(path)
 
     def server_errors(self) -> list[SpecError]:
-        """What a client may write but a portal cannot take, such as a path of the client's."""
+        """Return errors that only a portal reports, such as for a path on the client's machine."""
         findings = Findings()
         findings.lines = dict(self.lines)
         _refuse_local_sources(self._copied, findings)
         return findings.errors
 
     def upload_targets(self) -> list[tuple[str, str]]:
-        """(target, reference) of every upload used; the workdir's target is "workdir"."""
+        """Return (target, reference) of each upload used; the workdir's target is "workdir"."""
         return [
             (target, source)
             for target, (_, source) in _sources(self._copied).items()
@@ -148,7 +148,7 @@ class JobSpec:
         ]
 
     def upload_keys(self) -> dict[str, str]:
-        """The reference of every upload used, by the path of the key that names it."""
+        """Return the reference of every upload used, by the path of the key that names it."""
         return {
             path: source
             for path, source in _sources(self._copied).values()
@@ -156,11 +156,11 @@ class JobSpec:
         }
 
     def references(self) -> list[str]:
-        """The uploads used, each once."""
+        """Return the uploads used, each once."""
         return sorted(set(self.upload_keys().values()))
 
     def local_sources(self) -> dict[str, str]:
-        """Folders of the submitter's machine by the path of the key that names them."""
+        """Return folders of the submitter's machine by the path of the key that names them."""
         return {
             path: source
             for path, source in _sources(self._copied).values()
@@ -174,7 +174,7 @@ class JobSpec:
 
 
 def _sources(values: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Target -> (path of the key, source), of everything that is copied onto the nodes."""
+    """Return {target: (path of the key, source)} of everything that is copied onto the nodes."""
     found: dict[str, tuple[str, str]] = {}
     if isinstance(workdir := values.get("workdir"), str):
         found["workdir"] = ("workdir", workdir)

@@ -48,7 +48,7 @@ LOG_POLICIES_KEY = Key(
 
 
 def names_are_used_once(values: dict[str, Any], path: str, findings: Findings) -> None:
-    """A rule of `portal`: of two policies under one name nobody could tell which counts."""
+    """Refuse two log policies of one name: it would be unclear which one applies."""
     policies = values.get("log_policies")
     seen: set[str] = set()
     for number, policy in enumerate(policies if isinstance(policies, list) else ()):

@@ -159,7 +159,7 @@ FILE_MOUNTS: Shape = Mapping(
 
 
 def refuse_inline_volumes(values: dict[str, Any], path: str, findings: Findings) -> None:
-    """A volume described in place can name a path of the machine below."""
+    """Refuse a volume described in place: it can name a path of the host."""
     volumes = values.get("volumes")
     for target, volume in (volumes or {}).items() if isinstance(volumes, dict) else ():
         if isinstance(volume, dict) and not findings.admin:

@@ -21,7 +21,7 @@ Value = Scalar | tuple["Node", ...] | dict[str, "Entry"]
 class Node:
     """A value, the line it begins on, and for scalars the text as it was written.
 
-    `span` is where that text lies in the source; `size` counts the nodes below, itself included.
+    `span` is its position in the source; `size` counts the nodes below, itself included.
     """
 
     value: Any
@@ -40,7 +40,7 @@ class Entry:
 
 
 def plain_value(text: str) -> Scalar:
-    """What an unquoted YAML scalar means.
+    """Return the value of an unquoted YAML scalar.
 
     Whatever is a number, a flag or nothing here is so to SkyPilot's reader too. Only plain decimals
     are numbers: 010, 0x1F, 12:30 and 2024-01-01 stay text, because what YAML makes of them is

@@ -1,4 +1,4 @@
-"""Where a job runs and where its files come from: the words for infrastructure and sources."""
+"""The notations of infrastructure and of sources of files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 
 
 class SourceKind(Enum):
-    """Where a folder or file of the job comes from."""
+    """The kind of source of a folder or file of the job."""
 
     UPLOAD = "upload"
     BUCKET = "bucket"
@@ -44,7 +44,7 @@ class SourceKind(Enum):
 
 
 def kind_of_source(text: str) -> SourceKind:
-    """What `text` names. Anything that is neither an upload nor a URL is a path."""
+    """Return the kind of source that `text` names: a path if neither an upload nor a URL."""
     if re.fullmatch(_UPLOAD, text):
         return SourceKind.UPLOAD
     if re.fullmatch(_BUCKET, text):

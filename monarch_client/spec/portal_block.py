@@ -11,7 +11,7 @@ from monarch_client.spec.portal_keys import DEFAULT_PORT
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """What may happen again by itself."""
+    """The limits of automatic retries and recoveries."""
 
     max_attempts: int = 1
     max_recoveries: int = 5
@@ -19,9 +19,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """What becomes of a kept cluster, and of a job whose GPUs are idle.
+    """The idle policy of a warm cluster, and of a job whose GPUs are idle.
 
-    `down_after`: minutes from being switched off, or never. `gpu_below`: per cent, or no matter.
+    `down_after`: minutes from the stop to the termination; None: never. `gpu_below`: per cent;
+    None: GPUs may be idle.
     """
 
     minutes: int
@@ -30,7 +31,7 @@ class Idle:
     gpu_below: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """With `down_after` and `gpu_below` only where they were given."""
+        """Return the normal form, with `down_after` and `gpu_below` only if given."""
         optional = {"down_after": self.down_after, "gpu_below": self.gpu_below}
         given = {key: value for key, value in optional.items() if value is not None}
         return {"minutes": self.minutes, "then": self.then, **given}
@@ -38,7 +39,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class LogPolicy:
-    """What a line of the log brings about. Without `pattern`: that of the policy of this name."""
+    """The actions for matching log lines. Without `pattern`: that of the policy of this name."""
 
     name: str
     actions: tuple[str, ...]
@@ -46,18 +47,18 @@ class LogPolicy:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> LogPolicy:
-        """The inverse of `to_dict`."""
+        """Make it from the result of `to_dict`."""
         return cls(content["name"], tuple(content["actions"]), content.get("pattern"))
 
     def to_dict(self) -> dict[str, Any]:
-        """With `pattern` only where it was given."""
+        """Return the normal form, with `pattern` only if it was given."""
         content: dict[str, Any] = {"name": self.name, "actions": list(self.actions)}
         return content if self.pattern is None else {**content, "pattern": self.pattern}
 
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """At most `max` jobs of the project's `group` run at once."""
+    """A concurrency group of the project, of which at most `max` jobs run at once."""
 
     group: str
     max: int = 1
@@ -65,7 +66,7 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True)
 class PortalBlock:
-    """What the portal itself does for a job. `meshes` is in rank order, empty for a plain job."""
+    """The `portal` block of a specification. `meshes` is in rank order, empty for a plain job."""
 
     project: str | None = None
     meshes: dict[str, int] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class PortalBlock:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> PortalBlock:
-        """The inverse of `to_dict`."""
+        """Make it from the result of `to_dict`."""
         meshes = content.get("meshes", {})
         order = content.get("mesh_order", list(meshes))
         group = content.get("concurrency")
@@ -107,7 +108,7 @@ class PortalBlock:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """In normal form; `max_duration` is in seconds. What has no default only where given."""
+        """Return the normal form, `max_duration` in seconds; keys without default only if given."""
         optional = {
             "project": self.project,
             "hold": self.hold or None,

@@ -10,7 +10,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema 2020-12 of a job specification, for editors and forms.
+    """Return the JSON Schema 2020-12 of a job specification, for editors and forms.
 
     Whatever the parser accepts is valid by it. It cannot say everything: what looks at several
     keys together, and the reasons, only the parser knows.

@@ -18,7 +18,7 @@ MOST_SECRETS = 32
 
 
 def name_complaint(name: str) -> str | None:
-    """What is wrong with it as the name of a secret and of an environment variable."""
+    """Return why it cannot name a secret and an environment variable; None if it can."""
     if not re.fullmatch(SECRET_NAME, name):
         return f"a name is {_NAME_IN_WORDS}"
     if name.upper().startswith(_RESERVED):
@@ -30,7 +30,7 @@ def name_complaint(name: str) -> str | None:
 class Secrets(Shape):
     """A list of names; or environment variables, each with the name of a secret or nothing.
 
-    The normal form is a mapping. No message repeats what stands where a name should: it may be
+    The normal form is a mapping. No message repeats the text in place of a name: it may be
     the secret itself.
     """
 
@@ -104,11 +104,11 @@ def _refuse_value(variable: str, path: str, line: int | None, findings: Findings
 
 
 def refuse_envs_that_are_secrets(values: dict[str, Any], _: str, findings: Findings) -> None:
-    """A variable is set once: by `envs` or by `secrets`."""
+    """Refuse a variable that both `envs` and `secrets` set."""
     envs, given = values.get("envs"), values.get("secrets")
     if not isinstance(envs, dict) or not isinstance(given, dict):
         return
     for variable in given:
         if variable in envs:
-            message = f"{variable} stands in envs and in secrets: leave one of them out."
+            message = f"{variable} is in envs and in secrets: leave one of them out."
             findings.add(join("secrets", variable), SpecCode.CONFLICT, message)

@@ -1,4 +1,4 @@
-"""The shapes a value can have. Each reads a node, says in words what it wants, and describes
+"""The shapes a value can have. Each reads a node, names what it expects, and describes
 itself as JSON Schema: so parser, messages, schema and reference cannot drift apart.
 """
 
@@ -17,7 +17,7 @@ Schema = dict[str, Any]
 
 
 class Shape(ABC):
-    """What a value must be."""
+    """The shape that a value must have."""
 
     takes: ClassVar[tuple[type, ...]] = ()
 
@@ -28,18 +28,18 @@ class Shape(ABC):
 
     @abstractmethod
     def schema(self) -> Schema:
-        """The shape as JSON Schema."""
+        """Return the shape as JSON Schema."""
 
     @abstractmethod
     def _read(self, node: Node, path: str, findings: Findings) -> Any:
-        """The value in normal form; the node's type is one that `takes` names."""
+        """Return the value in normal form; the node's type is one that `takes` names."""
 
     def fits(self, node: Node) -> bool:
         """Whether the node is of a type this shape can read at all."""
         return type(node.value) in self.takes
 
     def read(self, node: Node, path: str, findings: Findings) -> Any:
-        """The value in normal form. Errors go to `findings`; the value is then meaningless."""
+        """Return the value in normal form; meaningless if there are errors in `findings`."""
         if not self.fits(node):
             findings.wrong_type(node, path, self.wants, quoted=self._fits_in_quotes(node))
             return None
@@ -174,7 +174,7 @@ class Flag(Shape):
 
 @dataclass(frozen=True)
 class Anything(Shape):
-    """Whatever SkyPilot makes of it: passed on as it is."""
+    """Any value, passed on to SkyPilot unchanged."""
 
     takes: ClassVar[tuple[type, ...]] = (type(None), bool, int, float, str, tuple, dict)
 
@@ -223,7 +223,7 @@ class Listing(Shape):
 
 @dataclass(frozen=True)
 class KeyName:
-    """What the free keys of a mapping may be called; `complaint` says what else is wrong."""
+    """The rule for the free keys of a mapping; `complaint` returns what else is wrong."""
 
     words: str
     pattern: str
@@ -301,7 +301,7 @@ def _any_case(word: str) -> str:
 
 
 def nullable(schema: Schema) -> Schema:
-    """The schema with null allowed: a key without a value counts as not given."""
+    """Return the schema with null allowed: a key without a value counts as not given."""
     if isinstance(schema.get("type"), str):
         return schema | {"type": [schema["type"], "null"]}
     return {"anyOf": [*schema["anyOf"], {"type": "null"}]} if "anyOf" in schema else schema

@@ -13,7 +13,7 @@ from monarch_client.spec.shapes import Anything, Schema, Shape, nullable
 
 
 class Tier(Enum):
-    """Who may use a key."""
+    """The users who may use a key."""
 
     EVERYONE = "everyone"
     ADMIN = "admin"  # refused unless an administrator of the installation submits
@@ -36,7 +36,7 @@ class Key:
 
     @property
     def is_refused(self) -> bool:
-        """Whether nobody may use the key."""
+        """Whether the key is refused for all users."""
         return self.tier in {Tier.PORTAL, Tier.LATER}
 
 
@@ -107,7 +107,7 @@ class Table(Shape):
 
 
 def default_of(key: Key) -> Any:
-    """The value a key has when it is not given, as a copy that may be changed."""
+    """Return the value a key has when it is not given, as a copy that may be changed."""
     if isinstance(key.shape, Table):
         made = {k.name: default_of(k) for k in key.shape.keys if k.default is not None}
         return made | key.default

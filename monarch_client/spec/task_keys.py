@@ -38,12 +38,12 @@ _GIT_KEYS = (
 
 
 def _no_password(values: dict[str, Any], path: str, findings: Findings) -> None:
-    """Refuse a URL with a password or token in it, which everybody who sees the job could read."""
+    """Refuse a URL with a password or token, which all who see the job could read."""
     match = re.match(r"(https|ssh|git)://([^/@]*)@", str(values.get("url") or ""))
     if match and (match[1] != "ssh" or ":" in match[2]):
         where = join(path, "url")
         message = (
-            f"{where} holds a user or password, which everybody who sees the job could read. "
+            f"{where} holds a user or password, which all who see the job could read. "
             "Leave it out, and give the job a secret GIT_TOKEN."
         )
         findings.add(where, SpecCode.BAD_VALUE, message)
@@ -55,7 +55,7 @@ _BOOKKEEPING = "SkyPilot's own bookkeeping, never part of a specification."
 
 
 def _nodes_fit_meshes(values: dict[str, Any], _: str, findings: Findings) -> None:
-    """`num_nodes` is the sum of the meshes, or 1; given beside meshes it must agree."""
+    """Set `num_nodes` to the sum of the meshes, or 1; refuse a given number that differs."""
     total = _nodes_of_meshes(values)
     given = values.setdefault("num_nodes", total or 1)
     if not total or not isinstance(given, int):

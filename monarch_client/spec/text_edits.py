@@ -16,7 +16,7 @@ _ALIAS = re.compile(r"\s*:\s*(\*[^\s,\]}]+)")
 
 
 def set_key(text: str, path: str, value: Any) -> str:
-    """`text`, a YAML mapping, with the key at `path`, such as portal.hold, set to `value`."""
+    """Return the YAML mapping `text` with the key at `path`, as portal.hold, set to `value`."""
     if text.startswith(_BOM):
         # libyaml does not count it.
         return _BOM + set_key(text.removeprefix(_BOM), path, value)
@@ -73,7 +73,7 @@ def _place_of(node: yaml.Node, text: str, after: int) -> tuple[int, int]:
 
 
 def _added_to(mapping: yaml.MappingNode, text: str, entry: str) -> str:
-    """A new first entry of the mapping."""
+    """Return the text with a new first entry of the mapping."""
     if mapping.flow_style:
         start = text.index("{", mapping.start_mark.index) + 1
         return text[:start] + entry + (", " if mapping.value else "") + text[start:]
@@ -86,7 +86,7 @@ def _entry(keys: Sequence[str], value: Any) -> str:
 
 
 def _value(keys: Sequence[str], value: Any) -> str:
-    """`value` below `keys`. JSON is YAML."""
+    """Return `value` below `keys` as JSON, which is YAML."""
     for key in reversed(keys):
         value = {key: value}
     return json.dumps(value)
