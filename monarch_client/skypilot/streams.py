@@ -11,7 +11,7 @@ from monarch_client.skypilot.errors import SkyPilotError
 
 # Pieces on their way that the reader has not taken yet: then the child stops reading as well.
 WINDOW = 256
-TOLD_AFTER = WINDOW // 4
+REPORT_AFTER = WINDOW // 4
 
 
 class LineStream:
@@ -22,7 +22,7 @@ class LineStream:
         self._number = number
         self._messages: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._end: dict[str, Any] | None = None
-        self._untold = 0
+        self._unreported = 0
 
     def get(self, timeout_s: float) -> Any:
         """Return the next piece; None at the end. queue.Empty: nothing within `timeout_s` seconds.
@@ -31,10 +31,10 @@ class LineStream:
         """
         message = self._end or self._messages.get(timeout=max(timeout_s, 0.001))
         if "piece" in message:
-            self._untold += 1
-            if self._untold == TOLD_AFTER:
-                self._tell({"more": self._untold})
-                self._untold = 0
+            self._unreported += 1
+            if self._unreported == REPORT_AFTER:
+                self._tell({"more": self._unreported})
+                self._unreported = 0
             return message["piece"]
         self._end = message
         if message.get("error"):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from monarch_client.errors import ArchiveError
-from monarch_client.sync.archive_reading import Member, members, told_as_archive_error
+from monarch_client.sync.archive_reading import Member, members, raised_as_archive_error
 from monarch_client.sync.archive_rules import DEFAULT_LIMITS, Kind, Limits
 from monarch_client.sync.packing import Packed, pack
 
@@ -55,7 +55,7 @@ def unpack(source: Path | IO[bytes], target: Path, limits: Limits = DEFAULT_LIMI
     those of `check`; what was unpacked before one is left for the caller to remove.
     """
     target.mkdir(parents=True, exist_ok=True)
-    with told_as_archive_error(), _opened(source) as file:
+    with raised_as_archive_error(), _opened(source) as file:
         for member in members(file, limits):
             _place(member, target)
 

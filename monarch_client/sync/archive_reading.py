@@ -46,7 +46,7 @@ def members(source: IO[bytes], limits: Limits) -> Iterator[Member]:
 
     ArchiveError: broken, or it holds what it may not. ArchiveTooLargeError: over the limits.
     """
-    with told_as_archive_error():
+    with raised_as_archive_error():
         stream = _BoundedStream(source, limits)
         # Mode "r:" asks our stream for each piece by size, so that a huge header shows itself.
         with tarfile.open(fileobj=stream, mode="r:") as tar:
@@ -91,7 +91,7 @@ def _kind_of(info: tarfile.TarInfo) -> Kind:
 
 
 @contextlib.contextmanager
-def told_as_archive_error() -> Iterator[None]:
+def raised_as_archive_error() -> Iterator[None]:
     """Raise the errors of tarfile and gzip about broken content as ArchiveError."""
     try:
         yield
