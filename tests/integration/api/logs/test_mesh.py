@@ -93,7 +93,7 @@ def test_a_carrier_that_falls_silent_makes_all_states_unknown(viewer, attempt) -
     told(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()})
     MeshTree.objects.update(at=clock.now() - SILENT_AFTER - timedelta(seconds=5))
     found = mesh(viewer, attempt)
-    assert not found["is_known"] and "Nothing was told" in found["why"]
+    assert not found["is_known"] and "The last report of the meshes" in found["why"]
     first, second = found["hosts"]
     assert (first["state"], first["told"]) == ("unknown", "up")
     assert (second["procs"][0]["state"], second["procs"][0]["told"]) == ("unknown", "dead")
