@@ -31,7 +31,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """See to it that no two tests have one id: xdist would run the first of them alone."""
+    """Ensure that no two tests have one id: xdist would run the first of them alone."""
     for item in items:
         # The ids that schemathesis gives leave the operation out.
         if operation := getattr(item, "operation_label", None):
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """In a worker, request PostgreSQL if a test needs it, before saying what was collected."""
+    """Request PostgreSQL in a worker if a test needs it, before reporting the collected tests."""
     if SERVERS.is_shared and any(needs_database(item) for item in session.items):
         SERVERS.request_postgres()
 
@@ -56,7 +56,7 @@ def needs_database(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished() -> None:
-    """In the owner of the servers, start what a worker has requested; no test runs before."""
+    """Start what a worker has requested, in the owner of the servers, before any test runs."""
     if SERVERS.postgres_requested:
         SERVERS.start_postgres()
 
@@ -76,7 +76,7 @@ def the_tests_own_clock() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def the_tests_own_keys() -> None:
-    """What secrets are sealed with here, as the embedded portal has it from its first start."""
+    """Set the keys that seal secrets, as the embedded portal has them from its first start."""
     from django.conf import settings
 
     from jobs.ground.seals import new_key
@@ -108,7 +108,7 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
-    """A server of S3 for the session."""
+    """Yield an S3 server for the session."""
     from tests.s3_server import S3Server
 
     server = S3Server()
@@ -121,14 +121,14 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture(scope="session")
 def redis_url() -> str:
-    """The URL of the session's Redis, the same as settings.REDIS_URL."""
+    """Return the URL of the session's Redis, the same as settings.REDIS_URL."""
     SERVERS.start_redis()
     return SERVERS.redis.url
 
 
 @pytest.fixture
 def redis_client(redis_url: str) -> Iterator[redis.Redis]:
-    """A client of the session's Redis, emptied before and after."""
+    """Yield a client of the session's Redis, emptied before and after."""
     client = redis.Redis.from_url(redis_url)
     client.flushall()
     yield client
@@ -138,7 +138,7 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def mportal_home(settings, tmp_path: Path) -> Path:
-    """An MPORTAL_HOME of the test's own."""
+    """Return an MPORTAL_HOME for this test only."""
     settings.MPORTAL_HOME = tmp_path
     settings.MPORTAL_PORTAL_FILE = tmp_path / "portal.json"
     return tmp_path

@@ -34,7 +34,7 @@ STOP_PATIENCE_S = 5.0
 
 
 class RunPostgres(PostgresServer):
-    """A PostgreSQL for many workers, whose data nobody needs afterwards."""
+    """A PostgreSQL for many workers, with data that is not needed afterwards."""
 
     def stop(self) -> None:
         """End the server at once, without writing anything down. Safe to repeat."""
@@ -78,7 +78,7 @@ class SessionServers:
         self._account = server_account(self.root / "postgres", self._pid % len(SERVER_IDS))
 
     def request_postgres(self) -> None:
-        """In a worker: ask the owner to start PostgreSQL, which it does before any test runs."""
+        """Ask the owner, from a worker, to start PostgreSQL, which it does before any test runs."""
         (self._run / "postgres-requested").touch()
 
     @property

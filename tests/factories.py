@@ -32,7 +32,7 @@ _numbers = itertools.count(1)
 
 
 def make_user(username: str | None = None, **fields: Any) -> User:
-    """A user who can be signed in with `force_login`; no password unless given."""
+    """Create a user who can be signed in with `force_login`; no password unless given."""
     password = fields.pop("password", None)
     return User.objects.create_user(
         username or f"user{next(_numbers)}", password=password, **fields
@@ -40,13 +40,13 @@ def make_user(username: str | None = None, **fields: Any) -> User:
 
 
 def make_project(slug: str | None = None, **fields: Any) -> Project:
-    """A project without members."""
+    """Create a project without members."""
     slug = slug or f"project{next(_numbers)}"
     return Project.objects.create(slug=slug, name=fields.pop("name", slug.title()), **fields)
 
 
 def make_member(project: Project, role: Role = Role.MEMBER, **fields: Any) -> User:
-    """A new user with `role` in `project`."""
+    """Create a user with `role` in `project`."""
     user = make_user(**fields)
     Membership.objects.create(project=project, user=user, role=role)
     return user
@@ -55,13 +55,13 @@ def make_member(project: Project, role: Role = Role.MEMBER, **fields: Any) -> Us
 def make_actor(
     project: Project | None = None, role: Role = Role.MEMBER, source: str = "203.0.113.7"
 ) -> Actor:
-    """Somebody with `role` in `project`, signed in from `source`."""
+    """Create a user with `role` in `project`, signed in from `source`."""
     user = make_member(project, role) if project else make_user()
     return Actor(user=user, source=source)
 
 
 def make_token(user: User, **fields: Any) -> tuple[ApiToken, str]:
-    """A usable token of `user` and its secret."""
+    """Create a usable token of `user` and return it with its secret."""
     secret = ApiToken.new_secret()
     name = fields.pop("name", "test")
     return (
@@ -71,17 +71,17 @@ def make_token(user: User, **fields: Any) -> tuple[ApiToken, str]:
 
 
 def set_default_queue(**fields: Any) -> Queue:
-    """The default queue with other fields; made anew where a test before emptied the tables."""
+    """Set fields of the default queue; recreate it where a test before emptied the tables."""
     return Queue.objects.update_or_create(name="default", defaults=fields)[0]
 
 
 def make_spec(**fields: Any) -> dict[str, Any]:
-    """The smallest checked spec of a plain job, as `JobSpec.to_dict` gives it."""
+    """Return the smallest valid spec of a plain job, as `JobSpec.to_dict` gives it."""
     return JobSpec.parse({"name": "hello", "run": "echo hello", **fields}).to_dict()
 
 
 def make_job(project: Project | None = None, **fields: Any) -> Job:
-    """A job in any status (default: QUEUED), without attempts."""
+    """Create a job in any status (default: QUEUED), without attempts."""
     project = project or make_project()
     status = fields.setdefault("status", JobStatus.QUEUED)
     if status in FINAL_STATUSES:
@@ -105,7 +105,7 @@ def request_fields(
 
 
 def make_schedule(project: Project | None = None, name: str = "nightly", **fields: Any) -> Schedule:
-    """A schedule of a member's, at three o'clock of UTC, whose next time is far away."""
+    """Create a member's schedule at three o'clock UTC, with its next time far in the future."""
     project = project or make_project()
     if "owner" not in fields:
         fields["owner"] = make_member(project)
@@ -116,7 +116,7 @@ def make_schedule(project: Project | None = None, name: str = "nightly", **field
 
 
 def make_array(project: Project, **fields: Any) -> JobArray:
-    """An array of one job that somebody else submitted, still queued."""
+    """Create an array of one queued job that another user submitted."""
     user = make_member(project)
     array = JobArray.objects.create(
         project=project, name="sweep", size=1, submitted_by=user, **fields
@@ -126,7 +126,7 @@ def make_array(project: Project, **fields: Any) -> JobArray:
 
 
 def make_attempt(job: Job | None = None, **fields: Any) -> Attempt:
-    """An attempt on a cluster of its own, as `start_attempt` makes it, for a job in any status."""
+    """Create an attempt with its own cluster, as `start_attempt` does, for a job in any status."""
     job = job or make_job(status=JobStatus.RUNNING)
     number = fields.pop("number", job.attempts.count() + 1)
     if "cluster" not in fields:

@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 
 def make_authority(name: str = "attempt 17") -> dict[str, str]:
-    """The `tls` part of attempt.json."""
+    """Make the `tls` part of attempt.json."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)

@@ -107,7 +107,7 @@ class FakeIngest:
         return self.of_kind("end")[0]
 
     def take(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        """One request: status and answer."""
+        """Handle one request and return status and answer."""
         with self._changed:
             self.requests.append(len(body))
             self._changed.notify_all()

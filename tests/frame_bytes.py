@@ -10,17 +10,17 @@ T0 = 1_700_000_000.0
 
 
 def frame(seq: int, kind: str = "line", *, rank: int = 0, **fields: Any) -> dict[str, Any]:
-    """One sound frame; a line unless told otherwise."""
+    """Return one sound frame; a line by default."""
     if kind == "line":
         fields = {"stream": "stdout", "text": f"r{rank} s{seq}", "more": False, **fields}
     return {"rank": rank, "seq": seq, "t": T0 + seq / 100, "kind": kind, **fields}
 
 
 def body(*frames: dict[str, Any]) -> bytes:
-    """The frames as NDJSON."""
+    """Encode the frames as NDJSON."""
     return b"".join(json.dumps(each).encode() + b"\n" for each in frames)
 
 
 def lines(first: int, last: int, *, rank: int = 0, **fields: Any) -> list[dict[str, Any]]:
-    """Line frames with the numbers `first` to `last`."""
+    """Make line frames with the numbers `first` to `last`."""
     return [frame(seq, rank=rank, **fields) for seq in range(first, last + 1)]

@@ -17,12 +17,12 @@ _DIGITS = "PART"
 
 
 def text_of(number: int) -> str:
-    """What line `number` says, unless it was told to say something else."""
+    """Return the text of line `number`, unless a test sets another."""
     return f"step {number // LINES_A_CHUNK:04d}{number % LINES_A_CHUNK:05d} of rank {number % 2}"
 
 
 def write_large_log(attempt: Attempt, count: int, said: Mapping[int, str]) -> None:
-    """`count` lines of two ranks in turn, all sealed; line `number` says `said[number]`, if any.
+    """Write `count` sealed lines, alternating two ranks; line `number` is `said[number]`, if any.
 
     `count` is a multiple of LINES_A_CHUNK, less one. The attempt has no log before; it may go on.
     """

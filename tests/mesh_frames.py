@@ -8,7 +8,7 @@ from tests.frame_bytes import T0
 
 
 def actor(name: str = "probe<a1>", **fields: Any) -> dict[str, Any]:
-    """One actor of a tree."""
+    """Return one actor of a tree."""
     return {
         "id": name,
         "kind": "train.Probe",
@@ -21,7 +21,7 @@ def actor(name: str = "probe<a1>", **fields: Any) -> dict[str, Any]:
 
 
 def proc(name: str = "trainers<p1>", **fields: Any) -> dict[str, Any]:
-    """One proc of a tree, with one actor."""
+    """Return one proc of a tree, with one actor."""
     return {
         "id": name,
         "state": "alive",
@@ -33,7 +33,7 @@ def proc(name: str = "trainers<p1>", **fields: Any) -> dict[str, Any]:
 
 
 def host(rank: int | None = 0, **fields: Any) -> dict[str, Any]:
-    """One host of a tree, with one proc."""
+    """Return one host of a tree, with one proc."""
     return {
         "id": f"host<h{rank}>",
         "rank": rank,
@@ -46,7 +46,7 @@ def host(rank: int | None = 0, **fields: Any) -> dict[str, Any]:
 
 
 def tree(after_s: float, *hosts: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """One sound tree, so many seconds after T0; two hosts that are well unless given."""
+    """Return one sound tree, `after_s` seconds after T0; two hosts that are well unless given."""
     return {
         "rank": 0,
         "t": T0 + after_s,
@@ -60,6 +60,6 @@ def tree(after_s: float, *hosts: dict[str, Any], **fields: Any) -> dict[str, Any
 
 
 def dead(name: str = "trainers<p1>") -> dict[str, Any]:
-    """A proc that is gone."""
+    """Return a proc that was lost."""
     why = "GET /v1/trainers at 07:31:02 UTC, not for the first time: 404 not_found: no agent"
     return proc(name, state="dead", why=why, actors=[actor(state="unknown")])

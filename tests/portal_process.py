@@ -37,7 +37,7 @@ class PortalProcess:
         self.environment = {**kept, **ci_mark, "MPORTAL_HOME": str(self.home.path), **environment}
 
     def run(self, *verb: str) -> subprocess.CompletedProcess[str]:
-        """`manage.py portal <verb>`, without the detour."""
+        """Run `manage.py portal <verb>`, without the detour."""
         argv = [sys.executable, "-m", "monarch_portal.embedded", *verb]
         return self._run(argv)
 
@@ -65,7 +65,7 @@ class PortalProcess:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return the address at which it listens."""
         return self.home.url
 
     @property
@@ -74,21 +74,21 @@ class PortalProcess:
         return self.home.admin_token_file.read_text().strip()
 
     def client(self) -> httpx.Client:
-        """An HTTP client signed in as the first user."""
+        """Return an HTTP client signed in as the first user."""
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
     def status(self) -> dict[str, Any]:
-        """Address, processes and memory."""
+        """Return address, processes and memory."""
         status: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
         return status
 
     def pids(self) -> dict[str, int]:
-        """The portal's living processes by name."""
+        """Return the portal's living processes by name."""
         return {record.name: record.pid for record in living(self.home.process_table)}
 
     def kill(self, *names: str) -> None:
-        """SIGKILL to the processes named, or to all, supervisor included, at once."""
+        """Send SIGKILL to the processes named, or to all, supervisor included, at once."""
         for name, pid in self.pids().items():
             if not names or name in names:
                 os.kill(pid, signal.SIGKILL)
@@ -98,7 +98,7 @@ class PortalProcess:
         assert eventually(self._is_ready, timeout_s=timeout_s), self.logs()
 
     def logs(self) -> str:
-        """The ends of all its logs, for a failed assertion."""
+        """Return the ends of all its logs, for a failed assertion."""
         files = sorted(self.home.logs.glob("*.log"))
         return "\n".join(f"== {file.name}\n{file.read_text()[-2000:]}" for file in files)
 

@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 
 
 def closed_port() -> int:
-    """A port of loopback at which nobody listens."""
+    """Return a loopback port on which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
@@ -60,7 +60,7 @@ class S3Server:
             self._process = None
 
     def bucket(self) -> Bucket:
-        """A new bucket."""
+        """Create a bucket."""
         return Bucket(self, f"logs-{next(_numbers)}-{uuid4().hex[:8]}")
 
     def _answers(self) -> bool:
@@ -74,7 +74,7 @@ class S3Server:
 
 
 class Bucket:
-    """One bucket, as whoever has its keys sees it."""
+    """One bucket, as the owner of its keys sees it."""
 
     def __init__(self, server: S3Server, name: str) -> None:
         self.server = server
@@ -106,12 +106,12 @@ class Bucket:
         }
 
     def names(self) -> list[str]:
-        """The keys of all objects, in order."""
+        """List the keys of all objects, in order."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
         return [each["Key"] for page in pages for each in page.get("Contents", ())]
 
     def content(self, key: str) -> bytes:
-        """What an object holds."""
+        """Return what an object holds."""
         body: bytes = self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
         return body
 

@@ -15,7 +15,7 @@ GIB = 1 << 30
 
 
 def sample(after_s: float, *, rank: int = 0, **fields: Any) -> dict[str, Any]:
-    """One sound sample, so many seconds after T0."""
+    """Return one sound sample, `after_s` seconds after T0."""
     return {
         "rank": rank,
         "t": T0 + after_s,
@@ -34,7 +34,7 @@ def sample(after_s: float, *, rank: int = 0, **fields: Any) -> dict[str, Any]:
 
 
 def gpu(index: int, utilization: float | None) -> dict[str, Any]:
-    """One GPU of a sample."""
+    """Return one GPU of a sample."""
     return {
         "index": index,
         "name": "NVIDIA H100",
@@ -47,7 +47,7 @@ def gpu(index: int, utilization: float | None) -> dict[str, Any]:
 
 
 def tell_of_hosts(attempt: Attempt, hosts: int, gpus: int = 0, points: int = 120) -> None:
-    """A history as some hours of work leave it, always the same, whose last point is now."""
+    """Store a history as some hours of work leave it, always the same; its last point is now."""
     now = clock.now().timestamp()
     rows = []
     for rank in range(hosts):

@@ -99,7 +99,7 @@ class Client:
 
 
 def environment_of(home: Path, endpoint: str, **more: str) -> dict[str, str]:
-    """What a user of the SkyPilot server at `endpoint` has, `home` being their HOME."""
+    """Return what a user of the SkyPilot server at `endpoint` has, `home` being their HOME."""
     home.mkdir(exist_ok=True)
     kept = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
     return {

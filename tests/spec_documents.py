@@ -24,7 +24,7 @@ _SAME_AGAIN = {"resources.any_of", "resources.ordered"}
 
 
 def all_keys(table: Table = TASK, prefix: str = "") -> Iterator[tuple[str, Key]]:
-    """Every key with its path; below a free key the path has <name>."""
+    """Yield every key with its path; below a free key the path has <name>."""
     for key in table.keys:
         path = f"{prefix}{key.name}"
         yield path, key
@@ -45,13 +45,13 @@ def _below(shape: Shape, path: str) -> Iterator[tuple[str, Key]]:
 
 
 def page_text() -> str:
-    """docs/reference/spec.md."""
+    """Generate docs/reference/spec.md."""
     parts = [INTRODUCTION, *(_section(*section) for section in SECTIONS), _refused(), _codes()]
     return "\n".join(parts)
 
 
 def schema_text() -> str:
-    """docs/reference/job-spec.schema.json."""
+    """Generate docs/reference/job-spec.schema.json."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -95,7 +95,7 @@ def _codes() -> str:
 
 
 def _yaml(value: object) -> str:
-    """The value on one line, as YAML reads it."""
+    """Return the value on one line, as YAML reads it."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_yaml(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Stands in for a mesh admin of Monarch's: nodes to order, over real HTTP."""
+"""A stand-in for a mesh admin of Monarch's: nodes to order, over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A library in NVML's place: GPUs that tell what a file says; the third tells nearly nothing."""
+"""A stand-in for NVML: GPUs that report what a file holds; the third reports nearly nothing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def build(folder: Path, use_percent: int = 97, init_answer: int = 0, gpus: int =
 
 
 def set_use(library: Path, percent: int) -> None:
-    """From now on its GPUs are busy to so many per cent."""
+    """Set the use of its GPUs to `percent` from now on."""
     new = library.with_name("use.new")
     new.write_text(str(percent))
     new.replace(_use_file(library))

@@ -1,6 +1,6 @@
 """A real process that takes the portal's port and answers in its place, or passes requests on.
 
-It keeps every byte that it receives, and acknowledges frames that nobody will ever see.
+It keeps every byte that it receives, and acknowledges frames that never reach a portal.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The environment of one of the portal's processes on the test's database and Redis."""
+    """Return the environment of one of the portal's processes on the test's database and Redis."""
     database = connection.settings_dict
     address = f"{database['USER']}:{database['PASSWORD']}@/{database['NAME']}"
     return {
@@ -45,7 +45,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 class WebProcess:
-    """Serves on one port for its whole life, however often it is killed and started.
+    """A server process on one port for its whole life, however often it is killed and started.
 
     `extra`: further environment variables.
     """
@@ -70,12 +70,12 @@ class WebProcess:
 
     @property
     def pid(self) -> int:
-        """Of the running process."""
+        """Return the pid of the running process."""
         assert self._process is not None
         return self._process.pid
 
     def kill(self) -> None:
-        """SIGKILL; nothing if it does not run."""
+        """Send SIGKILL; do nothing if it does not run."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()

@@ -11,7 +11,7 @@ from tests.portal_process import PortalProcess
 
 @pytest.fixture(scope="session")
 def portal() -> Iterator[PortalProcess]:
-    """A running portal on a temporary home. Leave it running; tests that kill make their own."""
+    """Yield a running portal on a temporary home, for tests that do not kill or stop it."""
     process = PortalProcess()
     try:
         process.start()
@@ -22,7 +22,7 @@ def portal() -> Iterator[PortalProcess]:
 
 @pytest.fixture
 def own_portal() -> Iterator[PortalProcess]:
-    """A portal of the test's own, not started yet."""
+    """Yield a portal for this test only, which is not started yet."""
     process = PortalProcess()
     yield process
     process.close()

@@ -21,7 +21,7 @@ DETACHED, CANCELLED, PORTAL_TROUBLE, BAD_REQUEST = 130, 143, 125, 2
 
 @contextmanager
 def following(portal: PortalProcess, output: Path, *arguments: str) -> Iterator[subprocess.Popen]:
-    """`mportal` in the background, its standard output in a file."""
+    """Run `mportal` in the background and write its standard output to a file."""
     account = {"MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token}
     with output.open("wb") as file:
         process = subprocess.Popen(
@@ -44,7 +44,7 @@ def job_of(portal: PortalProcess, name: str) -> dict:
 
 
 def submitted(portal: PortalProcess, command: str, *options: str) -> str:
-    """The id of a job that runs `command`."""
+    """Submit a job that runs `command` and return its id."""
     done = portal.mportal("run", "--detach", "-q", *options, "--", command)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -29,7 +29,7 @@ Run = Callable[..., subprocess.Popen[bytes]]
 
 @pytest.fixture(scope="module")
 def production() -> Iterator[dict[str, str]]:
-    """The environment of a production set-up, its database prepared by the one-shot service."""
+    """Yield the environment of a production setup whose database the one-shot service prepared."""
     place = PortalProcess()
     home = place.home
     home.make()

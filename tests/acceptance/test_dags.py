@@ -44,7 +44,7 @@ portal:
 
 
 def ended(portal: PortalProcess, ids: list[int]) -> list[dict]:
-    """The jobs, once all have ended."""
+    """Return the jobs, once all have ended."""
 
     def all_of_them() -> list[dict]:
         with portal.client() as client:
@@ -129,7 +129,7 @@ def test_a_sweep_is_cancelled_as_one(portal, tmp_path):
 
 
 def _reachable(place: Path) -> Path:
-    """A place that a job of another user can write to: pytest keeps the folders above to itself."""
+    """Return a folder that another user's job can write to; pytest closes the folders above it."""
     import tempfile
 
     folder = Path(tempfile.mkdtemp())

@@ -24,7 +24,7 @@ NEEDS_DRIVER = ("gpu_driver_missing", NO_DRIVER, "libcuda.so.1: cannot open shar
 
 
 def attempt_of(portal: PortalProcess, spec: dict, timeout_s: int) -> dict:
-    """The first attempt of a job that ran to its end."""
+    """Run a job to its end and return its first attempt."""
     with portal.client() as client:
         job = client.post(JOBS, json={"spec": spec}).raise_for_status().json()
         waited = portal.mportal("wait", str(job["id"]), "--timeout", str(timeout_s))

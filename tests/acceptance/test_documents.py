@@ -1,4 +1,4 @@
-"""What the documents tell a newcomer to do works as it stands there."""
+"""Instructions for newcomers in the documents work exactly as they are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 def first_block(document: str, language: str) -> str:
-    """The first block of code in a language."""
+    """Return the first block of code in a language."""
     blocks = BLOCK.findall((CHECKOUT / document).read_text())
     return next(code for found, code in blocks if found == language)
 

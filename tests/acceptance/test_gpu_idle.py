@@ -1,4 +1,4 @@
-"""A real program that lives on while its GPUs have nothing to do is ended, and told why."""
+"""A real program that runs on while its GPUs are idle is ended, and the reason is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ portal:
 
 @pytest.fixture
 def portal() -> Iterator[PortalProcess]:
-    """A portal whose nodes have a library in NVML's place, with two busy GPUs."""
+    """Yield a portal whose nodes load a stand-in for NVML with two busy GPUs."""
     process = PortalProcess(MPORTAL_METRICS_SECONDS="1")
     folder = process.root / "nvml"
     folder.mkdir(mode=0o755)

@@ -16,7 +16,7 @@ JOBS = "/api/v1/projects/default/jobs"
 
 
 def submit(portal: PortalProcess, tmp_path: Path, text: str, *flags: str):
-    """`mportal submit` of a YAML text; follows unless flags say otherwise."""
+    """Run `mportal submit` on a YAML text; it follows the job unless flags turn that off."""
     file = tmp_path / "job.yaml"
     file.write_text(text)
     return portal.mportal("submit", "-f", str(file), *(flags or ("--follow",)))
@@ -130,7 +130,7 @@ def test_a_cancelled_job_leaves_no_process_directory_or_cluster(portal, tmp_path
 
 
 def sleeping() -> list[str]:
-    """The processes of `sleep 1000`, whoever's child they are."""
+    """List the processes of `sleep 1000`, children of any process."""
     commands = Path("/proc").glob("[0-9]*/cmdline")
     return [str(path) for path in commands if _content(path) == b"sleep\x001000\x00"]
 
@@ -157,7 +157,7 @@ def test_page_command_line_and_rest_show_the_same_jobs(portal, tmp_path):
 
 
 def signed_in_page(portal: PortalProcess, path: str) -> str:
-    """What a person sees who opened the one-time link and pressed its button."""
+    """Return the page that a user sees after signing in with the one-time link and its button."""
     link = portal.manage("sign_in_link").stdout.strip()
     with httpx.Client(base_url=portal.url, follow_redirects=True) as browser:
         form = browser.get(link).text

@@ -30,7 +30,7 @@ def bucket(s3_server) -> Bucket:
 
 @pytest.fixture
 def portal(bucket) -> Iterator[PortalProcess]:
-    """A portal with new chunks in S3."""
+    """Yield a portal that stores new chunks in S3."""
     process = PortalProcess(MPORTAL_LOG_STORE="s3", **bucket.environment)
     try:
         process.start()
@@ -40,7 +40,7 @@ def portal(bucket) -> Iterator[PortalProcess]:
 
 
 def all_moved(portal: PortalProcess, bucket: Bucket, to: str) -> bool:
-    """Move all logs; whether they lie there then, and nowhere else."""
+    """Move all logs; whether they are stored there then, and nowhere else."""
     moved = portal.manage("move_logs", "--to", to)
     assert moved.returncode == 0, moved.stdout + moved.stderr
     blobs = list((portal.home.path / "blobs" / "logs").rglob("*.zst"))

@@ -44,7 +44,7 @@ def mesh(portal: PortalProcess, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def trainers(portal: PortalProcess, job: dict[str, Any]) -> dict[int, str]:
-    """The state of the one proc of each rank."""
+    """Return the state of the one proc of each rank."""
     return {
         host["rank"]: proc["state"] for host in mesh(portal, job)["hosts"] for proc in host["procs"]
     }

@@ -1,4 +1,4 @@
-"""Hosts of a real job: what they tell is there while it runs, and still there after its end."""
+"""Host samples of a real job are shown while it runs, and after its end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ run: sleep 600
 
 @pytest.fixture
 def portal() -> Iterator[PortalProcess]:
-    """A portal whose nodes have a library in NVML's place, and look at their hosts every second."""
+    """Yield a portal whose nodes load a stand-in for NVML and sample their hosts every second."""
     process = PortalProcess(MPORTAL_METRICS_SECONDS="1")
     folder = process.root / "nvml"
     folder.mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""A real job gives way to another: its driver saves its work when told, and goes on from there."""
+"""A real job is preempted: its driver saves its work on the notice, and resumes from it."""
 
 from __future__ import annotations
 

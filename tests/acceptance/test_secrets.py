@@ -50,7 +50,7 @@ secrets:
 
 
 def planted() -> list[bytes]:
-    """What must be nowhere: the values in every form that the job printed."""
+    """List the values that must appear nowhere, in every form that the job printed."""
     raw = TOKEN.encode()
     forms = [
         TOKEN,
@@ -67,7 +67,7 @@ def planted() -> list[bytes]:
 
 
 def rows(portal: PortalProcess) -> Iterator[bytes]:
-    """Every row of every table as text, and what of it is compressed."""
+    """Yield every row of every table as text, followed by its decompressed values."""
     paths = portal.home.postgres
     with psycopg.connect(
         host=str(paths.sockets), user="mportal", password=paths.password, dbname="mportal"
@@ -85,7 +85,7 @@ def rows(portal: PortalProcess) -> Iterator[bytes]:
 
 
 def _plain(value: object) -> bytes:
-    """A column's value without any quoting."""
+    """Convert a column's value to bytes, without any quoting."""
     if isinstance(value, dict | list):
         return (
             json.dumps(value, ensure_ascii=False).replace("\\\\", "\\").replace('\\"', '"').encode()
@@ -94,7 +94,7 @@ def _plain(value: object) -> bytes:
 
 
 def files(home: Path, *, but: set[Path]) -> Iterator[tuple[Path, bytes]]:
-    """Every file with its content, unpacked where it is packed."""
+    """Yield every file with its content, decompressed where it is compressed."""
     for path in home.rglob("*"):
         if path.is_file() and not path.is_symlink() and path not in but:
             content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""A stack dump of a real job that stands still names the function it waits in."""
+"""A stack dump of a real job that hangs names the function it waits in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.portal_process import PortalProcess
 from tests.waiting import eventually
 
 JOB = """
-name: stands-still
+name: stalled
 num_nodes: 2
 workdir: {workdir}
 run: python wait.py
@@ -59,7 +59,7 @@ def dumps(portal: PortalProcess, job: dict[str, Any], **query: Any) -> list[dict
 def waiting_job(
     portal: PortalProcess, name: str, spec: str, folder: Path, ranks: set[int]
 ) -> dict[str, Any]:
-    """The job of `spec`, whose code lies in `folder`, once `ranks` have said that they wait."""
+    """Return the job of `spec`, with code in `folder`, once `ranks` have printed that they wait."""
     file = folder.with_name("job.yaml")
     file.write_text(spec.format(workdir=folder))
     assert portal.mportal("submit", "-f", str(file)).returncode == 0
@@ -81,7 +81,7 @@ def test_a_stack_dump_names_the_stuck_function_and_stays_after_the_end(
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "wait.py").write_text(PROGRAM)
-    job = waiting_job(portal, "stands-still", JOB, folder, {0, 1})
+    job = waiting_job(portal, "stalled", JOB, folder, {0, 1})
     with portal.client() as client:
         for rank in (0, 1):
             asked = client.post(f"{JOBS}/{job['id']}/stacks", json={"rank": rank})
@@ -101,10 +101,10 @@ def test_a_stack_dump_names_the_stuck_function_and_stays_after_the_end(
     assert said.returncode == 0, said.stderr
     assert "waits_for_nobody (wait.py:5)" in said.stdout
     # It was looked at, not touched.
-    assert newest(portal, "stands-still")["status"] == "RUNNING"
+    assert newest(portal, "stalled")["status"] == "RUNNING"
 
     assert portal.mportal("cancel", str(job["id"])).returncode == 0
-    assert eventually(lambda: newest(portal, "stands-still")["is_final"], timeout_s=60)
+    assert eventually(lambda: newest(portal, "stalled")["is_final"], timeout_s=60)
     assert len(dumps(portal, job)) == 3
     page = signed_in_page(portal, f"/default/jobs/{job['id']}/stacks")
     assert "waits_for_nobody (wait.py:5)" in page

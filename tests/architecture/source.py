@@ -22,7 +22,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def repository_files() -> tuple[Path, ...]:
-    """Files git tracks, and new ones it does not ignore, as they stand in the working tree."""
+    """List the files that git tracks, and new ones that it does not ignore, in the working tree."""
     try:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -119,7 +119,7 @@ def missing_definition(file: str, name: str) -> str:
 
 
 def root_name(node: ast.expr) -> str:
-    """The name an expression starts from: `Job` for `Job.objects.filter(...).update`."""
+    """Return the name an expression starts from: `Job` for `Job.objects.filter(...).update`."""
     while True:
         if isinstance(node, ast.Attribute):
             node = node.value

@@ -1,4 +1,4 @@
-"""`jobs.ground.clock` alone tells the time: what a process stores, another one compares."""
+"""`jobs.ground.clock` alone reads the time: what a process stores, another one compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a user can meet has its line in docs/reference: codes, settings, addresses, commands."""
+"""Each code, setting, address and command that a user can meet has its line in docs/reference."""
 
 from __future__ import annotations
 

@@ -18,24 +18,24 @@ def packages_with_exports() -> list[Path]:
 
 
 def offered(path: Path) -> set[str]:
-    """Public names of a package: those it makes; where it makes none, those it re-exports."""
+    """List the public names that a package defines, or re-exports if it defines none."""
     return made(path) or {name for name in imported(path) if not name.startswith("_")}
 
 
 def made(path: Path) -> set[str]:
-    """Public names that the module itself defines or gives a value."""
+    """List the public names that the module itself defines or gives a value."""
     return {name for name in defined(path) | assigned(path) if not name.startswith("_")}
 
 
 def defined(path: Path) -> set[str]:
-    """Public functions and classes of the module itself."""
+    """List the public functions and classes of the module itself."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = {node.name for node in tree_of(path).body if isinstance(node, kinds)}
     return {name for name in names if not name.startswith("_")}
 
 
 def imported(path: Path) -> set[str]:
-    """Names that the module takes from ours."""
+    """List the names that the module imports from this repository."""
     return {
         alias.asname or alias.name
         for node in tree_of(path).body
@@ -45,7 +45,7 @@ def imported(path: Path) -> set[str]:
 
 
 def assigned(path: Path) -> set[str]:
-    """Names that the module gives a value."""
+    """List the names that the module gives a value."""
     return {
         target.id
         for node in tree_of(path).body

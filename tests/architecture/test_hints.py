@@ -1,4 +1,4 @@
-"""`jobs.background.hints` is the only sender of Celery tasks; nobody connects a Django signal."""
+"""`jobs.background.hints` alone sends Celery tasks; no module connects a Django signal."""
 
 from __future__ import annotations
 

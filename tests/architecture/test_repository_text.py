@@ -1,4 +1,4 @@
-"""What the repository's texts must not hold: registry hosts, stray output, machine paths."""
+"""Texts that the repository must not hold: registry hosts, stray output, machine paths."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ EXCEPTIONS: dict[str, str] = {}
 
 
 def length_of(function: Function) -> int:
-    """Lines from `def` to the end: signature, docstring and body."""
+    """Count the lines from `def` to the end: signature, docstring and body."""
     return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
 def parameters_of(function: Function) -> int:
-    """How many arguments a caller has to think of."""
+    """Count the arguments that a caller has to know."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return len([argument for argument in named if argument.arg not in {"self", "cls"}])

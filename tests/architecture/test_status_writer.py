@@ -45,7 +45,7 @@ def _calls(node: ast.Call) -> Iterator[tuple[int, str]]:
 
 
 def _subject(func: ast.Attribute) -> str:
-    """`Worker` for `Worker.objects.update`, `workers` for `attempt.workers.filter().update`."""
+    """Return the subject: `Worker` in `Worker.objects.update`, `workers` in `attempt.workers`."""
     names = [part.attr for part in ast.walk(func) if isinstance(part, ast.Attribute)]
     return " ".join([root_name(func), *names])
 

@@ -1,4 +1,4 @@
-"""What all tests with a database share."""
+"""Fixtures that all tests with a database share."""
 
 from __future__ import annotations
 

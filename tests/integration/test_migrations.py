@@ -23,7 +23,7 @@ LAST_REPLACED = "0025_count_gpus_again"
 
 @pytest.fixture
 def recorder() -> MigrationRecorder:
-    """The record of applied migrations, as the replaced migrations left it."""
+    """Return the record of applied migrations, as the replaced migrations left it."""
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied(APP, SQUASHED)
     return recorder

@@ -1,4 +1,4 @@
-"""The pool of connections: dead ones cost nobody a request."""
+"""The pool of connections: dead ones fail no request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FROM pg_stat_activity WHERE application_name = 'pooled' AND datname = current_da
 
 @pytest.fixture
 def pooled() -> Iterator[DatabaseWrapper]:
-    """A second way to the test's database, through a pool."""
+    """Yield a second connection to the test's database, through a pool."""
     settings = connection.settings_dict
     options = {**settings["OPTIONS"], "pool": pool_options(MOST), "application_name": "pooled"}
     # Under the same name: tests may open no other database.

@@ -119,7 +119,7 @@ class Run:
 
 
 def say(*lines: str) -> None:
-    """Print lines at once: whoever watches CI sees how far it is."""
+    """Print lines at once, so that CI shows its progress."""
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
 

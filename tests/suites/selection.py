@@ -47,7 +47,7 @@ class Candidate:
 
     @property
     def slice(self) -> int:
-        """Its slice, 0 to 5: a hash of its id, or of its file's path where tests stay together."""
+        """Return its slice, 0 to 5: a hash of its id, or of its file where tests stay together."""
         return zlib.crc32((self.file if self.stays_together else self.id).encode()) % SLICES
 
 
@@ -105,7 +105,7 @@ def packages_of(files: Iterable[str]) -> frozenset[str]:
 def packages_watched_by(test_file: str) -> frozenset[str]:
     """Return the product packages that the test imports from, mirrors by its path, or declares.
 
-    `jobs/logs` stands for the package and all below it, `jobs/*` for the modules of `jobs` itself.
+    `jobs/logs` means the package and all below it, `jobs/*` for the modules of `jobs` itself.
     """
     tree = ast.parse((ROOT / test_file).read_text(encoding="utf-8"))
     imported = {
@@ -141,7 +141,7 @@ def is_watched(package: str, watched: str) -> bool:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether the path is the folder or lies below it."""
+    """Whether the path is the folder or is below it."""
     return path == folder or path.startswith(f"{folder}/")
 
 

@@ -1,6 +1,6 @@
 """The folders and files whose tests start portals, runners or workers, or try many random examples.
 
-`make slow` runs them, and `make test` does not. A single test is marked `slow` where it stands.
+`make slow` runs them, and `make test` does not. A single test carries the mark `slow` itself.
 """
 
 from __future__ import annotations

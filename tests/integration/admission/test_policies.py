@@ -1,4 +1,4 @@
-"""What a submit is refused for by the portal's policies: at its line, with the limit and whose."""
+"""Submits that the portal's policies refuse: at the line, with the limit and its owner."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def submit(fake, project):
 
 @pytest.fixture
 def refused(submit):
-    """The errors of a submit as (path, line, code, message)."""
+    """Return the errors of a submit as (path, line, code, message)."""
 
     def send(text: str) -> list[tuple[str, int, str, str]]:
         with pytest.raises(InvalidSpecError) as caught:

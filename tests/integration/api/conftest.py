@@ -92,7 +92,7 @@ def anonymous() -> Caller:
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch) -> list[tuple[Any, ...]]:
-    """What would have been sent to the background: tests of the API start none."""
+    """Record what would have been sent to the background: tests of the API start none."""
     sent: list[tuple[Any, ...]] = []
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: sent.append(args))
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
@@ -100,7 +100,7 @@ def no_broker(monkeypatch) -> list[tuple[Any, ...]]:
 
 
 def assert_problem(response: Any, status: int, code: str) -> dict[str, Any]:
-    """The body of a well-formed problem of that kind."""
+    """Return the body of a well-formed problem of that kind."""
     assert response["Content-Type"] == "application/problem+json", response.content
     body: dict[str, Any] = response.json()
     assert (response.status_code, body["status"], body["code"]) == (status, status, code), body
@@ -117,6 +117,6 @@ def messages(answer: Any) -> dict[str, str]:
 
 @pytest.fixture
 def fake(settings, tmp_path) -> FakeBackend:
-    """Machines without end, unless a test says how many."""
+    """Return a backend with unlimited machines, unless a test limits them."""
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
     return FakeBackend(tmp_path)

@@ -1,4 +1,4 @@
-"""What the program of a job asks the portal, with the token that it found in its environment."""
+"""Requests of a job's program to the portal, with the token that it found in its environment."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def token_of(attempt: Attempt) -> str:
 
 
 def program_of(attempt: Attempt) -> Caller:
-    """The program of `attempt`, as a caller."""
+    """Return the program of `attempt`, as a caller."""
     headers = {"Authorization": f"Bearer {token_of(attempt)}"}
     return Caller(None, headers, Client(raise_request_exception=False))
 
 
 def running(project: Any, **fields: Any) -> Attempt:
-    """The attempt of a job that runs."""
+    """Create a running job and return its attempt."""
     return make_attempt(make_job(project, status=JobStatus.RUNNING, **fields))
 
 
@@ -35,7 +35,7 @@ def submit(caller: Caller, text: str = YAML, slug: str = "rl", **headers: str) -
 
 
 def child_of(attempt: Attempt, text: str = YAML) -> Job:
-    """A job that the program of `attempt` submits, in project rl."""
+    """Submit a job from the program of `attempt`, in project rl."""
     answer = submit(program_of(attempt), text)
     assert answer.status_code == 201, answer.content
     return Job.objects.get(pk=answer.json()["id"])

@@ -12,7 +12,7 @@ from tests.frame_bytes import body, lines
 
 
 def make_logged_job() -> Job:
-    """A running job of project vision, with two nodes and two attempts: five lines, then three."""
+    """Create a running job of project vision: two nodes, two attempts of five and three lines."""
     job = make_job(make_project("vision"), status="RUNNING", num_nodes=2)
     first = make_attempt(job, ended_at="2026-01-01T00:00:00Z")
     ingest(first, *lines(1, 3), *lines(1, 2, rank=1, stream="stderr"))
@@ -26,5 +26,5 @@ def ingest(attempt: Attempt, *frames: Any) -> None:
 
 
 def places(answer: Any) -> list[str]:
-    """Which lines an answer has, as attempt:line."""
+    """List the lines of an answer, as attempt:line."""
     return [f"{row['attempt']}:{row['line']}" for row in answer.json()["results"]]

@@ -1,4 +1,4 @@
-"""Asking for stack dumps over REST, and answering as a runner does."""
+"""Stack dump requests over REST, and answers like a runner's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = 'Process 7: python wait.py\n\nThread 7 (idle): "MainThread"\n    waits (w
 
 
 def running_attempt(project: Project, member: Caller) -> Attempt:
-    """One of a running job of `member`'s, with three nodes that reach the portal."""
+    """Create an attempt of a running job of `member`'s, with three nodes that reach the portal."""
     job = make_job(project, status=JobStatus.RUNNING, num_nodes=3, submitted_by=member.user)
     return make_attempt(job, contacted_at=clock.now(), carrier=Carrier.PUSH)
 
@@ -54,7 +54,7 @@ def tell(of: Attempt, *reports: dict[str, Any], rank: int = 0) -> None:
 
 
 def heartbeat(of: Attempt) -> dict[str, Any]:
-    """What the runner is answered."""
+    """Send a heartbeat and return the portal's answer to the runner."""
     token = attempt_token(of.job_id, of.number)
     answer = Client().post(
         f"/api/v1/attempts/{of.pk}/frames",

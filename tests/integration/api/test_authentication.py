@@ -1,4 +1,4 @@
-"""Who may call at all: tokens, sessions with CSRF, and nobody else."""
+"""Callers of the API: tokens and sessions with CSRF are accepted, all others are refused."""
 
 from __future__ import annotations
 

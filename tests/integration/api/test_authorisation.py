@@ -29,7 +29,7 @@ ROLES = ("viewer", "member", "maintainer", "admin")
 METHODS = ("get", "post", "put", "patch", "delete")
 
 PUBLIC = "public"  # without signing in
-NAMED = "whoever names a token of the portal's"  # test_proof
+NAMED = "any caller that names a token of the portal"  # test_proof
 SIGNED_IN = "signed in"  # about oneself
 ATTEMPT = "attempt token"  # the runner's own door: shown where it is tested
 
@@ -152,7 +152,7 @@ def route_of(name: str) -> str:
 
 
 def operations() -> set[tuple[str, str]]:
-    """Method and name of everything the URL conf leads to."""
+    """Return the method and name of everything the URL conf leads to."""
     found = set()
     for pattern in urlpatterns:
         if not isinstance(pattern, URLPattern) or pattern.name is None:
@@ -182,7 +182,7 @@ def job(project: Project) -> Job:
 
 @pytest.fixture
 def callers(project: Project) -> dict[str, Caller]:
-    """Everyone whose answer the table decides, each with a token."""
+    """Create every caller that the table distinguishes, each with a token."""
     other = make_project("other")
     admin, both = make_member(project, Role.ADMIN), make_member(project, Role.ADMIN)
     Membership.objects.create(project=other, user=both, role=Role.ADMIN)
@@ -198,7 +198,7 @@ def callers(project: Project) -> dict[str, Caller]:
 
 
 def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> int:
-    """The status with which the operation is answered."""
+    """Return the status with which the operation is answered."""
     method, name = operation
     parts: dict[str, Any] = {
         "slug": slug,
@@ -241,7 +241,7 @@ def is_right(who: str, operation: tuple[str, str], status: int) -> bool:
 
 
 def in_project() -> list[Any]:
-    """The operations that take a role, as parameters of a test."""
+    """List the operations that take a role, as parameters of a test."""
     committed = pytest.mark.django_db(transaction=True)
     return [
         pytest.param(each, marks=committed if each[1] in THREADED else (), id="-".join(each))

@@ -1,4 +1,4 @@
-"""Whatever goes wrong leaves as problem+json, and says nothing about the inside."""
+"""Every error leaves as problem+json, and reveals nothing about the inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The portal proves to whoever names a token that it knows it, and tells nothing else."""
+"""The portal proves to any caller that names a token that it knows it, and reveals no more."""
 
 from __future__ import annotations
 

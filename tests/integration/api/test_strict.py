@@ -1,4 +1,4 @@
-"""Whatever an operation does not declare is refused, with the name that was probably meant.
+"""Undeclared parameters of an operation are refused, with the name that was probably meant.
 
 The operations come from the description, and `test_schema` holds that it has every address.
 """

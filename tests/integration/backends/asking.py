@@ -1,4 +1,4 @@
-"""Asking a backend as the reconcilers do: what is not there yet is asked for again."""
+"""Queries of a backend like the reconcilers', repeated until there is an answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_S = 0.05
 
 
 def asked_again(rig: Rig, ask: Callable[[], Answer]) -> Answer:
-    """The answer, once the backend has one."""
+    """Return the answer, once the backend has one."""
     deadline = time.monotonic() + rig.patience_s
     while time.monotonic() < deadline:
         with suppress(NotYetGoneError, StillLookingError):
@@ -32,18 +32,18 @@ def launch(rig: Rig, request: LaunchRequest) -> None:
 
 
 def view_of(rig: Rig, request: LaunchRequest) -> ClusterView:
-    """What is there now of an attempt."""
+    """Return what currently exists of an attempt."""
     name, attempt = request.cluster_name, request.attempt_id
     return asked_again(rig, lambda: rig.backend.observe(name, attempt_id=attempt))
 
 
 def wait_for(rig: Rig, request: LaunchRequest, phase: ClusterPhase) -> None:
-    """Until the attempt is in `phase`."""
+    """Wait until the attempt is in `phase`."""
     wait_until(lambda: view_of(rig, request).phase is phase, rig.patience_s)
 
 
 def phases_until(rig: Rig, request: LaunchRequest, last: ClusterPhase) -> Iterator[ClusterPhase]:
-    """Every phase that is seen until it is `last`."""
+    """Yield every phase that is seen until it is `last`."""
     deadline = time.monotonic() + rig.patience_s
     while (phase := view_of(rig, request).phase) is not last:
         assert time.monotonic() < deadline, phase
@@ -67,7 +67,7 @@ def stop_until_ended(rig: Rig, request: LaunchRequest) -> None:
 
 
 def leftovers(rig: Rig, request: LaunchRequest) -> Leftovers:
-    """What its runner has left."""
+    """Return the leftovers of the attempt's runner."""
     name, attempt = request.cluster_name, request.attempt_id
     return asked_again(rig, lambda: rig.backend.leftovers(name, attempt_id=attempt))
 

@@ -51,7 +51,7 @@ def sky_port() -> int:
 def sky_callers(
     sky_port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[SkyCaller]]:
-    """Two, as of two processes: each has a child, which takes seconds to import SkyPilot."""
+    """Yield two callers, as of two processes: each child takes seconds to import SkyPilot."""
     url = f"http://127.0.0.1:{sky_port}"
     homes = [tmp_path_factory.mktemp("sky-home") for _ in range(2)]
     callers = [SkyCaller(CallerOptions(home=home, endpoint=url)) for home in homes]
@@ -72,7 +72,7 @@ def stub_backend(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[StubRig]:
-    """SkyPilot's backend, in a world that answers faster than Slurm."""
+    """Yield SkyPilot's backend, on a stub that answers faster than Slurm."""
     monkeypatch.setattr(skypilot_calls, "FRESH_JOBS_S", 0.2)
     monkeypatch.setattr(skypilot, "CANCEL_AFTER_S", GRACE_S)
     stub = StubProcess(tmp_path / "stub", port=sky_port)
@@ -91,7 +91,7 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
 
 @pytest.fixture(params=["fake", "stub_backend"])
 def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
-    """A rig whose backend is a `ClusterKeeper`."""
+    """Return a rig whose backend is a `ClusterKeeper`."""
     if request.param != "fake":
         other: Rig = request.getfixturevalue(request.param)
         return other

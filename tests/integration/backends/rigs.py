@@ -1,4 +1,4 @@
-"""What the contract suite needs to know of each backend beside the contract itself."""
+"""Rigs: the facts about each backend that the contract suite needs beside the contract itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _numbers = itertools.count(1)
 
 
 def make_request(spec: dict[str, Any], nodes: int = 1, portal_url: str = "") -> LaunchRequest:
-    """A request of its own name."""
+    """Return a request with its own name."""
     number = next(_numbers)
     return LaunchRequest(
         cluster_name=f"mptest{os.getpid()}-{time.time_ns() % 10**9}-{number}",
@@ -65,13 +65,13 @@ class Rig(Protocol):
         """The backend."""
 
     def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
-        """A request for a job that prints LINE and behaves like that."""
+        """Return a request for a job that prints LINE and behaves like that."""
 
     def another_process(self) -> ComputeBackend:
-        """The same backend as a process sees it that has just started."""
+        """Return the same backend as a newly started process sees it."""
 
     def incarnations(self, name: str) -> list[str]:
-        """What was started for the cluster; each node's start has a name of its own."""
+        """List what was started for the cluster; each node's start has a name of its own."""
 
     def started_once(self, name: str) -> bool:
         """Whether each node was started exactly once."""
@@ -86,11 +86,11 @@ class Rig(Protocol):
         """kill -9 to the cluster's processes, as a machine's owner might."""
 
     def remains(self, name: str) -> list[str]:
-        """Whatever still tells of the cluster: processes, files, leases, addresses."""
+        """List all traces of the cluster: processes, files, leases, addresses."""
 
 
 class FakeRig:
-    """The fake backend: its behaviours are plans."""
+    """The fake backend: each `Behaviour` is a plan."""
 
     patience_s = PATIENCE_S
 
@@ -118,7 +118,7 @@ class FakeRig:
         assert self.backend.frames(name)
 
     def cut_off(self) -> None:
-        """Nothing of it reaches a portal anyway."""
+        """Do nothing: the fake backend reaches no portal anyway."""
 
     def kill_everything(self, name: str) -> None:
         self.backend.finish(name, exit_code=137)
@@ -150,11 +150,11 @@ class LocalRig:
         return self.request_program(PROGRAMS[behaviour], nodes)
 
     def request_program(self, run: str, nodes: int = 1, **spec: Any) -> LaunchRequest:
-        """A request for a plain job that runs `run` on every node."""
+        """Return a request for a plain job that runs `run` on every node."""
         return self.request_spec({"run": run, **spec}, nodes)
 
     def request_spec(self, spec: dict[str, Any], nodes: int) -> LaunchRequest:
-        """A request for a job with this spec."""
+        """Return a request for a job with this spec."""
         request = make_request(spec, nodes, self.portal_url)
         self._launched.append(request.cluster_name)
         return request
@@ -175,7 +175,7 @@ class LocalRig:
         yield self.uploads[reference]
 
     def path(self, name: str) -> Path:
-        """The cluster's directory."""
+        """Return the cluster's directory."""
         return self.folder / name
 
     def incarnations(self, name: str) -> list[str]:
@@ -197,12 +197,12 @@ class LocalRig:
         self.ingest.stop()
 
     def uid(self, name: str) -> int | None:
-        """The user id that the cluster has leased; None where jobs run as ourselves."""
+        """Return the user id that the cluster has leased; None where jobs run as this user."""
         slot = SlotLeases(self._leases, "").find(self.path(name))
         return slot.uid if slot is not None and jobs_get_own_user() else None
 
     def pids(self, name: str) -> list[int]:
-        """The cluster's living processes."""
+        """List the cluster's living processes."""
         return [process.pid for process in processes_of_cluster(name, self.uid(name))]
 
     def kill_everything(self, name: str) -> None:
@@ -228,7 +228,7 @@ class LocalRig:
 
 
 def wait_for_phase(backend: ComputeBackend, name: str, phase: ClusterPhase) -> None:
-    """Wait until the cluster is in `phase`; AssertionError that tells what it is in instead."""
+    """Wait until the cluster is in `phase`; AssertionError with the current phase otherwise."""
     try:
         wait_until(lambda: backend.observe(name).phase is phase)
     except AssertionError as error:

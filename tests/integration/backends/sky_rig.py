@@ -1,4 +1,4 @@
-"""What rigs of the SkyPilot backend have in common, whoever answers as SkyPilot's server."""
+"""Common parts of the SkyPilot backend's rigs, for every stand-in of SkyPilot's server."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class SkyPilotRig:
         self.backend = self.another_process()
 
     def request(self, behaviour: Behaviour, nodes: int = 1) -> LaunchRequest:
-        """A request for a job that behaves like that."""
+        """Return a request for a job that behaves like that."""
         spec = {"run": PROGRAMS[behaviour], "resources": self._resources}
         request = make_request(spec, nodes, self.portal_url)
         self._requests[request.cluster_name] = request
         return request
 
     def another_process(self) -> SkyPilotBackend:
-        """The backend as another process has it."""
+        """Return the backend as another process has it."""
         options = StagingOptions(self.home / "staging", self._carrier, torchmonarch="")
         caller = self._callers[self._processes % len(self._callers)]
         self._processes += 1
@@ -63,7 +63,7 @@ class SkyPilotRig:
         self.backend = self.another_process()
 
     def staged(self, name: str) -> Path:
-        """Where the cluster's work directory is put together."""
+        """Return the folder in which the cluster's work directory is assembled."""
         return self.home / "staging" / name
 
     def _is_printed(self, name: str) -> bool:

@@ -42,7 +42,7 @@ class StubRig(SkyPilotRig):
         return [*(str(path) for path in folders if path.exists()), *map(str, pids)]
 
     def close(self) -> None:
-        """Whatever a test has left goes with the stub."""
+        """End everything that a test has left, with the stub."""
         self.ingest.stop()
         self.stub.close()
 

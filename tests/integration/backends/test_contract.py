@@ -1,4 +1,4 @@
-"""What every backend promises (`jobs.backends.base`), shown on each of them."""
+"""Guarantees of every backend (`jobs.backends.base`), tested on each of them."""
 
 from __future__ import annotations
 

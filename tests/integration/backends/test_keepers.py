@@ -1,4 +1,4 @@
-"""What a `ClusterKeeper` promises beside the rest of the contract, shown on each of them."""
+"""Guarantees of a `ClusterKeeper` beside the rest of the contract, tested on each of them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def phase_of(rig: Rig, request: LaunchRequest) -> ClusterPhase:
 
 
 def next_on(rig: Rig, first: LaunchRequest, behaviour: Behaviour = "short") -> LaunchRequest:
-    """A second attempt on the machines of the first, which may run still."""
+    """Launch a second attempt on the machines of the first, which may still be running."""
     request = rig.request(behaviour)
     spec = {**request.spec, "portal": {"port": 24_000}}
     return replace(request, cluster_name=first.cluster_name, spec=spec)
 
 
 def done(rig: Rig) -> LaunchRequest:
-    """An attempt that has ended, on machines that are there still."""
+    """Return an attempt that has ended, on machines that still exist."""
     request = rig.request("short")
     launch(rig, request)
     wait_for(rig, request, ClusterPhase.ENDED)

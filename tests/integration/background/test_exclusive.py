@@ -18,7 +18,7 @@ TAKE = "SELECT pg_try_advisory_lock(%s, %s)"
 
 @pytest.fixture
 def other_session():
-    """A second session on the same database, as another process would have."""
+    """Open a second session on the same database, as another process would have."""
     parameters = connection.get_connection_params()
     allowed = {
         name: parameters[name]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("redis_client")
 
 @pytest.fixture
 def sent(monkeypatch):
-    """What was sent."""
+    """Record what was sent."""
     found: list[tuple] = []
     monkeypatch.setattr(hints, "_send", lambda *hint: found.append(hint))
     return found

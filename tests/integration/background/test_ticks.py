@@ -13,7 +13,7 @@ from monarch_portal.celery_settings import broker_url
 
 @pytest.fixture
 def scheduler(redis_client, redis_url):
-    """Beat's scheduler on a real broker without a worker."""
+    """Return Beat's scheduler on a real broker without a worker."""
     real = Celery("ticks", set_as_current=False)
     real.conf.update(broker_url=broker_url(redis_url), task_default_queue="mportal")
     real.conf.beat_schedule = ticks.beat_schedule()
@@ -22,7 +22,7 @@ def scheduler(redis_client, redis_url):
 
 
 def test_ticks_that_nobody_takes_do_not_pile_up(scheduler, redis_client):
-    """A worker that was away for an hour finds a moment's work, not thousands of messages."""
+    """Queue ticks as if the worker was away for an hour: few messages wait, not thousands."""
     for _ in range(3600):
         scheduler.apply_entry(scheduler.schedule["jobs.running"])
     assert redis_client.llen("mportal") == ticks.MAX_WAITING

@@ -1,4 +1,4 @@
-"""The servers every other integration test stands on."""
+"""Servers that every other integration test uses."""
 
 from __future__ import annotations
 

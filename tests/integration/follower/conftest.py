@@ -1,4 +1,4 @@
-"""What the tests of followers share: a backend to fetch from, an attempt on it, followers."""
+"""Fixtures of the tests of followers: a backend to fetch from, an attempt on it, followers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.integration.follower.steps import LINES, launched
 
 @pytest.fixture
 def fake(settings, tmp_path) -> FakeBackend:
-    """A backend whose nodes cannot reach the portal."""
+    """Return a backend whose nodes cannot reach the portal."""
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     settings.MEDIA_ROOT = tmp_path / "blobs"
     backend = registry.get("fake")
@@ -28,13 +28,13 @@ def fake(settings, tmp_path) -> FakeBackend:
 
 @pytest.fixture
 def attempt(fake: FakeBackend) -> Attempt:
-    """An attempt whose machines are there."""
+    """Create an attempt whose machines are up."""
     return launched(make_job(backend_name="fake"))
 
 
 @pytest.fixture
 def follower() -> Iterator[Callable[[], FollowerLoop]]:
-    """Makes followers; they end with the test."""
+    """Yield a function that makes followers; they end with the test."""
     made: list[FollowerLoop] = []
 
     def make() -> FollowerLoop:

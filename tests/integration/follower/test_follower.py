@@ -1,4 +1,4 @@
-"""The follower process: cares for the tail's days, and stops when told to."""
+"""The follower process: maintains the tail's daily partitions, and stops on request."""
 
 from __future__ import annotations
 

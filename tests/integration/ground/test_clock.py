@@ -23,7 +23,7 @@ def test_a_thousand_questions_are_one_query(django_assert_num_queries):
 
 
 def test_a_transaction_that_has_failed_is_not_made_worse():
-    """There, and in an event loop, the last reading must do."""
+    """Use the last reading in a failed transaction, and in an event loop."""
     with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
         with pytest.raises(DatabaseError):
             cursor.execute("SELECT 1 / 0")

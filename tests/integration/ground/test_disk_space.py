@@ -31,7 +31,7 @@ RESERVE_MB = 512
 
 
 class Disk:
-    """What statvfs says of the data directory."""
+    """A data directory's disk, as statvfs reports it."""
 
     def __init__(self, free_mb: int) -> None:
         self.free_mb = free_mb
@@ -227,7 +227,7 @@ def test_an_upload_that_gets_no_more_room_is_removed_and_told_in_words(
 
 
 def filling_up(disk: Disk) -> Iterator[bytes]:
-    """An upload during which somebody else takes the room."""
+    """Yield an upload during which another process takes the free space."""
     for _ in range(100):
         yield b"x" * MIB
         disk.free_mb -= RESERVE_MB

@@ -15,7 +15,7 @@ from tests.serving import serving
 
 @pytest.fixture
 def web(transactional_db: None, redis_client: object) -> Iterator[str]:
-    """The address of a server on the test's database and Redis, as the portal's own serves."""
+    """Yield the address of a server like the portal's own, on the test's database and Redis."""
     with serving() as address:
         yield address
 
@@ -36,24 +36,24 @@ def connect(web: str) -> Iterator[Callable[[], socket.socket]]:
 
 @pytest.fixture
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is started in the background."""
+    """Start nothing in the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
 
 
 @pytest.fixture
 def project(db: None) -> Project:
-    """Whose jobs these are."""
+    """Create the project that owns these jobs."""
     return make_project("rl")
 
 
 @pytest.fixture
 def attempt(project: Project, no_broker: None) -> Attempt:
-    """Of a job on two nodes."""
+    """Create the attempt of a job on two nodes."""
     return make_attempt(make_job(project, status="RUNNING", num_nodes=2))
 
 
 @pytest.fixture
 def neighbour(project: Project) -> Attempt:
-    """Of another job of the same project."""
+    """Create the attempt of another job of the same project."""
     return make_attempt(make_job(project, status="RUNNING", num_nodes=2))

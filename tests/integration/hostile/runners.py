@@ -1,4 +1,4 @@
-"""What a runner does, honest or not: it posts frames with a token."""
+"""Requests of a runner, honest or not: it posts frames with a token."""
 
 from __future__ import annotations
 

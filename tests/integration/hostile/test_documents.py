@@ -64,7 +64,7 @@ DOCUMENTS = {
 
 @contextmanager
 def bounded(*, cpu_s: float = 8.0, memory: int = 160 * MIB) -> Iterator[None]:
-    """What happens inside takes little of this process's time and memory."""
+    """Assert that the block takes little of this process's time and memory."""
     tracemalloc.start()
     began = time.process_time()
     yield
@@ -165,7 +165,7 @@ def packed(*members: Any, **options: Any) -> Callable[[], bytes]:
 
 
 def sparse() -> bytes:
-    """What GNU tar calls a sparse file: a terabyte of nothing."""
+    """Build what GNU tar calls a sparse file: a terabyte of nothing."""
     info = tarfile.TarInfo("x")
     info.type = tarfile.GNUTYPE_SPARSE
     header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
@@ -205,7 +205,7 @@ def test_a_hostile_folder_is_refused_over_rest_and_nothing_is_kept(name, caller,
 
 
 def many(count: int) -> bytes:
-    """So many empty files."""
+    """Build an archive of `count` empty files."""
     headers = (tarfile.TarInfo(f"{n}").tobuf(tarfile.USTAR_FORMAT) for n in range(count))
     return zipped(b"".join(headers) + bytes(1024)).getvalue()
 

@@ -1,4 +1,4 @@
-"""A runner that lies in bulk: requests full of reports, gaps or nonsense cost a bounded amount."""
+"""A dishonest runner in bulk: requests full of reports, gaps or nonsense cost a bounded amount."""
 
 from __future__ import annotations
 

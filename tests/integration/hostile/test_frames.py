@@ -1,4 +1,4 @@
-"""A runner that lies: its job's own code knows its token, and may post with it what it likes."""
+"""A dishonest runner: its job's own code knows its token, and may post with it what it likes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def state_of(attempt: Attempt) -> list[Any]:
-    """All that frames could change about an attempt and its job."""
+    """Return all that frames could change about an attempt and its job."""
     pk = attempt.pk
     rows = (Attempt.objects.filter(pk=pk), Job.objects.filter(pk=attempt.job_id))
     rows += (Worker.objects.filter(attempt_id=pk), LogHead.objects.filter(pk=pk))
@@ -59,7 +59,7 @@ PUBLIC = {"docs", "openapi", "schema/job"}
 
 
 def routes() -> list[str]:
-    """The routes of the API that take a token."""
+    """List the routes of the API that take a token."""
     return sorted({str(p.pattern) for p in urlpatterns if getattr(p, "name", None)} - PUBLIC)
 
 
@@ -118,7 +118,7 @@ def test_a_programs_token_opens_nothing_but_its_children(attempt, settings) -> N
 def answers(
     http: Client, attempt: Attempt, route: str, content_type: str = "application/json"
 ) -> Iterator[tuple[str, Any]]:
-    """What a route answers to each method, asked about the attempt and its job."""
+    """Yield a route's answer to each method, for the attempt and its job."""
     parts = {"slug": "rl", "job_id": attempt.job_id, "attempt_id": attempt.pk}
     path = route
     others = {

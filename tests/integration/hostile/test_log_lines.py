@@ -1,4 +1,4 @@
-"""What strangers send reaches the portal's own log as one line of JSON, and acts on no terminal."""
+"""Input of strangers reaches the portal's log as one line of JSON, and acts on no terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """The log of everything, as the portal writes it."""
+    """Yield the log of all modules, as the portal writes it."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter())

@@ -1,4 +1,4 @@
-"""What a browser is told about every page: nothing inline runs, leaks, or leads out."""
+"""Headers of every page: nothing inline runs, leaks, or leads out."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def no_broker(monkeypatch) -> None:
 
 @pytest.fixture
 def job() -> Job:
-    """A job that has evil in every field that takes it."""
+    """Create a job that has hostile text in every field that takes it."""
     project = make_project("rl", name=EVIL[:60])
     make_project("other")
     user = make_member(project, Role.ADMIN, username=SHORT)
@@ -88,7 +88,7 @@ def browser(job) -> Browser:
 
 
 class Tags(HTMLParser):
-    """Finds what would run, load from elsewhere or change the page's base."""
+    """A collector of what would run, load from elsewhere or change the page's base."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Tags(HTMLParser):
 
 
 def answers(job: Job, browser: Client) -> dict[str, Any]:
-    """An answer from every address, pages and others, by its path."""
+    """Return an answer from every address, pages and others, by its path."""
     paths = [path_of(name, job_id=job.pk) for name in PAGES] + OTHER_ADDRESSES
     found = {path: browser.get(path) for path in paths}
     found |= {

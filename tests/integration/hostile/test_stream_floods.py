@@ -101,7 +101,7 @@ def test_the_jobs_table_counts_as_well(web, connect, project, settings) -> None:
 
 @pytest.fixture
 def process(transactional_db: None, redis_client: Redis, tmp_path: Path) -> Iterator[WebProcess]:
-    """A web process of its own, whose threads and files can be counted."""
+    """Yield a separate web process, whose threads and files can be counted."""
     web = WebProcess(tmp_path)
     web.start()
     yield web
@@ -109,7 +109,7 @@ def process(transactional_db: None, redis_client: Redis, tmp_path: Path) -> Iter
 
 
 def held(process: WebProcess) -> tuple[int, int]:
-    """Threads and open files of the process."""
+    """Count threads and open files of the process."""
     of_process = Path(f"/proc/{process.pid}")
     return len(list((of_process / "task").iterdir())), len(list((of_process / "fd").iterdir()))
 
@@ -157,7 +157,7 @@ def test_a_reader_who_reads_nothing_costs_a_bounded_part_of_the_log(
 
 
 class Settled:
-    """Whether nothing was read for a second."""
+    """A condition that holds once nothing was read for a second."""
 
     def __init__(self, pages: list[int]) -> None:
         self._pages = pages

@@ -1,4 +1,4 @@
-"""Guessing is slow: under one name, from one address, by links and by tokens; nobody else waits."""
+"""Guessing is slow: under one name, from one address, by links and tokens; no other user waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrives on the wire: bodies and headers without end, without haste, or of strangers."""
+"""Bodies and headers on the wire: endless, slow, or from strangers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def head(path: str = UPLOADS, **headers: str) -> bytes:
 
 
 def status_of(connection: socket.socket) -> int:
-    """The status with which the connection was answered; 0 when it was closed without one."""
+    """Return the status of the connection's answer; 0 when it was closed without one."""
     try:
         line = connection.recv(65536)
     except ConnectionError:
@@ -49,7 +49,7 @@ def pieces(count: int) -> Iterator[bytes]:
 
 @pytest.fixture
 def spooled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How often Django began to keep a body."""
+    """Record each time Django began to keep a body."""
     kept: list[int] = []
     create = ASGIHandler.create_request
 

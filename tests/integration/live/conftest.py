@@ -24,26 +24,26 @@ Events = Iterator[ServerSentEvent]
 
 @pytest.fixture(autouse=True)
 def blob_store(settings: Any, tmp_path: Path) -> None:
-    """Chunks of these tests lie in a directory of their own."""
+    """Store the chunks of these tests in a separate directory."""
     settings.MEDIA_ROOT = tmp_path / "blobs"
 
 
 @pytest.fixture
 def web(transactional_db: None, redis_client: object) -> Iterator[str]:
-    """The address of a server on the test's database and Redis."""
+    """Yield the address of a server on the test's database and Redis."""
     with serving() as address:
         yield address
 
 
 @pytest.fixture
 def job(transactional_db: None) -> Job:
-    """A running job on two nodes."""
+    """Create a running job on two nodes."""
     return make_job(status="RUNNING", num_nodes=2)
 
 
 @pytest.fixture
 def attempt(job: Job) -> Attempt:
-    """Its open attempt."""
+    """Return the job's open attempt."""
     return make_attempt(job)
 
 
@@ -56,7 +56,7 @@ def post(attempt: Attempt) -> Callable[..., dict[str, int]]:
 
 @pytest.fixture
 def client(web: str, job: Job) -> Iterator[httpx.Client]:
-    """Signed in with a token of a member of the job's project."""
+    """Yield a client signed in with a token of a member of the job's project."""
     _, secret = make_token(make_member(job.project))
     headers = {"Authorization": f"Bearer {secret}"}
     with httpx.Client(base_url=web, headers=headers, timeout=20) as client:
@@ -65,7 +65,7 @@ def client(web: str, job: Job) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def follow(client: httpx.Client, job: Job) -> Callable[..., Any]:
-    """`with follow(after="1:2") as events`: the events of the job's stream."""
+    """Return `follow`: `with follow(after="1:2") as events` opens the job's stream."""
 
     @contextmanager
     def opened(last_event_id: str = "", **query: Any) -> Iterator[Events]:
@@ -79,11 +79,11 @@ def follow(client: httpx.Client, job: Job) -> Callable[..., Any]:
 
 
 def texts_of(event: ServerSentEvent) -> list[str]:
-    """The texts of a `line` event."""
+    """List the texts of a `line` event."""
     assert event.event == "line"
     return [line["text"] for line in json.loads(event.data)]
 
 
 def next_of(events: Events, name: str) -> ServerSentEvent:
-    """The next event called `name`."""
+    """Return the next event called `name`."""
     return next(event for event in events if event.event == name)

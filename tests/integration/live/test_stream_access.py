@@ -1,4 +1,4 @@
-"""Who loses the right to see a job loses its stream as well, however long it has been open."""
+"""Users who lose the right to see a job lose its stream as well, however long it has been open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the log share: an attempt, its runner's posts, its own blob store."""
+"""Fixtures that the tests of the log share: an attempt, its runner's posts, its own blob store."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Post = Callable[..., dict[str, int]]
 
 @pytest.fixture(autouse=True)
 def blob_store(settings: Any, tmp_path: Path) -> Path:
-    """Where this test's chunks lie."""
+    """Return the folder where this test's chunks are stored."""
     settings.MEDIA_ROOT = tmp_path / "blobs"
     return tmp_path / "blobs"
 
 
 @pytest.fixture
 def attempt(db: None) -> Attempt:
-    """An open attempt of a running job with two nodes."""
+    """Create an open attempt of a running job with two nodes."""
     return make_attempt(make_job(status="RUNNING", num_nodes=2))
 
 
@@ -40,7 +40,7 @@ def post(attempt: Attempt) -> Post:
 
 @pytest.fixture
 def bucket(s3_server, settings: Any) -> Bucket:
-    """A bucket that the portal knows; new chunks go to files still."""
+    """Create a bucket that the portal knows; new chunks still go to files."""
     made: Bucket = s3_server.bucket()
     settings.STORAGES = {**settings.STORAGES, "s3": made.storage}
     return made
@@ -48,7 +48,7 @@ def bucket(s3_server, settings: Any) -> Bucket:
 
 @pytest.fixture
 def s3(bucket: Bucket, settings: Any) -> Bucket:
-    """A bucket that new chunks go to."""
+    """Create a bucket that new chunks go to."""
     settings.MPORTAL_LOG_STORE = "s3"
     return bucket
 

@@ -1,4 +1,4 @@
-"""What tests of the log's places share: reading all of a log, and ending its attempt."""
+"""Helpers that tests of the log's stores share: reading all of a log, and ending its attempt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobs.models import Attempt
 
 
 def texts(attempt: Attempt) -> list[str]:
-    """Every line's text, in order."""
+    """List every line's text, in order."""
     found: list[str] = []
     page = read_after(attempt.pk, 0)
     found += [line.text for line in page.lines]

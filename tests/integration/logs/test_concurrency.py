@@ -34,7 +34,7 @@ def attempt(transactional_db: None) -> Attempt:
 
 @pytest.fixture
 def web(attempt: Attempt, redis_client: object, tmp_path: Path) -> Iterator[WebProcess]:
-    """A web process of its own; not started yet."""
+    """Yield a separate web process; not started yet."""
     process = WebProcess(tmp_path / "home")
     yield process
     process.close()
@@ -47,7 +47,7 @@ def numbered_texts(attempt: Attempt) -> list[str]:
 
 
 def test_posts_of_many_threads_at_once_store_each_frame_once(attempt) -> None:
-    """As when requests that were given up go on beside those that repeat them."""
+    """Repeat posts while earlier, abandoned requests with the same frames still run."""
     token = attempt_token(attempt.job_id, 1)
     posts = [body(*lines(1, last, rank=rank)) for rank in range(4) for last in (3, 7, 12)] * 2
     answers: list[dict[str, int]] = []
@@ -75,7 +75,7 @@ def test_posts_of_many_threads_at_once_store_each_frame_once(attempt) -> None:
 
 
 def post_until_acknowledged(url: str, attempt_id: int, token: str, last: int) -> None:
-    """A runner in short: batches of three, repeated until they are acknowledged."""
+    """Act as a minimal runner: post batches of three, repeated until they are acknowledged."""
     acked = 0
     with httpx.Client(timeout=5) as client:
         while acked < last:
@@ -114,7 +114,7 @@ def _stored(attempt: Attempt) -> int:
 def test_a_web_process_killed_in_the_middle_of_a_post_has_stored_all_of_it_or_nothing(
     attempt, web
 ) -> None:
-    """The post waits for the log's lock, so that the kill falls between its begin and its end."""
+    """Hold the log's lock, so that the kill comes between the post's begin and its end."""
     token = attempt_token(attempt.job_id, 1)
     web.start()
     ingest_frames(attempt.pk, token, body(frame(1)))

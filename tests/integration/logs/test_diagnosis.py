@@ -1,4 +1,4 @@
-"""An attempt that ends in a known way keeps what was recognised."""
+"""An attempt that ends in a known way keeps the diagnosis."""
 
 from __future__ import annotations
 

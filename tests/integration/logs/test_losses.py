@@ -1,4 +1,4 @@
-"""What the end of a log says of ranks that never came to their last word."""
+"""Lines at the end of a log about ranks whose last frames never arrived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def remarks(attempt: Attempt) -> list[tuple[int, str]]:
-    """(rank, text) of the portal's own lines."""
+    """List (rank, text) of the portal's own lines."""
     found = read_lines(attempt.pk, stream="portal")
     return [(line.rank, line.text) for line in found]
 

@@ -1,4 +1,4 @@
-"""What an attempt was given is masked in all that it tells, before it is stored."""
+"""Secrets of an attempt are masked in all that it reports, before it is stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VALUE = "hunter2-hunter2!"
 
 @pytest.fixture
 def attempt(db) -> Attempt:
-    """An attempt with two nodes that was given a secret."""
+    """Create an attempt with two nodes that was given a secret."""
     project = make_project()
     set_secret(make_actor(project, Role.MAINTAINER), project, "A", VALUE)
     job = make_job(project, num_nodes=2, spec=make_spec(num_nodes=2, secrets=["A"]))
@@ -43,7 +43,7 @@ def attempt(db) -> Attempt:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch):
-    """No test finds what another has left under the same number."""
+    """Clear the cache, so that no test finds another test's entry under the same number."""
     monkeypatch.setattr(handed, "_cache", RedactionCache())
 
 

@@ -29,7 +29,7 @@ CHUNKS = 3
 
 @pytest.fixture
 def logged(attempt: Attempt, post, bucket) -> Attempt:
-    """An ended attempt with three chunks in files, which are marked as the portal's own."""
+    """Create an ended attempt with three chunks in files, which are marked as the portal's own."""
     assert claim_blobs()
     end(attempt)
     for number in range(CHUNKS):
@@ -179,7 +179,7 @@ def test_a_chunk_whose_blob_is_missing_is_told_and_keeps_no_other_from_moving(
 
 @pytest.fixture
 def stored(bucket, blob_store) -> Callable[[], tuple[int, int]]:
-    """How many blobs there are in files, and in S3."""
+    """Count the blobs in files, and in S3."""
     return lambda: (len(files(blob_store)), len(bucket.names()))
 
 
@@ -190,7 +190,7 @@ def points(tmp_path: Path) -> HeldPoints:
 
 @pytest.fixture
 def mover(blob_store, bucket, points, redis_url) -> Iterator[subprocess.Popen[bytes]]:
-    """`manage.py move_logs --to s3`, as a process of its own on the test's database."""
+    """Run `manage.py move_logs --to s3`, as a separate process on the test's database."""
     process = subprocess.Popen(
         [sys.executable, "manage.py", "move_logs", "--to", "s3"],
         cwd=CHECKOUT,

@@ -1,4 +1,4 @@
-"""What reports change: stages, workers, the attempt's verdict; and whom they wake."""
+"""Changes that reports make: stages, workers, the attempt's verdict; and the hints they send."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
-    """Hints that were sent, in order."""
+    """Record the hints that were sent, in order."""
     sent: list[tuple[str, Any]] = []
     monkeypatch.setattr(hints, "wake", lambda name, row=None, **_: sent.append((name, row)))
     return sent
@@ -26,7 +26,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
 @pytest.fixture
 def attempt(attempt: Attempt) -> Attempt:
-    """Made before its frames were written, as in life."""
+    """Set the attempt's creation before its frames, as in production."""
     Attempt.objects.filter(pk=attempt.pk).update(created_at=at(0))
     attempt.refresh_from_db()
     return attempt

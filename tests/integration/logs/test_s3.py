@@ -34,7 +34,7 @@ VALUE = "hunter2-hunter2!"
 
 @pytest.fixture
 def sealed(attempt: Attempt, post, s3) -> Attempt:
-    """An ended attempt whose log lies in S3."""
+    """Create an ended attempt whose log is stored in S3."""
     post(*lines(1, 3))
     end(attempt)
     assert sealing.seal(attempt.pk) == 1

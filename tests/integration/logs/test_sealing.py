@@ -25,7 +25,7 @@ def files(store: Path) -> list[str]:
 
 @pytest.fixture
 def full(attempt: Attempt, post) -> Attempt:
-    """An open attempt with a little more than one chunk in its tail."""
+    """Create an open attempt with a little more than one chunk in its tail."""
     for seq in range(1, 40):
         post(frame(seq, text=f"{seq} " + "x" * 30_000))
     return attempt

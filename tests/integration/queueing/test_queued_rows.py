@@ -1,4 +1,4 @@
-"""What one reader of the queue remembers: what has changed is read again, and nothing else."""
+"""Cached rows of one reader of the queue: only changed rows are read again."""
 
 from __future__ import annotations
 

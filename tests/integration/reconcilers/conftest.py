@@ -17,7 +17,7 @@ from tests.integration.reconcilers.steps import push, status_of
 
 @pytest.fixture
 def fake(settings, tmp_path) -> FakeBackend:
-    """A fake backend of this test's own, found by the registry as any other."""
+    """Return a fake backend for this test only, found by the registry as any other."""
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     backend = registry.get("fake")
     assert isinstance(backend, FakeBackend)
@@ -26,7 +26,7 @@ def fake(settings, tmp_path) -> FakeBackend:
 
 @pytest.fixture
 def tick():
-    """One beat of every reconciler, as the tasks run them."""
+    """Return a function that runs one tick of every reconciler, as the tasks run them."""
 
     def run() -> None:
         queue.run_pass()
@@ -39,7 +39,7 @@ def tick():
 
 @pytest.fixture
 def submitted(fake) -> Job:
-    """A queued job of the fake backend."""
+    """Submit a queued job of the fake backend."""
     return make_job(backend_name="fake")
 
 
@@ -50,7 +50,7 @@ def project(db) -> Project:
 
 @pytest.fixture
 def submit_kept(fake, project) -> Callable[..., Job]:
-    """Makes a queued job that keeps its cluster; its program ends at once."""
+    """Return a function that makes a queued job with a warm cluster; its program ends at once."""
     fake.set_plan(FakePlan(run_s=0))
 
     def make(idle=None, project=project, **fields) -> Job:
@@ -63,7 +63,7 @@ def submit_kept(fake, project) -> Callable[..., Job]:
 
 @pytest.fixture
 def run_through(fake, tick) -> Callable[[Job], Job]:
-    """Brings a job to its end."""
+    """Return a function that brings a job to its end."""
 
     def run(job: Job) -> Job:
         tick()

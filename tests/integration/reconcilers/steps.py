@@ -1,4 +1,4 @@
-"""What tests of reconcilers do in the runner's place."""
+"""Steps that tests of reconcilers take instead of the runner."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def end_idle() -> None:
 
 
 def verbs(fake) -> list[str]:
-    """What the backend was asked for, in order."""
+    """List the requests to the backend, in order."""
     return [verb for verb, _ in fake.calls()]
 
 
 def own_prefix() -> str:
-    """How names of this installation's clusters begin."""
+    """Return the prefix of this installation's cluster names."""
     return f"mp{Installation.current().key}-"
 
 
 def request_for(name: str, attempt_id: int = 1) -> LaunchRequest:
-    """A launch under that name, whether or not there is a row for it."""
+    """Return a launch request under that name, whether or not there is a row for it."""
     return LaunchRequest(
         cluster_name=name,
         project_slug="rl",

@@ -1,4 +1,4 @@
-"""A backend that cannot be asked proves nothing: jobs wait for it, and say so, and go on."""
+"""A backend that cannot be queried proves nothing: jobs wait for it, report that, and go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster has cost is its backend's own figure, divided among its attempts."""
+"""Costs of a cluster are its backend's own figure, divided among its attempts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def redis(redis_client) -> Any:
 
 @pytest.fixture
 def bill(time_machine):
-    """All bills that are due after that time."""
+    """Return a function that makes all bills that are due after that time."""
 
     def run(after: timedelta = timedelta()) -> list[int]:
         time_machine.move_to(timezone.now() + after)
@@ -96,7 +96,7 @@ def test_a_cluster_is_billed_once_a_minute(fake, submitted, tick, bill):
 
 
 def warm_cluster(fake, minutes: float) -> tuple[Cluster, list[Attempt]]:
-    """A cluster of an hour, on which two attempts of so many minutes ran, the second just now."""
+    """Create an hour-old cluster with two attempts of `minutes` each, the second just ended."""
     now = timezone.now()
     first = make_attempt(
         make_job(status=JobStatus.SUCCEEDED), ended_at=now - timedelta(minutes=60 - minutes)
@@ -164,7 +164,7 @@ def test_a_backend_that_costs_nothing_sends_no_bill(bill, fake):
 def test_a_cluster_that_goes_while_bills_are_asked_for_gets_its_last_one(
     fake, bill, time_machine, monkeypatch
 ):
-    """What was read of it is from before its end, and so is what its backend says."""
+    """Terminate a cluster during the query: its reading, and the backend's answer, are older."""
     slow, cluster = (make_attempt(make_job(status=JobStatus.RUNNING)).cluster for _ in range(2))
     asked: list[str] = []
 

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.feature("S2.8"), pytest.mark.fe
 
 @pytest.fixture
 def cluster(fake, submit_kept, run_through) -> Cluster:
-    """An idle warm cluster, on a backend that has no other machines."""
+    """Create an idle warm cluster, on a backend that has no other machines."""
     fake.set_capacity(1)
     run_through(submit_kept())
     return Cluster.objects.get()
@@ -35,7 +35,7 @@ def cluster(fake, submit_kept, run_through) -> Cluster:
 
 @pytest.fixture
 def urgent(db) -> Callable[[], Job]:
-    """Makes a queued job of another project, in a higher queue."""
+    """Return a function that makes a queued job of another project, in a higher queue."""
 
     def make() -> Job:
         Queue.objects.create(name="urgent", rank=10)
@@ -178,7 +178,7 @@ def test_a_pass_reads_no_whole_specification(cluster):
 
 @pytest.fixture
 def pool(fake) -> Pool:
-    """Two nodes, a queue for what is urgent and the one for all else."""
+    """Create a pool of two nodes, an urgent queue and one for all other jobs."""
     fake.set_capacity(8)
     made = Pool.objects.create(
         name="gpus", backend_name="fake", caps={"nodes": 2}, preempts_by_rank=True

@@ -1,4 +1,4 @@
-"""A project's budget of the month: told once, holds the queue, stops what runs, turns by itself."""
+"""A project's monthly budget: reported once, holds the queue, stops jobs, resets by itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture(autouse=True)
 def noon(time_machine, monkeypatch):
-    """It is noon in November; no hint is sent to the background."""
+    """Set the clock to noon in November; no hint is sent to the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     time_machine.move_to(NOON, tick=False)
 
@@ -41,7 +41,7 @@ def give(project: Project, usd: str, on_spent: OnSpent = OnSpent.HOLD, at=(50, 8
 
 
 def spend(project: Project, usd: str, **fields) -> Cluster:
-    """A cluster of an hour that is gone, with its last bill."""
+    """Create a terminated cluster of one hour, with its last bill."""
     count = Cluster.objects.count()
     values = {
         "status": ClusterStatus.GONE,
@@ -74,7 +74,7 @@ def spent(project: Project, now: datetime = NOON) -> Decimal:
 
 @pytest.fixture
 def running_job(fake, tick, project):
-    """A job that runs and does not end by itself."""
+    """Start a job that does not end by itself."""
 
     def begin(**portal) -> Job:
         fake.set_plan(FakePlan())

@@ -1,4 +1,4 @@
-"""What becomes of child jobs when their parent ends, or only begins again."""
+"""Child jobs when their parent ends, or only begins again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def child_of(parent: Job, *, detached: bool = False, **fields: object) -> Job:
 
 
 def sweep() -> None:
-    """One beat."""
+    """Run one tick."""
     for job_id in children.due():
         children.step(job_id)
 

@@ -1,4 +1,4 @@
-"""What a dead runner left is not thrown away because the portal's disk happens to be full."""
+"""Leftovers of a dead runner are not deleted because the portal's disk happens to be full."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def full(monkeypatch):
-    """A disk without room for frames; calling it makes room."""
+    """Fill the disk so that frames do not fit; calling the result frees space."""
 
     def refuse() -> None:
         raise FramesPostponedError
@@ -36,7 +36,7 @@ def full(monkeypatch):
 
 
 def waits(job, tick) -> None:
-    """It keeps its machines, for as long as the disk is full, and says so once."""
+    """Assert that the job keeps its machines while the disk is full, and reports it once."""
     status = status_of(job)
     for _ in range(3):
         tick()
@@ -53,20 +53,20 @@ def texts(job) -> list[str]:
 def test_an_attempt_whose_runner_died_ends_when_there_is_room_for_its_last_words(
     full, fake, tick, submitted, time_machine
 ):
-    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("last words",)))
+    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("last lines",)))
     tick()
     time_machine.move_to(timezone.now() + timedelta(seconds=30))
     waits(submitted, tick)
     full()
     tick()
     assert (status_of(submitted), submitted.exit_code) == (JobStatus.FAILED, 3)
-    assert "last words" in texts(submitted)
+    assert "last lines" in texts(submitted)
 
 
 def test_a_cancelled_job_ends_when_there_is_room_for_its_last_words(
     full, fake, tick, submitted, time_machine
 ):
-    fake.set_plan(FakePlan(lines=("last words",)))
+    fake.set_plan(FakePlan(lines=("last lines",)))
     tick()
     tick()
     cancel_job(Actor(submitted.submitted_by), submitted)
@@ -77,7 +77,7 @@ def test_a_cancelled_job_ends_when_there_is_room_for_its_last_words(
     tick()
     tick()
     assert status_of(submitted) == JobStatus.CANCELLED
-    assert "last words" in texts(submitted)
+    assert "last lines" in texts(submitted)
 
 
 def test_a_full_disk_keeps_nobody_who_has_nothing_left_to_say(

@@ -1,4 +1,4 @@
-"""A job that leaves its GPUs idle is ended, if it said so; one of which that isn't known is not."""
+"""A job that leaves its GPUs idle is ended if it opted in; one with unknown GPU use is not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IDLE = {"minutes": 10, "gpu_below": 5}
 
 @pytest.fixture
 def run_job(fake, tick, project):
-    """A job on two nodes that runs and does not end by itself."""
+    """Return a function that starts a job on two nodes that does not end by itself."""
 
     def begin(**portal) -> Job:
         fake.set_plan(FakePlan())
@@ -40,7 +40,7 @@ def run_job(fake, tick, project):
 
 
 def tell(job: Job, *uses: list[float | None] | None) -> None:
-    """Each rank sends a sample with the uses of its GPUs; None: it sends none."""
+    """Send a sample from each rank with the use of its GPUs; None: that rank sends none."""
     attempt = attempt_of(job)
     now = clock.now().timestamp()
     samples = [
@@ -62,7 +62,7 @@ def look(job: Job) -> str:
 
 
 def pass_minutes(time_machine, job: Job, minutes: int, *uses: list[float | None] | None) -> str:
-    """Every half minute all ranks tell the same, and the portal looks."""
+    """Send the same samples from all ranks every half minute, and run the check."""
     for _ in range(2 * minutes):
         later(time_machine, seconds=30)
         tell(job, *uses)

@@ -1,4 +1,4 @@
-"""A job's own budget: all its attempts together; told once, then the job is stopped."""
+"""A job's own budget: all its attempts together; reported once, then the job is stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def run_job(fake, tick, project):
-    """A job with that budget that runs and does not end by itself, at $6 an hour."""
+    """Return a function that starts an endless job with that budget, at $6 an hour."""
 
     def begin(budget: float | None) -> Job:
         fake.set_price("6")
@@ -42,7 +42,7 @@ def run_job(fake, tick, project):
 
 @pytest.fixture
 def after(time_machine):
-    """What becomes of a job when that time has passed."""
+    """Return a function that reports a job's state after that time has passed."""
 
     def look(job: Job, minutes: float, *, with_bill: bool = True) -> str:
         time_machine.move_to(timezone.now() + timedelta(minutes=minutes))
@@ -162,7 +162,7 @@ def test_a_job_that_waits_to_begin_again_ends_when_nothing_of_its_budget_is_left
 
 @pytest.mark.parametrize("status", [JobStatus.QUEUED, JobStatus.RECOVERING])
 def test_a_job_whose_budget_is_spent_does_not_start_once_more(project, fake, after, tick, status):
-    """Also before anybody has looked at it since, and where it was only given machines before."""
+    """Cover jobs not checked since, and jobs that were only given machines before."""
     fake.set_capacity(4)
     job = make_job(project, status=status, spec=make_spec(portal={"budget_usd": 1}))
     attempt = make_attempt(job, ended_at=timezone.now())

@@ -1,4 +1,4 @@
-"""Until when machines are counted for who has them, also where that takes longer than it should."""
+"""End times of the machines counted for their holders, also where a step takes too long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.1")]
 
 @pytest.fixture
 def launched(fake) -> Job:
-    """A job that may run for half an hour, whose machines are asked for."""
+    """Create a job that may run for half an hour, with its machines requested."""
     job = make_job(make_project(), backend_name="fake", duration_s=1800)
     queue.run_pass()
     assert status_of(job) == JobStatus.PROVISIONING
@@ -36,7 +36,7 @@ def holder() -> RunningJob:
 
 
 def bound_min(job: Job) -> float:
-    """Minutes from the start of its attempt for which it is counted to hold its machines."""
+    """Return the minutes from its attempt's start for which the job is counted to hold machines."""
     ends_s = holder().ends_s
     assert ends_s is not None
     return (ends_s - job.attempts.get().created_at.timestamp()) / 60
@@ -50,7 +50,7 @@ def begin_run(job: Job) -> None:
 def test_a_job_is_counted_until_the_same_moment_before_and_after_its_run_begins(
     launched, time_machine, minutes
 ):
-    """Else those who were let in before a moment would move it, and others could follow them."""
+    """Keep the time fixed: else jobs admitted before it would move it, and others could follow."""
     assert bound_min(launched) == pytest.approx(40)
     later(time_machine, minutes=minutes)
     begin_run(launched)
@@ -77,7 +77,7 @@ def test_who_is_late_is_counted_as_if_it_took_twice_as_long_as_it_is_late(launch
 
 @pytest.fixture
 def hangs(fake, submit_kept, run_through, monkeypatch) -> Cluster:
-    """A cluster that is kept for ten minutes, and hangs when it is to be switched off."""
+    """Create a warm cluster with ten idle minutes that hangs when it is to be stopped."""
 
     def hang(name: str) -> None:
         raise NotYetGoneError(f"{name} is still being switched off.")
@@ -95,7 +95,7 @@ def ending() -> list[str]:
 def test_machines_that_hang_in_being_switched_off_are_not_counted_on_for_ever(
     hangs, time_machine, why
 ):
-    """Ten minutes long, whenever that began."""
+    """Count the machines for ten minutes, whenever the stop began."""
     if why == "idle for too long":
         later(time_machine, minutes=60)
         end_idle()

@@ -1,4 +1,4 @@
-"""From queued to its end and back to nothing: the reconcilers over the fake backend."""
+"""A whole job, from queued to its end and its cleanup: the reconcilers over the fake backend."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_silent_runner_that_the_backend_sees_alive_is_left_alone(
 
 
 def test_a_verdict_left_on_a_dead_runners_disk_is_taken(fake, tick, submitted, time_machine):
-    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("last words",)))
+    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("last lines",)))
     tick()
     time_machine.move_to(timezone.now() + timedelta(seconds=30))
     tick()
@@ -116,7 +116,7 @@ def test_a_verdict_left_on_a_dead_runners_disk_is_taken(fake, tick, submitted, t
 def test_a_frame_cut_in_half_on_a_dead_runners_disk_costs_itself_alone(
     fake, tick, submitted, time_machine, monkeypatch
 ):
-    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("first", "last words")))
+    fake.set_plan(FakePlan(run_s=1, exit_code=3, lines=("first", "last lines")))
     whole = FakeBackend.leftovers
 
     def torn(self, name, **which):

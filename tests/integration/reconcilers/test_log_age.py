@@ -1,4 +1,4 @@
-"""Logs of a certain age are removed, and whoever looks for one is told so."""
+"""Logs of a certain age are removed, and a reader who opens one gets a message about that."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def logged(attempt: Attempt, first: int = 1, last: int = 2) -> None:
 
 
 def ended(days: float, job=None, *, chunks: int = 1) -> Attempt:
-    """An attempt that ended so many days ago, its log in so many chunks."""
+    """Create an attempt that ended `days` ago, with its log in so many chunks."""
     job = job or make_job(make_project("vision"), status="SUCCEEDED")
     attempt = make_attempt(job, ended_at=timezone.now() - timedelta(days=days))
     for number in range(chunks):

@@ -1,4 +1,4 @@
-"""What lines of a log bring about: notes, ends, no other try, and nodes that are avoided."""
+"""Effects of log lines: notes, ends, no further attempt, and nodes that are avoided."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAN = {"name": "loss_is_nan", "pattern": r"loss is (nan|inf)\b", "actions": ["fa
 
 @pytest.fixture
 def begin(fake, tick, project):
-    """Starts a job whose program prints these lines; it ends with `exit_code`, or never."""
+    """Return a function that starts a job that prints lines; it ends with `exit_code`, or never."""
 
     def start(*lines: str, exit_code: int | None = None, **portal) -> Job:
         run_s = None if exit_code is None else 0
@@ -57,7 +57,7 @@ def newest(job: Job) -> Attempt:
 
 
 def say(job: Job, *texts: str, first: int = 1000) -> None:
-    """Further lines of the newest attempt's rank 0, whatever came before."""
+    """Send further lines of the newest attempt's rank 0, after any earlier ones."""
     attempt = newest(job)
     frames = [frame(first + number, text=text) for number, text in enumerate(texts)]
     ingest_frames(attempt.pk, attempt_token(job.pk, attempt.number), body(*frames))

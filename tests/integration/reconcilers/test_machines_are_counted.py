@@ -1,4 +1,4 @@
-"""Clusters count by what they were made for, whoever is on them and whoever was."""
+"""Clusters count by what they were made for, independent of current and former jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GPUS = {"accelerators": "H100:8"}
 
 @pytest.fixture
 def pool(fake) -> Pool:
-    """Four nodes with eight GPUs each, which an urgent queue takes back."""
+    """Create a pool of four nodes with eight GPUs each, which an urgent queue reclaims."""
     fake.set_capacity(16)
     caps = {"nodes": 4, "gpus:H100": 32}
     made = Pool.objects.create(name="gpus", backend_name="fake", caps=caps, preempts_by_rank=True)
@@ -39,7 +39,7 @@ def pool(fake) -> Pool:
 
 @pytest.fixture
 def submit(project) -> Callable[..., Job]:
-    """Makes a queued job that is counted as one that was submitted."""
+    """Return a function that makes a queued job that is counted like a submitted one."""
 
     def make(nodes: int = 1, of: Project | None = None, queue: str = "default", **spec: Any) -> Job:
         content = make_spec(num_nodes=nodes, **spec)
@@ -51,7 +51,7 @@ def submit(project) -> Callable[..., Job]:
 
 @pytest.fixture
 def keep(fake, tick, submit) -> Callable[..., Cluster]:
-    """Lets a job that reuses its cluster come to its end; the cluster is kept."""
+    """Return a function that lets a job with reuse come to its end; the cluster stays warm."""
 
     def make(**fields: Any) -> Cluster:
         fake.set_plan(FakePlan(run_s=0))

@@ -1,4 +1,4 @@
-"""A row whose cluster no backend shows: noted when it lasts, and given up when nobody is on it."""
+"""A row whose cluster no backend shows: noted when it lasts, and given up once no job is on it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def redis(redis_client) -> Any:
 
 @pytest.fixture
 def sweep(time_machine):
-    """One sweep, and what it leads to, after that much time."""
+    """Return a function that runs one sweep, and what it leads to, after that much time."""
 
     def run(after: timedelta = timedelta()) -> None:
         time_machine.move_to(timezone.now() + after)

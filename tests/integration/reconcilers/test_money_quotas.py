@@ -1,4 +1,4 @@
-"""Quotas of money: prices are asked for once, what runs counts for what it costs, nothing more."""
+"""Quotas of money: prices are requested once, running jobs count at their cost, nothing more."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def root(db) -> Actor:
 
 @pytest.fixture
 def hints(monkeypatch) -> list[str]:
-    """Which reconcilers are woken, in order."""
+    """Record the reconcilers that are woken, in order."""
     sent: list[str] = []
     for module in (prices, queue):
         for sender in ("wake", "wake_later"):
@@ -45,7 +45,7 @@ def hints(monkeypatch) -> list[str]:
 
 @pytest.fixture
 def asked(fake, monkeypatch) -> list[int]:
-    """Nodes of each question for a price, in order."""
+    """Record the nodes of each price request, in order."""
     found: list[int] = []
     plan = type(fake).plan
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def cluster(fake, submit_kept, run_through) -> Cluster:
-    """One of three nodes that waits for a job."""
+    """Create a warm cluster of three nodes that waits for a job."""
     run_through(submit_kept({"minutes": 5, "then": "stop"}, num_nodes=3))
     fake.set_plan(FakePlan())
     return Cluster.objects.get()
@@ -27,7 +27,7 @@ def cluster(fake, submit_kept, run_through) -> Cluster:
 
 @pytest.fixture
 def name_it(cluster, project) -> Callable[..., Job]:
-    """Makes a queued job that names the cluster."""
+    """Return a function that makes a queued job that names the cluster."""
 
     def make(num_nodes: int = 1, port: int = 22_222, **fields: Any) -> Job:
         portal = {"cluster": cluster.name, "port": port}

@@ -1,4 +1,4 @@
-"""What the reconcilers make of odd moments: crashes between statements, rows that don't fit."""
+"""Reconcilers at odd moments: crashes between statements, rows that don't fit."""
 
 from __future__ import annotations
 

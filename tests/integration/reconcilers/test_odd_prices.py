@@ -1,4 +1,4 @@
-"""Prices of any size are kept, and one that cannot be keeps nobody else from theirs."""
+"""Prices of any size are kept, and one that cannot be stored blocks no other price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No machine is forgotten, and none that is not ours to take down is touched."""
+"""All machines are tracked, and none that belongs to another installation is touched."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def redis(redis_client) -> Any:
 
 @pytest.fixture
 def own() -> str:
-    """How names of this installation begin."""
+    """Return the prefix of this installation's names."""
     return own_prefix()
 
 
@@ -44,7 +44,7 @@ def admin() -> Actor:
 
 @pytest.fixture
 def sweep(time_machine, own):
-    """One sweep, and what it leads to, after that much time."""
+    """Return a function that runs one sweep, and what it leads to, after that much time."""
 
     def run(after: timedelta = timedelta()) -> None:
         time_machine.move_to(timezone.now() + after)
@@ -56,7 +56,7 @@ def sweep(time_machine, own):
 
 
 def launch(fake: FakeBackend, name: str, attempt_id: int = 1) -> None:
-    """What whoever launches does, with or without a row."""
+    """Launch as any launcher does, with or without a row."""
     fake.launch(request_for(name, attempt_id))
 
 

@@ -1,4 +1,4 @@
-"""One job gives way to another: stopped with its grace, queued again, and what both are told."""
+"""One job preempts another: stopped with its grace, queued again, and the messages of both."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.feature("P5.4")]
 
 @pytest.fixture
 def pool(fake) -> Pool:
-    """Two nodes, a queue for what is urgent and the one for all else."""
+    """Create a pool of two nodes, an urgent queue and one for all other jobs."""
     fake.set_capacity(8)
     made = Pool.objects.create(
         name="gpus", backend_name="fake", caps={"nodes": 2}, preempts_by_rank=True
@@ -44,7 +44,7 @@ def submit(project: Project, nodes: int = 1, *, preemptible: bool = True, **fiel
 
 @pytest.fixture
 def run(fake, tick) -> Callable[..., Job]:
-    """Submits a job and lets it run."""
+    """Return a function that submits a job and lets it run."""
 
     def make(project: Project, nodes: int = 1, **fields: Any) -> Job:
         job = submit(project, nodes, **fields)

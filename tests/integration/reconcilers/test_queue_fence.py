@@ -46,7 +46,7 @@ def running() -> int:
 
 @pytest.mark.feature("P5.1")
 def test_a_pass_that_slept_while_another_was_made_starts_nothing(fake, monkeypatch):
-    """The first has decided and stands still; the second starts another job in the same room."""
+    """Pause the first pass after its decision; the second starts another job in that capacity."""
     fake.set_capacity(1)
     make_job()
     decided, goes_on = threading.Event(), threading.Event()

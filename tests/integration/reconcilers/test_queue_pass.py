@@ -1,4 +1,4 @@
-"""When the queue is planned: at once, then after a rest, and never by two at a time."""
+"""Times of scheduling passes: at once, then after a rest, and never two at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.factories import make_job
 
 @pytest.fixture
 def wakes(monkeypatch):
-    """Hints that the queue sends itself: the delay and the hint."""
+    """Record the hints that the queue sends itself: the delay and the hint."""
     sent: list[tuple] = []
     monkeypatch.setattr(hints, "_send_later", lambda *hint: sent.append(hint))
     monkeypatch.setattr(hints, "_send", lambda *hint: sent.append((0, *hint)))

@@ -41,7 +41,7 @@ def root(db) -> Actor:
 
 @pytest.fixture
 def people(db) -> list[tuple[Project, User]]:
-    """Two projects with two people each."""
+    """Create two projects with two people each."""
     projects = make_project("rl"), make_project("evals")
     return [(project, make_member(project)) for project in projects for _ in range(2)]
 
@@ -64,14 +64,14 @@ def there() -> list[Job]:
 
 
 def end(job: Job) -> None:
-    """It has ended, and its machines are gone."""
+    """End the job and terminate its machines."""
     Cluster.objects.filter(attempts__job=job).update(status=ClusterStatus.GONE)
     job.attempts.update(ended_at=job.created_at)
     move(job, JobStatus.FAILED, reason=StopReason.USER_CODE, message="It ended.")
 
 
 def used(jobs: list[Job]) -> Counter[str]:
-    """What the jobs take, counted by this test itself."""
+    """Return the jobs' usage, counted by this test itself."""
     total: Counter[str] = Counter()
     for job in jobs:
         total += Counter({"jobs": 1, "nodes": job.num_nodes})
@@ -96,7 +96,7 @@ def random_job(chance: random.Random, people: list[tuple[Project, User]]) -> Non
 
 @pytest.fixture
 def limits(root, people, night) -> list[tuple[dict[str, int], Holds]]:
-    """A quota of each kind, as administrators set them, and which jobs each holds for."""
+    """Create a quota of each kind, as administrators do; return limits and the jobs of each."""
     (rl, ana), _, (evals, _), _ = people
     in_rl: Holds = lambda job: job.project_id == rl.pk  # noqa: E731
     at_night: Holds = lambda job: job.queue_name == "night"  # noqa: E731
@@ -126,7 +126,7 @@ def limits(root, people, night) -> list[tuple[dict[str, int], Holds]]:
 
 
 def groups(jobs: list[Job]) -> Iterator[int]:
-    """How many jobs run in each group of each project."""
+    """Yield the number of running jobs in each group of each project."""
     by_group: dict[tuple[int, str], int] = defaultdict(int)
     for job in jobs:
         if job.group_name:
@@ -232,7 +232,7 @@ def test_a_queue_of_a_higher_rank_goes_first_whatever_was_used(people, root, nig
 
 @pytest.mark.feature("P5.2")
 def test_with_weights_the_starts_come_in_their_proportion(people, root, fake):
-    """Three to one, job by job: use is worth what its weight makes of it."""
+    """Start jobs at weights of three to one: usage is divided by the weight."""
     fake.set_capacity(8)
     (rl, ana), _, (evals, eve), _ = people
     set_weight(root, "rl", 3)

@@ -1,4 +1,4 @@
-"""What a crash leaves in the blob store between file and row is swept up, and nothing else."""
+"""Files that a crash leaves in the blob store without a row are swept up, and nothing else."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_empty_store_is_no_reason_to_stop_and_is_marked_as_this_installations
 
 @pytest.fixture
 def orphans(store) -> list[Path]:
-    """What would be swept up, if the store were ours."""
+    """List what would be swept up, if the store were the portal's."""
     upload = put(store / "uploads" / f"{ORPHAN}.tar.gz", days_ago=9)
     return [upload, write_log(store, deleted_attempt(), days_ago=9)]
 
@@ -124,7 +124,7 @@ def test_a_store_without_a_mark_is_taken_when_the_database_knows_something_in_it
 
 
 def know(blob: Path) -> None:
-    """Write the row of a chunk; of an attempt that is there, whoever's blob it is."""
+    """Write the row of a chunk, of an existing attempt, for any attempt's blob."""
     attempt_id = int(blob.parent.name)
     if not Attempt.objects.filter(pk=attempt_id).exists():
         attempt_id = make_attempt().pk

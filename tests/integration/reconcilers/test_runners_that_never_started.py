@@ -20,13 +20,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def submitted(fake):
-    """A queued job of two nodes."""
+    """Submit a queued job of two nodes."""
     return make_job(backend_name="fake", num_nodes=2)
 
 
 @pytest.fixture
 def started(fake, submitted, monkeypatch, time_machine):
-    """Lets half a minute pass on machines that look like `nodes`, and then looks."""
+    """Return a function that waits half a minute on machines like `nodes`, and checks them."""
 
     def look(*nodes: NodeView, seen_ago_s: float | None = None) -> Attempt:
         queue.run_pass()

@@ -1,4 +1,4 @@
-"""A schedule whose time zone an update of the time zone data took away: it says so, and waits."""
+"""A schedule whose time zone an update of the data removed: it reports that, and waits."""
 
 from __future__ import annotations
 

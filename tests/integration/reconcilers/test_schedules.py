@@ -24,20 +24,20 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
-    """No hint is sent to the background."""
+    """Send no hint to the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
 
 
 @pytest.fixture
 def at(time_machine):
-    """Sets the clock."""
+    """Return a function that sets the clock."""
     return lambda moment: time_machine.move_to(moment, tick=False)
 
 
 @pytest.fixture
 def make(project, at):
-    """Makes a schedule whose first time is THREE, a second ago."""
+    """Return a function that makes a schedule whose first time is THREE, a second ago."""
     at(THREE + timedelta(seconds=1))
     return lambda **fields: make_schedule(project, **{"next_at": THREE, **fields})
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake", "redis_clie
 
 @pytest.fixture
 def jobs(fake) -> list[Job]:
-    """More than one transaction takes."""
+    """Create more jobs than one transaction takes."""
     fake.set_capacity(1000)
     return [make_job() for _ in range(queue.TOGETHER + 3)]
 

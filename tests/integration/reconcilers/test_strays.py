@@ -27,7 +27,7 @@ def note(*seen: SeenCluster) -> None:
 
 
 def statements(count: int) -> int:
-    """What it takes to note so many once more, of each of which something has changed."""
+    """Count the statements that note `count` changed clusters once more."""
     note(*(SeenCluster(f"theirs-{number}") for number in range(count)))
     with CaptureQueriesContext(connection) as asked:
         note(*(SeenCluster(f"theirs-{number}", status="UP") for number in range(count)))
@@ -63,7 +63,7 @@ def test_what_is_seen_again_keeps_its_first_sight_and_an_order(time_machine):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("redis_client")
 def test_an_order_that_comes_while_clusters_are_noted_is_kept(monkeypatch):
-    """The rows are read, the order is given, and only then are they written."""
+    """Give the order after the rows are read, and before they are written."""
     note(SeenCluster("mpown-1"))
     admin, read, given = make_user(is_superuser=True), threading.Event(), threading.Event()
 

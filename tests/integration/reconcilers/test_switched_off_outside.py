@@ -1,4 +1,4 @@
-"""Machines that somebody else switched off: by hand, by their cloud, by the backend's backstop."""
+"""Machines that were stopped from outside: by hand, by their cloud, by the backend's autostop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_job_whose_machines_were_switched_off_under_it_does_not_run_for_ever(
 
 @pytest.fixture
 def named(fake, project, submit_kept, run_through):
-    """A kept cluster, and a job that has taken it by its name, not yet launched."""
+    """Create a warm cluster, and a job that has taken it by its name, not yet launched."""
     run_through(submit_kept({"minutes": 5, "then": "stop", "down_after": 60}))
     cluster = Cluster.objects.get()
     spec = make_spec(portal={"cluster": cluster.name, "port": 22_222})
@@ -71,7 +71,7 @@ def test_a_cluster_switched_off_outside_that_finds_no_room_still_waits_and_ends_
 def test_a_kept_cluster_that_waits_for_nobody_and_has_no_job_is_let_go_of(
     fake, named, time_machine
 ):
-    """Whatever has brought that about."""
+    """Release such a cluster for every cause."""
     cluster, job = named
     cancel_job(make_actor(job.project, Role.ADMIN), job)
     Cluster.objects.update(idle_since=None)

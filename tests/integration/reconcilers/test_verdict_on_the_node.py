@@ -1,4 +1,4 @@
-"""An attempt whose node holds a verdict is not taken for lost, whoever got its frames."""
+"""An attempt whose node holds a verdict is not taken for lost, wherever its frames went."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def test_a_verdict_on_the_node_ends_the_attempt_and_nothing_runs_again(
     fake, tick, submitted, time_machine, monkeypatch, is_either
 ):
-    """Frames 1 to 80 were acknowledged by somebody who was not the portal."""
+    """Acknowledge frames 1 to 80 from a process that was not the portal."""
     end = {"rank": 0, "seq": 81, "t": 1.0, "kind": "end", "reason": "COMPLETED", "exit_code": 0}
     left = Leftovers([json.dumps(end).encode() + b"\n"])
     monkeypatch.setattr(FakeBackend, "leftovers", lambda *_args, **_options: left)

@@ -1,4 +1,4 @@
-"""What a waiting job says is true after each pass, and nothing that was true before is left."""
+"""Wait reasons are true after each pass, and no outdated one is left."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def admin(monkeypatch) -> Actor:
 
 @pytest.fixture
 def full(fake) -> None:
-    """Four nodes, three of them in use."""
+    """Create four nodes, three of them in use."""
     fake.set_capacity(4)
     make_attempt(make_job(status="RUNNING", num_nodes=3))
 
 
 def waits(job: Job) -> tuple[str, str]:
-    """The pass is made, then the job is asked."""
+    """Run the pass, then return the job's reason."""
     queue.run_pass()
     job.refresh_from_db()
     return job.wait_reason, job.message

@@ -1,4 +1,4 @@
-"""How long jobs may run: what they asked for, what was added, and what an administrator allows."""
+"""Time limits of jobs: what they requested, what was added, and what an administrator allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR = 3600
 
 @pytest.fixture
 def run_job(fake, tick, project):
-    """A job that runs and does not end by itself."""
+    """Return a function that starts a job that does not end by itself."""
 
     def begin(**portal) -> Job:
         fake.set_plan(FakePlan())

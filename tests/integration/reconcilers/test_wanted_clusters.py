@@ -1,4 +1,4 @@
-"""A kept cluster is left to the job that waits for it, and not for ever."""
+"""A warm cluster is left to the job that waits for it, and not forever."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.django_db, pytest.mark.feature("P6.1"), pytest.mark.fe
 
 @pytest.fixture
 def cluster(submit_kept, run_through) -> Cluster:
-    """One that waits ten minutes for a job, as it says."""
+    """Create a cluster whose spec keeps it warm for ten minutes."""
     run_through(submit_kept())
     return Cluster.objects.get()
 
 
 @pytest.fixture
 def name_it(cluster, project) -> Callable[..., Job]:
-    """Makes a queued job that names the cluster, or another one."""
+    """Return a function that makes a queued job that names the cluster, or another one."""
 
     def make(name: str = "") -> Job:
         spec = make_spec(portal={"cluster": name or cluster.name})
@@ -38,7 +38,7 @@ def name_it(cluster, project) -> Callable[..., Job]:
 
 @pytest.fixture
 def after(time_machine, cluster) -> Callable[..., str]:
-    """What has become of the cluster after some time without a job."""
+    """Return a function that reports the cluster's state after some time without a job."""
 
     def wait(**length: float) -> str:
         later(time_machine, **length)

@@ -1,4 +1,4 @@
-"""What a plan found may be gone when it is carried out: then nothing unplanned is done."""
+"""Findings of a plan may be outdated when it is carried out: then nothing unplanned is done."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fake")]
 
 @pytest.fixture
 def victim(fake, tick, project) -> Job:
-    """A job that runs."""
+    """Start a job that runs."""
     job = make_job(project)
     tick()
     push(fake, job)

@@ -24,11 +24,11 @@ class Sky:
         self._folder = folder
 
     def ask(self, name: str, /, **args: Any) -> Any:
-        """One call's answer."""
+        """Return one call's answer."""
         return self._caller.call(name, args, PATIENCE_S)
 
     def do(self, name: str, /, **args: Any) -> Any:
-        """What came of the request that a call makes."""
+        """Return the result of the request that a call makes."""
         return self.ask("result", request_id=self.ask(name, **args))
 
     def launch(self, cluster: str, run: str, nodes: int = 1, **more: Any) -> int:
@@ -36,34 +36,34 @@ class Sky:
         return int(self.do("launch", cluster_name=cluster, task=task(run, nodes, **more))["job_id"])
 
     def log(self, cluster: str, job: int, tail: int = 0) -> str:
-        """A job's whole log as it streams."""
+        """Return a job's whole log as it streams."""
         with self._caller.stream(
             "read_log", {"cluster_name": cluster, "job_id": job, "tail": tail}
         ) as stream:
             return "".join(iter(lambda: stream.get(PATIENCE_S), None))
 
     def log_now(self, cluster: str, job: int) -> str:
-        """What a job's log holds already."""
+        """Return what a job's log holds already."""
         args = {"cluster_name": cluster, "job_id": job, "follow": False}
         with self._caller.stream("read_log", args) as stream:
             return "".join(iter(lambda: stream.get(PATIENCE_S), None))
 
     def status_of(self, cluster: str) -> str | None:
-        """A cluster's status; None if there is none of this name."""
+        """Return a cluster's status; None if there is none of this name."""
         found = self.ask("status", names=[cluster])
         return found[0]["status"] if found else None
 
     def job_status(self, cluster: str, job: int) -> str:
-        """A job's status."""
+        """Return a job's status."""
         found = {each["job_id"]: each["status"] for each in self.ask("jobs", cluster_name=cluster)}
         return str(found[job])
 
     def bill(self, cluster: str) -> Mapping[str, Any]:
-        """What a cluster has cost."""
+        """Return the cost of a cluster."""
         return next(row for row in self.ask("cost_report") if row["name"] == cluster)
 
     def folder(self, **files: str) -> str:
-        """A folder with these files, to be a task's workdir."""
+        """Create a folder with these files, to be a task's workdir."""
         self._folder.mkdir(exist_ok=True)
         for name, text in files.items():
             (self._folder / name).write_text(text)
@@ -71,13 +71,13 @@ class Sky:
 
 
 def task(run: str, nodes: int = 1, **more: Any) -> dict[str, Any]:
-    """A task that runs `run` on every node."""
+    """Return a task that runs `run` on every node."""
     resources = {"infra": "slurm/stub/all", **more.pop("resources", {})}
     return {"name": "mp-1", "num_nodes": nodes, "run": run, "resources": resources, **more}
 
 
 def refusal(ask: Callable[..., Any], name: str, /, **args: Any) -> SkyPilotError:
-    """The error with which `sky.ask` or `sky.do` ends."""
+    """Return the error with which `sky.ask` or `sky.do` ends."""
     with pytest.raises(SkyPilotError) as caught:
         ask(name, **args)
     return caught.value
@@ -90,7 +90,7 @@ def port() -> int:
 
 @pytest.fixture(scope="session")
 def caller(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SkyCaller]:
-    """One for all tests: importing SkyPilot takes seconds."""
+    """Yield one caller for all tests: importing SkyPilot takes seconds."""
     home = tmp_path_factory.mktemp("sky-home")
     caller = SkyCaller(CallerOptions(home=home, endpoint=f"http://127.0.0.1:{port}", token=TOKEN))
     yield caller

@@ -13,7 +13,7 @@ PREFIX = re.compile(r"^\x1b\[36m\((?P<who>[^)]+)\)\x1b\[0m (?P<text>.*)$", re.MU
 
 
 def lines_of(log: str) -> dict[str, list[str]]:
-    """What each node printed, by the beginning of its prefix."""
+    """Return what each node printed, by the beginning of its prefix."""
     found: dict[str, list[str]] = {}
     for match in PREFIX.finditer(log):
         found.setdefault(match["who"].split(",")[0], []).append(match["text"])

@@ -1,4 +1,4 @@
-"""What a plan makes go wrong, as SkyPilot's real client and a portal's caller see it."""
+"""Faults that a plan causes, as SkyPilot's real client and a portal's caller see them."""
 
 from __future__ import annotations
 

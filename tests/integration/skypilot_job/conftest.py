@@ -44,7 +44,7 @@ def run(stub: StubProcess, tmp_path: Path) -> Iterator[RunClient]:
 
 
 def remains(stub: StubProcess) -> list[str]:
-    """Clusters and processes of nodes that are there."""
+    """List the clusters and node processes that exist."""
     pids = processes.marked(processes.NODE_MARK, stub.state)
     return [*stub.witness.problems(), *stub.cloud.names(), *map(str, pids)]
 

@@ -1,4 +1,4 @@
-"""What a program has of a SkyPilotJob, and what it is told when it can't have it."""
+"""Results of a SkyPilotJob for its program, and the error when it can't have one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_meshes_live_on_their_own_hosts_and_strangers_get_nowhere(
 
 
 def is_refused(address: str, port: int) -> bool:
-    """Whether somebody without a certificate is let go of without an answer."""
+    """Whether a client without a certificate is disconnected without an answer."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:

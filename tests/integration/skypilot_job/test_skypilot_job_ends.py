@@ -1,4 +1,4 @@
-"""However a program ends, and wherever it stands then: no machine is left."""
+"""Any end of a program, at any point of its run, leaves no machine."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def browser_of(user: User) -> Browser:
 
 
 def text_of(response: Any) -> str:
-    """The words of a page, runs of blanks made one."""
+    """Return the text of a page, with runs of blanks made one."""
     html = re.sub(r"<(script|style)\b.*?</\1>", "", response.content.decode(), flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
@@ -76,6 +76,6 @@ def loner(db) -> Browser:
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch) -> None:
-    """Tests of pages start nothing in the background."""
+    """Start nothing in the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)

@@ -1,4 +1,4 @@
-"""Every page and button, asked for by everyone whose answer the table of least roles decides.
+"""Every page and button, requested by each caller that the table of least roles distinguishes.
 
 What the URL conf leads to and this table does not name fails the first test; the API has a table
 of its own, in `tests/integration/api/test_authorisation.py`.
@@ -77,7 +77,7 @@ def other_user(project: Project) -> Any:
 
 @pytest.fixture
 def browsers(project: Project) -> dict[str, Client]:
-    """Everyone whose answer the table decides, each with a browser."""
+    """Create each user that the table distinguishes, each with a browser."""
     other = make_project("other")
     admin, left, barred, both = (make_member(project, Role.ADMIN) for _ in range(4))
     Membership.objects.create(project=other, user=both, role=Role.ADMIN)
@@ -95,7 +95,7 @@ def browsers(project: Project) -> dict[str, Client]:
 
 
 def form(name: str) -> dict[str, str]:
-    """What the page's own form would send."""
+    """Return what the page's own form would send."""
     member = {"username": "vic", "role": "member"}
     schedule = {"cron": "@daily", "zone": "UTC", "overlap": "skip", "catch_up": "latest",
                 "source": SOURCE}  # fmt: skip
@@ -134,7 +134,7 @@ def rows() -> list[list[dict[str, Any]]]:
 
 
 def ask(browser: Client, method: str, name: str, **place: Any) -> Any:
-    """The answer to the operation, a stream's closed."""
+    """Return the answer to the operation, a stream's closed."""
     path = path_of(name, **place)
     response = browser.generic(method.upper(), path) if method not in {"get", "post"} else None
     if response is None:
@@ -145,7 +145,7 @@ def ask(browser: Client, method: str, name: str, **place: Any) -> Any:
 
 
 def answer_of(browser: Client, method: str, name: str, **place: Any) -> int | str:
-    """The status of the answer; TO_SIGN_IN or the address where it leads to signing in."""
+    """Return the answer's status; TO_SIGN_IN or the address where it leads to signing in."""
     answer = ask(browser, method, name, **place)
     location = answer.get("Location", "")
     if location == f"/sign-in?next={path_of(name, **place)}":

@@ -19,7 +19,7 @@ LOST = [
 
 @pytest.fixture
 def visitor(client):
-    """Somebody who is signed in, and sees what a browser would."""
+    """Return the client of a signed-in user, who sees what a browser would."""
     project = make_project("rl")
     client.force_login(make_member(project))
     client.raise_request_exception = False

@@ -1,4 +1,4 @@
-"""What holds for every page: a strict policy, nothing inline, CSRF, names for everything."""
+"""Rules for every page: a strict policy, nothing inline, CSRF, names for everything."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PAGES = [*OWN_PAGES, *PROJECT_PAGES, "/sign-in", "/sign-in/once/{link}", MISSING
 
 
 def rendered() -> dict[str, Any]:
-    """Every page as its reader gets it, by its path."""
+    """Render every page for its reader, by its path."""
     project = make_project("rl")
     admin = browser_of(make_member(project, Role.ADMIN))
     job = make_job(project, status=JobStatus.RUNNING, spec_source="run: '<b>'")
@@ -67,7 +67,7 @@ def rendered() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def pages(django_db_setup, django_db_blocker) -> dict[str, Any]:
-    """Every page, rendered once for all rules."""
+    """Render every page once for all rules."""
     with django_db_blocker.unblock(), transaction.atomic():
         found = rendered()
         transaction.set_rollback(True)

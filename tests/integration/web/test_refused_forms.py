@@ -1,4 +1,4 @@
-"""A form sent from a page that is out of date: what is told then leads back to one that opens."""
+"""A form sent from an outdated page: the message leads back to a page that opens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = "http://testserver"
 
 @pytest.fixture
 def strict(redis_client, project) -> Client:
-    """Somebody signed in, whose browser sends tokens that fit no more."""
+    """Return the client of a signed-in user, whose browser sends outdated CSRF tokens."""
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(make_member(project))
     return browser

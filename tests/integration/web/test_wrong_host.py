@@ -1,4 +1,4 @@
-"""Whoever opens the portal under another host name reads which setting lacks it."""
+"""Requests under another host name get the name of the setting that lacks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new attempt's cluster is called."""
+"""Names of a new attempt's cluster."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_rerun_failed_puts_new_jobs_in_the_places_of_those_that_failed(project, 
 
 @pytest.fixture
 def asked(monkeypatch) -> list[bool]:
-    """Of each question to the backend, whether a transaction was open meanwhile."""
+    """Record, for each query of the backend, whether a transaction was open meanwhile."""
     answers: list[bool] = []
     check = LocalBackend.check
 

@@ -1,4 +1,4 @@
-"""Actions on all jobs of an array while somebody else changes one of them."""
+"""Actions on all jobs of an array while another user changes one of them."""
 
 from __future__ import annotations
 

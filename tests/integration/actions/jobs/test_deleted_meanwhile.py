@@ -1,4 +1,4 @@
-"""What is asked of a job that somebody else deletes at the same time: 404, not a mistake."""
+"""Requests about a job that another user deletes at the same time: 404, not an internal error."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SPEC = "name: last\nrun: 'true'\nresources: {infra: local}\nportal: {depends_on:
 
 @pytest.fixture
 def owner(monkeypatch) -> Actor:
-    """Somebody with a project; no hint is sent to the background."""
+    """Create a user with a project; no hint is sent to the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return make_actor(make_project("rl"), Role.MEMBER)

@@ -1,4 +1,4 @@
-"""More time: who may give it, how much, and only once for each time it is asked for."""
+"""More time: who may give it, how much, and only once for each time it is requested."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def job(project):
 
 @pytest.fixture
 def cluster(project):
-    """One that was kept five minutes ago, for ten minutes."""
+    """Create a cluster that was kept warm five minutes ago, for ten minutes."""
     attempt = make_attempt(make_job(project, status=JobStatus.SUCCEEDED), ended_at=clock.now())
     Cluster.objects.filter(pk=attempt.cluster_id).update(
         status=ClusterStatus.UP,

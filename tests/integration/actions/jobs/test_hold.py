@@ -43,7 +43,7 @@ def owner() -> Actor:
 
 @pytest.fixture
 def fake(settings, tmp_path) -> FakeBackend:
-    """A fake backend of this test's own."""
+    """Return a fake backend for this test only."""
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     backend = registry.get("fake")
     assert isinstance(backend, FakeBackend)
@@ -52,7 +52,7 @@ def fake(settings, tmp_path) -> FakeBackend:
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch) -> list[tuple]:
-    """The hints that were sent; nothing runs in the background."""
+    """Record the hints that are sent; nothing runs in the background."""
     sent: list[tuple] = []
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: sent.append(args))
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
@@ -208,7 +208,7 @@ def test_a_read_only_token_holds_and_releases_nothing(owner, action):
 
 
 def test_what_was_decided_before_the_hold_does_not_happen_after_it(owner):
-    """A pass that read the row before the hold neither starts nor refuses it."""
+    """Run a pass that read the row before the hold: it neither starts nor refuses the job."""
     job = job_of(owner)
     stale = now_of(job)
     hold_job(owner, job)

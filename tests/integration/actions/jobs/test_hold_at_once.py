@@ -23,7 +23,7 @@ QUEUED = JobStatus.QUEUED
 
 @pytest.fixture
 def owner(monkeypatch) -> Actor:
-    """Somebody with a job; no hint is sent to the background."""
+    """Create a user with a job; no hint is sent to the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
     return make_actor(make_project(), Role.MEMBER)
@@ -38,7 +38,7 @@ def now_of(job: Job) -> Job:
 
 
 def test_a_hold_that_waits_for_a_start_to_commit_is_refused(owner):
-    """The start is in the middle of its transaction when the hold comes."""
+    """Hold the job while the start is in the middle of its transaction."""
     job = job_of(owner)
     outcome: list[BaseException | Job] = []
     with transaction.atomic():

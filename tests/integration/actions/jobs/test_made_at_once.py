@@ -32,7 +32,7 @@ def root(monkeypatch, settings, tmp_path) -> Actor:
 
 @pytest.fixture
 def between(monkeypatch) -> Callable[[Callable[[], object]], None]:
-    """Has that done by somebody else once the next one has looked, and has not stored yet."""
+    """Let another user act after the next action has checked and before it has stored."""
     usual, done = Reading.require_none, []
 
     def plant(other: Callable[[], object]) -> None:

@@ -33,7 +33,7 @@ QUEUED, PROVISIONING = JobStatus.QUEUED, JobStatus.PROVISIONING
 
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch) -> list[tuple]:
-    """The hints that were sent; nothing runs in the background."""
+    """Record the hints that are sent; nothing runs in the background."""
     sent: list[tuple] = []
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: sent.append(args))
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
@@ -47,7 +47,7 @@ def owner() -> Actor:
 
 @pytest.fixture
 def one_node(settings, tmp_path, monkeypatch) -> None:
-    """A fake backend with room for one job of one node."""
+    """Set up a fake backend with capacity for one job of one node."""
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     monkeypatch.setattr(FakeBackend, "capacity_nodes", lambda _: 1)
     assert registry.get("fake").capacity_nodes() == 1

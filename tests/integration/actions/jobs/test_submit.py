@@ -1,4 +1,4 @@
-"""Submitting: every error at once, one job per key, whoever asks and however often."""
+"""Submitting: every error at once, one job per key, for any caller and any number of requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_job_is_queued_with_its_text_and_who_sent_it_from_where(project, membe
 
 
 def count_calls(monkeypatch, owner: object, name: str) -> list[str]:
-    """A list that grows by `name` with each call of that function, which works as before."""
+    """Return a list that grows by `name` with each call of that function, which works as before."""
     calls: list[str] = []
     real = getattr(owner, name)
 

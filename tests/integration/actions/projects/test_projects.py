@@ -70,7 +70,7 @@ def root() -> Actor:
 
 
 def ended_job(project: Project) -> Job:
-    """A job that ran on machines which are gone."""
+    """Create a job that ran on machines which no longer exist."""
     job = make_job(project, status=JobStatus.SUCCEEDED)
     attempt = make_attempt(job, ended_at=timezone.now())
     now = timezone.now()
@@ -232,7 +232,7 @@ def test_nothing_is_uploaded_to_a_project_that_was_archived_meanwhile(admin, pro
 
 
 def empty_archive() -> bytes:
-    """A tar.gz with one empty file."""
+    """Build a tar.gz with one empty file."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as tar:
         tar.addfile(tarfile.TarInfo("a"))

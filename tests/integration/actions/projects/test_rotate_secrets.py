@@ -23,7 +23,7 @@ def attempt():
 
 @pytest.fixture
 def home(settings, mportal_home) -> Home:
-    """An embedded installation that begins with the keys of these tests."""
+    """Create an embedded installation that begins with the keys of these tests."""
     home = Home(mportal_home)
     settings.MPORTAL_EMBEDDED = True
     home.write_sealing_keys(settings.MPORTAL_SECRET_KEYS)

@@ -32,7 +32,7 @@ UNSAFE = {
 
 @pytest.fixture(autouse=True)
 def blobs(settings, tmp_path) -> Path:
-    """Where the blobs of this test lie."""
+    """Return the folder where the blobs of this test are stored."""
     settings.MEDIA_ROOT = tmp_path / "blobs"
     return settings.MEDIA_ROOT
 

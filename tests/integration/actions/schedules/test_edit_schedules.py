@@ -1,4 +1,4 @@
-"""What people do with schedules, and whose they are."""
+"""Actions on schedules, and the owners that may take them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NIGHTLY = Wish(SPEC, "0 3 * * *", "Europe/Berlin")
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
-    """No hint is sent to the background."""
+    """Send no hint to the background."""
     monkeypatch.setattr("jobs.background.hints.wake", lambda *args, **_: None)
     monkeypatch.setattr("jobs.live.channel._publish", lambda *args: None)
 

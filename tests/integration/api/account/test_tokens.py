@@ -1,4 +1,4 @@
-"""/tokens: one's own, made, listed, revoked."""
+"""/tokens: a user's own tokens, made, listed, revoked."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.integration.api.conftest import assert_problem, caller_for
 
 @pytest.fixture
 def job(project) -> Job:
-    """A job that has ended, whose cluster waits for the next."""
+    """Create a job that has ended, with a cluster that waits for the next."""
     job = make_job(project, status=JobStatus.SUCCEEDED)
     attempt = make_attempt(job, ended_at=timezone.now(), usd=Decimal("1.5"))
     Cluster.objects.filter(pk=attempt.cluster_id).update(

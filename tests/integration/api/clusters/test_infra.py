@@ -1,4 +1,4 @@
-"""Where jobs can run: shown at once from what is known, asked for in the background."""
+"""Locations where jobs can run: shown at once as known, refreshed in the background."""
 
 from __future__ import annotations
 

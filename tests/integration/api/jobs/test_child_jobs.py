@@ -36,7 +36,7 @@ def fake_backend(settings, tmp_path) -> None:
 
 @pytest.fixture
 def parent(project) -> Attempt:
-    """A job of a member's, running."""
+    """Create a running job of a member's and return its attempt."""
     return running(project)
 
 

@@ -1,4 +1,4 @@
-"""Limits on GPUs hold however a job spells what it wants; numbers too large are told in words."""
+"""Limits on GPUs hold for every spelling of a request; too large numbers get a clear message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JOBS = "/projects/rl/jobs"
 
 @pytest.fixture
 def cap(project, fake) -> None:
-    """No job of the project may have more than four H100."""
+    """Limit all jobs of the project to four H100."""
     Quota.objects.create(project=project, caps={"gpus:H100": 4})
 
 

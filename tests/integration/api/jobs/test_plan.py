@@ -107,7 +107,7 @@ def test_a_backend_of_the_portals_own_machines_costs_nothing(member, settings):
     [
         (BackendError("No launchable resource found for task big."), False),
         (BackendUnavailableError("SkyPilot's API server does not answer."), False),
-        (StillLookingError("SkyPilot is asked for prices."), True),
+        (StillLookingError("SkyPilot is being queried for prices."), True),
     ],
 )
 def test_a_plan_that_cannot_be_had_says_why_in_the_backends_words(

@@ -19,7 +19,7 @@ PATH = "/projects/rl/uploads"
 
 @pytest.fixture(autouse=True)
 def blobs(settings, tmp_path):
-    """A blob store of the test's own."""
+    """Return a blob store for this test only."""
     settings.STORAGES = {
         **settings.STORAGES,
         "default": {

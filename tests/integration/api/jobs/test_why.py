@@ -1,4 +1,4 @@
-"""Why a job waits, each cause planted: the sentence, what binds, who has it, and until when."""
+"""Wait reasons of a job, each cause planted: message, binding limit, holders, and until when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a job waits: the causes that others bring about, and that each cause there is was planted."""
+"""Wait reasons of a job: causes that others bring about, and that every known cause was planted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def of(client: Any, number: int) -> dict[str, Any]:
 
 @pytest.fixture
 def ranked(fake) -> Pool:
-    """Two nodes, with a queue whose jobs take them from others."""
+    """Create a pool of two nodes, with a queue whose jobs preempt others."""
     fake.set_capacity(8)
     pool = Pool.objects.create(
         name="gpus", backend_name="fake", caps={"nodes": 2}, preempts_by_rank=True

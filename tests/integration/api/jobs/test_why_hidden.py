@@ -1,4 +1,4 @@
-"""Why a job waits for those of a project that its readers do not see: counted, and not named."""
+"""Wait reasons that involve jobs of a project hidden from the reader: counted, and not named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def others(db) -> Any:
 
 
 def told(readers: tuple[Any, Any], job: Job) -> tuple[str, str, str]:
-    """To a member of its project, to one who sees all, and what is stored for both."""
+    """Return the reason as a project member, an all-seeing user, and the stored row have it."""
     answers = [why(reader, job)["sentence"] for reader in readers]
     queue.run_pass()
     job.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Who has what a job waits for: of the limit that binds, and only who is counted in it."""
+"""Holders of what a job waits for: jobs that are counted in the limit that binds, no others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = test_why.pytestmark
 
 
 def test_a_pool_that_is_called_like_its_backend_is_not_taken_for_it(member, project, fake):
-    """The backend is full, by a job without a pool; of the pool two more are free."""
+    """Fill the backend with a job without a pool; two nodes of the pool are still free."""
     fake.set_capacity(3)
     pool = Pool.objects.create(name="fake", backend_name="fake", caps={"nodes": 4})
     Queue.objects.create(name="pooled", pool=pool)
@@ -26,7 +26,7 @@ def test_a_pool_that_is_called_like_its_backend_is_not_taken_for_it(member, proj
 
 
 def test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota(member, project, fake):
-    """They hold machines, and are told there; of the project's quota their job has nothing."""
+    """Report warm machines as holders of machines; their ended job uses nothing of the quota."""
     fake.set_capacity(4)
     quota = Quota.objects.create(caps={"nodes": 2}, project=project)
     kept = make_attempt(

@@ -69,7 +69,7 @@ def test_the_first_contact_says_that_an_attempt_pushes(send, attempt, known) -> 
 
 
 def test_a_batch_of_lines_costs_three_statements(send, attempt) -> None:
-    """Who sends it, the lock of the log, and all that is stored: each log pays for every one."""
+    """Count the sender's check, the lock of the log and one store: each log pays for every one."""
     send(body(*lines(1, 3)))
     # Nor does each batch note that its runner lives.
     Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=clock.now() + timedelta(hours=1))

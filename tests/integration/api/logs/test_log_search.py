@@ -48,7 +48,7 @@ def search(client, job):
 
 
 def all_places(search, *args, **query) -> list[str]:
-    """What every page together holds."""
+    """List what all pages together hold."""
     found, after = [], ""
     while after is not None:
         answer = search(*args, after=after, **query)

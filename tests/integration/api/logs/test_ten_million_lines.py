@@ -39,7 +39,7 @@ def get(client: Client, attempt: Attempt) -> Any:
 
 
 def found(get: Any, words: str) -> list[str]:
-    """The places of all matches, request by request."""
+    """Return the cursors of all matches, request by request."""
     hits: list[str] = []
     after = ""
     while after is not None:

@@ -1,4 +1,4 @@
-"""Quotas over REST: one for each of whom it is for; every error is told."""
+"""Quotas over REST: one for each subject; every error is reported."""
 
 from __future__ import annotations
 

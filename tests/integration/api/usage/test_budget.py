@@ -1,4 +1,4 @@
-"""Budgets and usage over REST: everybody in a project sees them, administrators set them."""
+"""Budgets and usage over REST: every project member sees them, administrators set them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def noon(time_machine):
 
 
 def spend(project, begin, hours, usd, user=None, kept=None, **fields):
-    """A cluster that has cost so much, with one attempt on it to its end, or for `kept` hours."""
+    """Create a cluster of that cost, with one attempt on it to its end, or for `kept` hours."""
     end = begin + hours * HOUR
     job = make_job(
         project,

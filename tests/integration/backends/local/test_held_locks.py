@@ -1,4 +1,4 @@
-"""Launches and tear-downs beside a process that never lets go of what it holds."""
+"""Launches and tear-downs beside a process that never releases its locks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def state_of(pid: int) -> str:
 def stopped_launch(
     local: LocalRig, request: LaunchRequest, step: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has stopped in `step` of a launch; killed at the end."""
+    """Yield a process that has stopped in `step` of a launch; it is killed at the end."""
     fields = {name: getattr(request, name) for name in request.__slots__ if name != "uploads"}
     options = {"directory": str(local.folder), "leases": str(local._leases), "nodes": NODES}
     with subprocess.Popen(
@@ -83,7 +83,7 @@ def stopped_launch(
 
 
 def launch_in_time(local: LocalRig, request: LaunchRequest) -> None:
-    """Launch; TimeoutError where that waits for somebody else."""
+    """Launch; TimeoutError where that waits for another process."""
     helper = ThreadPoolExecutor(1)
     helper.submit(local.backend.launch, request).result(timeout=BOUND_S)
     helper.shutdown()

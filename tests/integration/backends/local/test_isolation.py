@@ -1,4 +1,4 @@
-"""What a job of the local backend sees of this machine, and what it leaves on it."""
+"""Isolation of local jobs: the parts of this machine that they see, and what they leave on it."""
 
 from __future__ import annotations
 

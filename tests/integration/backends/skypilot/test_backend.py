@@ -1,4 +1,4 @@
-"""What the SkyPilot backend promises beyond the contract, over a stand-in for SkyPilot's server."""
+"""Guarantees of the SkyPilot backend beyond the contract, over a stand-in for SkyPilot's server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SkyPilot's backend makes of machines that are not there, or not reached, after all."""
+"""Machines of SkyPilot's backend that do not exist, or cannot be reached, after all."""
 
 from __future__ import annotations
 

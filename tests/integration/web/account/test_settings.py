@@ -83,7 +83,7 @@ def test_weak_and_unequal_passwords_are_refused(loner):
 
 
 def root_of(response):
-    """The opening tag of the document."""
+    """Return the opening tag of the document."""
     return re.search(r"<html[^>]*>", response.content.decode())[0]
 
 

@@ -1,4 +1,4 @@
-"""/{project}/jobs/{id}: who, how it stands, how it ended, stages, workers, events, spec, tabs."""
+"""/{project}/jobs/{id}: owner, status, ending, stages, workers, events, spec, tabs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.integration.web.conftest import SOURCE, text_of
 
 @pytest.fixture
 def failed(project, member):
-    """A job that failed in its second attempt, with stages and workers."""
+    """Create a job that failed in its second attempt, with stages and workers."""
     job = make_job(
         project,
         name="ppo",

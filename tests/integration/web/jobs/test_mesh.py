@@ -46,7 +46,7 @@ def tell(attempt: Attempt, *hosts, **fields) -> None:
 
 
 def opening_of(html: str, *names: str) -> str:
-    """The opening tag of the tree's part that shows a node."""
+    """Return the opening tag of the tree's part that shows a node."""
     tag = re.search(rf'<details id="mesh-{_key(*names)}"[^>]*>', html)
     assert tag, names
     return tag[0]
@@ -54,13 +54,13 @@ def opening_of(html: str, *names: str) -> str:
 
 def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) -> None:
     token = attempt_token(attempt.job_id, attempt.number)
-    ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the last words")))
+    ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the last lines")))
     tell(attempt, host(0), host(1, procs=[proc("other<p2>"), dead()]))
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
     assert "2 hosts, 3 procs, 3 actors: 1 dead" in page
     assert "1 failure" in page
     assert "404 not_found: no agent" in page
-    assert "the last words" in page
+    assert "the last lines" in page
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
     # In the tree it is open.
     assert opening_of(html, "host<h1>", "trainers<p1>").endswith("open>")

@@ -1,4 +1,4 @@
-"""A job of a thousand hosts, told of by its runner: everything stays right, and bounded."""
+"""A job of a thousand hosts, reported by its runner: everything stays right, and bounded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LONGEST_S = 5.0
 
 
 class Runner:
-    """Posts for all ranks, as rank 0 does."""
+    """A poster of frames for all ranks, as rank 0 is."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._path = f"/api/v1/attempts/{attempt.pk}/frames"
@@ -43,7 +43,7 @@ class Runner:
         self._http = Client()
 
     def tell_all(self, kind: str, ranks: Any = range(HOSTS), **fields: Any) -> None:
-        """One more frame of each rank; a field may depend on it."""
+        """Send one more frame of each rank; a field may depend on it."""
         self._seq += 1
         self.post(
             *(
@@ -62,7 +62,7 @@ class Runner:
         assert time.monotonic() - began < LONGEST_S
 
     def end(self) -> None:
-        """Rank 0 gives the verdict."""
+        """Send the verdict of rank 0."""
         self._seq += 1
         lost = [
             frame(self._seq + n, "worker", about=rank, status="LOST", detail="It fell silent.")
@@ -78,7 +78,7 @@ def _of(value: Any, rank: int) -> Any:
 
 @pytest.fixture
 def attempt(project, settings, tmp_path) -> Attempt:
-    """Launched on a thousand nodes that are only told of."""
+    """Create an attempt launched on a thousand nodes that exist only in reports."""
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     settings.MEDIA_ROOT = tmp_path / "blobs"
     backend = registry.get("fake")
@@ -92,7 +92,7 @@ def attempt(project, settings, tmp_path) -> Attempt:
 
 @pytest.fixture
 def runner(attempt) -> Runner:
-    """What all ranks have told until now: that they run, how they are, some lines, the meshes."""
+    """Send the earlier reports of all ranks: states, health, some lines, the meshes."""
     runner = Runner(attempt)
     runner.tell_all(
         "worker",
@@ -118,12 +118,12 @@ def runner(attempt) -> Runner:
 
 @pytest.fixture
 def api(viewer) -> Caller:
-    """The same person, by token."""
+    """Return the same person, by token."""
     return caller_for(viewer.user)
 
 
 def content(get: Any, path: str, most: int, **query: Any) -> str:
-    """What is answered, which is neither large nor late."""
+    """Return the answer, which is neither large nor late."""
     began = time.monotonic()
     answer = get(path, query)
     text = answer.content.decode()
@@ -134,7 +134,7 @@ def content(get: Any, path: str, most: int, **query: Any) -> str:
 
 
 def rows_of(html: str) -> list[int]:
-    """The ranks in the table of workers."""
+    """List the ranks in the table of workers."""
     return [int(rank) for rank in re.findall(r'<tr id="worker-(\d+)"', html)]
 
 

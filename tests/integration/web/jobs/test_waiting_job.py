@@ -1,4 +1,4 @@
-"""A job that waits, on its page, in the table and in its array: what is said of it, what is not."""
+"""A job that waits, on its page, in the table and in its array: the messages it shows and omits."""
 
 from __future__ import annotations
 

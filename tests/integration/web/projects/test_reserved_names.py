@@ -1,4 +1,4 @@
-"""No name that people choose hides behind a fixed address of the portal."""
+"""Names that people choose never hide behind a fixed address of the portal."""
 
 from __future__ import annotations
 
