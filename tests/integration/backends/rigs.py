@@ -90,7 +90,7 @@ class Rig(Protocol):
 
 
 class FakeRig:
-    """The fake backend: each `Behaviour` is a plan."""
+    """The fake backend, which runs a plan for each kind of job."""
 
     patience_s = PATIENCE_S
 

@@ -38,7 +38,7 @@ def phase_of(rig: Rig, request: LaunchRequest) -> ClusterPhase:
 
 
 def next_on(rig: Rig, first: LaunchRequest, behaviour: Behaviour = "short") -> LaunchRequest:
-    """Launch a second attempt on the machines of the first, which may still be running."""
+    """Return the request of a second attempt on machines whose first attempt may still run."""
     request = rig.request(behaviour)
     spec = {**request.spec, "portal": {"port": 24_000}}
     return replace(request, cluster_name=first.cluster_name, spec=spec)

@@ -13,7 +13,7 @@ from monarch_portal.celery_settings import broker_url
 
 @pytest.fixture
 def scheduler(redis_client, redis_url):
-    """Return Beat's scheduler on a real broker without a worker."""
+    """Yield Beat's scheduler on a real broker without a worker."""
     real = Celery("ticks", set_as_current=False)
     real.conf.update(broker_url=broker_url(redis_url), task_default_queue="mportal")
     real.conf.beat_schedule = ticks.beat_schedule()

@@ -123,7 +123,7 @@ def test_threads_that_are_stuck_are_not_piled_up_for_ever(attempt, follower, mon
 
 
 def stuck_at(attempt: Attempt, loop: FollowerLoop, monkeypatch) -> FollowerLoop:
-    """Return `loop`, whose thread hangs in the backend while it fetches the frames of `attempt`."""
+    """Mark the thread of `attempt` in `loop` as stuck in the backend, and return `loop`."""
     hangs = attempt.pk
     monkeypatch.setattr(PullCarrier, "is_stuck", property(lambda each: each.attempt_id == hangs))
     loop.look()

@@ -167,7 +167,7 @@ def test_the_first_frame_makes_the_head_of_a_log_that_has_none(attempt, post) ->
 def test_any_repeated_and_overlapping_batches_store_each_frame_once_and_in_order(
     db, batches: list[tuple[int, int]]
 ) -> None:
-    """Resend, as a runner does, from the number that it knows to be stored, which may be old."""
+    """Send batches as a runner does, from the last stored number it knows of, maybe an old one."""
     attempt = make_attempt(make_job(status="RUNNING"))
     token = attempt_token(attempt.job_id, 1)
     acked = 0

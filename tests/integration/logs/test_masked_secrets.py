@@ -43,7 +43,7 @@ def attempt(db) -> Attempt:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch):
-    """Clear the cache, so that no test finds another test's entry under the same number."""
+    """Replace the cache, so that no test finds another test's entry under the same number."""
     monkeypatch.setattr(handed, "_cache", RedactionCache())
 
 

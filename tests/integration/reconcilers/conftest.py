@@ -50,7 +50,7 @@ def project(db) -> Project:
 
 @pytest.fixture
 def submit_kept(fake, project) -> Callable[..., Job]:
-    """Return a function that makes a queued job with a warm cluster; its program ends at once."""
+    """Return a function that makes a queued job that keeps its cluster warm, and ends at once."""
     fake.set_plan(FakePlan(run_s=0))
 
     def make(idle=None, project=project, **fields) -> Job:

@@ -164,7 +164,7 @@ def test_a_backend_that_costs_nothing_sends_no_bill(bill, fake):
 def test_a_cluster_that_goes_while_bills_are_asked_for_gets_its_last_one(
     fake, bill, time_machine, monkeypatch
 ):
-    """Terminate a cluster during the query: its reading, and the backend's answer, are older."""
+    """Terminate a cluster during the query: the row and the answer are from before its end."""
     slow, cluster = (make_attempt(make_job(status=JobStatus.RUNNING)).cluster for _ in range(2))
     asked: list[str] = []
 

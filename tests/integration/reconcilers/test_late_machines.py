@@ -50,7 +50,7 @@ def begin_run(job: Job) -> None:
 def test_a_job_is_counted_until_the_same_moment_before_and_after_its_run_begins(
     launched, time_machine, minutes
 ):
-    """Keep the time fixed: else jobs admitted before it would move it, and others could follow."""
+    """Keep the time fixed: else jobs admitted before it would move it, and more could follow."""
     assert bound_min(launched) == pytest.approx(40)
     later(time_machine, minutes=minutes)
     begin_run(launched)

@@ -124,7 +124,7 @@ def test_a_store_without_a_mark_is_taken_when_the_database_knows_something_in_it
 
 
 def know(blob: Path) -> None:
-    """Write the row of a chunk, of an existing attempt, for any attempt's blob."""
+    """Write the chunk row of a blob, under a new attempt if its own was deleted."""
     attempt_id = int(blob.parent.name)
     if not Attempt.objects.filter(pk=attempt_id).exists():
         attempt_id = make_attempt().pk

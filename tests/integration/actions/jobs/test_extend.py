@@ -43,7 +43,7 @@ def job(project):
 
 @pytest.fixture
 def cluster(project):
-    """Create a cluster that was kept warm five minutes ago, for ten minutes."""
+    """Create a warm cluster that became idle five minutes ago, with ten minutes to wait."""
     attempt = make_attempt(make_job(project, status=JobStatus.SUCCEEDED), ended_at=clock.now())
     Cluster.objects.filter(pk=attempt.cluster_id).update(
         status=ClusterStatus.UP,

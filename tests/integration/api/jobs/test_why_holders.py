@@ -26,7 +26,7 @@ def test_a_pool_that_is_called_like_its_backend_is_not_taken_for_it(member, proj
 
 
 def test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota(member, project, fake):
-    """Report warm machines as holders of machines; their ended job uses nothing of the quota."""
+    """Count warm machines as holders of capacity, not of the quota: their job has ended."""
     fake.set_capacity(4)
     quota = Quota.objects.create(caps={"nodes": 2}, project=project)
     kept = make_attempt(

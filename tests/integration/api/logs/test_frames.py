@@ -69,7 +69,7 @@ def test_the_first_contact_says_that_an_attempt_pushes(send, attempt, known) -> 
 
 
 def test_a_batch_of_lines_costs_three_statements(send, attempt) -> None:
-    """Count the sender's check, the lock of the log and one store: each log pays for every one."""
+    """Count three: the sender's check, the log's lock and one store; every log pays for each."""
     send(body(*lines(1, 3)))
     # Nor does each batch note that its runner lives.
     Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=clock.now() + timedelta(hours=1))

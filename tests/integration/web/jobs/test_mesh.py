@@ -54,13 +54,13 @@ def opening_of(html: str, *names: str) -> str:
 
 def test_a_dead_proc_stands_first_with_evidence_and_last_lines(viewer, attempt) -> None:
     token = attempt_token(attempt.job_id, attempt.number)
-    ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the last lines")))
+    ingest_frames(attempt.pk, token, body(frame(1, rank=1, text="the final line")))
     tell(attempt, host(0), host(1, procs=[proc("other<p2>"), dead()]))
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
     assert "2 hosts, 3 procs, 3 actors: 1 dead" in page
     assert "1 failure" in page
     assert "404 not_found: no agent" in page
-    assert "the last lines" in page
+    assert "the final line" in page
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/mesh").content.decode()
     # In the tree it is open.
     assert opening_of(html, "host<h1>", "trainers<p1>").endswith("open>")

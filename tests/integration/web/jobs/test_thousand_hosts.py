@@ -33,7 +33,7 @@ LONGEST_S = 5.0
 
 
 class Runner:
-    """A poster of frames for all ranks, as rank 0 is."""
+    """A runner that posts frames for all ranks, as rank 0 does."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._path = f"/api/v1/attempts/{attempt.pk}/frames"
@@ -92,7 +92,7 @@ def attempt(project, settings, tmp_path) -> Attempt:
 
 @pytest.fixture
 def runner(attempt) -> Runner:
-    """Send the earlier reports of all ranks: states, health, some lines, the meshes."""
+    """Return a runner that has reported for all ranks: states, health, some lines, the meshes."""
     runner = Runner(attempt)
     runner.tell_all(
         "worker",
@@ -118,7 +118,7 @@ def runner(attempt) -> Runner:
 
 @pytest.fixture
 def api(viewer) -> Caller:
-    """Return the same person, by token."""
+    """Return an API caller for the same person, by token."""
     return caller_for(viewer.user)
 
 
