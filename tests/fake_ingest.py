@@ -44,9 +44,9 @@ class FakeIngest:
         self.trees: list[Frame] = []
         self.faults: list[int] = []
         self.refusals: list[str] = []
-        # What an answer says of ending the attempt.
+        # The answer's request to end the attempt.
         self.wish: dict[str, float] | None = None
-        # What it says of stack dumps that somebody waits for.
+        # The stack dumps that an answer requests.
         self.stacks: list[dict[str, Any]] = []
         self.lost_answers = 0
         self.delay_s = 0.0

@@ -13,11 +13,11 @@ os.environ["SECRET_KEY"] = "only-for-tests-" * 4
 
 from monarch_portal.settings import *  # noqa: F403
 
-# A test lies in a transaction of its own, and may wait in it.
+# Each test runs in its own transaction, and may wait in it.
 DATABASES["default"]["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=60000"  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MPORTAL_LOCAL_BACKEND = True
-# How full the disk of whoever runs the tests is says nothing.
+# How full this machine's disk is does not matter to the tests.
 MPORTAL_DISK_RESERVE_MB = 0
 # Hints of the code under test go nowhere; a test of the broker makes an app of its own.
 CELERY_BROKER_URL = "memory://"

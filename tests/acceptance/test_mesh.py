@@ -82,7 +82,7 @@ def test_a_killed_process_shows_with_evidence_and_last_lines_while_the_driver_wa
     assert portal.mportal("cancel", str(job["id"])).returncode == 0
     assert eventually(lambda: newest(portal, "idle-driver")["is_final"], timeout_s=60)
     assert eventually(lambda: attempts(portal, job)[0]["stages"][-1]["ended_at"], timeout_s=60)
-    # The machines are gone; what was told stays, and ending them has made nothing worse.
+    # The machines are terminated; the reports stay, and their end made nothing worse.
     assert trainers(portal, job) == {0: "alive", 1: "dead"}
     page = signed_in_page(portal, f"/default/jobs/{job['id']}/mesh")
     assert "1 failure" in page

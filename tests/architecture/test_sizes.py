@@ -19,7 +19,7 @@ from tests.architecture.source import (
 
 LONGEST_FUNCTION = 50
 # A file has one topic, and is judged by it: split it where a second topic begins, however short it
-# is. The limit is a stop, not a target: nobody shortens lines to stay below it.
+# is. The limit is a stop, not a target: do not shorten lines to stay below it.
 LONGEST_FILE = {".py": 400, ".html": 120, ".js": 150}
 MOST_PARAMETERS = 6
 EXCEPTIONS: dict[str, str] = {}

@@ -55,7 +55,7 @@ def sky_callers(
     url = f"http://127.0.0.1:{sky_port}"
     homes = [tmp_path_factory.mktemp("sky-home") for _ in range(2)]
     callers = [SkyCaller(CallerOptions(home=home, endpoint=url)) for home in homes]
-    # Asked while nobody listens, SkyPilot's client would take the server for dead for 5 seconds.
+    # Called while no server listens, SkyPilot's client would consider it dead for 5 seconds.
     stub = StubProcess(tmp_path_factory.mktemp("stub"), port=sky_port)
     for caller in callers:
         caller.call("server_info", patience_s=60)

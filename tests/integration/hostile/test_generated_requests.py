@@ -96,7 +96,7 @@ class Portal:
             "digest": "a" * 64,
             "cluster_name": str(self.attempt.cluster),
         }
-        # Others are made up by whoever asks, and lead nowhere.
+        # Others are generated, and lead nowhere.
         for name in real.keys() & (case.path_parameters or {}).keys():
             case.path_parameters[name] = str(real[name])
 

@@ -68,7 +68,7 @@ def test_a_hint_reaches_every_stream_that_watches_its_topic_and_no_other(own_red
             feed.subscribe("t:3") as other,
         ):
             for hints, topic in [(one, "t:1"), (both, "t:2"), (other, "t:3")]:
-                await until(hints, topic)  # the subscription stands
+                await until(hints, topic)  # the subscription is active
             await both.wait(0.01)
             assert own_redis.publish("t:1") == 1
             await until(one, "t:1")
@@ -103,7 +103,7 @@ def test_who_watches_what_others_watch_already_looks_at_once(own_redis) -> None:
         feed = Feed(own_redis.url)
         async with feed.subscribe("t:1") as first:
             await until(first, "t:1")
-            # Whatever was hinted at between its own read and now, it has not been told.
+            # It has received no hint from between its own read and now.
             async with feed.subscribe("t:1") as second:
                 assert await second.wait(0) == {"t:1"}
                 assert second.number == feed.number

@@ -245,7 +245,7 @@ def test_a_member_who_is_removed_loses_the_stream(follow, post, job, monkeypatch
         Membership.objects.all().delete()
         publish_on_commit(job)
         post(frame(1))
-        # It ends by itself, and tells nothing more than was on its way.
+        # It ends by itself, and sends nothing more than was on its way.
         assert {event.event for event in events} <= {"job"}
 
 

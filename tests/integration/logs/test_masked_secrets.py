@@ -97,7 +97,7 @@ def test_a_token_of_the_attempt_is_masked_where_its_line_was_cut(db, cut):
     stored = texts(plain)
     assert len(stored) == 6
     for begin, rest, end in (stored[:3], stored[3:]):
-        # Of the first few characters nobody can know; the prefix is public.
+        # The first few characters cannot be recognized; the prefix is public.
         assert begin == "a ***" or (cut == 5 and begin.startswith("a mp"))
         assert (rest, end) == ("***", " z")
     assert LogHead.objects.get(attempt=plain).open_ends == {}

@@ -264,7 +264,7 @@ def test_two_workers_at_once_tell_of_a_threshold_once(project):
         try:
             start.wait(10)
             budgets.step(project.pk)
-        except Exception as error:  # noqa: BLE001 - told by the test
+        except Exception as error:  # noqa: BLE001 - reported by the test
             errors.append(error)
         finally:
             connection.close()

@@ -136,7 +136,7 @@ def test_a_parent_that_is_deleted_takes_its_children_along(parent):
 
 def test_a_killed_process_leaves_no_child_behind(parent, monkeypatch):
     child = child_of(parent)
-    # The hint dies with whoever was to send it: the next beat finds the child all the same.
+    # The hint is lost with its sender: the next tick finds the child nevertheless.
     monkeypatch.setattr("jobs.background.hints.wake", lambda *_, **__: None)
     move(parent, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)
     assert children.due() == [child.pk]

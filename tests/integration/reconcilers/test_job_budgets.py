@@ -100,7 +100,7 @@ def at_once(step) -> None:
         try:
             start.wait(10)
             step()
-        except Exception as error:  # noqa: BLE001 - told by the test
+        except Exception as error:  # noqa: BLE001 - reported by the test
             errors.append(error)
         finally:
             connection.close()

@@ -202,7 +202,7 @@ def test_a_full_backend_lets_the_job_wait_and_says_why(fake, tick):
 def test_a_launch_repeated_after_a_crash_makes_no_second_cluster(fake, submitted):
     queue.run_pass()
     provisioning.step(submitted.pk)
-    # The process died before it stored what it had asked for.
+    # The process died before it stored its request.
     Job.objects.filter(pk=submitted.pk).update(status=JobStatus.PROVISIONING)
     provisioning.step(submitted.pk)
     assert status_of(submitted) == JobStatus.SETTING_UP

@@ -158,7 +158,7 @@ def test_lines_that_come_later_are_looked_at_and_none_a_second_time(begin):
     say(job, "step 2", "ENOSPC again")
     assert log_policies.due() == [newest(job).pk]
     look()
-    # Between them stands the portal's own line about the numbers that are missing.
+    # Between them is the portal's own line about the missing numbers.
     assert [note.line for note in notes(job)] == [2, 5]
 
 

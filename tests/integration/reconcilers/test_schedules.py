@@ -266,7 +266,7 @@ def test_two_who_look_at_once_submit_a_time_once(make):
         thread.start()
     for thread in threads:
         thread.join(30)
-    # Who came second gave up; whoever looks next finds what is left.
+    # The second one gave up; the next reader finds what is left.
     tick()
     assert outcomes(schedule) == [(THREE - n * HOUR, "submitted") for n in range(5, -1, -1)]
     assert Job.objects.count() == 6

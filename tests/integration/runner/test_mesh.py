@@ -114,7 +114,7 @@ def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
     assert [text for text in rig.ingest.texts("stdout", 0) if "I am" not in text] == []
     rig.write("done", "")
     assert reason_of(rig) == "COMPLETED"
-    # Ending the meshes has made nobody take them for lost.
+    # The end of the meshes was not reported as a loss.
     assert [text for text in rig.ingest.texts("portal") if "is unreachable" in text] == []
 
 
@@ -146,7 +146,7 @@ def test_a_stopped_proc_is_silent_until_it_answers_and_dead_only_when_it_has_exi
 @pytest.mark.feature("P4.2")
 def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_rig) -> None:
     rig = make_rig(run="python train.py", meshes={"trainers": 1})
-    # As most drivers are: a fault that Monarch can hand to nobody interrupts it. What it does
+    # Like most drivers: a fault for which Monarch finds no handler interrupts it. What it does
     # then takes a while.
     idle = IDLE.replace("monarch.actor.unhandled_fault_hook", "hook")
     waiting = 'try:\n    wait("done")\nfinally:\n    wait("seen")\n'
@@ -243,7 +243,7 @@ def test_an_admin_that_is_killed_is_started_again_and_is_nothing_to_the_driver(m
     assert reason_of(rig) == "COMPLETED"
 
 
-# Where the runner leaves word of the admin, beside what it tells the driver.
+# The folder in which the runner records the mesh admins, beside the driver's watch file.
 STATE = 'state = pathlib.Path(os.environ["MPORTAL_WATCH_FILE"]).parent\n'
 HAS_ADMIN = 'while not (state / "admins.json").exists():\n    time.sleep(0.01)\n'
 STARTING = """

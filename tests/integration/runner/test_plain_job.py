@@ -49,7 +49,7 @@ def test_every_node_runs_setup_then_run_with_the_right_variables(make_rig: MakeR
             f"ips {addresses}",
             "default 42 1 yes",
         ]
-    # The barrier: nobody ran before everybody was set up.
+    # The barrier: no node ran before all nodes were set up.
     last_setup = max(frame["t"] for frame in rig.ingest.frames if frame.get("stream") == "setup")
     first_run = min(frame["t"] for frame in rig.ingest.frames if frame.get("stream") == "stdout")
     assert last_setup <= first_run

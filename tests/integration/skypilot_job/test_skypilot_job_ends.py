@@ -16,7 +16,7 @@ CAUGHT = {signal.SIGINT: {-2, 130}, signal.SIGTERM: {143}, signal.SIGHUP: {129}}
 JOB = """
 job = SkyPilotJob({"hosts": 2}, cluster_name="brief", **options)
 """
-# Its head has to notice by itself that the program is gone. All nodes share one loopback here: what
+# Its head has to notice by itself that the program ended. All nodes share one loopback here: what
 # connects one to another, or other tests' programs to that port, would look like a program's.
 LONE_JOB = """
 job = SkyPilotJob({"hosts": 1}, cluster_name="brief", monarch_port=24322)

@@ -110,7 +110,7 @@ def test_a_hold_and_a_release_at_once_end_as_one_after_the_other(owner):
             thread.start()
         for thread in threads:
             thread.join(30)
-        # The job has not started, so that nobody can say that it has.
+        # The job has not started, so no error may claim that it has.
         assert [type(each) for each in results] == [Job, Job]
 
 

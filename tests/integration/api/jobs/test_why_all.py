@@ -172,7 +172,7 @@ PLANTED = {
     "never": test_what_can_never_start_is_told_so,
     "queued": test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn,
 }
-# What a reason is told as, where the code is another word.
+# The codes of reasons that are reported under another name.
 CODES_OF = {WaitReason.CAPACITY: "no_room"}
 # A schedule submits its jobs when their time has come: none waits for it.
 NEVER_GIVEN = {WaitReason.SCHEDULE}

@@ -17,7 +17,7 @@ from jobs.backends.local.runner import installed_runner
 from tests.integration.backends.rigs import LocalRig
 from tests.runner_harness import wait_until
 
-# Frames of two attempts at one stand-in portal, which tells ranks apart and not attempts, would be
+# Frames of two attempts at one stand-in portal, which distinguishes ranks, not attempts, would be
 # taken for repeats of each other.
 UNREACHABLE = "http://127.0.0.1:9"
 NAME_FILES = (Path("/etc/passwd"), Path("/etc/group"))

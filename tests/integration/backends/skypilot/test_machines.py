@@ -50,7 +50,7 @@ def test_where_runners_can_only_print_their_log_is_followed_from_the_start(
     request = stub_backend.request("long")
     launch(stub_backend, request)
     wait_for(stub_backend, request, ClusterPhase.UP)
-    # Nobody hears that they are to stop, so they are told through SkyPilot at once.
+    # No runner reads the stop request, so it is sent through SkyPilot at once.
     stop(stub_backend, request)
     wait_for(stub_backend, request, ClusterPhase.ENDED)
 

@@ -39,7 +39,7 @@ def test_each_host_has_its_numbers_beside_its_bars_and_the_first_its_charts(view
     html = viewer.get(f"/rl/jobs/{attempt.job_id}/hosts").content.decode()
     titles = re.findall(r"<figcaption>\s*<b>([^<]+)", html)
     assert titles == ["Processor", "Memory", "GPU use", "GPU memory", "Network", "Disk"]
-    # Whoever sees no lines is told what they show.
+    # Readers who cannot see the chart get its content as text.
     assert re.search(
         r'aria-label="GPU use. GPU 0: last \d+ %, mean \d+ %, highest \d+ %. GPU 1', html
     )
@@ -72,7 +72,7 @@ def test_a_thousand_hosts_are_a_grid_that_stays_small(viewer, attempt):
 def test_the_grid_is_coloured_by_what_one_chooses(viewer, attempt):
     tell_of_hosts(attempt, MOST_TILES + 1, points=2)
     path = f"/rl/jobs/{attempt.job_id}/hosts/live"
-    # Without GPUs nobody can choose them.
+    # Without GPUs they cannot be chosen.
     assert "by=gpu" not in viewer.get(f"{path}?by=gpu").content.decode()
     html = viewer.get(f"{path}?by=memory").content.decode()
     assert re.search(r"by=memory[^>]*aria-current", html)

@@ -143,7 +143,7 @@ def test_while_a_thousand_hosts_run_page_and_answers_are_right_and_small(
     viewer, api, attempt, runner
 ):
     path, base = f"/rl/jobs/{attempt.job_id}", f"/projects/rl/jobs/{attempt.job_id}"
-    # What is told anew with every change of the job, and what every page begins with.
+    # Sent again with every change of the job, and at the start of every page.
     live = content(viewer.get, f"{path}/live", LARGEST_PART)
     assert "1000 workers: 1000 running." in live
     assert rows_of(live) == list(range(100))
