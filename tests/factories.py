@@ -1,4 +1,4 @@
-"""Rows for tests: each call makes one valid row, with what it needs around it."""
+"""Rows for tests: each call makes one valid row, with the rows that it refers to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make features`: what the last `make test-all` showed of each capability, as a table in docs."""
+"""`make features`: results of each capability in the last `make test-all`, as a table in docs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def catalogue() -> dict[str, dict[str, str]]:
 def case_outcomes(results: Path = JUNIT) -> Outcomes:
     """Return the outcome by (feature id, test case) of every JUnit file in the folder.
 
-    A second try (`<suite>-again.xml`) replaces what the suite's first one said of the same case. Of
+    A second try (`<suite>-again.xml`) replaces the suite's first outcome of the same case. Of
     two suites that ran the same case, the worse outcome counts.
     """
     found: Outcomes = {}

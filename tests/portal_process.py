@@ -42,13 +42,13 @@ class PortalProcess:
         return self._run(argv)
 
     def start(self) -> str:
-        """Start the portal in the background; what it said."""
+        """Start the portal in the background and return its output."""
         done = self.run("start")
         assert done.returncode == 0, done.stdout + done.stderr + self.logs()
         return done.stdout
 
     def stop(self) -> str:
-        """End the portal; what it said."""
+        """End the portal and return its output."""
         done = self.run("stop")
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -111,7 +111,7 @@ class PortalProcess:
             shutil.rmtree(self.root, ignore_errors=True)
 
     def _tear_down_clusters(self) -> None:
-        """Tear down what a failed test, or one that ends with a running job, leaves on here.
+        """End the jobs that a failed test, or one that ends with a running job, leaves here.
 
         Their programs know no path of this home: killing the runners alone would leave them.
         """

@@ -40,7 +40,7 @@ def say(*words):
 
 
 class Client:
-    """A program and what it said. `close` ends it."""
+    """A program and its output. `close` ends it."""
 
     def __init__(self, folder: Path, program: str, environment: dict[str, str]) -> None:
         number = len(list(folder.glob("client-*.py")))

@@ -48,7 +48,7 @@ class SkyPilotNodes:
 
 
 class SkyPilotJob:
-    """One attempt: what is brought to the nodes, what they run, and what the portal hears."""
+    """One attempt: the files on its nodes, their programs, and the frames for the portal."""
 
     def __init__(self, cluster: SkyPilotNodes, attempt_id: int, **settings: Any) -> None:
         self.cluster = cluster

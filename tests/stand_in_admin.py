@@ -15,7 +15,7 @@ LATE = (504, {"error": {"code": "gateway_timeout", "message": "no answer in 3 s"
 
 
 class StandInAdmin:
-    """`answers` are status and content by reference; what is not there is not found."""
+    """`answers` are status and content by reference; all other references are not found."""
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, Any]] = {}

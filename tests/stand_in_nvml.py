@@ -62,7 +62,7 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned int *milliwatts) {
 
 
 def build(folder: Path, use_percent: int = 97, init_answer: int = 0, gpus: int = 3) -> Path:
-    """Compile it into `folder`; `set_use` says later how busy its GPUs are."""
+    """Compile it into `folder`; `set_use` changes the use of its GPUs later."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("there is no C compiler for the stand-in library")

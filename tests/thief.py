@@ -25,9 +25,9 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d
 
 
 class Thief:
-    """The process, while it is entered. `loot` is what it has received.
+    """The process, while it is entered. `loot` holds the bytes it has received.
 
-    `relay_to`: a port to pass everything on to. `uid`: whose process it is; root alone may choose.
+    `relay_to`: a port to pass everything on to. `uid`: the process's owner; root alone may choose.
     """
 
     def __init__(

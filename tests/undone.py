@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Roll back what is written inside.
+    """Roll back the block's writes.
 
     Outside a transaction it does nothing: tests that commit do so because the code under test reads
     in other threads, which would not see the rows of an open transaction.

@@ -19,7 +19,7 @@ def eventually(condition: Callable[[], object], *, timeout_s: float = 20) -> boo
 
 
 def somebody_waits_for_a_lock(count: int = 1) -> bool:
-    """Whether so many in the test's database wait for what another transaction has locked."""
+    """Whether that many sessions of the test's database wait for another transaction's lock."""
     with connection.cursor() as cursor:
         # Within a transaction sessions that began after the last look are not seen.
         cursor.execute("SELECT pg_stat_clear_snapshot()")

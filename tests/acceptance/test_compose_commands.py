@@ -120,7 +120,7 @@ def test_the_follower_runs_until_it_is_asked_to_end(run: Run) -> None:
 
 @pytest.fixture
 def upgraded(production: dict[str, str]) -> Iterator[None]:
-    """Leave, for one test, what a newer release leaves in the database."""
+    """Leave rows like a newer release's in the database, for one test."""
     name = "9001_from_a_newer_release"
     with psycopg.connect(production["DATABASE_URL"], autocommit=True) as database:
         database.execute(
@@ -143,6 +143,6 @@ def test_an_older_release_does_not_start_on_the_database_of_a_newer_one(
 
 
 def _handles(status: str, number: signal.Signals) -> bool:
-    """Whether the process has a handler for the signal, or holds it back until it asks."""
+    """Whether the process has a handler for the signal, or blocks it to collect it later."""
     masks = [line.split()[1] for line in status.splitlines() if line[:7] in {"SigCgt:", "SigBlk:"}]
     return any(int(mask, 16) & (1 << (number - 1)) for mask in masks)

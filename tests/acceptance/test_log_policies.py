@@ -1,4 +1,4 @@
-"""A real program prints of a broken GPU: the line is noted, and what becomes of its node."""
+"""A real program prints a GPU error: the line is noted, and its node is treated by policy."""
 
 from __future__ import annotations
 

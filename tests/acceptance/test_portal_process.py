@@ -1,4 +1,4 @@
-"""The portal as a whole: it starts, survives what is killed, stops, and starts again."""
+"""The portal as a whole: it starts, survives killed processes, stops, and starts again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule on a real portal: its folder is sent once, its job comes by itself and ends well."""
+"""A schedule on a real portal: its folder is uploaded once, and its job runs by itself."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.architecture import source
 
 @pytest.fixture(scope="package", autouse=True)
 def paused_garbage_collection() -> Iterator[None]:
-    """Pause the collector while rules run: what they make is small or stays."""
+    """Pause the garbage collector while rules run: their objects are few or long-lived."""
     gc.disable()
     yield
     gc.enable()

@@ -1,4 +1,4 @@
-"""The repository's own source, read and parsed once per run: what the rules in this folder inspect.
+"""The repository's own source, read and parsed once per run, for the rules in this folder.
 
 A rule is one test. It collects every offender in the repository, each as `path:line what is wrong`
 (written by `at` or `defined_at`), and asserts that there are none. No file is read at import time:

@@ -1,4 +1,4 @@
-"""Named moments: each is reached at one place, documented as it is, and struck by the matrix."""
+"""Crash points: each is reached at one place in the code, documented, and in the test matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`__all__` of the public packages is exact: all that is offered, and nothing else."""
+"""`__all__` of the public packages is exact: all public names, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix: each verb against each role, and what a token takes away."""
+"""The permission matrix: each verb against each role, and the limits of tokens."""
 
 from __future__ import annotations
 

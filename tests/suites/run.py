@@ -1,4 +1,4 @@
-"""Run suites one after the other and sum up: `make test-all`, and what `.ci/run` does after set-up.
+"""Run suites one after the other and sum up: for `make test-all`, and for `.ci/run` after setup.
 
     python -m tests.suites.run all    every suite whole
     python -m tests.suites.run ci     `make test`, and a slice of each expensive suite
@@ -149,7 +149,7 @@ def _started(argv: list[str], output: IO[bytes] | None = None) -> Iterator[subpr
 
 
 def ci() -> int:
-    """Run what decides about a change, lint and types beside the tests."""
+    """Run the checks that gate a change: lint and types beside the tests."""
     chosen = choose_slices(os.environ.get("SLICE", ""))
     say(chosen.sentence)
     run = Run(CI_LIMIT_S - _seconds_of_set_up(), "junit" if chosen is EVERYTHING else "junit-ci")
@@ -192,7 +192,7 @@ def test_all() -> int:
 
 
 def choose_slices(choice: str) -> Selection:
-    """Return what this run takes of the expensive suites.
+    """Return the parts of the expensive suites that this run takes.
 
     Args:
         choice: `all`, the number of a slice, or "" for the slice that HEAD's commit count gives.

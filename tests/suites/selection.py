@@ -136,7 +136,7 @@ def _packages_imported(node: ast.ImportFrom) -> set[str]:
 
 
 def is_watched(package: str, watched: str) -> bool:
-    """Whether a package is meant by what a test watches."""
+    """Whether a package is among those that a test watches."""
     return f"{package}/*" == watched or is_below(package, watched)
 
 
@@ -146,7 +146,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def change_since(commit: str) -> Change:
-    """Return what differs between the commit and the working tree.
+    """Return the files that differ between the commit and the working tree.
 
     Raises:
         subprocess.CalledProcessError: git does not know the commit.
@@ -188,7 +188,7 @@ def commit_count() -> int:
 
 
 def is_shallow() -> bool:
-    """Whether git has only the end of the history, so that the commit count says nothing."""
+    """Whether git has only the end of the history, so that the commit count is meaningless."""
     try:
         return _git("rev-parse", "--is-shallow-repository") == "true"
     except subprocess.CalledProcessError:

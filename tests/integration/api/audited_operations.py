@@ -35,7 +35,7 @@ def nothing(_project: Project, _user: User) -> Parts:
 
 @dataclass(frozen=True)
 class Operation:
-    """`verb` is what the audit log calls it; `needs` makes rows and returns parts of the path."""
+    """`verb` is its name in the audit log; `needs` makes rows and returns parts of the path."""
 
     verb: str
     body: Any = field(default_factory=dict)

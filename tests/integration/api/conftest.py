@@ -1,4 +1,4 @@
-"""Callers of the API, each as what they are in project `rl`: by token, as programs call it."""
+"""Callers of the API with each role in project `rl`, by token, as programs call it."""
 
 from __future__ import annotations
 

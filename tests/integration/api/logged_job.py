@@ -1,4 +1,4 @@
-"""A job with a log, for what reads logs over REST: `tests.integration.api` alone."""
+"""A job with a log, for tests that read logs over REST: `tests.integration.api` alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operation of the API, called by everyone whose answer the table of least roles decides.
+"""Every operation of the API, called by each caller that the table of least roles distinguishes.
 
 An operation that is not in the table fails the first test, so none can be forgotten.
 """

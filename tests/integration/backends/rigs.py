@@ -55,7 +55,7 @@ def make_request(spec: dict[str, Any], nodes: int = 1, portal_url: str = "") -> 
 
 
 class Rig(Protocol):
-    """A backend with room for NODES nodes, and ways to look behind it."""
+    """A backend with capacity for NODES nodes, and ways to inspect its processes and files."""
 
     # How long a test waits for any one thing.
     patience_s: float
@@ -160,7 +160,7 @@ class LocalRig:
         return request
 
     def output_of(self, run: str, nodes: int = 1, **spec: Any) -> list[str]:
-        """Run a job to its end and give back what it printed."""
+        """Run a job to its end and return its output."""
         request = self.request_program(run, nodes, **spec)
         self.backend.launch(request)
         wait_for_phase(self.backend, request.cluster_name, ClusterPhase.ENDED)

@@ -1,4 +1,4 @@
-"""Attempts that may push or not, streams that stay open, and what a real runner prints."""
+"""Attempts with and without push, streams that stay open, and a real runner's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database's clock as it is really asked."""
+"""The database's clock, read from a real database."""
 
 from __future__ import annotations
 

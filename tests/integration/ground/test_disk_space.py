@@ -1,4 +1,4 @@
-"""A portal whose disk fills up: new work is refused or waits, what runs goes on."""
+"""A portal whose disk fills up: new work is refused or waits, running jobs go on."""
 
 from __future__ import annotations
 

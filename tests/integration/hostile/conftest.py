@@ -1,4 +1,4 @@
-"""A web server inside the test process, and who speaks to it without manners."""
+"""A web server inside the test process, and hostile clients of it."""
 
 from __future__ import annotations
 

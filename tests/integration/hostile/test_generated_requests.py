@@ -85,7 +85,7 @@ class Portal:
         return {**plain, "Authorization": f"Bearer {secret}"}
 
     def address(self, case: Any) -> None:
-        """Let sound path parameters name what there is."""
+        """Replace path parameters with those of existing rows."""
         if case.meta and case.meta.is_negative_at(ParameterLocation.PATH):
             return
         real = {

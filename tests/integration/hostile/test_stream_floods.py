@@ -1,4 +1,4 @@
-"""Live streams by the thousand, slow readers, and readers who come and go."""
+"""Live streams by the thousand, slow readers, and readers who connect and leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stream behind the job table: it says that something changed, and to members only."""
+"""The stream behind the job table: it reports that a row changed, and to members only."""
 
 from __future__ import annotations
 

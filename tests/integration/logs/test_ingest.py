@@ -1,4 +1,4 @@
-"""Lines: each stored once, in order of arrival, without holes; and who may send them."""
+"""Lines: each stored once, in order of arrival, without holes; and permission to send them."""
 
 from __future__ import annotations
 

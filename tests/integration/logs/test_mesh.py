@@ -1,4 +1,4 @@
-"""Trees of meshes among the frames: the latest, what failed when, and nothing of the log's."""
+"""Mesh trees among the frames: the latest, failures with times, and no log lines."""
 
 from __future__ import annotations
 

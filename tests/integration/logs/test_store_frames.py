@@ -1,4 +1,4 @@
-"""Frames that the portal fetched itself: what of a batch is tried again one by one."""
+"""Frames that the portal fetched itself: which parts of a batch are retried one by one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from jobs.reconcilers import autostop, teardown
 
 
 def push(fake, job: Job) -> None:
-    """Do what the runner does: hand in everything written so far."""
+    """Hand in everything written so far, as the runner does."""
     attempt = job.attempts.select_related("cluster").order_by("-number")[0]
     body = b"\n".join(
         frame.rstrip() for frame in fake.frames(attempt.cluster.name, attempt_id=attempt.pk)
@@ -33,7 +33,7 @@ def later(time_machine, **length: float) -> None:
 
 
 def end_idle() -> None:
-    """Do what is due with clusters that no job is on."""
+    """Run the due steps of clusters without a job."""
     for reconciler in (autostop, teardown):
         for row_id in reconciler.due():
             reconciler.step(row_id)

@@ -1,4 +1,4 @@
-"""Clusters that outlive their jobs: who takes one, and after which endings one is kept."""
+"""Warm clusters: which jobs reuse one, and after which endings one stays up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two passes over one queue at once: together they start no more than there is room for."""
+"""Two passes over one queue at once: together they start no more than fits the capacity."""
 
 from __future__ import annotations
 

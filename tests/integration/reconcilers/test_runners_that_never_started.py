@@ -1,4 +1,4 @@
-"""Runners that die before their first word: missed in seconds, tried again unless they said why."""
+"""Runners that die before their first frame: noticed in seconds, mostly retried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules whose time has come: submitted once, by their policies, in their owner's name."""
+"""Due schedules: submitted once, by their policies, in their owner's name."""
 
 from __future__ import annotations
 

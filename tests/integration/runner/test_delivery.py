@@ -1,4 +1,4 @@
-"""Lines reach a portal that comes and goes: each one, once, in order."""
+"""Lines reach a portal that restarts: each one, once, in order."""
 
 from __future__ import annotations
 

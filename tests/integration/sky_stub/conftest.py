@@ -1,4 +1,4 @@
-"""A stub with a state of its own for each test, asked with SkyPilot's real client."""
+"""A stub with a state of its own for each test, called with SkyPilot's real client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 60.0
 
 
 class Sky:
-    """SkyPilot's real client, asked like a portal asks."""
+    """SkyPilot's real client, called as a portal calls it."""
 
     def __init__(self, caller: SkyCaller, folder: Path) -> None:
         self._caller = caller

@@ -1,4 +1,4 @@
-"""Clusters behind the stub: places, prices, sharing, idleness, the end."""
+"""Clusters behind the stub: locations, prices, sharing, idleness, termination."""
 
 from __future__ import annotations
 

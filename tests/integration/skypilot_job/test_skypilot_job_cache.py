@@ -1,4 +1,4 @@
-"""A job that is kept is found again, by its own program only; and ends no other."""
+"""A cached job is found again by its own program only, and ends no other."""
 
 from __future__ import annotations
 

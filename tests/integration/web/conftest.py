@@ -1,4 +1,4 @@
-"""Browsers of people with each role in project `rl`, and what every page must be."""
+"""Browsers of people with each role in project `rl`, and checks of every page."""
 
 from __future__ import annotations
 

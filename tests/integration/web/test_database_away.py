@@ -1,4 +1,4 @@
-"""A database that is lost on the way: a sentence for people, a problem document for programs."""
+"""A database that is unreachable: a message for people, a problem document for programs."""
 
 from __future__ import annotations
 

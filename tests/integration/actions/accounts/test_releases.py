@@ -30,7 +30,7 @@ def stays_connected(monkeypatch) -> None:
 
 @pytest.fixture
 def upgraded() -> None:
-    """Leave what a newer release leaves that was started once."""
+    """Leave rows as a newer release does that was started once."""
     Installation.current()
     Installation.objects.update(release="9.1.0")
     for name in ("9000_other", "9001_more"):

@@ -1,4 +1,4 @@
-"""API tokens: shown once, stored as a digest, never wider than who made them."""
+"""API tokens: shown once, stored as a digest, never with more rights than their owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that wait for others: what is refused at submit, and what the ends of others bring about."""
+"""Jobs with dependencies: refusals at submit, and the effects of a dependency's end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def end(job: Job, status: JobStatus, reason: StopReason = StopReason.USER_CODE) 
 
 
 def settle() -> None:
-    """Do what is due, until nothing is."""
+    """Run due steps until none is left."""
     while found := dependencies.due():
         for job_id in found:
             dependencies.step(job_id)

@@ -1,4 +1,4 @@
-"""More time: who may give it, how much, and only once for each time it is requested."""
+"""Extensions of run time: permissions, limits, and that each request counts once."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_hold_and_a_release_at_once_end_as_one_after_the_other(owner):
 
 
 def attempt(call, outcome: list, gate: threading.Barrier | None = None) -> None:
-    """Keep what `call` gives or raises; for threads."""
+    """Append the result or the exception of `call` to `outcome`; for threads."""
     try:
         if gate is not None:
             gate.wait(10)

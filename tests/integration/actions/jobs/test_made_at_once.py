@@ -1,4 +1,4 @@
-"""Two who set one pool, queue or quota for the first time at once: one makes it, one changes it."""
+"""Two users set one pool, queue or quota for the first time at once: one creates it, one edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renaming, archiving and deleting a project, and what it means for what is in it."""
+"""Renaming, archiving and deleting a project, and the effects on its jobs and other rows."""
 
 from __future__ import annotations
 

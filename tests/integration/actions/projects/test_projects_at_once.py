@@ -35,7 +35,7 @@ def admin(project, monkeypatch) -> Actor:
 
 
 def in_thread(call, refusals: list[PortalError]) -> threading.Thread:
-    """Start `call`, and note what it is refused with."""
+    """Start `call`, and record its refusal."""
 
     def run() -> None:
         try:
@@ -74,7 +74,7 @@ def test_a_submit_waits_for_who_archives_and_is_refused(admin, project):
 
 
 def after_a_rename(admin: Actor, project: Project, call) -> list[type[PortalError]]:
-    """Rename it to `robots` while `call` waits for it; what that was refused with."""
+    """Rename it to `robots` while `call` waits for it; return the refusals of `call`."""
     refusals: list[PortalError] = []
     with transaction.atomic():
         rename_project(admin, Project.objects.get(pk=project.pk), "robots")

@@ -1,4 +1,4 @@
-"""Taking up a folder: checked, kept once by its content, owned by a project."""
+"""Uploads of folders: checked, stored once by content, owned by a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/clouds: for administrators of the installation, and nothing comes out again."""
+"""/clouds: for administrators of the installation; credentials are never returned."""
 
 from __future__ import annotations
 

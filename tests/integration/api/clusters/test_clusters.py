@@ -1,4 +1,4 @@
-"""Clusters over REST: what exists, whose, since when, at what cost; and taking it down."""
+"""Clusters over REST: the list with owner, age and cost; and termination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Child jobs over REST: what the program of a job may ask, and what it may not."""
+"""Child jobs over REST: requests that the program of a job may make, and those it may not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoint of the runners: who may post, how much, and what the answers mean to them."""
+"""The endpoint of the runners: permissions, size limits, and the meaning of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET .../jobs/{id}/mesh: hosts, procs and actors, what failed when, and with what evidence."""
+"""GET .../jobs/{id}/mesh: hosts, procs and actors, failures with times and evidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def attempt(project) -> Attempt:
 
 
 def told(attempt: Attempt, *frames) -> None:
-    """Ingest what was sent, as if it had been just now."""
+    """Ingest the frames, as if they were sent just now."""
     token = attempt_token(attempt.job_id, attempt.number)
     ingest_frames(attempt.pk, token, body(*frames))
     MeshTree.objects.update(at=clock.now() - timedelta(seconds=1))

@@ -1,4 +1,4 @@
-"""Stack dumps over REST: who may ask, and how runners hear of it."""
+"""Stack dumps over REST: permissions to request them, and delivery to runners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stack dumps over REST: what is kept of the answers, and for how long."""
+"""Stack dumps over REST: storage of the answers, and for how long."""
 
 from __future__ import annotations
 

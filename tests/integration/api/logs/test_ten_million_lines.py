@@ -1,4 +1,4 @@
-"""A log of ten million lines over REST: each has its number, whichever way one comes to it."""
+"""A log of ten million lines over REST: each line has one number, by every way to read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues, pools, quotas, weights over REST: who may set them, what is refused, what is used."""
+"""Queues, pools, quotas, weights over REST: permissions, refusals, and usage."""
 
 from __future__ import annotations
 

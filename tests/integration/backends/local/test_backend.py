@@ -1,4 +1,4 @@
-"""The local backend alone: what arrives on its nodes, and what survives whom."""
+"""The local backend alone: files on its nodes, and which processes survive which others."""
 
 from __future__ import annotations
 

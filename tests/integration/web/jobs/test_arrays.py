@@ -1,4 +1,4 @@
-"""The page of an array, and what leads there."""
+"""The page of an array, and the links to it."""
 
 from __future__ import annotations
 

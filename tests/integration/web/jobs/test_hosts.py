@@ -1,4 +1,4 @@
-"""/{project}/jobs/{id}/hosts: what the hosts are busy with, and their history."""
+"""/{project}/jobs/{id}/hosts: the use of each host, and its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/{project}/jobs: rows, filters in the address, pages, what an empty table says."""
+"""/{project}/jobs: rows, filters in the address, pages, the text of an empty table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/{project}/jobs/{id}/mesh: what failed, the grid of hosts and procs, the tree of actors."""
+"""/{project}/jobs/{id}/mesh: failures, the grid of hosts and procs, the tree of actors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/{project}/jobs/{id}/stacks: the form, what was asked, and where the processes stood."""
+"""/{project}/jobs/{id}/stacks: the form, the request, and the stacks of the processes."""
 
 from __future__ import annotations
 

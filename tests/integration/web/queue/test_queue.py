@@ -1,4 +1,4 @@
-"""The page of the queue: machines, queues, turns, quotas and shares; others stay nameless."""
+"""The page of the queue: machines, queues, order, quotas and shares; others stay nameless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/{project}/usage: what was spent, by whom, and the budget beside it."""
+"""/{project}/usage: the spending of each user, and the budget beside it."""
 
 from __future__ import annotations
 
