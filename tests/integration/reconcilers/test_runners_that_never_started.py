@@ -1,4 +1,4 @@
-"""Runners that die before their first frame: noticed in seconds, mostly retried."""
+"""Runners that die before any frame: noticed in seconds, retried unless they gave a reason."""
 
 from __future__ import annotations
 
