@@ -1,6 +1,6 @@
 """A real Chromium for every test here, and what it must never complain about.
 
-`deploy/install-browser` sees to it that there is one; CHROMIUM names another than Debian's.
+`deploy/install-browser` installs it; CHROMIUM names another than Debian's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REAL = Path(__file__).parent / "real"
 
 @pytest.fixture(autouse=True)
 def patient_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine, nobody is told to come back later."""
+    """Keep searches from being refused, however busy the machine is."""
     monkeypatch.setattr("jobs.logs.match_pool.WAIT_S", 60.0)
 
 
@@ -45,7 +45,7 @@ _OTHERS_AT_WORK = """
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test here needs a browser; most a database that other connections see as well."""
+    """Mark every test: all need a browser; most a database that other connections see as well."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
@@ -56,7 +56,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """The browser, once a session. Without one the tests fail: they are asked for by name."""
+    """Start the browser, once a session.
+
+    Without one the tests fail, because they run only when they are named.
+    """
     expect.set_options(timeout=PATIENCE_MS)
     path = shutil.which(os.environ.get("CHROMIUM") or "chromium")
     if path is None:
@@ -72,7 +75,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def web_server(redis_url: str) -> Iterator[WebServer]:
-    """The web server of the session, which `address` starts."""
+    """Create the session's web server, which `address` starts."""
     server = WebServer(log_config=None)
     yield server
     server.close()
@@ -80,13 +83,13 @@ def web_server(redis_url: str) -> Iterator[WebServer]:
 
 @pytest.fixture(scope="session")
 def address(web_server: WebServer) -> str:
-    """The address of the session's web server."""
+    """Start the session's web server and return its address."""
     return web_server.start()
 
 
 @pytest.fixture
 def faults() -> Complaints:
-    """What browsers complained about in this test: scripts, refused content, failed requests."""
+    """Collect this test's complaints of browsers: scripts, refused content, failed requests."""
     return Complaints()
 
 
@@ -94,7 +97,7 @@ def faults() -> Complaints:
 def visitors(
     chromium: Browser, faults: Complaints, request: pytest.FixtureRequest
 ) -> Iterator[Visitors]:
-    """Fresh browsers; the test fails when one of them complained of what nobody expected."""
+    """Provide fresh browsers; the test fails if one of them has an unexpected complaint."""
     opened = Visitors(chromium, faults)
     has_database = request.node.get_closest_marker("django_db") is not None
     server = request.getfixturevalue("web_server") if has_database else None
@@ -126,12 +129,12 @@ def ada(project: Project) -> User:
 
 @pytest.fixture
 def visitor(visitors: Visitors, address: str) -> Page:
-    """A page of somebody unknown."""
+    """Open a page of an anonymous visitor."""
     return visitors.open(address)
 
 
 @pytest.fixture
 def page(visitor: Page, ada: User) -> Page:
-    """A page of somebody who has signed in."""
+    """Open a page of a user who has signed in."""
     sign_in(visitor)
     return visitor

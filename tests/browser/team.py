@@ -98,13 +98,13 @@ LOG = (
 
 
 def make_team(project: Project) -> dict[str, User]:
-    """Its people; ada has an account already."""
+    """Create the team's people; ada has an account already."""
     roles = {"max": Role.MAINTAINER, "mia": Role.MEMBER, "moe": Role.MEMBER, "vera": Role.VIEWER}
     return {name: make_member(project, role, username=name) for name, role in roles.items()}
 
 
 def number_others_from(first: int) -> None:
-    """Jobs that are made without a number get at least this one: none that pictures show."""
+    """Give later jobs without a number at least this one, which no picture shows."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT setval('jobs_job_id_seq', greatest(last_value, %s)) FROM jobs_job_id_seq",
@@ -113,7 +113,7 @@ def number_others_from(first: int) -> None:
 
 
 def make_busy_day(project: Project, ada: User) -> None:
-    """Jobs in every status, with all that their pages show."""
+    """Create jobs in every status, with all that their pages show."""
     people = {"ada": ada, **make_team(project)}
     number_others_from(1000)
     for number, name, status, nodes, by, ago_min, took_min in reversed(JOBS):
@@ -150,7 +150,7 @@ def make_busy_day(project: Project, ada: User) -> None:
 
 
 def make_tokens(ada: User) -> None:
-    """Two tokens; their secrets are nobody's."""
+    """Create two tokens; their secrets belong to no user."""
     for name, days in (("laptop", 2), ("ci", 40)):
         token = ApiToken.objects.create(user=ada, name=name, digest=name.rjust(64, "0"))
         made = timezone.now() - timedelta(days=days)
@@ -213,7 +213,7 @@ def _attempt_of(number: int) -> Attempt:
 
 
 def _logs(number: int, steps: int) -> None:
-    """A training run's lines: what Monarch programs print, of four ranks."""
+    """Write a training run's lines: the output of Monarch programs on four ranks."""
     attempt = _attempt_of(number)
     ranks = attempt.job.num_nodes
     sent = dict.fromkeys(range(ranks), 0)

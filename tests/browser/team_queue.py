@@ -1,4 +1,4 @@
-"""What a team's queue has beside single jobs: a month's spending, schedules, a sweep."""
+"""The other content of a team's queue: a month's spending, schedules, a sweep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPENT = (("ppo-cartpole", "ada"), ("grpo-math-7b", "moe"), ("dpo-ablation-with-a
 
 
 def make_spending(project: Project) -> None:
-    """A month with a budget that is used up, spent by a few people on many days."""
+    """Create a month whose budget is used up, spent by a few people on many days."""
     now = timezone.now()
     budget = {"usd": 400, "on_spent": OnSpent.HOLD, "warn_at": [50, 80, 100]}
     Budget.objects.create(project=project, **budget)
@@ -57,7 +57,7 @@ def make_spending(project: Project) -> None:
 
 
 def make_schedules(project: Project, ada: User) -> None:
-    """One that goes well, one whose owner has left, one that was never due."""
+    """Create schedules: one goes well, one has lost its owner, one was never due."""
     moe = User.objects.get(username="moe")
     today = timezone.now().replace(hour=2, minute=30, second=0, microsecond=0)
     nightly = make_schedule(project, "nightly-eval", owner=ada, cron="30 3 * * 1-5",
@@ -83,7 +83,7 @@ def make_schedules(project: Project, ada: User) -> None:
 
 
 def make_sweep(project: Project, ada: User) -> JobArray:
-    """An array of six jobs in several statuses, of which two run at once."""
+    """Create an array of six jobs in several statuses, of which two run at once."""
     rates, seeds = ["1e-4", "3e-4", "1e-3"], ["1", "2"]
     array = JobArray.objects.create(
         project=project,

@@ -22,7 +22,7 @@ LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light
 
 @pytest.fixture
 def job(project, ada):
-    """A job with something to show in every part of its page, among jobs of every status."""
+    """Create a job with content for every part of its page, among jobs of every status."""
     for status in JobStatus:
         make_job(project, status=status, submitted_by=ada)
     job = make_job(

@@ -1,4 +1,4 @@
-"""What moves by itself: rows, the head of a job, the log; and what the log does with its reader."""
+"""Live updates: rows, the head of a job, the log, and how the log treats its reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.frame_bytes import body, frame
 
 
 class Runner:
-    """Posts lines of one attempt as its runner does."""
+    """A writer that posts lines of one attempt as its runner does."""
 
     def __init__(self, job: Any, ranks: int = 1) -> None:
         self.attempt = make_attempt(job)

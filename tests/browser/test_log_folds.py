@@ -21,7 +21,7 @@ def job(project, ada):
 
 @pytest.fixture
 def say(job):
-    """Lines of the job's only rank; those with \\r at an end are pieces of one that goes on."""
+    """Write lines of the job's only rank; those with \r at an end are pieces of a longer one."""
     runner = Runner(job)
 
     def write(*texts: str, more: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What leaves the page: text that is copied, the log as a file; and the keys of the log's bar."""
+"""Text that leaves the page: copies, the log as a file; and the keys of the log's bar."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def opened(page, job, end: str = ""):
 
 
 def copied(page) -> str:
-    """What the clipboard holds after the keys for it."""
+    """Copy by key and return what the clipboard holds."""
     page.keyboard.press("Control+c")
     text: str = page.evaluate("navigator.clipboard.readText()")
     return text

@@ -92,10 +92,10 @@ def test_a_loss_shows_by_itself_and_what_is_open_stays_open(page, project, ada) 
     second.locator("> summary").click()
     name = part.get_attribute("id")
     more = host(0, procs=[proc("earlier<p0>"), proc()])
-    tell(attempt, frame(2, rank=1, text="the last words"), more, host(1, procs=[dead()]))
+    tell(attempt, frame(2, rank=1, text="the final output"), more, host(1, procs=[dead()]))
     # Within the next look, a few seconds on.
     page.get_by_role("heading", name="1 failure").wait_for()
-    page.locator(".mesh-changes").get_by_text("the last words").wait_for()
+    page.locator(".mesh-changes").get_by_text("the final output").wait_for()
     assert page.locator(f"#{name}").get_attribute("open") is not None
     assert first.locator("> details").first.get_attribute("open") is None
     assert second.get_attribute("open") is None

@@ -1,6 +1,7 @@
 """Every page and state, in light, in dark and on a phone: fine for axe, nothing sticks out.
 
-The pictures lie in .results/screenshots; with KEEP_PICTURES=1 those of the documents are renewed.
+The pictures are stored in .results/screenshots; with KEEP_PICTURES=1 those of the documents are
+renewed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clie
 
 
 class Camera:
-    """Looks at a page from every side, takes its picture, and notes what is not fine."""
+    """A camera that checks a page in every look, takes its picture, and notes what is not fine."""
 
     def __init__(self, page: Page, look: str) -> None:
         self.page = page
@@ -50,7 +51,7 @@ class Camera:
         self.problems: list[str] = []
 
     def take(self, scene: str) -> None:
-        """The page as it stands."""
+        """Take a picture of the page as it is."""
         found = Axe().run(self.page)
         if found.violations_count:
             self.problems.append(f"{scene}: {found.generate_report()}")
@@ -65,7 +66,7 @@ class Camera:
             shutil.copy(path, ROOT / "docs" / "images" / KEPT[self.look, scene])
 
     def at(self, address: str, scene: str, until: str = "") -> None:
-        """The page at an address, once something is to be seen."""
+        """Open an address, wait until `until` is visible, and take a picture."""
         self.page.goto(address)
         if until:
             self.page.locator(until).first.wait_for()

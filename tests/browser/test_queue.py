@@ -46,7 +46,7 @@ def gpu_job(project: Project, by: User, nodes: int, queue: str, **fields: Any) -
 
 
 def make_shared_machines(project: Project) -> None:
-    """Two pools, four queues, quotas of every kind, and a queue of two projects."""
+    """Create two pools, four queues, quotas of every kind, and a queue of two projects."""
     people = team.make_team(project)
     mia, moe = people["mia"], people["moe"]
     big = Pool.objects.create(name="h100", backend_name="fake", caps={"nodes": 8, "gpus:H100": 64})

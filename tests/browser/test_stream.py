@@ -1,4 +1,4 @@
-"""How the pages' streams come back when the portal was away."""
+"""Reconnection of the pages' streams after the portal was away."""
 
 from __future__ import annotations
 

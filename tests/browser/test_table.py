@@ -15,7 +15,7 @@ from tests.factories import make_job, make_member
 
 @pytest.fixture
 def many(project, ada):
-    """120 jobs of two people: every tenth failed, every other has a mesh."""
+    """Create 120 jobs of two people: every tenth failed, every other has a mesh."""
     mia = make_member(project, Role.MEMBER, username="mia")
     return [
         make_job(

@@ -19,22 +19,25 @@ class Complaints(list[str]):
     """Errors of scripts, refused content, failed requests: none is right unless expected."""
 
     def expect(self, words: str) -> None:
-        """Exactly one has `words`, and is forgiven."""
+        """Remove the one complaint that contains `words`; there must be exactly one."""
         found = [one for one in self if words in one]
         assert len(found) == 1, list(self)
         self.remove(found[0])
 
     def forgive(self, words: str) -> None:
-        """However many have `words`: what they tell is as it should be."""
+        """Remove all complaints that contain `words`, however many: they are as they should be."""
         self[:] = [one for one in self if words not in one]
 
     def forgive_unreachable(self) -> None:
-        """The portal was away on purpose: what says no more than that is forgiven."""
+        """Remove the complaints that only report that the portal was unreachable.
+
+        It was away on purpose.
+        """
         self[:] = [one for one in self if UNREACHABLE not in one]
 
 
 class Visitors:
-    """Opens browsers that are strangers to each other."""
+    """A factory of browsers that share nothing with each other."""
 
     def __init__(self, chromium: Browser, complaints: Complaints) -> None:
         self._chromium = chromium
@@ -42,7 +45,7 @@ class Visitors:
         self._contexts: list[BrowserContext] = []
 
     def open(self, address: str, *, cookie: dict[str, Any] | None = None, **wishes: Any) -> Page:
-        """A page in a fresh browser; `cookie` signs it in."""
+        """Open a page in a fresh browser; `cookie` signs it in."""
         options: Any = {"viewport": DESKTOP, "reduced_motion": "reduce", **wishes}
         context = self._chromium.new_context(base_url=address, **options)
         context.set_default_timeout(PATIENCE_MS)
@@ -74,7 +77,7 @@ class Visitors:
 
 
 def sign_in(page: Page, username: str = "ada") -> None:
-    """Sign somebody with PASSWORD in, and wait for the jobs of project `rl`."""
+    """Sign a user with PASSWORD in, and wait for the jobs of project `rl`."""
     page.goto("/sign-in")
     page.get_by_label("Username").fill(username)
     page.get_by_label("Password").fill(PASSWORD)

@@ -1,4 +1,4 @@
-"""What differs between the places that the suite can be pointed at: machines, credentials."""
+"""The differences between the clouds that the suite can use: machines, credentials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ELSEWHERE: dict[str, Any] = {"cpus": "2", "memory": "4"}
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One place with somebody's account: what `--cloud` and `--credentials` name."""
+    """A user's account with one cloud, as named by `--cloud` and `--credentials`."""
 
     kind: str  # aws, gcp, kubernetes, slurm
     place: str  # region, context, cluster; may be empty for clouds
@@ -24,9 +24,10 @@ class Account:
 
     @classmethod
     def parse(cls, cloud: str, credentials: str) -> Account:
-        """`aws`, `gcp/us-central1`, `kubernetes/<context>`, `slurm/<cluster>`. ValueError: other.
+        """Parse the value of `--cloud`. ValueError if it names no known cloud.
 
-        Credentials default to where the cloud's own tools keep them.
+        Forms: `aws`, `gcp/us-central1`, `kubernetes/<context>`, `slurm/<cluster>`. Credentials
+        default to where the cloud's own tools keep them.
         """
         kind, _, place = cloud.partition("/")
         if kind not in _ADD:
@@ -48,11 +49,11 @@ class Account:
 
     @property
     def resources(self) -> dict[str, Any]:
-        """Of one small machine."""
+        """The requested resources of one small machine."""
         return {"infra": self.infra, **(_OF_CLOUDS if self.can_stop else _ELSEWHERE)}
 
     def how_to_add(self) -> list[str]:
-        """What `manage.py cloud add` has to be told. ValueError: the credentials are not there."""
+        """Return the arguments of `manage.py cloud add`. ValueError if there are no credentials."""
         return [self.kind, *_ADD[self.kind](self)]
 
 
@@ -78,7 +79,7 @@ def _kubernetes(account: Account) -> list[str]:
 
 
 def _slurm(account: Account) -> list[str]:
-    """Out of an ssh configuration, as SkyPilot itself has it."""
+    """Read the options from an ssh configuration, where SkyPilot itself keeps them."""
     configuration = Path(account.credentials or "~/.slurm/config").expanduser()
     name = account.place.partition("/")[0]
     done = subprocess.run(

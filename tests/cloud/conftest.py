@@ -18,16 +18,16 @@ HOW = "needs an account: pytest tests/cloud --cloud aws|gcp|kubernetes/CONTEXT|s
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Seen only where this folder itself is named on the command line."""
+    """Add the options; pytest knows them only if this folder is named on the command line."""
     group = parser.getgroup("cloud", "tests on real clouds (docs/explanation/clouds.md)")
     group.addoption("--cloud", default="", help="aws, gcp/REGION, kubernetes/CONTEXT, slurm/NAME")
     group.addoption("--credentials", default="", help="a file; default: where the cloud has it")
-    group.addoption("--yes", action="store_true", help="start; without it the price is told")
+    group.addoption("--yes", action="store_true", help="start; without it the price is shown")
     group.addoption("--allow-exec", action="store_true", help="a kubeconfig may run programs")
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
-    """Among other tests there is nothing here, not even something to skip."""
+    """Ignore this folder in runs of other tests: it does not even appear as skipped."""
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
     return None if any(path.is_relative_to(HERE) for path in named) else True
 
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def account(pytestconfig: pytest.Config) -> Account:
-    """Where the suite runs."""
+    """Provide the account on which the suite runs."""
     try:
         found = Account.parse(
             pytestconfig.getoption("--cloud"), pytestconfig.getoption("--credentials")
@@ -56,7 +56,10 @@ def account(pytestconfig: pytest.Config) -> Account:
 
 @pytest.fixture(scope="session")
 def portal(account: Account, pytestconfig: pytest.Config) -> Iterator[PortalOnCloud]:
-    """A portal on the account, once its price was told and agreed to. It leaves nothing behind."""
+    """Start a portal on the account, once its price was shown and accepted.
+
+    It leaves nothing behind.
+    """
     portal = PortalOnCloud(account)
     try:
         portal.start()
@@ -80,7 +83,7 @@ def portal(account: Account, pytestconfig: pytest.Config) -> Iterator[PortalOnCl
 
 
 def price_of_all(portal: PortalOnCloud, account: Account, checked: str) -> str:
-    """What the suite costs at most, in words. Ends the run where no machine can be had."""
+    """Describe what the suite costs at most. The run ends here if no machine is available."""
     usd, lines = Decimal(0), []
     for nodes, hours in ((1, ONE_HOURS), (2, TWO_HOURS)):
         plan = portal.plan(num_nodes=nodes, resources=account.resources, run="true")

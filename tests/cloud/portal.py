@@ -1,4 +1,4 @@
-"""A portal of its own on somebody's account, and the care that nothing stays there."""
+"""A portal of its own on a user's account, and the check that nothing remains there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PortalOnCloud(SkyPilotPortal):
         return self.numbers[-1]
 
     def names_at_skypilot(self) -> set[str]:
-        """All clusters that SkyPilot's server has, the cloud asked."""
+        """List all clusters of SkyPilot's server after it has refreshed them from the cloud."""
         paths = self.home.skypilot
         server = json.loads(paths.server_file.read_text())
         caller = SkyCaller(CallerOptions(paths.client_home, server["endpoint"], server["token"]))

@@ -34,7 +34,7 @@ python3 driver.py
 
 
 def one_node(account: Account) -> dict[str, Any]:
-    """A job whose machine waits for the next one, and then is switched off where it can be."""
+    """Build a job whose machine waits for the next one, and then is stopped where possible."""
     idle: dict[str, Any] = {"minutes": 2}
     if account.can_stop:
         idle |= {"then": "stop", "down_after": 2}
@@ -48,7 +48,7 @@ def one_node(account: Account) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def first(portal: PortalOnCloud, account: Account) -> int:
-    """A job that has ended, and left its cluster."""
+    """Run a job that leaves its cluster behind."""
     number = portal.submit(**one_node(account))
     portal.wait_for(number, timeout_s=JOB_S)
     return number
@@ -56,7 +56,7 @@ def first(portal: PortalOnCloud, account: Account) -> int:
 
 @pytest.fixture(scope="module")
 def second(portal: PortalOnCloud, account: Account, first: int) -> int:
-    """The same job again, at once."""
+    """Run the same job again, at once."""
     number = portal.submit(**one_node(account))
     portal.wait_for(number, timeout_s=JOB_S)
     return number
@@ -64,7 +64,7 @@ def second(portal: PortalOnCloud, account: Account, first: int) -> int:
 
 @pytest.fixture(scope="module")
 def on_two(portal: PortalOnCloud, account: Account) -> Iterator[int]:
-    """A Monarch job on two machines, which are given back when it ends."""
+    """Run a Monarch job on two machines, which are released when it ends."""
     number = portal.submit(
         name="two-nodes",
         resources=account.resources,

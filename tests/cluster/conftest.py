@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that is here needs the rig, and a launch alone may take a minute."""
+    """Mark the tests here: all need the rig, and a launch alone may take a minute."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.cluster)
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def machine() -> Rig:
-    """The rig that the tests run in."""
+    """Provide the rig in which the tests run."""
     if not places.MACHINE_FILE.exists():
         pytest.fail("These tests run inside the rig: `make cluster-test ARGS='-k ...'`")
     return Rig()
@@ -36,20 +36,23 @@ def machine() -> Rig:
 
 @pytest.fixture(scope="session")
 def rig(machine: Rig) -> Rig:
-    """The same. In the contract of backends this name is that of another rig, on this one."""
+    """Provide the same rig.
+
+    The contract of backends uses this name for another rig, which runs on this one.
+    """
     return machine
 
 
 @pytest.fixture(scope="session")
 def portal(machine: Rig) -> Iterator[PortalOnRig]:
-    """A portal with its own SkyPilot server. Leave it running, and no cluster on it."""
+    """Start a portal with its own SkyPilot server. Tests leave it running, and no cluster on it."""
     with portal_on(machine) as portal:
         yield portal
 
 
 @pytest.fixture(scope="session")
 def skypilot_server(machine: Rig) -> Iterator[SkyPilotServer]:
-    """An API server that belongs to no portal, on the rig's home."""
+    """Start an API server that belongs to no portal, on the rig's home."""
     server = SkyPilotServer(machine.home)
     try:
         server.start()

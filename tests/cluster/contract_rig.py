@@ -33,7 +33,7 @@ class ClusterRig(SkyPilotRig):
 
     @contextmanager
     def reached(self) -> Iterator[None]:
-        """For so long, nodes reach the portal that takes their frames."""
+        """Let nodes reach the portal that takes their frames until the block ends."""
         with self._machine.way_to(int(self.ingest.url.rpartition(":")[2])) as way:
             self.portal_url = way.url
             yield
@@ -77,7 +77,7 @@ class ClusterRig(SkyPilotRig):
 
 
 def _processes_of(name: str) -> set[int]:
-    """Runners and programs of a cluster on all of its nodes, but not Slurm's and SkyPilot's own."""
+    """Find a cluster's runners and programs on all nodes, but not Slurm's and SkyPilot's own."""
     return processes.those(lambda pid: _is_runner(pid, name.encode()))
 
 

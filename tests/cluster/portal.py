@@ -67,31 +67,31 @@ class SkyPilotPortal(PortalProcess):
             assert client.post(f"{JOBS}/{number}/actions/cancel").is_success
 
     def job(self, number: int) -> dict[str, Any]:
-        """What the API says of a job."""
+        """Get a job from the API."""
         with self.client() as client:
             found: dict[str, Any] = client.get(f"{JOBS}/{number}").json()
         return found
 
     def attempts(self, number: int) -> list[dict[str, Any]]:
-        """A job's attempts, the first one first."""
+        """List a job's attempts, the first one first."""
         with self.client() as client:
             found = client.get(f"{JOBS}/{number}/attempts").json()
         return sorted(found["results"], key=lambda row: row["number"])
 
     def clusters(self) -> dict[str, dict[str, Any]]:
-        """The project's clusters that exist, by name."""
+        """Return the project's clusters that exist, by name."""
         with self.client() as client:
             found = client.get(f"{PROJECT}/clusters").json()
         return {row["name"]: row for row in found["results"]}
 
     def take_down(self, cluster: str) -> None:
-        """Have a kept cluster taken down."""
+        """Terminate a warm cluster."""
         with self.client() as client:
             answer = client.post(f"{PROJECT}/clusters/{cluster}/actions/down")
         assert answer.is_success, answer.text
 
     def plan(self, **spec: Any) -> dict[str, Any]:
-        """Where a job could run and for how much, once SkyPilot has answered."""
+        """Return where a job could run and for how much, once SkyPilot has answered."""
         found: dict[str, Any] = {}
 
         def is_answered() -> bool:
@@ -105,9 +105,10 @@ class SkyPilotPortal(PortalProcess):
         return found
 
     def billed(self, cluster: str) -> Decimal:
-        """What SkyPilot's own report charges for a cluster, US$, in millionths as the portal's.
+        """Return what SkyPilot's own report charges for a cluster, US$, rounded to millionths.
 
-        The report counts with binary fractions: 0.00224 comes as 0.0022400000000000002.
+        The portal rounds the same way. The report counts with binary fractions: 0.00224 comes as
+        0.0022400000000000002.
         """
         server = self._server()
         home = self.home.skypilot.client_home
@@ -120,9 +121,10 @@ class SkyPilotPortal(PortalProcess):
         return sum(charged, Decimal(0)).quantize(Decimal("0.000001"))
 
     def over_ssh(self, login: str, command: str, home: Path) -> str:
-        """What `command` says on a node, after a user of the same SkyPilot server has logged in.
+        """Return what `command` prints on a node after a user of the SkyPilot server has logged in.
 
-        `login` is the command that the portal shows; `home` the account's, where ssh looks.
+        `login` is the command that the portal shows; `home` is the home directory of the account,
+        where ssh looks.
         """
         server = self._server()
         user = {
@@ -146,7 +148,7 @@ class SkyPilotPortal(PortalProcess):
         return said.stdout.strip()
 
     def upload(self, folder: Path) -> str:
-        """A folder's reference, once it is at the portal."""
+        """Upload a folder to the portal and return its reference."""
         with tempfile.TemporaryDirectory() as scratch:
             archive = Path(scratch) / "folder.tar.gz"
             pack(folder, archive)
@@ -166,19 +168,19 @@ class SkyPilotPortal(PortalProcess):
         assert answer.is_success, answer.text
 
     def log(self, number: int) -> str:
-        """A job's whole log as text."""
+        """Return a job's whole log as text."""
         with self.client() as client:
             return client.get(f"{JOBS}/{number}/logs/download").text
 
     def wait_for(self, number: int, *statuses: str, timeout_s: float = JOB_S) -> dict[str, Any]:
-        """The job once it stands in one of `statuses`; an end that is none of them fails."""
+        """Wait until the job has one of `statuses` and return it; another final status fails."""
         wanted = set(statuses) or FINAL
         return self.wait_until(number, lambda job: job["status"] in wanted, timeout_s)
 
     def wait_until(
         self, number: int, is_so: Callable[[dict[str, Any]], bool], timeout_s: float = JOB_S
     ) -> dict[str, Any]:
-        """The job once `is_so`."""
+        """Wait until `is_so` is true of the job, and return the job."""
         begin = time.monotonic()
         while not is_so(job := self.job(number)):
             waited = time.monotonic() - begin
@@ -191,14 +193,14 @@ class SkyPilotPortal(PortalProcess):
         return job
 
     def strike(self, name: str) -> None:
-        """SIGKILL to one of the portal's processes, and wait until another does its work."""
+        """Kill one of the portal's processes, and wait until another does its work."""
         before = self.pids()[name]
         os.kill(before, signal.SIGKILL)
         assert eventually(lambda: self.pids().get(name, before) != before, timeout_s=60)
         self.wait_until_ready()
 
     def _server(self) -> dict[str, Any]:
-        """Where SkyPilot's server of this portal is, and its token."""
+        """Read the endpoint and the token of the portal's SkyPilot server."""
         found: dict[str, Any] = json.loads(self.home.skypilot.server_file.read_text())
         return found
 
@@ -218,7 +220,7 @@ class PortalOnRig(SkyPilotPortal):
 
 @contextmanager
 def portal_on(rig: Rig, **environment: str) -> Iterator[PortalOnRig]:
-    """A started portal that the rig's nodes reach, until its `way` is closed."""
+    """Start a portal that the rig's nodes reach until its `way` is closed."""
     port = free_port()
     with ExitStack() as stack:
         way = stack.enter_context(rig.way_to(port))

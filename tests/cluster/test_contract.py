@@ -27,7 +27,7 @@ for _name in WHOLE if os.environ.get("FULL") == "1" else DEFAULT:
 def callers(
     skypilot_server: SkyPilotServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[SkyCaller]]:
-    """Two, as of two processes of a portal."""
+    """Provide two callers, as of two processes of a portal."""
     homes = [tmp_path_factory.mktemp("sky-home") for _ in range(2)]
     found = [SkyCaller(CallerOptions(home=home, endpoint=skypilot_server.url)) for home in homes]
     yield found
@@ -37,7 +37,7 @@ def callers(
 
 @pytest.fixture
 def rig(machine: Rig, callers: list[SkyCaller], tmp_path: Path) -> Iterator[ClusterRig]:
-    """The backend on the rig, with nothing on it yet."""
+    """Provide the backend on the rig, with nothing on it yet."""
     cluster = ClusterRig(tmp_path / "home", machine, callers)
     with cluster.reached():
         yield cluster

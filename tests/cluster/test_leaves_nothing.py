@@ -22,7 +22,7 @@ READY = "echo ready; exec sleep 600"
 
 
 def namespaces() -> set[str]:
-    """Every namespace that a living process is in."""
+    """Find every namespace that a living process is in."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         for kind in KINDS:
@@ -32,7 +32,7 @@ def namespaces() -> set[str]:
 
 
 def surroundings() -> dict[str, object]:
-    """What a rig could leave: mounts, interfaces, rules, files."""
+    """Record what a rig could leave behind: mounts, interfaces, routes, files."""
     folders = ("/run", "/run/rig", "/tmp", "/dev/shm", "/etc", "/usr/local/bin", "/sys/fs/cgroup")
     return {
         "mounts": Path("/proc/self/mountinfo").read_text(),
@@ -43,7 +43,7 @@ def surroundings() -> dict[str, object]:
 
 
 def start(script: str, checkout: Path = places.CHECKOUT) -> subprocess.Popen[str]:
-    """A rig of one node that runs `script`."""
+    """Start a rig of one node that runs `script`."""
     argv = [sys.executable, "-m", "tests.cluster.rig", "--nodes", "1", "--", "sh", "-c", script]
     return subprocess.Popen(
         argv,
@@ -57,7 +57,7 @@ def start(script: str, checkout: Path = places.CHECKOUT) -> subprocess.Popen[str
 
 @pytest.fixture
 def inner() -> Iterator[subprocess.Popen[str]]:
-    """A rig that is up and waits."""
+    """Start a rig that is up and waits."""
     process = start(READY)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

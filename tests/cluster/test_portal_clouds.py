@@ -1,4 +1,4 @@
-"""What a portal says of the places it was given: which can be used, why not others, GPUs."""
+"""The report of a portal's clouds: which are usable, why others are not, which GPUs are free."""
 
 from __future__ import annotations
 

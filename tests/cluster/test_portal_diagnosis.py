@@ -35,7 +35,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture(scope="module")
 def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
-    """A cluster of one node for faults that do its machine no harm: others end it."""
+    """Launch a cluster of one node for faults that do its machine no harm; others end it."""
     number = portal.submit(
         name="first",
         resources=INFRA,
@@ -50,7 +50,7 @@ def cluster(rig: Rig, portal: PortalOnRig) -> Iterator[str]:
 
 
 def diagnosis_of(portal: PortalOnRig, run: str, **block: Any) -> dict[str, Any]:
-    """What the portal says of a job that failed; `block` is its `portal`."""
+    """Return the portal's diagnosis of a job that failed; `block` is the job's `portal`."""
     number = portal.submit(
         name="faulty",
         resources=INFRA,

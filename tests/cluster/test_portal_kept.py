@@ -26,7 +26,7 @@ RESOURCES = {"infra": "slurm/rig/main", "accelerators": "H100:2"}
 
 @pytest.fixture(scope="module")
 def first(portal: PortalOnRig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A job that has left its cluster behind."""
+    """Run a job that leaves its cluster behind."""
     folder: Path = tmp_path_factory.mktemp("folder")
     (folder / "data.txt").write_text("arrived")
     portal.set_secret("TOKEN", SECRET)
@@ -36,7 +36,7 @@ def first(portal: PortalOnRig, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def job_on_two_nodes(folder: str) -> dict[str, Any]:
-    """The same job each time, so that the second one finds everything as the first left it."""
+    """Build the same job each time, so that the second finds everything as the first left it."""
     return {
         "name": "kept",
         "num_nodes": 2,

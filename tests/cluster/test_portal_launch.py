@@ -53,7 +53,7 @@ SPEC: dict[str, Any] = {
 
 @dataclass
 class Launched:
-    """What was seen of the job: before, while it ran, and after."""
+    """The observations of the job: before it ran, while it ran, and afterwards."""
 
     plan: dict[str, Any]
     job: dict[str, Any]
@@ -67,7 +67,7 @@ class Launched:
 
 @pytest.fixture(scope="module")
 def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
-    """The job's whole life, once for the tests of this file."""
+    """Run the job from its plan to its end, once for the tests of this file."""
     plan = portal.plan(**SPEC)
     with rig.capacity_fault("main"):
         number = portal.submit(**SPEC)
@@ -91,12 +91,12 @@ def launched(rig: Rig, portal: PortalOnRig) -> Iterator[Launched]:
 
 
 def usd_of(attempt: dict[str, Any]) -> Decimal | None:
-    """What the portal says an attempt has cost."""
+    """Return what an attempt has cost according to the portal."""
     return None if attempt["usd"] is None else Decimal(str(attempt["usd"]))
 
 
 def knock(address: str, port: int) -> str:
-    """What a stranger without a certificate of the attempt gets at a worker's port."""
+    """Return what a client without a certificate of the attempt receives at a worker's port."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:

@@ -10,7 +10,7 @@ ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered"
 
 
 def host_of(portal: PortalOnRig, number: int, attempt: int) -> str:
-    """Where an attempt ran, by its program's own first line."""
+    """Return the host on which an attempt ran, from its program's first line."""
     with portal.client() as client:
         answer = client.get(f"{JOBS}/{number}/logs", params={"attempt": attempt})
     lines = [row["text"] for row in answer.json()["results"] if row["stream"] == "stdout"]

@@ -25,7 +25,7 @@ echo "attempt $MPORTAL_ATTEMPT on $SKYPILOT_NODE_RANK"
 
 @pytest.fixture(autouse=True)
 def nothing_remains(rig: Rig) -> object:
-    """After each test every node is idle again."""
+    """Check after each test that every node is idle again."""
     yield
     assert eventually(lambda: set(rig.states().values()) == {"idle"}, timeout_s=120), rig.states()
 

@@ -68,7 +68,7 @@ def test_a_process_killed_at_a_step_does_no_harm(
 
 
 def spec_for(step: str) -> dict[str, Any]:
-    """The job that is struck at `step`."""
+    """Build the specification of the job that is struck at `step`."""
     lines = ENDLESS if step == "stopping" else LINES
     return {
         "name": "struck",
@@ -81,7 +81,7 @@ def spec_for(step: str) -> dict[str, Any]:
 
 @contextmanager
 def no_cluster_twice(rig: Rig) -> Iterator[None]:
-    """For so long, Slurm never holds two allocations for one cluster."""
+    """Check until the block ends that Slurm never holds two allocations for one cluster."""
     is_over = threading.Event()
     doubled: list[str] = []
 
@@ -103,7 +103,7 @@ def no_cluster_twice(rig: Rig) -> Iterator[None]:
 
 
 def get_to(rig: Rig, portal: PortalOnRig, number: int, step: str) -> None:
-    """Wait until the job stands at `step`."""
+    """Wait until the job has reached `step`."""
     if step == "provisioning":
         assert eventually(lambda: bool(rig.allocations()), timeout_s=STEP_S), portal.logs()
         return
@@ -121,7 +121,7 @@ def get_to(rig: Rig, portal: PortalOnRig, number: int, step: str) -> None:
 
 
 def assert_each_line_once(log: str, *, is_whole: bool) -> None:
-    """What each rank printed is there once, in order, and without a hole."""
+    """Check that each rank's output is there once, in order, and without a hole."""
     for rank in (0, 1):
         end = f" of {rank}"
         said = [line.split("line ")[-1] for line in log.splitlines() if line.endswith(end)]

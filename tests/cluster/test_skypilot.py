@@ -21,7 +21,7 @@ RUN = "echo rank=$SKYPILOT_NODE_RANK ips=$(echo $SKYPILOT_NODE_IPS | tr ' ' ,) o
 
 
 def task(folder: Path, **fields: Any) -> str:
-    """A file with a task for two nodes of two GPUs."""
+    """Write a file with a task for two nodes of two GPUs."""
     resources = {"accelerators": "H100:2", **fields.pop("resources")}
     file = folder / f"task-{len(list(folder.iterdir()))}.yaml"
     file.write_text(yaml.safe_dump({"num_nodes": 2, "resources": resources, **fields}))
@@ -29,7 +29,7 @@ def task(folder: Path, **fields: Any) -> str:
 
 
 def listed(server: SkyPilotServer, verb: str, *arguments: str) -> list[dict[str, Any]]:
-    """What a listing command of `sky` gives as JSON."""
+    """Return the JSON rows that a listing command of `sky` prints."""
     done = server.sky(verb, *arguments, "--output", "json")
     assert done.returncode == 0, done.stdout
     # Remarks may stand before it, each on a line of its own.
@@ -39,7 +39,7 @@ def listed(server: SkyPilotServer, verb: str, *arguments: str) -> list[dict[str,
 
 
 def statuses(server: SkyPilotServer) -> dict[str, str]:
-    """Each cluster's status, Slurm asked."""
+    """Return each cluster's status, refreshed from Slurm."""
     return {row["name"]: row["status"] for row in listed(server, "status", "--refresh")}
 
 
@@ -47,7 +47,7 @@ def statuses(server: SkyPilotServer) -> dict[str, str]:
 def spot(
     rig: Rig, skypilot_server: SkyPilotServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """What `sky launch` said of the cluster `spot`, which found no machines in `main`."""
+    """Launch the cluster `spot`, which found no machines in `main`, and yield the output."""
     resources = {"infra": "rig/rig", "use_spot": True}
     file = task(tmp_path_factory.mktemp("spot"), resources=resources, run=RUN)
     with rig.capacity_fault("main"):
@@ -61,7 +61,7 @@ def spot(
 def plain(
     skypilot_server: SkyPilotServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """A cluster of Slurm's own kind, by its name."""
+    """Launch a cluster on SkyPilot's own Slurm cloud and yield its name."""
     file = task(tmp_path_factory.mktemp("plain"), resources={"infra": "slurm/rig"}, run="true")
     done = skypilot_server.sky("launch", "-y", "-d", "-c", "plain", file)
     assert done.returncode == 0, done.stdout

@@ -28,13 +28,13 @@ with job:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the user's program is started, and a kept job remembered."""
+    """Provide the directory in which the user's program starts and a kept job is remembered."""
     return tmp_path_factory.mktemp("project")
 
 
 @pytest.fixture(scope="module")
 def kept(skypilot_server: SkyPilotServer, project: Path) -> Iterator[str]:
-    """What the quick start printed when it had launched its cluster and kept it."""
+    """Run the quick start, which keeps its cluster, and yield what it printed."""
     yield quickstart(skypilot_server, project, "--reach", "direct")
     skypilot_server.sky("down", "-y", NAME)
 

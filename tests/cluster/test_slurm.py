@@ -25,7 +25,7 @@ def on(node: str, command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A web server on 127.0.0.1, as a portal is one."""
+    """Start a web server on 127.0.0.1, in the role of a portal."""
     handler = http.server.SimpleHTTPRequestHandler
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,1 +1,1 @@
-"""What happens when things break: real processes killed, stopped, cut off and filled up."""
+"""Fault tests: real processes killed, stopped, cut off and filled up."""

@@ -1,6 +1,6 @@
-"""Which cells the crash matrix has: a point, who is struck there, and how; and what must follow.
+"""The cells of the crash matrix: a point, a victim, a strike, and what must follow.
 
-The default set: at every point the process that stands there, by KILL and by STOP; and every other
+The default set: at every point the process that is held there, by KILL and by STOP; and every other
 victim, by KILL and by STOP, at some points of its own, dealt so that they spread over all phases.
 With FULL=1 in the environment: every pair that makes sense.
 """
@@ -109,7 +109,7 @@ _ROTATION = (stories.PLAIN, stories.FAILING, stories.MONARCH)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`victim` is struck by `strike` while a process stands at `point`."""
+    """A cell: `victim` is struck by `strike` while a process is held at `point`."""
 
     point: str
     victim: str
@@ -136,7 +136,7 @@ class Cell:
 
     @property
     def ending(self) -> Ending:
-        """How the job must end."""
+        """The required end of the job."""
         ending = self.story.ending
         if self.strike == "STOP" or self.victim in PORTAL_PARTS:
             return ending
@@ -176,14 +176,14 @@ class Cell:
 
 
 def holder_of(point: str) -> str:
-    """Who stands at a point."""
+    """Return the process that is held at a point."""
     if point.startswith("runner."):
         return "runner1" if POINTS.index(point) % 2 and point not in _RANK_0_ONLY else "runner0"
     return "web" if point.startswith(_OF_WEB) else "worker"
 
 
 def makes_sense(cell: Cell) -> bool:
-    """Whether the victim is there at the point, and striking it tells something."""
+    """Whether the victim exists at the point, and striking it tests something."""
     if cell.victim in PORTAL_PARTS:
         return True
     if cell.victim == "driver":
@@ -195,7 +195,7 @@ def makes_sense(cell: Cell) -> bool:
 
 
 def every_cell() -> Iterator[Cell]:
-    """All pairs that make sense."""
+    """Generate all pairs that make sense."""
     for point in POINTS:
         for victim in VICTIMS:
             for strike in STRIKES:
@@ -204,7 +204,7 @@ def every_cell() -> Iterator[Cell]:
 
 
 def default_cells() -> Iterator[Cell]:
-    """The holders everywhere, and the spread of the others."""
+    """Generate the holder of each point, and the spread of the other victims."""
     for point in POINTS:
         yield from (Cell(point, holder_of(point), strike) for strike in STRIKES)
     for victim in VICTIMS:
@@ -214,7 +214,10 @@ def default_cells() -> Iterator[Cell]:
 
 
 def _spread(victim: str, strike: str) -> Iterator[Cell]:
-    """Evenly over the points that make sense, beginning elsewhere for each victim and strike."""
+    """Spread cells evenly over the points that make sense.
+
+    Each victim and strike begins at another point.
+    """
     cells = [Cell(point, victim, strike) for point in POINTS if holder_of(point) != victim]
     cells = [cell for cell in cells if makes_sense(cell)]
     wanted = min(SPREAD_OF_HOSTS if victim.startswith("host") else SPREAD, len(cells))
@@ -224,7 +227,7 @@ def _spread(victim: str, strike: str) -> Iterator[Cell]:
 
 
 def cells_of(phase: str) -> list[Cell]:
-    """The cells of one file of tests, in the order of their points."""
+    """List the cells of one file of tests, in the order of their points."""
     chosen = every_cell() if os.environ.get("FULL") == "1" else default_cells()
     cells = [cell for cell in dict.fromkeys(chosen) if cell.point in PHASES[phase]]
     return sorted(cells, key=lambda cell: PHASES[phase].index(cell.point))

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies here."""
+    """Mark the tests of this folder."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.faults)
@@ -34,7 +34,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="module")
 def ground() -> Iterator[Ground]:
-    """A portal for the crash matrix, shared by the cells of one file."""
+    """Provide a portal for the crash matrix, shared by the cells of one file."""
     made = Ground()
     try:
         yield made

@@ -17,7 +17,7 @@ FEWEST_BYTES, MOST_BYTES = 2_000, 60_000
 
 
 class Cuts:
-    """Decides by its seed which connections break. It begins and ends with `is_on`."""
+    """A seeded choice of which connections break. It begins and ends with `is_on`."""
 
     def __init__(self, mode: Mode, seed: int) -> None:
         self.is_on = False
@@ -27,7 +27,7 @@ class Cuts:
         self._lock = threading.Lock()
 
     def look(self) -> Look:
-        """What watches one connection."""
+        """Return the function that watches one connection."""
         return self._by_bytes() if self._mode == "bytes" else self._at_commits()
 
     def _by_bytes(self) -> Look:

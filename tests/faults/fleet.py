@@ -86,7 +86,7 @@ class Fleet:
 
     @property
     def fake_directory(self) -> Path:
-        """Where the nodes without machines are kept."""
+        """The directory of the fake nodes."""
         return self.place.home.path / "fake"
 
     @property
@@ -96,7 +96,7 @@ class Fleet:
 
     @property
     def submitted(self) -> int:
-        """How many jobs were submitted, each under a key of its own."""
+        """The number of submitted jobs, each under a key of its own."""
         return len(self._keys)
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
@@ -118,7 +118,7 @@ class Fleet:
         return self.members[name]
 
     def revive(self) -> None:
-        """Continue whoever was stopped, start whoever was killed."""
+        """Continue the members that were stopped and start those that were killed."""
         for member in self.members.values():
             if member.is_alive:
                 member.go_on()
@@ -128,13 +128,13 @@ class Fleet:
 
     @contextmanager
     def client(self, url: str = "") -> Iterator[httpx.Client]:
-        """A client of the door, or of one web."""
+        """Open a client of the front door, or of one web."""
         headers = {"Authorization": f"Bearer {self.token}"}
         with httpx.Client(base_url=url or self.door.url, headers=headers, timeout=15) as client:
             yield client
 
     def get(self, path: str = "", **parameters: Any) -> Any:
-        """What the API says, below the project's jobs; asked again while nobody answers."""
+        """Get a path below the project's jobs from the API; repeat while there is no answer."""
         found: list[httpx.Response] = []
 
         def answered() -> bool:
@@ -169,7 +169,7 @@ class Fleet:
         return int(found[-1].json()["id"])
 
     def cancel(self, job_id: int) -> None:
-        """Cancel a job, asking again until it is said to be on its way."""
+        """Cancel a job, and repeat the request until the API accepts it."""
 
         def accepted() -> bool:
             try:
@@ -188,12 +188,12 @@ class Fleet:
         return int(ended[0]) if ended else 0
 
     def job(self, job_id: int) -> dict[str, Any]:
-        """One job."""
+        """Get one job."""
         job: dict[str, Any] = self.get(f"/{job_id}")
         return job
 
     def lines(self, job_id: int, rank: int = 0) -> list[str]:
-        """What a rank has printed, as the log has it."""
+        """Return a rank's output as the log has it."""
         texts: list[str] = []
         after: str | None = ""
         while after is not None:
@@ -204,7 +204,7 @@ class Fleet:
         return texts
 
     def wait_for_end(self, job_id: int, timeout_s: float = 60) -> dict[str, Any]:
-        """The job, once it is over."""
+        """Wait until the job is over and return it."""
         over = eventually(lambda: self.job(job_id)["is_final"], timeout_s=timeout_s)
         assert over, (self.job(job_id), self.logs())
         return self.job(job_id)
@@ -224,7 +224,7 @@ class Fleet:
         return done.stdout
 
     def logs(self) -> str:
-        """The ends of everybody's logs."""
+        """Return the ends of all processes' logs."""
         return self.place.logs()
 
     def close(self) -> None:
@@ -288,7 +288,7 @@ class Fleet:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
+    """Find ports on which no process listens."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [listener.getsockname()[1] for listener in listeners]
     for listener in listeners:

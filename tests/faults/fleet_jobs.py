@@ -32,26 +32,26 @@ exit 7
 
 
 def steady(port: int) -> dict[str, Any]:
-    """A job of two nodes that runs until its gate is opened, and then fails with 7."""
+    """Build a job of two nodes that runs until its gate is opened, and then fails with 7."""
     run = BEGIN.format(port=port) + STEADY
     return {"name": "steady", "num_nodes": 2, "run": run, "resources": LOCAL}
 
 
 def short(port: int, exit_code: int = 0) -> dict[str, Any]:
-    """A job of one node that begins, says so, and ends."""
+    """Build a job of one node that begins, prints two lines, and ends."""
     run = BEGIN.format(port=port) + f'echo "line 1"; echo "last 1"; exit {exit_code}\n'
     return {"name": "short", "run": run, "resources": LOCAL}
 
 
 def counting(port: int, lines: int, exit_code: int) -> dict[str, Any]:
-    """A job of one node that prints ten lines a second, so many, and ends."""
+    """Build a job of one node that prints `lines` lines, ten a second, and ends."""
     say = f'for i in $(seq {lines}); do echo "line $i"; sleep 0.1; done\n'
     run = BEGIN.format(port=port) + say + f'echo "last {lines}"; exit {exit_code}\n'
     return {"name": "counting", "run": run, "resources": LOCAL}
 
 
 def pulled(fleet: Fleet, name: str) -> dict[str, Any]:
-    """A job whose ten lines a second are fetched by a follower, until `finish_pulled`."""
+    """Plan a job whose ten lines a second are fetched by a follower, until `finish_pulled`."""
     lines = tuple(f"line {number}" for number in range(1, 2000))
     fleet.fake.set_plan(FakePlan(lines=lines, line_every_s=0.1), name)
     return {"name": name, "run": "not run"}
@@ -67,13 +67,13 @@ def finish_pulled(fleet: Fleet, job_id: int, exit_code: int) -> list[str]:
 
 
 def assert_every_line_once(lines: list[str]) -> None:
-    """`line 1` to `line n`, then `last n`: no number twice, none left out."""
+    """Check for `line 1` to `line n`, then `last n`: no number twice, none left out."""
     count = len(lines) - 1
     assert lines == [*(f"line {number}" for number in range(1, count + 1)), f"last {count}"]
 
 
 class Watcher:
-    """Somebody who follows a job live through the door, as `mportal logs -f` does."""
+    """A reader that follows a job live through the front door, as `mportal logs -f` does."""
 
     def __init__(self, fleet: Fleet, job_id: int) -> None:
         self.seen: list[tuple[float, str]] = []
@@ -84,7 +84,7 @@ class Watcher:
         self._thread.start()
 
     def first_after(self, moment: float, limit_s: float) -> float:
-        """Seconds until a line was printed after `moment`, which must be within `limit_s`."""
+        """Return the seconds until a line was printed after `moment`, at most `limit_s`."""
 
         def came() -> bool:
             return any(at > moment for at, _ in list(self.seen))
@@ -93,7 +93,7 @@ class Watcher:
         return min(at for at, _ in list(self.seen) if at > moment) - moment
 
     def texts(self) -> list[str]:
-        """Every line, once the job is over and the stream has said so."""
+        """Return every line, once the job is over and the stream has reported its end."""
         self._thread.join(30)
         assert self.is_done, "the stream has not ended"
         return [text for _, text in self.seen]

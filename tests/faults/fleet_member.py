@@ -31,7 +31,7 @@ class Member:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The process id."""
         assert self.process is not None, f"{self.name} was never started"
         return self.process.pid
 
@@ -46,21 +46,21 @@ class Member:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL and wait for the end."""
         if self.process is not None:
             self.signal(signal.SIGKILL)
             self.process.wait(PATIENCE_S)
 
     def stop(self) -> None:
-        """SIGSTOP: it hangs, with all its connections open."""
+        """Send SIGSTOP: the process hangs, with all its connections open."""
         self.signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self.signal(signal.SIGCONT)
 
     def end(self) -> int:
-        """SIGTERM, and its exit code; SIGKILL for one that does not listen."""
+        """Send SIGTERM and return the exit code; SIGKILL if the process does not end."""
         if self.process is None:
             return 0
         self.go_on()

@@ -1,4 +1,4 @@
-"""The portal's own settings, with what a fleet may ask for beside them."""
+"""The portal's own settings, with those that a fleet may request beside them."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What stands before several webs: a balancer that asks each how it is, as any real one does."""
+"""A balancer in front of several webs that checks the health of each, as any real one does."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FrontDoor:
 
     @property
     def url(self) -> str:
-        """Where people and runners go."""
+        """The address that people and runners use."""
         return f"http://127.0.0.1:{self._proxy.port}"
 
     @property

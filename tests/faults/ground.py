@@ -1,4 +1,4 @@
-"""Where cells are played: a portal that is broken again and again, and what it is asked about."""
+"""The portal on which cells are played: it is broken again and again, and queried."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ class Ground:
         self.portal.wait_until_ready()
 
     def submit(self, spec: dict[str, Any]) -> Future[int]:
-        """The job's number, once the portal has answered; asked again for as long as it breaks."""
+        """Submit a job; the future holds its number.
+
+        The request is repeated for as long as the portal breaks.
+        """
         headers = {"Idempotency-Key": str(uuid.uuid4())}
 
         def ask() -> int | None:
@@ -88,7 +91,7 @@ class Ground:
         return self._helpers.submit(self._until_answered, ask)
 
     def pids_of(self, cell: Cell, job: int | None) -> list[int]:
-        """The victim's processes."""
+        """Find the victim's processes."""
         kind = cell.victim.rstrip("01")
         if cell.victim in victims.PORTAL_PARTS:
             return victims.part_of(self.portal, cell.victim)
@@ -103,28 +106,28 @@ class Ground:
         return finders[kind](self.node(job, cell.rank))
 
     def node(self, job: int, rank: int) -> Any:
-        """The directory of a node of the job's newest attempt."""
+        """Return the directory of a node of the job's newest attempt."""
         folders = (self.portal.home.path / "local").glob(f"mp*-{job}-*")
         newest = max(folders, key=lambda folder: int(folder.name.rpartition("-")[2]))
         return newest / f"rank-{rank}"
 
     def remains(self, job: int) -> list[str]:
-        """Everything that is left of a job, in words."""
+        """Describe everything that is left of a job."""
         return remains_of(self.portal, job)
 
     def note_death(self, victim: str) -> None:
-        """A part of the portal was killed."""
+        """Count the death of a part of the portal."""
         if victim in victims.PORTAL_PARTS:
             self._deaths[victim] += 1
 
     def get(self, address: str, **params: Any) -> dict[str, Any]:
-        """What the portal says of `address`, below the jobs."""
+        """Get `address`, below the jobs, from the portal."""
         answer = self._ask("GET", f"/{address}", params=params)
         content: dict[str, Any] = answer.raise_for_status().json()
         return content
 
     def wait_until_final(self, job: int) -> dict[str, Any]:
-        """The job as it ended."""
+        """Wait until the job is final and return it."""
         said: dict[str, Any] = {}
 
         def is_final() -> bool:
@@ -138,7 +141,7 @@ class Ground:
         return said
 
     def lines(self, job: int) -> list[dict[str, Any]]:
-        """The whole log."""
+        """Return the whole log."""
         lines: list[dict[str, Any]] = []
         after: str | None = "1:0"
         while after is not None:
@@ -148,20 +151,20 @@ class Ground:
         return lines
 
     def numbers(self, lines: list[dict[str, Any]], attempt: int, rank: int) -> list[int]:
-        """The numbers of the numbered lines of one rank, in the order of the log."""
+        """List the numbers of the numbered lines of one rank, in the order of the log."""
         texts = [
             line["text"] for line in lines if (line["attempt"], line["rank"]) == (attempt, rank)
         ]
         return [int(found[1]) for text in texts if (found := _NUMBERED.match(text))]
 
     def count(self, table: str) -> int:
-        """How many rows a table has."""
+        """Count the rows of a table."""
         with psycopg.connect(self.portal.home.postgres.url()) as database:
             query = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))
             return int(database.execute(query).fetchone()[0])
 
     def report(self, job: int | None) -> str:
-        """What is needed to understand a failure."""
+        """Collect what is needed to understand a failure."""
         said = [self._told(f"{job}{more}") for more in ("", "/attempts", "/events", "/logs") if job]
         lives = self.witness.of(job) if job else self.witness.seen[-6:]
         return "\n".join([*map(str, lives), *said, self.portal.logs()])

@@ -1,4 +1,4 @@
-"""The test's side of `monarch_client.crash_points`: holding a process where it stands."""
+"""The test's side of `monarch_client.crash_points`: holding a process at a point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HeldPoints:
             place.chmod(0o777)  # runners take files away under user ids of their own
 
     def place(self, point: str, rank: int) -> Path:
-        """The directory in which `point` is held; that of one rank for a runner's."""
+        """Return the directory in which `point` is held; that of one rank for a runner's."""
         return self.directory / f"rank-{rank}" if point.startswith("runner.") else self.directory
 
     def hold(self, point: str, rank: int = 0) -> None:
@@ -27,18 +27,18 @@ class HeldPoints:
         (self.place(point, rank) / point).touch()
 
     def holder(self, point: str, rank: int = 0) -> int | None:
-        """The process that stands at the point."""
+        """Return the process that is held at the point; None if there is none."""
         found = list(self.place(point, rank).glob(f"{point}.at-*"))
         return int(found[0].name.rpartition("-")[2]) if found else None
 
     def wait_for(self, point: str, rank: int = 0, *, timeout_s: float = 40) -> int:
-        """The process that stands at the point, once one does."""
+        """Wait until a process is held at the point and return its id."""
         reached = eventually(lambda: self.holder(point, rank) is not None, timeout_s=timeout_s)
         assert reached, f"nobody reached {point}"
         return self.holder(point, rank) or 0
 
     def let_go(self) -> None:
-        """Hold nothing any more; whoever stands somewhere goes on."""
+        """Hold nothing any more; processes that are held anywhere continue."""
         for place in (self.directory, *(self.place("runner.", rank) for rank in RANKS)):
             # Whoever gets to a point at this moment takes its file under another name.
             while files := [file for file in place.iterdir() if not file.is_dir()]:

@@ -23,7 +23,7 @@ _RECONNECT_S = 0.2
 
 
 def spec(port: int, infra: str) -> dict[str, Any]:
-    """A job of two ranks; its programs report to the witness at `port`."""
+    """Build a job of two ranks; its programs report to the witness at `port`."""
     program = Path(loud_lines.__file__).read_text()
     run = BEGIN.format(port=port) + f"cat > loud.py <<'END'\n{program}END\nexec python3 loud.py\n"
     return {
@@ -43,10 +43,10 @@ def plant(fleet: Fleet) -> None:
 
 
 def written(rank: int, last: int = loud_lines.LINES) -> bytes:
-    """The first `last` lines of a rank as docs/explanation/logs.md says that they are kept.
+    """Return the first `last` lines of a rank as docs/explanation/logs.md defines their storage.
 
-    The secret is masked, bytes that are no UTF-8 are replaced line by line, and a line ends with
-    a newline, or with a carriage return and a newline.
+    The secret is masked, bytes that are no UTF-8 are replaced line by line, and a line ends with a
+    newline, or with a carriage return and a newline.
     """
     raw = loud_lines.lines(rank, SECRET.encode(), 1, last)
     kept = raw.replace(SECRET.encode(), MASK).replace(b"\r\n", b"\n")
@@ -54,12 +54,12 @@ def written(rank: int, last: int = loud_lines.LINES) -> bytes:
 
 
 def with_single_masks(text: bytes) -> bytes:
-    """`text` where a secret counts as one, in however many pieces it came."""
+    """Replace the masks of a secret that came in several pieces by one."""
     return _MASKS.sub(MASK, text)
 
 
 def downloaded(fleet: Fleet, job_id: int, rank: int) -> bytes:
-    """What a rank has printed, as the file that anybody may save."""
+    """Download a rank's output as the file that users can save."""
     with fleet.client() as client:
         query = {"rank": rank, "stream": "stdout"}
         answer = client.get(f"{JOBS}/{job_id}/logs/download", params=query, timeout=60)
@@ -67,7 +67,7 @@ def downloaded(fleet: Fleet, job_id: int, rank: int) -> bytes:
 
 
 def assert_same(found: bytes, expected: bytes, what: str) -> None:
-    """Byte for byte; told is the first line that differs, and not ten megabytes."""
+    """Compare byte by byte; report only the first line that differs, not ten megabytes."""
     if found == expected:
         return
     there, wanted = found.split(b"\n"), expected.split(b"\n")
@@ -80,7 +80,7 @@ def assert_same(found: bytes, expected: bytes, what: str) -> None:
 
 
 class Listener:
-    """Reads a job's stream as the API says one may: goes on with Last-Event-ID, drops nothing."""
+    """A reader of a job's stream by the API's rules: goes on with Last-Event-ID, drops nothing."""
 
     def __init__(self, fleet: Fleet, job_id: int) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -94,7 +94,7 @@ class Listener:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Until the stream has said that there is no more."""
+        """Wait until the stream has reported its end."""
         self._thread.join(seconds)
         assert self.is_done, f"the stream has not ended; {len(self.rows)} lines"
 
@@ -104,13 +104,13 @@ class Listener:
         self._thread.join(60)
 
     def text(self, rank: int) -> bytes:
-        """What it was told of a rank's output."""
+        """Return a rank's output as the stream delivered it."""
         mine = [row for row in self.rows if (row["rank"], row["stream"]) == (rank, "stdout")]
         pieces = (row["text"] if row["more"] else f"{row['text']}\n" for row in mine)
         return with_single_masks("".join(pieces).encode())
 
     def remarks(self) -> list[str]:
-        """The portal's own lines."""
+        """List the portal's own lines."""
         return [row["text"] for row in self.rows if row["stream"] == "portal"]
 
     def _listen(self) -> None:

@@ -1,4 +1,4 @@
-"""What a loud program prints: fast, and everything that is awkward in a log.
+"""The output of a loud program: fast, with everything that is awkward in a log.
 
 A file of its own, of the standard library alone: it runs as a job's program as well.
 """
@@ -25,7 +25,7 @@ AWKWARD = {
 
 
 def line(rank: int, number: int, secret: bytes) -> bytes:
-    """A line of a rank, with its end."""
+    """Build a line of a rank, with its end."""
     name = b"rank %d line %d" % (rank, number)
     if number % LONG_EVERY == 0:
         before = name.ljust(CUT_AT - len(secret) // 2, b".") + secret
@@ -37,12 +37,12 @@ def line(rank: int, number: int, secret: bytes) -> bytes:
 
 
 def lines(rank: int, secret: bytes, first: int, last: int) -> bytes:
-    """The lines with these numbers."""
+    """Build the lines with these numbers."""
     return b"".join(line(rank, number, secret) for number in range(first, last + 1))
 
 
 def wait_for_a_word() -> None:
-    """Until the witness, who is at the other end of 3, says something."""
+    """Wait until the witness, at the other end of file descriptor 3, sends a line."""
     while os.read(3, 1) != b"\n":
         pass
 

@@ -1,4 +1,4 @@
-"""Where loud jobs run while something breaks: what breaks, and how it is whole again."""
+"""The fleet on which loud jobs run while a part of it breaks, and how that is repaired."""
 
 from __future__ import annotations
 
@@ -49,12 +49,15 @@ class LoudPlace:
         self.fleet.door.on_the_way = self.cuts.look
 
     def start(self) -> None:
-        """Start everybody, and give the project its secret."""
+        """Start all processes, and give the project its secret."""
         self.fleet.start()
         loud_jobs.plant(self.fleet)
 
     def submit(self, carrier: str, **portal: Any) -> int:
-        """A loud job, whose lines take this way; its number. `portal`: of its specification."""
+        """Submit a loud job with this carrier and return its number.
+
+        `portal` is the `portal` block of its specification.
+        """
         spec = loud_jobs.spec(self.witness.port, INFRA[carrier]) | {"portal": portal}
         return self.fleet.submit(f"{carrier} {self.fleet.submitted}", **spec)
 
@@ -74,7 +77,7 @@ class LoudPlace:
 
     @contextmanager
     def broken(self, what: str) -> Iterator[None]:
-        """Without `what` for as long as the block lasts: "web", "network", ..."""
+        """Break `what` for as long as the block lasts: "web", "network", ..."""
         begin, end = {
             "web": (self.fleet["web-0"].kill, lambda: self.fleet.start("web-0")),
             "follower": (self.fleet["follower-0"].kill, self.fleet["follower-0"].start),
@@ -89,7 +92,7 @@ class LoudPlace:
             end()
 
     def lose_machines(self, job_id: int) -> None:
-        """Let the machines of a job that is fetched vanish, with all that nobody has fetched."""
+        """Take away the machines of a job that is fetched, with all that was not fetched yet."""
         [(name,)] = self.fleet.query(CLUSTER.format(job_id))
         self.stub.cloud.preempt(name)
 
@@ -105,7 +108,7 @@ class LoudPlace:
 
 
 def kill(server: PostgresServer | RedisServer) -> None:
-    """SIGKILL to a server, and wait until it is gone."""
+    """Kill a server with SIGKILL, and wait for its end."""
     assert server.process is not None
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait(30)

@@ -14,7 +14,7 @@ Moment = Literal["request", "answer"]
 
 
 class NetworkCuts:
-    """From `begin` to `end` it breaks what is posted at the two moments by turns, all else at once.
+    """A breaker that, from `begin` to `end`, cuts posts at two moments by turns, all else at once.
 
     The portal's proof passes, since a runner posts nothing before it. What is posted in one piece
     breaks when it is answered. `made`: how often, since it began.
@@ -36,7 +36,7 @@ class NetworkCuts:
         self._is_on = False
 
     def look(self) -> Look:
-        """What watches one connection."""
+        """Return the function that watches one connection."""
         breaks_at: Moment | None = None
         is_proof = False
 

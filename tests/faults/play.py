@@ -51,7 +51,7 @@ class Play:
         return problems
 
     def report(self) -> str:
-        """What is needed to understand a failure."""
+        """Collect what is needed to understand a failure."""
         return f"{self._cell} ({self._cell.story.name})\n{self._ground.report(self._job)}"
 
     def _spec(self) -> Row:
@@ -93,12 +93,12 @@ class Play:
         return [*left, *ground.witness.doubles, *self._wrong_ending(), *self._wrong_lines()]
 
     def _wait_for_sealed_logs(self) -> None:
-        """Nobody but this job's log may get to the point where a log is sealed."""
+        """Wait until no log other than this job's can get to the point where a log is sealed."""
         if self._cell.point == "seal.written":
             assert eventually(lambda: self._ground.count("jobs_logblock") == 0, timeout_s=40)
 
     def _lead_to_the_point(self, submission: Future[int]) -> Future[bool] | None:
-        """Do what the story needs until somebody stands at the point."""
+        """Do what the story needs until a process is held at the point."""
         ground, cell = self._ground, self._cell
         request = None
         if cell.story.then == "cancel":
@@ -117,7 +117,7 @@ class Play:
         return request
 
     def _run_everywhere(self, job: int) -> bool:
-        """Whether the portal has been told that the commands run: lines are what comes next."""
+        """Whether the portal knows that the commands run: lines are what comes next."""
         attempts = self._ground.get(f"{job}/attempts")["results"]
         workers = attempts[0]["workers"] if attempts else []
         living = len(self._ground.witness.living(job))
@@ -127,7 +127,10 @@ class Play:
         ] == ["RUNNING"] * len(RANKS)
 
     def _keep_the_verdict_from_the_portal(self) -> None:
-        """The carrier is a thread of its own: while the web process lives, it would deliver."""
+        """Keep the verdict from the portal.
+
+        The carrier is a thread of its own: while the web process lives, it would deliver.
+        """
         points = self._ground.points
         points.hold("runner.ending")
         points.wait_for("runner.ending")
@@ -147,7 +150,7 @@ class Play:
                 victims.send(self._web, signal.SIGCONT)
 
     def _hit(self, job: int | None) -> None:
-        """Kill or stop the victim, and let whoever stands at the point go on."""
+        """Kill or stop the victim, and let the process that is held at the point continue."""
         ground, cell = self._ground, self._cell
         pids = ground.pids_of(cell, job)
         assert pids, "the victim is not there"
@@ -165,7 +168,10 @@ class Play:
                 ground.points.let_go()
 
     def _read_lines(self, job: int | None) -> list[Row]:
-        """What was acknowledged before: it must stay. A portal that can't answer is not asked."""
+        """Read the lines that were acknowledged before: they must stay.
+
+        A portal that can't answer is not queried.
+        """
         if job is None or self._cell.point.startswith("runner.verdict"):
             return []
         with suppress(httpx.HTTPError):
@@ -220,7 +226,10 @@ class Play:
         return [] if len(numbers) >= wanted else [f"{what}: {len(numbers)} lines, not {wanted}"]
 
     def _hidden_losses(self, lines: list[Row]) -> list[str]:
-        """In the log of a lost attempt a reader must see what may be missing, and from where."""
+        """List the losses that a log of a lost attempt hides.
+
+        A reader must see what may be missing, and from where.
+        """
         wrong = []
         for attempt in self._ground.get(f"{self._job}/attempts")["results"]:
             mine = [line for line in lines if line["attempt"] == attempt["number"]]
@@ -256,5 +265,5 @@ class Play:
 
 
 def events_of_status(events: list[Row]) -> list[Row]:
-    """Those that tell a move."""
+    """List the events that report a move."""
     return [event for event in events if event["new_status"]]

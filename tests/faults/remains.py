@@ -1,4 +1,4 @@
-"""What a job has left behind: rows, directories, leases, processes, ports. It must be nothing."""
+"""The remains of a job: rows, directories, leases, processes, ports. There must be none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTENING = "0A"
 
 
 def remains_of(portal: PortalProcess, job: int) -> list[str]:
-    """Everything that is left of a job, in words."""
+    """Describe everything that is left of a job."""
     local = portal.home.path / "local"
     found: list[str] = []
     with psycopg.connect(portal.home.postgres.url(), connect_timeout=5) as database:
@@ -66,7 +66,7 @@ def _processes(folder: Path, name: str, addresses: list[str]) -> Iterator[str]:
 
 
 def _uid_of(address: str) -> int:
-    """The user id that is leased together with a loopback network (`SlotLeases`)."""
+    """Return the user id that is leased together with a loopback network (`SlotLeases`)."""
     _, high, low, _ = map(int, address.split("."))
     return FIRST_UID + (high - 64) * 250 + low - 1
 

@@ -45,6 +45,6 @@ class SmallDisk:
         self._filler.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Unmount it, whoever still has a file open there."""
+        """Unmount it, even if a process still has a file open there."""
         with suppress(subprocess.CalledProcessError):
             subprocess.run(["umount", "--lazy", str(self.path)], check=True)

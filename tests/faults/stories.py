@@ -14,7 +14,7 @@ LONG_LINES, LONG_CHARS = 48, 30_000
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What the portal must say in the end. `workers`: exit codes by rank, of the last attempt."""
+    """The end that the portal must report. `workers`: exit codes by rank, of the last attempt."""
 
     status: str
     reason: str
@@ -36,7 +36,7 @@ class Story:
     then: str = ""
 
     def spec(self, port: int) -> dict[str, Any]:
-        """The job's specification; its commands report to the witness at `port`."""
+        """Build the job's specification; its commands report to the witness at `port`."""
         spec: dict[str, Any] = {"name": self.name, "num_nodes": 2, "setup": "echo preparing"}
         spec["run"] = BEGIN.format(port=port) + self.run
         return {**spec, "portal": {"meshes": {"all": 2}}} if self.is_monarch else spec

@@ -1,4 +1,4 @@
-"""A TCP proxy of a test's own: it forwards, and cuts connections when it is told to."""
+"""A TCP proxy of a test's own: it forwards, and cuts connections on command."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Link:
             threading.Thread(target=self._pump, args=arguments, daemon=True).start()
 
     def cut(self) -> None:
-        """Close both ends without a word. Again is nothing."""
+        """Close both ends without notice. A repetition does nothing."""
         self.is_cut = True
         for end in self._ends:
             with suppress(OSError):
@@ -48,7 +48,7 @@ class Link:
 
 
 class TcpProxy:
-    """Listens on a port of its own; `dial` connects each connection further."""
+    """A proxy on a port of its own; `dial` connects each connection further."""
 
     def __init__(
         self, dial: Dial, look: Callable[[], Look] | None = None, host: str = "127.0.0.1"
@@ -62,7 +62,7 @@ class TcpProxy:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._listener.getsockname()[1])
 
     def cut_all(self) -> int:

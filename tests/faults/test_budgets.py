@@ -1,6 +1,6 @@
 """Workers killed in the middle of a budget's end: real processes, fake nodes at a real price.
 
-Whoever dies where, each threshold is told once and all that runs is stopped.
+Whichever process dies, and wherever, each threshold is reported once and all that runs is stopped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def fleet(points: HeldPoints) -> Iterator[Fleet]:
 
 @pytest.fixture(autouse=True)
 def clean(fleet: Fleet, points: HeldPoints) -> Iterator[None]:
-    """Afterwards everybody lives, nothing has a budget, and there are no machines any more."""
+    """Restore the fleet afterwards: all processes live, no budgets, no machines."""
     yield
     points.let_go()
     fleet.revive()

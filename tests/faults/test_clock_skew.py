@@ -1,4 +1,4 @@
-"""Two of each kind, five minutes ahead and five behind, around one PostgreSQL: nobody notices."""
+"""Two of each kind, five minutes ahead and five behind, around one PostgreSQL: none notices."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def skewed_by(seconds: int) -> dict[str, str]:
-    """What a process finds in its environment; see `skewed/sitecustomize.py`."""
+    """Return the environment of a process with a skewed clock; see `skewed/sitecustomize.py`."""
     path = f"{Path(__file__).with_name('skewed')}:{CHECKOUT}"
     return {"SKEW_S": str(seconds), "PYTHONPATH": path}
 
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
-    """The first of each kind is ahead, the second behind; beat and worker the other way round."""
+    """Start two of each kind, one ahead and one behind.
+
+    The first web and beat are ahead; of workers and followers the second is.
+    """
     fleet = Fleet(2)
     for name, member in fleet.members.items():
         kind, _, number = name.partition("-")
@@ -74,7 +77,7 @@ def said(fleet: Fleet, job_id: int) -> list[dict[str, Any]]:
 
 
 def web_urls(fleet: Fleet) -> list[str]:
-    """The webs themselves, one ahead and one behind."""
+    """List the addresses of the webs themselves, one ahead and one behind."""
     argvs = [" ".join(fleet[f"web-{number}"].argv) for number in range(2)]
     ports = [re.search(r"--port[ =](\d+)", argv) for argv in argvs]
     return [f"http://127.0.0.1:{port[1]}" for port in ports]
@@ -107,7 +110,7 @@ def test_a_job_has_the_times_at_which_it_was_submitted_ran_and_printed(fleet):
 
 
 def test_cancelling_keeps_the_whole_grace(fleet):
-    """SIGTERM comes, and nobody whose clock is ahead takes the job for overdue."""
+    """Check that SIGTERM comes, and no process whose clock is ahead considers the job overdue."""
     run = """
 trap 'echo asked; sleep 6; echo gone by itself; exit 0' TERM
 echo begun
@@ -134,7 +137,7 @@ def test_another_try_comes_after_its_back_off_and_not_five_minutes_later(fleet):
 
 
 def test_ticks_are_taken_and_nobody_is_called_silent(fleet):
-    """No hint tells of this job: it was released behind everybody's back."""
+    """Release a job by a change of its row, so that no hint reports it."""
     job_id = fleet.submit(
         "tick", name="tick", run="sleep 16; exit 4", resources=LOCAL, portal={"hold": True}
     )
@@ -152,7 +155,7 @@ def test_ticks_are_taken_and_nobody_is_called_silent(fleet):
 
 @pytest.mark.parametrize(("maker", "first"), [(SKEW_S, 1), (-SKEW_S, 0)])
 def test_a_sign_in_link_and_its_session_are_valid_everywhere(fleet, maker, first):
-    """Made by one clock, redeemed by the other one, and then used at both."""
+    """Use a link that one clock made at a web of the other, and its session at both."""
     secret = fleet.run_python(LINK, **skewed_by(maker)).split()[-1]
     urls = web_urls(fleet)
     with httpx.Client(follow_redirects=True, timeout=15) as browser:

@@ -25,7 +25,7 @@ BACK_S = 10
 
 @pytest.fixture
 def witness() -> Iterator[Witness]:
-    """Counts the living."""
+    """Provide a witness of the living incarnations."""
     witness = Witness()
     yield witness
     witness.close()
@@ -33,7 +33,7 @@ def witness() -> Iterator[Witness]:
 
 @contextmanager
 def started(fleet: Fleet) -> Iterator[Fleet]:
-    """The fleet at work."""
+    """Start the fleet, and close it at the end."""
     try:
         fleet.start()
         yield fleet
@@ -43,13 +43,13 @@ def started(fleet: Fleet) -> Iterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
-    """One of each."""
+    """Start one of each."""
     with started(Fleet(1)) as fleet:
         yield fleet
 
 
 def submit_all(fleet: Fleet, witness: Witness, prefix: str) -> dict[int, int]:
-    """Jobs with different endings, each submitted twice under one key; exit codes by id."""
+    """Submit jobs with different endings, each twice under one key; return exit codes by id."""
     jobs = {}
     for code in (0, 3, 0, 4, 0):
         key, spec = f"{prefix} {len(jobs)}", counting(witness.port, 40, code)
@@ -70,7 +70,7 @@ def assert_all_end_right(fleet: Fleet, witness: Witness, jobs: dict[int, int]) -
 
 
 def assert_told_as_a_passing_failure(answers: list[httpx.Response]) -> None:
-    """Nothing but problem documents that say when to come back."""
+    """Check that all answers are problem documents that state when to come back."""
     told = {(each.status_code, each.headers["Content-Type"]) for each in answers}
     assert told <= {(503, "application/problem+json")}, [each.text for each in answers]
     assert {each.json()["code"] for each in answers} <= {"database_unavailable"}
@@ -114,7 +114,10 @@ def test_sessions_that_an_administrator_ends_cost_nothing(fleet, witness):
 
 
 def assert_a_database_that_is_away_is_told(fleet: Fleet) -> None:
-    """To a program by a code, to a person in plain words; and not only after a long wait."""
+    """Check that a lost database is reported without a long wait.
+
+    Programs get a code, people plain text.
+    """
     with fleet.client() as client:
         begun = time.monotonic()
         answer = client.get(JOBS)

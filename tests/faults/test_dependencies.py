@@ -1,6 +1,6 @@
 """Workers killed between the end of a job and the start of one that waits for it; two workers.
 
-Whoever dies where, a dependant starts exactly once and is never forgotten.
+Whichever process dies, and wherever, a dependant starts exactly once and is never forgotten.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def ran_once(fleet: Fleet, job_id: int) -> None:
 
 
 def strike(fleet: Fleet, points: HeldPoints, point: str) -> None:
-    """Kill whoever stands at the point; the other one of its kind lives."""
+    """Kill the process that is held at the point; the other one of its kind lives."""
     holder = points.wait_for(point)
     name = next(name for name, each in fleet.members.items() if each.pid == holder)
     fleet[name].kill()

@@ -67,7 +67,7 @@ class Job:
             return client.get(f"{JOBS}/{self.id}").json()
 
     def texts(self, stream: str = "stdout") -> list[str]:
-        """All lines of a stream, from the first."""
+        """Return all lines of a stream, from the first."""
         found, query = [], {"limit": 1000, "stream": stream}
         with self.portal.client() as client:
             while True:

@@ -21,7 +21,7 @@ BOUND_S = 40
 
 @pytest.fixture(scope="module")
 def portal() -> Iterator[PortalProcess]:
-    """A portal with a second project, and a job in the first that locks what it can."""
+    """Start a portal with a second project, and a job in the first that locks what it can."""
     portal = PortalProcess()
     try:
         portal.start()

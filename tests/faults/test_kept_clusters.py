@@ -1,7 +1,7 @@
-"""Workers killed where a cluster is kept, taken again and switched off: real processes, fake nodes.
+"""Workers killed where a cluster is kept, taken again and stopped: real processes, fake nodes.
 
-Whoever dies where, a job runs once, no machines are made beside those that were kept, and in the
-end there are none.
+Whichever worker dies, and wherever, a job runs once, no machines are made beside those that were
+kept, and in the end there are none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def fleet(points: HeldPoints) -> Iterator[Fleet]:
 
 @pytest.fixture(autouse=True)
 def clean(fleet: Fleet, points: HeldPoints) -> Iterator[None]:
-    """Afterwards everybody lives, and there are no machines any more."""
+    """Restore the fleet afterwards: all processes live, and there are no machines any more."""
     yield
     points.let_go()
     fleet.revive()
@@ -72,7 +72,7 @@ def ends_well(fleet: Fleet, job_id: int) -> str:
 
 
 def strike(fleet: Fleet, points: HeldPoints, point: str) -> None:
-    """Kill the worker that stands at the point, and start another."""
+    """Kill the worker that is held at the point, and start another."""
     assert points.wait_for(point) == fleet["worker-0"].pid
     fleet["worker-0"].kill()
     points.let_go()

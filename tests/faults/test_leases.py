@@ -40,7 +40,7 @@ def no_lock_is_left() -> Iterator[None]:
 
 @contextmanager
 def another_process() -> Iterator[subprocess.Popen[str]]:
-    """A process of the portal's that holds the lock of job 7 until it is written to."""
+    """Start a process of the portal's that holds the lock of job 7 until it is written to."""
     given = connection.get_connection_params()
     account = f"{given['user']}:{quote(given['password'], safe='')}"
     url = f"postgresql://{account}@/{given['dbname']}?host={given['host']}"

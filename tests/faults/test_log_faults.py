@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoudPlace]:
-    """One of each, on one database."""
+    """Start one of each, on one database."""
     place = LoudPlace(tmp_path_factory.mktemp("loud"))
     try:
         place.start()

@@ -1,7 +1,7 @@
-"""Workers killed while one job gives way to another: real processes, fake nodes.
+"""Workers killed while one job is preempted by another: real processes, fake nodes.
 
-Whoever dies where, the victim is stopped once and queued again, never runs twice at once, and both
-come to their end.
+Whichever worker dies, and wherever, the victim is stopped once and queued again, never runs twice
+at once, and both come to their end.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> HeldPoints:
 
 @pytest.fixture(scope="module")
 def fleet(points: HeldPoints) -> Iterator[Fleet]:
-    """Two webs, workers, beats and followers, and two nodes to be had."""
+    """Start two webs, workers, beats and followers, with two available nodes."""
     fleet = Fleet(2, MPORTAL_CRASH_POINTS=str(points.directory))
     try:
         fleet.start()
@@ -53,7 +53,7 @@ def submit(fleet: Fleet, count: int) -> list[int]:
 
 
 def all_end_well(fleet: Fleet, jobs: list[int]) -> None:
-    """Each has run once, and never more machines at once than there are."""
+    """Check that each job ran once, and never more machines at once than exist."""
     for job in jobs:
         ended = fleet.wait_for_end(job, timeout_s=120)
         assert (ended["status"], ended["attempt"]) == ("SUCCEEDED", 1)
@@ -70,7 +70,7 @@ def member_at(fleet: Fleet, pid: int) -> str:
     "point", [pytest.param("plan.decided", marks=pytest.mark.smoke), "plan.started"]
 )
 def test_a_pass_that_is_killed_in_the_middle_leaves_nothing_started_twice(fleet, points, point):
-    """Both workers in turn; beats and the other worker go on planning meanwhile."""
+    """Kill both workers in turn; beats and the other worker go on planning meanwhile."""
     points.hold(point)
     jobs = submit(fleet, 6)
     for _ in range(2):
@@ -85,7 +85,7 @@ def test_a_pass_that_is_killed_in_the_middle_leaves_nothing_started_twice(fleet,
 
 @pytest.mark.feature("P5.1")
 def test_a_pass_that_slept_while_others_were_made_starts_nothing_when_it_wakes_up(fleet, points):
-    """It has decided for the first job, and stands still until the second has all machines."""
+    """Stop a pass after it decided for the first job, until the second has all machines."""
     fleet.fake.set_plan(FakePlan(run_s=6), "fenced")
     points.hold("plan.decided")
     first, second = submit(fleet, 2)

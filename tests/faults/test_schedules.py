@@ -39,7 +39,7 @@ def fleet(points: HeldPoints) -> Iterator[Fleet]:
 
 @pytest.fixture(autouse=True)
 def well(fleet: Fleet, points: HeldPoints) -> Iterator[None]:
-    """Afterwards everybody lives, and no schedule is there any more."""
+    """Restore the fleet afterwards: all processes live, and no schedule is due any more."""
     yield
     points.let_go()
     fleet.revive()
@@ -47,7 +47,7 @@ def well(fleet: Fleet, points: HeldPoints) -> Iterator[None]:
 
 
 def make_minutely(fleet: Fleet) -> str:
-    """A schedule of every minute, whose times of the last minutes nobody has dealt with."""
+    """Create a schedule of every minute, whose times of the last minutes were not processed."""
     name = f"minutely-{next(_names)}"
     body = {"name": name, "cron": "* * * * *", "overlap": "allow", "catch_up": "all",
             "spec": {"name": name, "run": "not run"}}  # fmt: skip
@@ -62,7 +62,7 @@ def make_minutely(fleet: Fleet) -> str:
 
 
 def slots(fleet: Fleet, name: str) -> list[datetime]:
-    """The times that were submitted, each with a job of its own, in order."""
+    """List the times that were submitted, each with a job of its own, in order."""
     rows = fleet.query(
         "SELECT slot, job_id FROM jobs_schedulerun JOIN jobs_schedule s ON s.id = schedule_id "
         f"WHERE s.name = '{name}' AND outcome = 'submitted' ORDER BY slot"
@@ -72,7 +72,7 @@ def slots(fleet: Fleet, name: str) -> list[datetime]:
 
 
 def assert_each_once(fleet: Fleet, name: str) -> None:
-    """No time is left out or doubled, and there is no job beside those of the times."""
+    """Check that no time is left out or doubled, and that there are no other jobs."""
     assert slots(fleet, name)
     # In one statement, of one moment: the next minute may begin meanwhile.
     ((done, jobs, next_at),) = fleet.query(

@@ -31,13 +31,13 @@ _names = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory: pytest.TempPathFactory) -> HeldPoints:
-    """Moments at which a process may be made to hang."""
+    """Provide the points at which a process may be made to hang."""
     return HeldPoints(tmp_path_factory.mktemp("held") / "points")
 
 
 @pytest.fixture(scope="module")
 def running_fleet(points: HeldPoints) -> Iterator[Fleet]:
-    """Two of each."""
+    """Start two of each."""
     fleet = Fleet(2, MPORTAL_CRASH_POINTS=str(points.directory))
     try:
         fleet.start()
@@ -49,7 +49,7 @@ def running_fleet(points: HeldPoints) -> Iterator[Fleet]:
 
 @pytest.fixture
 def fleet(running_fleet: Fleet, points: HeldPoints) -> Iterator[Fleet]:
-    """Two of each, all of them well, before the test and after it."""
+    """Provide two of each, all of them well, before the test and after it."""
     yield running_fleet
     points.let_go()
     running_fleet.revive()
@@ -57,7 +57,7 @@ def fleet(running_fleet: Fleet, points: HeldPoints) -> Iterator[Fleet]:
 
 @pytest.fixture
 def witness() -> Iterator[Witness]:
-    """Counts the living."""
+    """Provide a witness of the living incarnations."""
     witness = Witness()
     witness.allow(0)
     yield witness
@@ -66,7 +66,7 @@ def witness() -> Iterator[Witness]:
 
 @dataclass
 class Work:
-    """What runs while the fleet is broken: a job that pushes its lines, one whose are fetched."""
+    """The jobs that run while the fleet is broken: one pushes its lines, one has them fetched."""
 
     fleet: Fleet
     witness: Witness
@@ -80,7 +80,7 @@ class Work:
         assert eventually(lambda: all(len(each.seen) > 5 for each in self.watchers))
 
     def goes_on(self, since: float) -> None:
-        """Lines of both come, and a job submitted just now begins, all within ten seconds."""
+        """Check that lines of both arrive, and that a new job begins, all within ten seconds."""
         key = f"next {next(_names)}"
         new = self.fleet.submit(key, **short(self.witness.port))
         assert begins_within(self.witness, new, since + HANDED_OVER_S - time.monotonic())
@@ -93,18 +93,18 @@ class Work:
         assert_every_line_once(self.fleet.lines(new))
 
     def follower(self) -> str:
-        """Who fetches the lines of the second job."""
+        """Return the name of the follower that fetches the lines of the second job."""
         query = f"SELECT owner FROM jobs_followlease WHERE attempt_id IN ({ATTEMPT})"
         [(owner,)] = self.fleet.query(query.format(self.pulled))
         pid = int(owner.partition("-")[0])
         return next(name for name, each in self.fleet.members.items() if each.pid == pid)
 
     def victims(self, kinds: tuple[str, ...]) -> list[str]:
-        """One of each; of the followers the one that is at work."""
+        """List one of each kind; of the followers the one that is at work."""
         return [self.follower() if kind == "follower" else f"{kind}-0" for kind in kinds]
 
     def ends_well(self) -> None:
-        """Exact exit codes, every line once, in the log and in what was watched; one life each."""
+        """Check exact exit codes, every line once, in the log and as watched, and one life each."""
         self.witness.allow(TO_GO_ON)
         printed = finish_pulled(self.fleet, self.pulled, exit_code=5)
         for job_id, exit_code in ((self.steady, 7), (self.pulled, 5)):

@@ -16,7 +16,7 @@ from tests.factories import make_actor, make_job, make_project
 
 
 class Sleeper(threading.Thread):
-    """Changes a job and hangs before it commits, as a process that was stopped does."""
+    """A thread that changes a job and hangs before it commits, as a stopped process does."""
 
     def __init__(self, job: Job) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Sleeper(threading.Thread):
 
 
 def _be_limited_as_in_service() -> None:
-    """Tests' own connections may sleep for longer."""
+    """Limit this connection as in service; tests' own connections may sleep for longer."""
     name = "idle_in_transaction_session_timeout"
     words = connection_options({})["options"].split()
     (limit,) = (word.partition("=")[2] for word in words if word.startswith(f"{name}="))

@@ -28,7 +28,7 @@ for i in $(seq 80); do echo line $i; done
 
 @pytest.fixture
 def own_portal() -> Iterator[PortalProcess]:
-    """A portal of the test's own, not started yet."""
+    """Provide a portal of the test's own, not started yet."""
     process = PortalProcess()
     yield process
     process.close()

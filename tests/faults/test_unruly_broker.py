@@ -33,7 +33,7 @@ RULES = {
 
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the broker does now."""
+    """Provide the file that controls what the broker does now."""
     file = tmp_path_factory.mktemp("unruly") / "rules.json"
     Rules().write(file)
     return file
@@ -41,7 +41,7 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fleet(rules: Path) -> Iterator[Fleet]:
-    """Two of each, on a broker that does what it is told."""
+    """Start two of each, on a broker that obeys `rules`."""
     fleet = Fleet(2, **{VARIABLE: str(rules), "FLEET_SEED": SEED})
     try:
         fleet.start()
@@ -52,7 +52,7 @@ def fleet(rules: Path) -> Iterator[Fleet]:
 
 @pytest.fixture
 def witness(fleet: Fleet, rules: Path) -> Iterator[Witness]:
-    """Counts the living; afterwards the broker is well again."""
+    """Provide a witness of the living incarnations; afterwards the broker is well again."""
     fleet.failures.clear()
     witness = Witness()
     yield witness
@@ -62,7 +62,7 @@ def witness(fleet: Fleet, rules: Path) -> Iterator[Witness]:
 
 @dataclass(frozen=True)
 class Promise:
-    """How a job must end."""
+    """The required end of a job."""
 
     job_id: int
     status: str
@@ -71,7 +71,7 @@ class Promise:
 
 
 def submit_dozen(fleet: Fleet, witness: Witness, name: str) -> list[Promise]:
-    """Twelve small jobs: they succeed, fail, are cancelled, are tried again."""
+    """Submit twelve small jobs: they succeed, fail, are cancelled, are tried again."""
     begin = BEGIN.format(port=witness.port)
     again = begin + "[ $MPORTAL_ATTEMPT = 2 ] || exit 9\n"
     endless = begin + "while read -r word <&3; do :; done\n"
@@ -98,7 +98,7 @@ def submit_dozen(fleet: Fleet, witness: Witness, name: str) -> list[Promise]:
 
 
 def assert_kept(fleet: Fleet, witness: Witness, promises: list[Promise], bound_s: float) -> None:
-    """Each job has ended as promised, its commands lived once each, nothing is left."""
+    """Check that each job ended as promised, its commands lived once each, and nothing is left."""
     deadline = time.monotonic() + bound_s
     for promise in promises:
         job = fleet.wait_for_end(promise.job_id, timeout_s=deadline - time.monotonic())
@@ -141,7 +141,7 @@ def test_when_no_message_arrives_work_waits_and_goes_on_when_they_do(fleet, witn
 
 @contextmanager
 def broker(fleet: Fleet) -> Iterator[redis.Redis]:
-    """The Redis of the fleet, past everything."""
+    """Connect to the fleet's Redis directly, past the unruly transport."""
     client = redis.Redis.from_url(fleet.place.home.redis.url)
     yield client
     client.close()

@@ -44,7 +44,7 @@ def ip(*words: str) -> None:
 
 @pytest.fixture
 def other_host() -> Iterator[str]:
-    """A network namespace with a cable to us, which stands for another machine."""
+    """Make a network namespace with a cable to us, in the role of another machine."""
     ip("netns", "add", SPACE)
     try:
         ip("link", "add", LINK, "type", "veth", "peer", "name", "eth0", "netns", SPACE)
@@ -59,7 +59,7 @@ def other_host() -> Iterator[str]:
 
 @pytest.fixture
 def server(other_host: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
-    """A PostgreSQL that the other host can reach."""
+    """Start a PostgreSQL that the other host can reach."""
     with tempfile.TemporaryDirectory(prefix="mportal-acc-", dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         home = Home(Path(folder) / "home")

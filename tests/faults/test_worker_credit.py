@@ -26,7 +26,7 @@ BOUND_S = 60
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    """One of each."""
+    """Start one of each."""
     fleet = Fleet(1, MPORTAL_WORKER_THREADS=str(THREADS))
     try:
         fleet.start()
@@ -37,7 +37,7 @@ def fleet() -> Iterator[Fleet]:
 
 @pytest.fixture
 def witness() -> Iterator[Witness]:
-    """Counts the living."""
+    """Provide a witness of the living incarnations."""
     witness = Witness()
     yield witness
     witness.close()
@@ -45,7 +45,7 @@ def witness() -> Iterator[Witness]:
 
 @contextmanager
 def killed(fleet: Fleet) -> Iterator[None]:
-    """Redis is killed, and at the end another one started."""
+    """Kill Redis, and start another one at the end."""
     assert fleet.redis.process is not None
     fleet.redis.process.send_signal(signal.SIGKILL)
     fleet.redis.process.wait(10)
@@ -57,7 +57,7 @@ def killed(fleet: Fleet) -> Iterator[None]:
 
 @contextmanager
 def frozen(fleet: Fleet) -> Iterator[None]:
-    """Redis stands still, with its connections open, and goes on at the end."""
+    """Stop Redis with its connections open, and continue it at the end."""
     process = fleet.redis.process
     assert process is not None
     process.send_signal(signal.SIGSTOP)
@@ -69,7 +69,7 @@ def frozen(fleet: Fleet) -> Iterator[None]:
 
 @contextmanager
 def every_thread_busy(fleet: Fleet) -> Iterator[None]:
-    """Until the end of this the worker's threads wait, each with a tick in its hands."""
+    """Keep all threads of the worker waiting until the block ends, each with a tick."""
     url = fleet.place.home.postgres.url()
     with psycopg.connect(url) as blocker, psycopg.connect(url, autocommit=True) as looker:
         blocker.execute(f"LOCK TABLE {TABLES} IN ACCESS EXCLUSIVE MODE")
@@ -79,7 +79,7 @@ def every_thread_busy(fleet: Fleet) -> Iterator[None]:
 
 
 def waiting(looker: psycopg.Connection, blocker: psycopg.Connection) -> int:
-    """How many sessions wait for the tables of `blocker`."""
+    """Count the sessions that wait for the tables of `blocker`."""
     row = looker.execute(WAITING, (blocker.info.backend_pid,)).fetchone()
     assert row is not None
     return int(row[0])

@@ -1,7 +1,7 @@
 """A broker that drops, doubles, delays and reorders messages: kombu's Redis transport, misled.
 
-What it does now stands in a file that the test writes; in which order is decided by a seed and the
-process's name. `fleet_settings` makes it known to kombu.
+What it does now is read from a file that the test writes; in which order is decided by a seed and
+the process's name. `fleet_settings` makes it known to kombu.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST_DELAY_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How often a message meets its fate, from 0 to 1."""
+    """The rates, from 0 to 1, at which messages meet each fate."""
 
     drop: float = 0.0
     double: float = 0.0
@@ -45,7 +45,7 @@ _random = random.Random(os.environ.get("FLEET_SEED", "") + os.environ.get("FLEET
 
 
 class Channel(kombu_redis.Channel):
-    """Sends what is left of a message when the rules have had their way."""
+    """A channel that sends what the rules leave of a message."""
 
     def _put(self, queue: str, message: dict[str, Any], **_: Any) -> None:
         rules = _rules()

@@ -19,33 +19,33 @@ PROC = Path("/proc")
 
 
 def part_of(portal: PortalProcess, name: str) -> list[int]:
-    """A part of the portal; a server with the processes that serve its clients."""
+    """Find a part of the portal; a server with the processes that serve its clients."""
     pid = portal.pids()[name]
     return [pid, *children_of(pid)] if name == "postgres" else [pid]
 
 
 def runner_on(node: Path) -> list[int]:
-    """The runner proper of a node: the child, where its guardian has one."""
+    """Find the runner proper of a node: the child, if its guardian has one."""
     pids = processes_naming(node)
     children = [pid for pid in pids if parent_of(pid) in pids]
     return children or pids
 
 
 def guardian_on(node: Path) -> list[int]:
-    """The process that looks after the runner of a node."""
+    """Find the process that guards the runner of a node."""
     pids = processes_naming(node)
     return [pid for pid in pids if parent_of(pid) not in pids]
 
 
 def host(node: Path) -> list[int]:
-    """Every process of a node, as if it lost its power."""
+    """Find every process of a node, as if the node lost its power."""
     mark = b"MPORTAL_NODE_ROOT=" + os.fsencode(node)
     started = [pid for pid in all_pids() if mark in read(pid, "environ").split(b"\0")]
     return sorted({*processes_naming(node), *started})
 
 
 def processes_naming(node: Path) -> list[int]:
-    """The runner of a node with its guardian, by their command line."""
+    """Find the runner of a node with its guardian, by their command line."""
     words = [b"--root", os.fsencode(node)]
     found = []
     for pid in all_pids():
@@ -56,30 +56,30 @@ def processes_naming(node: Path) -> list[int]:
 
 
 def children_of(parent: int) -> list[int]:
-    """Its living children."""
+    """List the living children of a process."""
     return [pid for pid in all_pids() if parent_of(pid) == parent]
 
 
 def all_pids() -> list[int]:
-    """Every process of this machine."""
+    """List every process of this machine."""
     return [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
 
 
 def parent_of(pid: int) -> int | None:
-    """The parent of a living process."""
+    """Return the parent of a living process; None for a dead one."""
     fields = read(pid, "stat").rpartition(b")")[2].split()
     return None if not fields or fields[0] in (b"Z", b"X") else int(fields[1])
 
 
 def read(pid: int, name: str) -> bytes:
-    """A file of a process in /proc; nothing when it is gone."""
+    """Read a file of a process in /proc; b"" when the process does not exist."""
     with suppress(OSError):
         return (PROC / str(pid) / name).read_bytes()
     return b""
 
 
 def kill(pids: list[int]) -> None:
-    """SIGKILL to all of them at once: none sees another fall."""
+    """Kill all of them at once with SIGKILL: none sees another fall."""
     send(pids, signal.SIGSTOP)
     send(pids, signal.SIGKILL)
 

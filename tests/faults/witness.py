@@ -1,7 +1,7 @@
-"""Who lived when: each command of a job opens a connection here and holds it for its life.
+"""A record of lives: each command of a job opens a connection here and holds it for its life.
 
-The kernel closes the connection at any death, so no word of the portal's is needed. What a command
-does next may wait for a word from here.
+The kernel closes the connection at any death, so no report of the portal's is needed. What a
+command does next may wait for a message from here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Incarnation:
 
 
 class Witness:
-    """Listens on a port of its own until it is closed. `doubles` must stay empty."""
+    """A listener on a port of its own until it is closed. `doubles` must stay empty."""
 
     def __init__(self) -> None:
         self.seen: list[Incarnation] = []
@@ -62,11 +62,11 @@ class Witness:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._listener.getsockname()[1])
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Close all connections."""
         self._closing = True
         self._thread.join()
         for key in list(self._selector.get_map().values()):
@@ -74,23 +74,23 @@ class Witness:
         self._selector.close()
 
     def of(self, job: int, attempt: int | None = None) -> list[Incarnation]:
-        """Every incarnation of a job, or of one attempt, in order of their beginnings."""
+        """List every incarnation of a job, or of one attempt, in order of their beginnings."""
         with self._lock:
             return [
                 each for each in self.seen if each.job == job and attempt in (None, each.attempt)
             ]
 
     def living(self, job: int) -> list[Incarnation]:
-        """Those of a job that live."""
+        """List the living incarnations of a job."""
         return [each for each in self.of(job) if each.lives]
 
     def wait_for(self, job: int, ranks: int, *, timeout_s: float = 40) -> list[Incarnation]:
-        """The living incarnations, once there are as many as `ranks`."""
+        """Wait for as many living incarnations as `ranks` and return them by rank."""
         assert eventually(lambda: len(self.living(job)) == ranks, timeout_s=timeout_s), self.seen
         return sorted(self.living(job), key=lambda each: each.rank)
 
     def allow(self, words: int) -> None:
-        """Let everybody, those that come later too, go so far: 0, TO_BEGIN or TO_GO_ON."""
+        """Allow all incarnations, later ones too, to go so far: 0, TO_BEGIN or TO_GO_ON."""
         with self._lock:
             self._allowed = words
             for each in self.seen:
@@ -160,7 +160,7 @@ class Witness:
 
 
 def received(connection: socket.socket) -> str:
-    """What has arrived; nothing when the other side has gone."""
+    """Return what has arrived; "" when the other side has closed."""
     try:
         return connection.recv(4096).decode()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the clusters do by themselves: stop, or go away, when they have been idle."""
+"""Autostop: clusters that have been idle are stopped or terminated."""
 
 from __future__ import annotations
 

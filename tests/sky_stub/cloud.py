@@ -38,24 +38,24 @@ class Cloud:
         self._clusters.mkdir(parents=True, exist_ok=True)
 
     def folder(self, name: str) -> Path:
-        """Where a cluster is kept."""
+        """Return the directory of a cluster."""
         return self._clusters / name
 
     def node(self, name: str, index: int) -> Path:
-        """The HOME of a node."""
+        """Return the HOME of a node."""
         return self.folder(name) / f"node{index}"
 
     def names(self) -> list[str]:
-        """Every cluster that has a row."""
+        """List every cluster that has a row."""
         return sorted(path.parent.name for path in self._clusters.glob("*/cluster.json"))
 
     def find(self, name: str) -> Row | None:
-        """A cluster's row."""
+        """Return a cluster's row; None if there is none."""
         row: Row | None = read_json(self.folder(name) / "cluster.json")
         return row
 
     def get(self, name: str) -> Row:
-        """A cluster's row. SkyError where there is none."""
+        """Return a cluster's row. SkyError if there is none."""
         row = self.find(name)
         if row is None:
             raise no_such_cluster(name)
@@ -63,7 +63,10 @@ class Cloud:
 
     @contextmanager
     def change(self, name: str) -> Iterator[Row]:
-        """A cluster's row, stored when the block ends. SkyError where there is none."""
+        """Lock and yield a cluster's row; store it when the block ends.
+
+        SkyError if there is none.
+        """
         with locked(self.state / "locks" / name):
             row = self.get(name)
             yield row
@@ -96,7 +99,7 @@ class Cloud:
         return row
 
     def come_up(self, name: str) -> Row:
-        """The nodes of a cluster are ready."""
+        """Mark a cluster as UP with all its nodes powered, and return its row."""
         with self.change(name) as row:
             row |= {"status": "UP", "dead_nodes": [], "interrupted": False, "was_up": True}
             for index in range(row["num_nodes"]):
@@ -105,7 +108,7 @@ class Cloud:
         return row
 
     def interrupt(self, name: str) -> None:
-        """A launch broke off: the row stays, the nodes cost, nothing more happens."""
+        """Record that a launch broke off: the row stays, the nodes cost, nothing more happens."""
         with self.change(name) as row:
             row["interrupted"] = True
         self.note("launch_interrupted", row)
@@ -141,7 +144,7 @@ class Cloud:
         self.note("gone", row, why=why)
 
     def kill_node(self, name: str, index: int) -> None:
-        """A node's power fails: all its processes end, what is on its disk stays."""
+        """Simulate a power failure of a node: all its processes end, its disk keeps its content."""
         # Whatever a driver starts there from now on ends at once.
         (self.node(name, index) / NO_POWER).touch()
         processes.end(processes.NODE_MARK, self.node(name, index))
@@ -151,7 +154,10 @@ class Cloud:
         self.note("node_killed", row, node=index)
 
     def preempt(self, name: str) -> None:
-        """The provider takes all nodes away; what the row looks like then is planned."""
+        """Take all nodes of a cluster away, as the provider does.
+
+        The plan decides what its row looks like then.
+        """
         row = self.get(name)
         self.note("preempted", row)
         if self.plan["preempted_looks"] == "gone":
@@ -163,15 +169,15 @@ class Cloud:
         self._close_bill(row)
 
     def bills(self) -> list[Row]:
-        """What each incarnation has cost until now; the living ones too."""
+        """Return what each incarnation has cost until now, including those that still exist."""
         return [bill_now(read_json(path)) for path in sorted(self.state.glob("bills/*.json"))]
 
     def note(self, event: str, row: Row, **more: Any) -> None:
-        """Tell the witness of a cluster."""
+        """Record an event of a cluster with the witness."""
         self.witness.note(event, cluster=row["name"], hash=row["hash"], **more)
 
     def _addresses(self, name: str, count: int) -> list[str]:
-        """Addresses of this machine that no other cluster here has."""
+        """Choose addresses of this machine that no other cluster here has."""
         taken = {row["addresses"][0] for row in map(self.find, self.names()) if row}
         number = zlib.crc32(f"{self.state}/{name}".encode())
         while True:
@@ -201,7 +207,10 @@ class Cloud:
 
 
 def bill_now(bill: Row) -> Row:
-    """A bill with its seconds and dollars until now: charged by wall time, as SkyPilot does."""
+    """Return a bill with its seconds and dollars until now.
+
+    They are charged by wall time, as SkyPilot does.
+    """
     now = time.time()
     seconds = sum((end or now) - start for start, end in bill["intervals"])
     usd = seconds / 3600 * bill["usd_per_hour"] * bill["num_nodes"]
@@ -209,7 +218,7 @@ def bill_now(bill: Row) -> Row:
 
 
 def need_up(cloud: Cloud, name: str, doing: str) -> Row:
-    """A row of a cluster whose nodes can be asked. SkyError for others."""
+    """Return the row of a cluster whose nodes can be reached. SkyError for others."""
     row = cloud.get(name)
     if row["status"] != "UP" or row["dead_nodes"]:
         raise not_up(name, row["status"], doing)

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def read_json(path: Path, default: Any = None) -> Any:
-    """What a file holds, or the default where there is none."""
+    """Read a JSON file; return the default if there is none."""
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
@@ -20,7 +20,7 @@ def read_json(path: Path, default: Any = None) -> Any:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Replace a file, at once for whoever reads it."""
+    """Replace a file atomically, so that readers see the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     new.write_text(json.dumps(data))

@@ -1,6 +1,7 @@
-"""Runs one job on its nodes, each a process tree of its own, and merges what they print.
+"""A program that runs one job on its nodes, each a process tree, and merges their output.
 
-Stands alone: `python -I -S driver.py FOLDER`. A node's processes end with its script, as on Slurm.
+It imports nothing of this repository: `python -I -S driver.py FOLDER`. A node's processes end with
+its script, as on Slurm.
 """
 
 import ctypes
@@ -61,7 +62,7 @@ class Node:
             self.signal_group(signal.SIGKILL)
 
     def signal_group(self, number):
-        """To all that have not left the script's process group."""
+        """Send a signal to all that have not left the script's process group."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
 
@@ -92,11 +93,14 @@ class Driver:
         self.is_cancelled = True
 
     def look_for_cancel(self):
-        """Whoever cancelled before our pid was known could send no signal."""
+        """Look for a cancel request that came before our pid was known.
+
+        It could send no signal then.
+        """
         self.is_cancelled |= (self.folder / "cancelled").exists()
 
     def run(self):
-        """Everything in turn; the job's status at the end."""
+        """Run setup and the job on all nodes, and return the job's status at the end."""
         count = len(self.job["homes"])
         nodes = f"{count} node{'s' if count > 1 else ''}"
         self.say(f"{DIM}├── {RESET}{DIM}Waiting for task resources on {nodes}.{RESET}")
@@ -144,7 +148,7 @@ class Driver:
             self.end_the_rest(nodes)
 
     def end_the_rest(self, nodes):
-        """SIGTERM to the process groups at first, after the grace SIGKILL to everything."""
+        """Send SIGTERM to the process groups first, and after the grace SIGKILL to everything."""
         if self.deadline is None:
             grace = self.job["grace_s"] if self.is_cancelled else PEERS_S
             self.deadline = time.monotonic() + grace
@@ -170,7 +174,7 @@ class Driver:
         return True
 
     def finish(self, selector, node):
-        """Take the last words of a node whose script has ended."""
+        """Read the remaining output of a node whose script has ended."""
         until = time.monotonic() + LAST_WORDS_S
         while node.is_open and (self.read(selector, node) or time.monotonic() < until):
             time.sleep(0.002)
@@ -187,14 +191,14 @@ class Driver:
         node.code = 128 - code if code < 0 else code
 
     def write(self, node, data):
-        """To the log, or where it waits to be mixed with what others print."""
+        """Write to the log, or to the buffer that is mixed with the output of other nodes."""
         if self.job["interleave"]:
             node.out += data
         else:
             self.log.write(data)
 
     def mix(self, nodes):
-        """As srun does: whatever has arrived is written, wherever in a line that ends."""
+        """Mix the nodes' output as srun does: write what has arrived, even within a line."""
         for node in random.sample(nodes, len(nodes)):
             if node.out:
                 is_torn = random.random() < TORN
@@ -213,7 +217,7 @@ class Driver:
 
 
 def note(job, status):
-    """Tell the witness."""
+    """Record the end of the job with the witness."""
     event = {"at": round(time.time(), 3), "event": "job_ended", "cluster": job["cluster"]}
     event |= {"hash": job["hash"], "job_name": job["name"], "status": status}
     with Path(job["state"], "events.ndjson").open("ab", buffering=0) as events:
@@ -229,7 +233,7 @@ def _prefix(job, rank, pid):
 
 
 def _carriers(mark):
-    """Who belongs to this job and this node."""
+    """Yield the processes that belong to this job and this node."""
     marks = {mark, f"SKY_STUB_JOB={sys.argv[1]}".encode()}
     for entry in Path("/proc").iterdir():
         with suppress(OSError):

@@ -15,7 +15,7 @@ class SkyError(Exception):
         self.attributes = attributes
 
     def to_dict(self) -> dict[str, Any]:
-        """As SkyPilot serialises it."""
+        """Serialize the error as SkyPilot does."""
         return {
             "type": self.type_name,
             "message": self.message,
@@ -34,12 +34,12 @@ class HaltedRequestError(Exception):
 
 
 def no_such_cluster(name: str) -> SkyError:
-    """As every verb but status says it."""
+    """Return the error of a cluster that does not exist, as every verb but status words it."""
     return SkyError("ClusterDoesNotExist", f"Cluster '{name}' does not exist.")
 
 
 def not_up(name: str, status: str, doing: str) -> SkyError:
-    """As the verbs that need living nodes say it."""
+    """Return the error of a cluster that is not UP, as the verbs that need live nodes word it."""
     return SkyError(
         "ClusterNotUpError",
         f"\x1b[31mTo {doing}, cluster '{name}' must be UP (currently {status}).\x1b[0m",
@@ -47,7 +47,10 @@ def not_up(name: str, status: str, doing: str) -> SkyError:
 
 
 def no_room(message: str, history: list[str]) -> SkyError:
-    """Nothing fits, if there is no history; else each place was tried and had no room."""
+    """Return the error of a launch without capacity.
+
+    With an empty `history` nothing fits; else each location was tried and had no capacity.
+    """
     return SkyError(
         "ResourcesUnavailableError",
         message,

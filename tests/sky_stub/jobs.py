@@ -47,11 +47,11 @@ class Jobs:
         return number
 
     def numbers(self) -> list[int]:
-        """All there are, oldest first."""
+        """List the numbers of all jobs, oldest first."""
         return sorted(int(path.name) for path in self._folder.glob("*") if path.name.isdigit())
 
     def record(self, number: int) -> dict[str, Any] | None:
-        """What was asked and what came of it."""
+        """Return a job's specification with its status and times; None if there is no such job."""
         folder = self._folder / str(number)
         asked, now = read_json(folder / "job.json"), read_json(folder / "status.json")
         if asked is None or now is None:
@@ -64,7 +64,7 @@ class Jobs:
         return {**asked, **now, "folder": str(folder)}
 
     def records(self) -> list[dict[str, Any]]:
-        """All of them, newest first."""
+        """List the records of all jobs, newest first."""
         found = (self.record(number) for number in reversed(self.numbers()))
         return [record for record in found if record is not None]
 
@@ -88,7 +88,10 @@ class Jobs:
         return record is None or record["status"] in FINAL
 
     def idle_since(self, since: float) -> float | None:
-        """Since when no job has run; None while one does. `since`: if there never was one."""
+        """Return the time since which no job has run; None while one does.
+
+        `since` is returned if there has been no job.
+        """
         records = self.records()
         if any(each["status"] not in FINAL for each in records):
             return None
@@ -147,7 +150,7 @@ def _is_driven(now: dict[str, Any]) -> bool:
 
 
 def _environment(row: Row, task: dict[str, Any], number: int) -> dict[str, str]:
-    """What SkyPilot gives to every node alike."""
+    """Return the variables that SkyPilot gives to every node of a job."""
     count = int(task.get("num_nodes") or 1)
     cloud, region, zone = [*row["infra"].split("/"), "", ""][:3]
     place = {"cluster_name": row["name"], "cloud": cloud, "region": region, "zone": zone}

@@ -1,4 +1,4 @@
-"""Which of the planned places a task fits, and which has room."""
+"""The planned locations that a task fits, and those with free capacity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Choice = dict[str, Any]
 
 
 def candidates(cloud: Cloud, task: dict[str, Any]) -> list[Choice]:
-    """Every place that the task fits: in its own order if it has one, else the cheapest first."""
+    """List every location that the task fits.
+
+    They are in the task's own order if it has one, else the cheapest is first.
+    """
     asked = task.get("resources") or {}
     wishes = asked.get("ordered") or asked.get("any_of") or [{}]
     common = {key: value for key, value in asked.items() if key not in {"ordered", "any_of"}}
@@ -28,7 +31,10 @@ def candidates(cloud: Cloud, task: dict[str, Any]) -> list[Choice]:
 
 
 def choose(cloud: Cloud, task: dict[str, Any], nodes: int, cluster: str) -> Choice:
-    """The first place with room. SkyError: there is none, or none has room or works today."""
+    """Choose the first location with free capacity.
+
+    SkyError if none fits the task, or none has capacity or works today.
+    """
     fitting = candidates(cloud, task)
     if not fitting:
         asked = task.get("resources") or {}
@@ -74,7 +80,7 @@ def _choice(place: Place, wish: dict[str, Any]) -> Choice | None:
 
 
 def _lies_in(infra: str, wish: dict[str, Any]) -> bool:
-    """Whether a place is the one that was asked for, or a part of it."""
+    """Whether a location is the requested one, or a part of it."""
     parts = [wish.get("cloud"), wish.get("region"), wish.get("zone")]
     asked = wish.get("infra") or "/".join(part for part in parts if part)
     places = str(asked or "*").lower().split("/")

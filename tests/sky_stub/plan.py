@@ -1,4 +1,4 @@
-"""What a test has planned: `<state>/plan.json`, read anew for each request. All keys are optional.
+"""The behavior planned by a test: `<state>/plan.json`, read for each request. Keys are optional.
 
 places            [{infra, capacity, usd_per_hour, spot_usd_per_hour, accelerators, can_stop}]:
                   capacity in nodes, prices a node; spot only where it has a price
@@ -55,7 +55,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Plan:
-    """The plan below a folder of state. What was used up is told by the events."""
+    """The plan below a folder of state. The events record which faults were used up."""
 
     def __init__(self, state: Path) -> None:
         self._path = state / FILE_NAME
@@ -66,12 +66,15 @@ class Plan:
         return {**DEFAULTS, **read_json(self._path, {})}[name]
 
     def delay_s(self, verb: str) -> float:
-        """How much longer a request's work takes, seconds."""
+        """Return how many seconds longer a request's work takes."""
         delays = self["delays_s"]
         return float(delays.get(verb, delays.get("*", 0)))
 
     def take(self, kinds: tuple[str, ...], verb: str, cluster: str = "", infra: str = "") -> Fault:
-        """The first fault of these kinds that fits here, noted as used; {} if there is none."""
+        """Take the first fault of these kinds that fits here and record its use.
+
+        Returns {} if there is none.
+        """
         with self._lock:
             for number, fault in enumerate(self["faults"]):
                 if fault["do"] in kinds and self._fits(number, fault, (verb, cluster, infra)):

@@ -1,4 +1,4 @@
-"""What the portal's plugin adds to SkyPilot's server, from the plan instead of an optimizer."""
+"""The routes that the portal's plugin adds to SkyPilot's server, answered from the plan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.sky_stub.cloud import Cloud
 
 
 def about(_: Cloud, _body: Any) -> Any:
-    """Whose server it is."""
+    """Return the portal to which the server belongs."""
     return {"portal": "stub"}
 
 
 def clouds(cloud: Cloud, _: Any) -> Any:
-    """Every place's cloud is enabled."""
+    """Report the cloud of every location as enabled."""
     found = {tuple([*place["infra"].split("/"), ""][:2]) for place in cloud.plan["places"]}
     return [
         {"cloud": name, "context": context, "enabled": True, "reason": ""}
@@ -23,13 +23,13 @@ def clouds(cloud: Cloud, _: Any) -> Any:
 
 
 def rates(cloud: Cloud, _: Any) -> Any:
-    """Dollars an hour of each cluster by its hash."""
+    """Return the dollars an hour of each cluster by its hash."""
     rows = [row for name in cloud.names() if (row := cloud.find(name))]
     return {row["hash"]: row["usd_per_hour"] * row["num_nodes"] for row in rows}
 
 
 def plan(cloud: Cloud, body: Any) -> Any:
-    """The candidates for a task, the chosen one first."""
+    """List the candidates for a task, the chosen one first."""
     task = body["task"]
     nodes = int(task.get("num_nodes") or 1)
     found = places.candidates(cloud, task)

@@ -104,6 +104,6 @@ class StubProcess:
 
 
 def free_port() -> int:
-    """One that nobody listens on now."""
+    """Find a port on which no process listens now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

@@ -15,15 +15,16 @@ PROC = Path("/proc")
 
 
 def marked(mark: str, value: Path) -> set[int]:
-    """Who carries the mark, and all their descendants: some have emptied their environment.
+    """Find the processes that carry the mark, and all their descendants.
 
-    `value` is a node's or a job's folder, or one that it lies in.
+    Some descendants have emptied their environment. `value` is a node's or a job's folder, or a
+    folder above it.
     """
     return those(lambda pid: _carries(pid, mark, os.fsencode(value)))
 
 
 def those(is_one: Callable[[int], bool]) -> set[int]:
-    """Everybody that `is_one` is true of, and all their descendants; never ourselves."""
+    """Find the processes for which `is_one` is true, and all their descendants; never ourselves."""
     parents = _parents()
     found = {pid for pid in parents if is_one(pid)}
     grows = bool(found)
@@ -35,12 +36,15 @@ def those(is_one: Callable[[int], bool]) -> set[int]:
 
 
 def end(mark: str, value: Path) -> None:
-    """SIGKILL to all of them, until nobody is left: none sees another fall."""
+    """Kill all marked processes until none is left.
+
+    They are stopped first, so that none sees another end.
+    """
     end_all(lambda: marked(mark, value))
 
 
 def end_all(find: Callable[[], set[int]]) -> None:
-    """The same to whoever `find` finds."""
+    """Kill the processes that `find` returns until it returns none. They are stopped first."""
     while pids := find():
         send(pids, signal.SIGSTOP)
         send(pids | find(), signal.SIGKILL)
@@ -48,7 +52,7 @@ def end_all(find: Callable[[], set[int]]) -> None:
 
 
 def send(pids: set[int], number: signal.Signals) -> None:
-    """A signal to each that is still there."""
+    """Send a signal to each process that still exists."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -60,13 +64,13 @@ def lives(pid: int, started: str) -> bool:
 
 
 def start_of(pid: int) -> str:
-    """When a process began, in ticks since the boot; nothing for one that is dead."""
+    """Return when a process began, in ticks since the boot; "" for a dead one."""
     fields = _stat(pid)
     return "" if not fields or fields[0] in {"Z", "X"} else fields[19]
 
 
 def _wait_for(pids: set[int]) -> None:
-    """Until each is dead, or a corpse that somebody else must bury."""
+    """Wait until each process is dead; a zombie that another process must reap counts as dead."""
     for pid in pids:
         with suppress(OSError):
             fd = os.pidfd_open(pid)
@@ -84,7 +88,7 @@ def _has_ended(fd: int, timeout_s: float = 5) -> bool:
 
 
 def _parents() -> dict[int, int]:
-    """Everybody's parent."""
+    """Map each living process to its parent."""
     pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
     stats = ((pid, _stat(pid)) for pid in pids)
     return {pid: int(fields[1]) for pid, fields in stats if fields and fields[0] not in {"Z", "X"}}

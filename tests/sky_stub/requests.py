@@ -44,14 +44,14 @@ class Request:
             raise CancelledRequestError
 
     def finish(self, status: str) -> None:
-        """It is over. What came first holds."""
+        """Finish the request. The status that was set first stays."""
         if not self.is_done.is_set():
             self.status = status
             self.finished_at = time.time()
             self.is_done.set()
 
     def payload(self, *, readable: bool) -> dict[str, Any]:
-        """As /api/get gives it, or, `readable`, as /api/status does."""
+        """Serialize the request as /api/get returns it or, if `readable`, as /api/status does."""
         error = wire.error_field(self.error) if self.error is not None else "null"
         return {
             "request_id": self.id,
@@ -90,11 +90,11 @@ class Requests:
         request.thread.start()
 
     def find(self, prefix: str) -> Request | None:
-        """The one whose id begins like that."""
+        """Find the request whose id begins with `prefix`."""
         return next((each for key, each in self._all.items() if key.startswith(prefix)), None)
 
     def listed(self, cluster: str | None = None, *, finished: bool) -> list[Request]:
-        """The newest first, only those that are active unless `finished`."""
+        """List the requests, newest first; only the active ones unless `finished`."""
         chosen = [
             each
             for each in self._all.values()
@@ -112,7 +112,7 @@ class Requests:
         return [each.id for each in ended]
 
     def cancel_others(self, own: Request) -> None:
-        """End what else is going on with a cluster, as SkyPilot does before it goes down."""
+        """End all other requests for a cluster, as SkyPilot does before it terminates one."""
         others = [each for each in self.listed(own.cluster, finished=True) if each.name != own.name]
         self.cancel([each.id for each in others])
         for each in others:

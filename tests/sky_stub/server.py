@@ -55,7 +55,7 @@ class Stub(ThreadingHTTPServer):
         self.cloud.witness.note("serving")
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients may hang up at any time; nobody wants to read of it."""
+        """Ignore errors of connections: clients may hang up at any time."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -65,15 +65,15 @@ class Handler(BaseHTTPRequestHandler):
     server: Stub
 
     def do_GET(self) -> None:
-        """A GET."""
+        """Handle a GET request."""
         self._handle("GET")
 
     def do_POST(self) -> None:
-        """A POST."""
+        """Handle a POST request."""
         self._handle("POST")
 
     def log_message(self, *_: Any) -> None:
-        """The events tell more."""
+        """Log nothing: the events record more."""
 
     def _handle(self, method: str) -> None:
         url = urlsplit(self.path)
@@ -251,7 +251,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _until(pieces: Generator[bytes, None, int], request: Request) -> Iterator[bytes]:
-    """The pieces; how they ended is the request's."""
+    """Yield the pieces, and store how they ended in the request."""
     try:
         request.value = yield from pieces
     except SkyError as error:
@@ -259,7 +259,7 @@ def _until(pieces: Generator[bytes, None, int], request: Request) -> Iterator[by
 
 
 def _code(request: Request, ended: threading.Event) -> Any:
-    """What a request for a log gives: how the stream ended."""
+    """Wait for the stream of a log to end, and return or raise what ended it."""
     while not ended.wait(0.02):
         request.wait(0)
     if request.error is not None:

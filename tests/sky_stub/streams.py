@@ -1,4 +1,4 @@
-"""What streams: a job's log as SkyPilot's tail gives it, and a request's own log."""
+"""The streams: a job's log as SkyPilot's tail returns it, and a request's own log."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ EXIT_CODES = {"SUCCEEDED": SUCCEEDED, "CANCELLED": CANCELLED}
 def job_log(
     cloud: Cloud, cluster: str, number: int | None, tail: int, follow: bool
 ) -> Generator[bytes, None, int]:
-    """Pieces of a job's log, b"" when there is nothing new; SkyPilot's exit code at the end.
+    """Yield pieces of a job's log, b"" when nothing is new; return SkyPilot's exit code at the end.
 
-    SkyError where the cluster can't be asked. An unfinished last line is left out.
+    SkyError if the cluster can't be queried. An unfinished last line is left out.
     """
     need_up(cloud, cluster, "tail logs")
     jobs = Jobs(cloud, cluster)
@@ -48,7 +48,7 @@ def job_log(
 
 
 def request_log(request: Request) -> Iterator[bytes]:
-    """A request's own log to its end."""
+    """Yield a request's own log to its end."""
     sent = 0
     while True:
         is_done = request.is_done.is_set()
@@ -87,6 +87,6 @@ def _lines(path: Path, jobs: Jobs, number: int, wish: tuple[int, bool]) -> Itera
 
 
 def _start_of_tail(whole: bytes, tail: int) -> int:
-    """Where the last `tail` lines begin."""
+    """Return the offset at which the last `tail` lines begin."""
     lines = whole.splitlines(keepends=True)
     return len(whole) - sum(map(len, lines[-tail:]))

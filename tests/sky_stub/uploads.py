@@ -52,7 +52,7 @@ class Uploads:
 
 
 def _write(zipped: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path) -> None:
-    """As SkyPilot does: modes are lost, links are kept."""
+    """Write one member of an archive as SkyPilot does: modes are lost, links are kept."""
     path = folder / os.path.normpath(member.filename).lstrip("/")
     if member.external_attr >> 28 == _SYMLINK:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What each asynchronous request does. Verbs are SkyPilot's names of requests, without "sky."."""
+"""The work of each asynchronous request. Verbs are SkyPilot's names of requests, without "sky."."""
 
 from __future__ import annotations
 
@@ -45,13 +45,16 @@ class Verbs:
         }
 
     def work(self, request: Request, body: Body) -> Any:
-        """Do what a request asks for, unless something is planned against it."""
+        """Do the work of a request, unless the plan has a fault for it."""
         request.wait(self._cloud.plan.delay_s(request.name))
         self._strike(request, request.name)
         return self.all[request.name](request, body)
 
     def launch(self, request: Request, body: Body) -> Any:
-        """A cluster, and the task on it. What exists is used; what broke off is repaired."""
+        """Launch a cluster and submit the task to it.
+
+        An existing cluster is used; one whose launch broke off is repaired.
+        """
         task, name = task_of(body), body["cluster_name"]
         row = self._cloud.find(name)
         nodes = int(task.get("num_nodes") or 1)
@@ -64,7 +67,7 @@ class Verbs:
         return self._submit(request, body, task, row)
 
     def execute(self, request: Request, body: Body) -> Any:
-        """A task on a cluster that is up."""
+        """Submit a task to a cluster that is UP."""
         task, name = task_of(body), body["cluster_name"]
         row = need_up(self._cloud, name, "execute a task")
         if int(task.get("num_nodes") or 1) > row["num_nodes"]:
@@ -72,7 +75,7 @@ class Verbs:
         return self._submit(request, body, task, row)
 
     def status(self, _: Request, body: Body) -> Any:
-        """The clusters that exist."""
+        """List the clusters that exist."""
         names = body.get("cluster_names")
         rows = [self._cloud.find(name) for name in self._cloud.names()]
         looks = self._cloud.plan["interrupted_looks"]
@@ -83,13 +86,13 @@ class Verbs:
         ]
 
     def queue(self, _: Request, body: Body) -> Any:
-        """The jobs of a cluster, newest first."""
+        """List the jobs of a cluster, newest first."""
         name = body["cluster_name"]
         need_up(self._cloud, name, "get the job queue")
         return [wire.job(record) for record in Jobs(self._cloud, name).records()]
 
     def job_status(self, _: Request, body: Body) -> Any:
-        """The statuses of some jobs, or of the last."""
+        """Return the statuses of some jobs, or of the last one."""
         need_up(self._cloud, body["cluster_name"], "get the job status")
         records = {each["id"]: each for each in Jobs(self._cloud, body["cluster_name"]).records()}
         wanted = body.get("job_ids") or list(records)[:1]
@@ -125,14 +128,14 @@ class Verbs:
         self._cloud.remove(body["cluster_name"])
 
     def autostop(self, _: Request, body: Body) -> None:
-        """What to do with a cluster that is idle."""
+        """Set when an idle cluster is stopped or terminated."""
         row = need_up(self._cloud, body["cluster_name"], "schedule autostop")
         if body["idle_minutes"] >= 0 and not body.get("down"):
             self._need_stopping(row)
         self._keep(body["cluster_name"], body["idle_minutes"], bool(body.get("down")))
 
     def cost_report(self, _: Request, _body: Body) -> Any:
-        """The bills of all clusters there are and were."""
+        """Return the bills of all clusters that exist or existed."""
         rows = {row["hash"]: row for name in self._cloud.names() if (row := self._cloud.find(name))}
         looks = self._cloud.plan["interrupted_looks"]
         return [
@@ -143,18 +146,18 @@ class Verbs:
         ]
 
     def clouds(self) -> list[str]:
-        """The kinds of places there are."""
+        """List the clouds of the planned locations."""
         return sorted({place["infra"].split("/")[0] for place in self._cloud.plan["places"]})
 
     def enabled_clouds(self, _: Request, body: Body) -> list[str]:
-        """The kinds of places, or each one's clusters."""
+        """List the clouds of the planned locations or, if expanded, the clusters of each."""
         if str(body.get("expand")).lower() != "true":
             return self.clouds()
         infras = (place["infra"].split("/") for place in self._cloud.plan["places"])
         return sorted({"/".join(parts[:2]) for parts in infras})
 
     def slurm_node_info(self, _: Request, body: Body) -> Any:
-        """One row a node of the planned places."""
+        """Return one row for each node of the planned locations."""
         rows = []
         for place in self._cloud.plan["places"]:
             _, region, zone = [*place["infra"].split("/"), "", ""][:3]
@@ -208,7 +211,7 @@ class Verbs:
             raise SkyError("NotSupportedError", message)
 
     def _strike(self, request: Request, point: str) -> None:
-        """What is planned to happen here."""
+        """Apply the fault that is planned for this point, if any."""
         fault = self._cloud.plan.take(STRUCK, point, request.cluster)
         if not fault:
             return
@@ -231,7 +234,7 @@ class Verbs:
 
 
 def error_of(fault: dict[str, Any]) -> SkyError:
-    """The exception that a fault asks for."""
+    """Build the exception that a fault specifies."""
     attributes = dict(fault.get("attributes") or {})
     if "history" in fault:
         attributes["failover_history"] = [RuntimeError(each) for each in fault["history"]]
@@ -241,7 +244,10 @@ def error_of(fault: dict[str, Any]) -> SkyError:
 
 
 def task_of(body: Body) -> dict[str, Any]:
-    """The task of a request: the last of its documents; before it stands the name of the whole."""
+    """Return the task of a request: the last of its documents.
+
+    The first document holds the name of the whole.
+    """
     documents = [each for each in yaml.safe_load_all(body["task"]) if each]
     task = documents[-1]
     return {"name": documents[0].get("name"), **task}
@@ -259,5 +265,5 @@ def _autostop_of(task: dict[str, Any]) -> tuple[int, bool] | None:
 
 
 def _mismatch(name: str, row: Row, nodes: int) -> SkyError:
-    message = f"Cluster {name} has {row['num_nodes']} nodes; {nodes} were asked for."
+    message = f"Cluster {name} has {row['num_nodes']} nodes; {nodes} were requested."
     return SkyError("ResourcesMismatchError", message)

@@ -1,4 +1,4 @@
-"""How things travel: requests, errors, rows of clusters and jobs, as SkyPilot's client reads them.
+"""The wire format that SkyPilot's client reads: requests, errors, rows of clusters and of jobs.
 
 Handles and resources go as plain dictionaries, which SkyPilot's decoders take like its pickles.
 """
@@ -26,7 +26,7 @@ WORKSPACE = "default"
 
 @cache
 def versions() -> dict[str, str]:
-    """SkyPilot's version and that of its protocol, as installed; without importing it."""
+    """Return the versions of the installed SkyPilot and its protocol, without importing it."""
     spec = importlib.util.find_spec("sky")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 
 def health() -> dict[str, Any]:
-    """The answer of /api/health."""
+    """Return the answer of /api/health."""
     return {
         "status": "healthy",
         **versions(),
@@ -49,18 +49,18 @@ def health() -> dict[str, Any]:
 
 
 def pickled(data: Any) -> str:
-    """Plain data as SkyPilot's client unpickles it."""
+    """Serialize plain data so that SkyPilot's client can unpickle it."""
     return base64.b64encode(pickle.dumps(data)).decode()
 
 
 def error_field(error: SkyError) -> str:
-    """A request's error."""
+    """Serialize a request's error."""
     fields = {"object": pickled(error.to_dict()), "type": error.type_name, "message": str(error)}
     return json.dumps(fields)
 
 
 def handle(row: Row) -> dict[str, Any]:
-    """A cluster's handle."""
+    """Return a cluster's handle."""
     return {
         "cluster_name": row["name"],
         "cluster_name_on_cloud": f"{row['name']}-{USER_HASH}",
@@ -75,12 +75,12 @@ def handle(row: Row) -> dict[str, Any]:
 
 
 def seen_status(row: Row, interrupted_looks: str) -> str:
-    """A cluster's status as it is shown: after a launch that broke off it may be untrue."""
+    """Return a cluster's reported status, which may be untrue after a launch that broke off."""
     return interrupted_looks if row["interrupted"] else str(row["status"])
 
 
 def cluster(row: Row, status: str) -> dict[str, Any]:
-    """One record of /status."""
+    """Return one record of /status."""
     cloud, region, zone = [*row["infra"].split("/"), None, None][:3]
     kind = None
     if status == "INIT":
@@ -119,7 +119,7 @@ def cluster(row: Row, status: str) -> dict[str, Any]:
 
 
 def job(record: dict[str, Any]) -> dict[str, Any]:
-    """One record of /queue."""
+    """Return one record of /queue."""
     return {
         "job_id": record["id"],
         "job_name": record["name"],
@@ -137,7 +137,7 @@ def job(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def bill(row: Row, status: str | None) -> dict[str, Any]:
-    """One record of /cost_report."""
+    """Return one record of /cost_report."""
     cloud, region, _ = [*row["infra"].split("/"), None, None][:3]
     return {
         "name": row["name"],
@@ -165,6 +165,6 @@ def bill(row: Row, status: str | None) -> dict[str, Any]:
 
 
 def resources_text(row: Row) -> str:
-    """A cluster's machines in words."""
+    """Describe a cluster's machines."""
     spot = "[Spot]" if row["use_spot"] else ""
     return f"{row['num_nodes']}x{spot}(cpus=2, mem=4, {row['resources']['instance_type']})"

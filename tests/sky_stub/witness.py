@@ -1,4 +1,4 @@
-"""What happened to every cluster and job, in `<state>/events.ndjson`, and what must not happen.
+"""The events of every cluster and job, in `<state>/events.ndjson`, and what must not happen.
 
 An event is {at, event, cluster, hash, ...}. Clusters: launch_begun, up, launch_failed,
 launch_interrupted, stopped, started, node_killed, preempted, gone. Jobs: job_submitted, job_ended.
@@ -38,7 +38,7 @@ class Incarnation:
 
 
 class Witness:
-    """The events below a folder of state; anybody may add some, and read them."""
+    """The events below a folder of state; every process may append and read them."""
 
     def __init__(self, state: Path) -> None:
         self._path = state / FILE_NAME
@@ -53,7 +53,7 @@ class Witness:
             os.close(fd)
 
     def events(self, event: str | None = None, **equal: Any) -> list[Event]:
-        """All events in order, or those of one name with these values."""
+        """Return all events in order, or those of one name with these values."""
         wanted = {**equal, **({"event": event} if event else {})}
         return [
             each
@@ -62,7 +62,7 @@ class Witness:
         ]
 
     def incarnations(self) -> list[Incarnation]:
-        """Every life of every cluster."""
+        """List every incarnation of every cluster."""
         events = self.events()
         found = []
         for began in (each for each in events if each["event"] == "launch_begun"):
@@ -74,13 +74,17 @@ class Witness:
         return found
 
     def problems(self) -> list[str]:
-        """What may never be: two clusters of one attempt at a time, or one that remains."""
+        """List the violations.
+
+        These are two clusters of one attempt at a time, a cluster that remains, and a job that was
+        submitted twice.
+        """
         lives = self.incarnations()
         remaining = [f"{one.cluster} ({one.hash}) remains" for one in lives if one.ended_at is None]
         return [*remaining, *self.simultaneous(), *self.doubles()]
 
     def simultaneous(self) -> list[str]:
-        """Clusters of one attempt that there were at one time."""
+        """List the clusters of one attempt that existed at the same time."""
         return [
             f"two clusters at a time for {set(one.jobs & other.jobs)}"
             for one, other in combinations(self.incarnations(), 2)
@@ -88,7 +92,7 @@ class Witness:
         ]
 
     def doubles(self) -> list[str]:
-        """Jobs that were submitted more than once."""
+        """List the jobs that were submitted more than once."""
         names = Counter(each["job_name"] for each in self.events("job_submitted"))
         return [f"{name} was submitted {count} times" for name, count in names.items() if count > 1]
 

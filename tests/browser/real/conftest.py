@@ -16,7 +16,7 @@ MAKE_PEOPLE = "from tests.browser.real.people import make_people; make_people()"
 
 @pytest.fixture(scope="session")
 def living() -> Iterator[Living]:
-    """The portal, once a session: tests that kill parts of it leave it whole again."""
+    """Start the portal, once a session. Tests that kill parts of it leave it whole again."""
     portal = PortalProcess()
     try:
         portal.start()
@@ -29,6 +29,6 @@ def living() -> Iterator[Living]:
 
 @pytest.fixture
 def people(living: Living, visitors: Visitors) -> Iterator[People]:
-    """Browsers of people by name; what their jobs still do is ended with the test."""
+    """Provide browsers of people by name; jobs that still run are ended with the test."""
     yield People(living, visitors)
     living.end_jobs()

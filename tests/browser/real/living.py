@@ -33,21 +33,21 @@ class Living:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address on which it listens."""
         return self.portal.url
 
     def cookie(self, name: str) -> dict[str, Any]:
-        """What signs that person's browser in."""
+        """Return the cookie that signs the person's browser in."""
         cookie: dict[str, Any] = self._keys[name]["cookie"]
         return cookie
 
     def client(self, name: str) -> httpx.Client:
-        """An HTTP client with that person's token."""
+        """Create an HTTP client with the person's token."""
         headers = {"Authorization": f"Bearer {self._keys[name]['token']}"}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30)
 
     def submit(self, name: str, spec: str) -> int:
-        """That person's new job."""
+        """Submit a job as that person."""
         with self.client(name) as client:
             headers = {"Content-Type": "application/yaml"}
             answer = client.post(JOBS, content=spec, headers=headers)
@@ -57,28 +57,28 @@ class Living:
         return job_id
 
     def count(self, name: str) -> Counting:
-        """That person's job that writes a line after the other until it is told to stop."""
+        """Submit a job as that person; it writes one line after the other until it is stopped."""
         return Counting(self, self.submit(name, COUNTING))
 
     def folder(self, job_id: int) -> Path:
-        """The working directory of a job's first node."""
+        """Return the working directory of a job's first node."""
         with self.client("ada") as client:
             attempt = client.get(f"{JOBS}/{job_id}/attempts").json()["results"][0]
         return self.portal.home.path / "local" / attempt["cluster_name"] / "rank-0" / "workdir"
 
     def job(self, job_id: int) -> dict[str, Any]:
-        """The job as REST has it."""
+        """Get the job from the REST API."""
         with self.client("ada") as client:
             answer: dict[str, Any] = client.get(f"{JOBS}/{job_id}").json()
         return answer
 
     def wait(self, job_id: int, *statuses: str) -> None:
-        """Until the job has one of the statuses."""
+        """Wait until the job has one of the statuses."""
         reached = eventually(lambda: self.job(job_id).get("status") in statuses, timeout_s=60)
         assert reached, (self.job(job_id), self.portal.logs())
 
     def texts(self, job_id: int) -> list[str]:
-        """What the job itself has written, as REST has it."""
+        """Return the job's own lines from the REST API."""
         found: list[str] = []
         query: dict[str, Any] = {"limit": 1000, "stream": "stdout"}
         with self.client("ada") as client:
@@ -99,7 +99,7 @@ class Living:
 
 
 class Counting:
-    """A job that writes `line 1`, `line 2` ... until told to stop."""
+    """A job that writes `line 1`, `line 2` ... until it is stopped."""
 
     def __init__(self, living: Living, job_id: int) -> None:
         self._living = living
@@ -122,10 +122,10 @@ class People:
         self._visitors = visitors
 
     def __call__(self, name: str, **options: Any) -> Page:
-        """A page of somebody who is signed in."""
+        """Open a page of a user who is signed in."""
         cookie = self._living.cookie(name)
         return self._visitors.open(self._living.url, cookie=cookie, **options)
 
     def nobody(self, **options: Any) -> Page:
-        """A page of somebody who is not."""
+        """Open a page of a visitor who is not signed in."""
         return self._visitors.open(self._living.url, **options)

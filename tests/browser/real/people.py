@@ -14,7 +14,7 @@ PASSWORD = "correct horse battery"
 
 
 def make_people() -> None:
-    """Everybody of ROLES in project `rl`; sam, who administers another; lou, who has none."""
+    """Create users of ROLES in project `rl`; sam, who administers another; lou, who has none."""
     from jobs.models import Membership, Project, User
 
     rl = Project.objects.create(slug="rl", name="Reinforcement learning")

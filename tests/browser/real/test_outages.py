@@ -1,4 +1,4 @@
-"""The connection goes away while lines arrive: the page says so, heals, and misses nothing."""
+"""The connection is lost while lines arrive: the page reports it, recovers, and misses no line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def counting(living):
 
 @pytest.fixture
 def page(people, counting):
-    """Mia's page with her job's lines arriving."""
+    """Open Mia's page with her job's lines arriving."""
     page = people("mia")
     page.goto(f"/rl/jobs/{counting.id}")
     page.locator("#log-state[data-state=live]").wait_for()
@@ -44,7 +44,7 @@ def shown(page: Page) -> list[str]:
 
 
 def assert_healed(page: Page, counting) -> None:
-    """Lines go on arriving, and in the end each is there once and in order, without a reload."""
+    """Check that lines still arrive, and that each is there once and in order, without a reload."""
     before = len(shown(page))
     assert eventually(lambda: len(shown(page)) > before + 10, timeout_s=60)
     expect(page.locator("#log-state")).to_have_attribute("data-state", "live")

@@ -1,4 +1,4 @@
-"""What people of each role see of a job, and what they are told when they try more."""
+"""The view that people of each role have of a job, and the refusals when they try more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BUTTONS = ["Cancel", "Rerun", "Delete"]
 
 @pytest.fixture
 def job(living):
-    """Moe's job, and it runs."""
+    """Start Moe's job and wait until it runs."""
     job = living.count("moe")
     living.wait(job.id, "RUNNING")
     return job.id
@@ -24,7 +24,7 @@ def buttons(page: Page) -> list[str]:
 
 
 def post(page: Page, path: str, **fields: str) -> int:
-    """What the browser gets that sends a form which its page does not have."""
+    """Post a form that the page does not have, and return the status of the answer."""
     script = """async ([path, fields]) => {
       const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
       const body = new URLSearchParams({ csrfmiddlewaretoken: token, ...fields });

@@ -1,4 +1,4 @@
-"""In by link or password, and out."""
+"""Signing in by link or password, and signing out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an idea to a running job: by the small form, by YAML; and nothing typed is lost."""
+"""The way from an idea to a running job, by the small form or by YAML; nothing typed is lost."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def what_is_missing() -> str | None:
-    """Why the rig cannot start on this machine, and what helps."""
+    """Explain why the rig cannot start on this machine and what helps; None if it can."""
     if os.geteuid():
         return "it makes namespaces and mounts, which needs root"
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"

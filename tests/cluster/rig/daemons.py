@@ -35,11 +35,14 @@ def start(*argv: str, log: str, **more: str) -> subprocess.Popen[bytes]:
 
 
 def await_condition(what: str, condition: Callable[[], object], *, timeout_s: float = 30) -> None:
-    """RuntimeError: it did not come true in time; with where to look."""
+    """Wait for a condition.
+
+    RuntimeError with the location of the logs if it does not come true in time.
+    """
     if not eventually(condition, timeout_s=timeout_s):
         raise RuntimeError(f"{what}: not within {timeout_s:.0f} s. The logs are in {places.LOGS}")
 
 
 def log_file(name: str) -> Path:
-    """Where the log of that name is."""
+    """Return the path of the log of that name."""
     return places.LOGS / f"{name}.log"

@@ -69,7 +69,7 @@ def write_accounts(nodes: tuple[str, ...]) -> None:
 
 
 def write_programs() -> None:
-    """What nodes have on their path besides the machine's programs."""
+    """Write the settings and programs that nodes have besides the machine's own."""
     Path("/etc/uv").mkdir(exist_ok=True)
     Path("/etc/uv/uv.toml").write_text(UV_SETTINGS.format(here=places.HERE, port=places.PROXY_PORT))
     # SkyPilot's server builds the package that it brings to nodes, for which pip needs others.

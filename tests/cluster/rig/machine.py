@@ -16,7 +16,7 @@ from tests.faults.tcp_proxy import TcpProxy
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where and how to reach the login node by ssh."""
+    """The address and the credentials for reaching the login node by ssh."""
 
     host: str
     port: int
@@ -24,14 +24,14 @@ class Login:
     key: Path
 
     def run(self, command: str) -> str:
-        """What `command` printed there. RuntimeError: it failed."""
+        """Run `command` on the login node and return its output. RuntimeError if it fails."""
         options = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
         options += ["-o", "LogLevel=ERROR", "-i", str(self.key), "-p", str(self.port)]
         return run("ssh", *options, f"{self.user}@{self.host}", command)
 
 
 class WayToPortal:
-    """How nodes reach a port of 127.0.0.1 here; it can be closed for a while."""
+    """A route from the nodes to a port of 127.0.0.1 here; it can be closed temporarily."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -42,7 +42,7 @@ class WayToPortal:
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """For so long, nobody gets through."""
+        """Cut all connections and refuse new ones until the block ends."""
         self._is_open = False
         self.proxy.cut_all()
         try:
@@ -69,11 +69,14 @@ class Rig:
         self.logs = places.LOGS
 
     def states(self) -> dict[str, str]:
-        """Each node's state in Slurm, such as idle, mixed, down*."""
+        """Return each node's state in Slurm, such as idle, mixed, down*."""
         return slurm.states()
 
     def kill_node(self, name: str) -> None:
-        """Take a node's power: its processes and its network are gone at once. Again is nothing."""
+        """Cut a node's power: its processes and its network end at once.
+
+        A repetition does nothing.
+        """
         node.power_off(name)
 
     def revive_node(self, name: str) -> None:
@@ -88,16 +91,16 @@ class Rig:
             run("scancel", number)
 
     def nodes_of(self, cluster: str) -> tuple[str, ...]:
-        """The nodes that a SkyPilot cluster holds in Slurm."""
+        """List the nodes that a SkyPilot cluster holds in Slurm."""
         return slurm.nodes_of(cluster)
 
     def allocations(self) -> list[str]:
-        """The name of each living job of Slurm's: one for each time that a cluster holds nodes."""
+        """List the names of Slurm's living jobs: one for each time that a cluster holds nodes."""
         return slurm.job_names()
 
     @contextmanager
     def capacity_fault(self, partition: str) -> Iterator[None]:
-        """For so long, no cluster gets machines in `partition` (main or spare)."""
+        """Give clusters no machines in `partition` (main or spare) until the block ends."""
         fault = places.FAULTS / partition
         fault.touch()
         try:
@@ -107,9 +110,9 @@ class Rig:
 
     @contextmanager
     def way_to(self, port: int) -> Iterator[WayToPortal]:
-        """For so long, nodes reach 127.0.0.1:`port` of here.
+        """Let nodes reach 127.0.0.1:`port` of this machine until the block ends.
 
-        Without it nodes get no further than to the login node and the package index.
+        Without it nodes reach only the login node and the package index.
         """
         way = WayToPortal(port)
         try:

@@ -49,7 +49,7 @@ def give_nodes_the_packages() -> None:
 
 
 def packages_of_checkout() -> Path:
-    """Where the environment that runs this has its packages."""
+    """Return the directory with the packages of the environment that runs this."""
     return Path(sysconfig.get_paths()["purelib"])
 
 
@@ -78,7 +78,7 @@ def make_folders_on_disk() -> None:
 
 
 def own_logs(wanted: Path) -> Path:
-    """`wanted`, emptied; or, while another living rig has it, wanted-2 and so on."""
+    """Empty and return `wanted` or, while another living rig uses it, wanted-2 and so on."""
     for number in itertools.count(1):
         folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
         folder.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ def bring_up_inside(node: str) -> None:
 
 
 def proxy_listener() -> socket.socket:
-    """Where nodes find the way to the package index."""
+    """Open the port through which nodes reach the package index."""
     return socket.create_server((places.HERE, places.PROXY_PORT), backlog=128)
 
 

@@ -1,4 +1,7 @@
-"""Where the rig keeps things. All of it is on tmpfs in a mount namespace of the rig's own."""
+"""The paths and addresses of the rig.
+
+All of its files are on tmpfs in a mount namespace of the rig's own.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,10 @@ GPUS_PER_NODE = 8
 
 
 def node_names(count: int) -> tuple[str, ...]:
-    """rig-1, rig-2, ..."""
+    """List the names of `count` nodes: rig-1, rig-2, ..."""
     return tuple(f"rig-{number}" for number in range(1, count + 1))
 
 
 def address_of(node: str) -> str:
-    """A node's own address, the same in every life of it."""
+    """Return a node's own address, which stays the same when the node is restarted."""
     return f"{SUBNET}.{10 + int(node.rpartition('-')[2])}"

@@ -77,12 +77,12 @@ class SkyPilotServer:
 
     @property
     def url(self) -> str:
-        """What SKYPILOT_API_SERVER_ENDPOINT has to be."""
+        """The value of SKYPILOT_API_SERVER_ENDPOINT for this server."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """For a client of this server, `sky` on the command line included."""
+        """The environment of a client of this server, including `sky` on the command line."""
         return {
             **daemons.ENVIRONMENT,
             "PATH": f"{Path(sys.executable).parent}:{daemons.ENVIRONMENT['PATH']}",
@@ -120,7 +120,7 @@ class SkyPilotServer:
             eventually(lambda: self._process.poll() is not None, timeout_s=5)
 
     def sky(self, *arguments: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run `sky ...` as a client of this server; what it says comes without colours."""
+        """Run `sky ...` as a client of this server; its output has no colors."""
         done = subprocess.run(
             [str(Path(sys.executable).with_name("sky")), *arguments],
             env=self.environment,

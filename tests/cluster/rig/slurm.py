@@ -80,7 +80,7 @@ def write_configuration(nodes: tuple[str, ...]) -> None:
 
 
 def start_munged() -> None:
-    """One munged for all nodes: it is asked over a Unix socket, which no network parts."""
+    """Start one munged for all nodes: they use it through a Unix socket, which no network cuts."""
     account = pwd.getpwnam("munge")
     folder = places.RUN / "munged"
     key = folder / "munge.key"
@@ -107,7 +107,7 @@ def start_controller() -> None:
 
 
 def states() -> dict[str, str]:
-    """Each node's state as `sinfo` shows it, such as idle, mixed, down*."""
+    """Return each node's state as `sinfo` shows it, such as idle, mixed, down*."""
     done = subprocess.run(
         ["sinfo", "-h", "-N", "-o", "%N %t"], capture_output=True, text=True, check=False
     )
@@ -115,9 +115,9 @@ def states() -> dict[str, str]:
 
 
 def resume(node: str) -> None:
-    """Ask for a node that is down or drained to be used again.
+    """Request that a node that is down or drained is used again.
 
-    Slurm refuses it for one that came back by itself in the meantime, so look at `states` after.
+    Slurm refuses it for one that came back by itself in the meantime, so check `states` afterwards.
     """
     subprocess.run(
         ["scontrol", "update", f"NodeName={node}", "State=RESUME"],
@@ -127,17 +127,17 @@ def resume(node: str) -> None:
 
 
 def jobs_of(cluster: str) -> list[str]:
-    """Slurm's ids of the living jobs that hold a SkyPilot cluster's nodes."""
+    """List Slurm's ids of the living jobs that hold a SkyPilot cluster's nodes."""
     return [number for number, name, _ in _living_jobs() if _belongs(name, cluster)]
 
 
 def job_names() -> list[str]:
-    """The names of all jobs that wait, start or run, and not of those that are just ending."""
+    """List the names of all jobs that wait, start or run, without those that are just ending."""
     return run("squeue", "-h", "-t", "PD,CF,R", "-o", "%j").splitlines()
 
 
 def nodes_of(cluster: str) -> tuple[str, ...]:
-    """The nodes that these jobs hold."""
+    """List the nodes that a SkyPilot cluster's jobs hold."""
     held = [nodes for _, name, nodes in _living_jobs() if _belongs(name, cluster)]
     return tuple(node for nodes in held if nodes for node in _expanded(nodes))
 

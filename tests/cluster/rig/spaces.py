@@ -34,12 +34,12 @@ def die_with_parent() -> None:
 
 
 def mount(*arguments: str) -> None:
-    """mount(8); its own words in the error."""
+    """Call mount(8); its own message is in the error."""
     run("mount", *arguments)
 
 
 def run(*argv: str, text: str | None = None) -> str:
-    """What `argv` printed. RuntimeError: it failed; with what it said."""
+    """Run `argv` and return its output. RuntimeError with its message if it fails."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         said = done.stderr.strip() or done.stdout.strip()

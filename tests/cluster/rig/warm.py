@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def build_wheel() -> Path:
-    """SkyPilot's package as its server would bring it to nodes."""
+    """Build SkyPilot's package as its server would bring it to nodes."""
     home = places.WHEELS.parents[1]
     home.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "HOME": str(home)}

@@ -32,7 +32,7 @@ class ViolationError(AssertionError):
 
 
 class LostAnswerError(Exception):
-    """Nobody knows what became of a request that must not be repeated blindly."""
+    """A request with unknown outcome that must not be repeated blindly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Reply:
 
     @property
     def answer(self) -> tuple[int, str]:
-        """What the model knows of it."""
+        """The part of the reply that the model knows."""
         return self.status, self.code
 
 
 class Driver(Protocol):
-    """What a walk needs of a portal; there is a real one and a pretended one."""
+    """The interface of a portal that a walk needs; there is a real one and a pretended one."""
 
     def submit(self, text: str, key: str) -> Reply: ...
     def act(self, verb: str, job_id: int) -> Reply: ...
@@ -98,11 +98,11 @@ class PortalDriver:
         return self._request("POST", path, repeat=verb != "rerun")
 
     def jobs(self) -> Reply:
-        """The list."""
+        """Get the list of jobs."""
         return self._request("GET", JOBS, params={"limit": 200})
 
     def read(self, job_id: int, what: str = "") -> Reply:
-        """The job itself, or its `events`, `attempts` or `logs`."""
+        """Get the job itself, or its `events`, `attempts` or `logs`."""
         params = {} if what in {"", "attempts"} else {"limit": 1000}
         return self._request("GET", f"{JOBS}/{job_id}/{what}".rstrip("/"), params=params)
 
@@ -138,7 +138,7 @@ class PortalDriver:
         self._mended = max(self._mended, kills)
 
     def clean(self) -> bool:
-        """Away with all jobs, whatever the model thinks of them; whether that worked."""
+        """Remove all jobs, whatever the model thinks of them, and return whether that worked."""
         try:
             self.mend()
             return eventually(lambda: self._swept() and not self.remains(), timeout_s=SWEPT_S)
@@ -150,11 +150,11 @@ class PortalDriver:
         return eventually(condition, timeout_s=timeout_s)
 
     def remains(self) -> list[str]:
-        """What jobs have left on this machine."""
+        """List what jobs have left on this machine."""
         return remains(self._portal.home.path / "local")
 
     def report(self) -> str:
-        """What the portal is at, for whoever has to understand a failure."""
+        """Report the portal's state, for a person who has to understand a failure."""
         self._parts.thaw()
         return report(self._portal)
 

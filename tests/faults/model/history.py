@@ -1,4 +1,4 @@
-"""What a job's events must look like: a legal walk from QUEUED, with one end at most."""
+"""The rules for a job's events: a legal walk from QUEUED, with one end at most."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Rows = list[dict[str, Any]]
 
 
 def walked(events: Rows) -> list[JobStatus]:
-    """The statuses a job has been in, in order."""
+    """Return the statuses a job has been in, in order."""
     moves = [event for event in events if event["kind"] == EventKind.STATUS]
     return [JobStatus.QUEUED, *(JobStatus(event["new_status"]) for event in moves)]
 
 
 def faults_of(events: Rows) -> list[str]:
-    """What is wrong with a job's history, in words."""
+    """Describe what is wrong with a job's history."""
     return [
         *_faults_of_walk(events),
         *_faults_of_order(events),

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Known:
-    """What a walk knows of a job it submitted."""
+    """The knowledge that a walk has of a job it submitted."""
 
     name: str
     program: Program
@@ -34,7 +34,7 @@ class Known:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it is certain that it is gone."""
+        """Whether it is certain that the job was deleted."""
         return all(world.deleted for world in self.worlds)
 
     @property
@@ -84,7 +84,10 @@ class Known:
         self._narrow(frozenset(left), f"{len(numbers)} attempts")
 
     def check_lines(self, lines: list[Row], *, was_final: bool) -> None:
-        """Each line once and in order; all of them where the job had ended by itself before."""
+        """Check that each line is there once and in order.
+
+        All of them must be there if the job had ended by itself before.
+        """
         whole = [f"line {number}" for number in range(1, LINES + 1)]
         by_itself = {w.status for w in self.worlds} <= {JobStatus.SUCCEEDED, JobStatus.FAILED}
         attempts = max(world.attempt for world in self.worlds)

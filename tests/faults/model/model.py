@@ -1,7 +1,7 @@
-"""The life cycle by its documentation alone: in which worlds a job may be, and what each answers.
+"""The life cycle by its documentation alone: the possible worlds of a job, and their answers.
 
-What happens by itself happens at some moment nobody sees, so that the model keeps a set of worlds:
-an answer or a look narrows it, time widens it, and a portal that leaves it empty is wrong.
+What happens by itself happens at an unknown moment, so that the model keeps a set of worlds: an
+answer or a look narrows it, time widens it, and a portal that leaves it empty is wrong.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ Worlds = frozenset[World]
 
 
 def submitted(program: Program) -> Worlds:
-    """What is known of a job whose submission was accepted."""
+    """Return what is known of a job whose submission was accepted."""
     return frozenset({World(held=program.held)})
 
 
 def onward(world: World, program: Program) -> Iterator[World]:
-    """Where the portal may bring a job next, by itself."""
+    """Generate the worlds to which the portal may move a job next, by itself."""
     if world.deleted:
         return
     if world.status == JobStatus.QUEUED and not world.held:
@@ -71,14 +71,14 @@ def onward(world: World, program: Program) -> Iterator[World]:
 
 
 def respond(world: World, verb: str) -> tuple[Answer, World]:
-    """What a request must be answered, and what it changes."""
+    """Return the required answer to a request, and the world that follows."""
     return (NOT_FOUND, world) if world.deleted else _RESPONSES[verb](world)
 
 
 def reachable(worlds: Worlds, program: Program, *verbs: str) -> Worlds:
-    """Where things may have come to meanwhile.
+    """Extend the worlds by all that may have been reached meanwhile.
 
-    With `verbs`: requests nobody knows the fate of, each carried out any number of times.
+    With `verbs`: requests whose outcome is unknown, each carried out any number of times.
     """
     found, fresh = set(worlds), list(worlds)
     while fresh:
@@ -92,21 +92,21 @@ def reachable(worlds: Worlds, program: Program, *verbs: str) -> Worlds:
 def answered(
     worlds: Worlds, program: Program, verb: str, answer: Answer, *, lost: Iterable[str] = ()
 ) -> Worlds:
-    """What is left after an answer; `lost`: requests to which earlier answers were lost."""
+    """Restrict the worlds by an answer. `lost`: requests to which earlier answers were lost."""
     before = reachable(worlds, program, *lost)
     outcomes = (respond(world, verb) for world in before)
     return frozenset(world for said, world in outcomes if said == answer)
 
 
 def looked(worlds: Worlds, program: Program, job: dict[str, Any] | None) -> Worlds:
-    """What is left after a look; None: there is no such job."""
+    """Restrict the worlds by a job as it was read; None if there is no such job."""
     return frozenset(
         world for world in reachable(worlds, program) if not differences(world, program, job)
     )
 
 
 def differences(world: World, program: Program, job: dict[str, Any] | None) -> list[str]:
-    """In what a job, as REST shows it, is not what it is in this world."""
+    """List the fields in which a job, as REST shows it, differs from this world."""
     if job is None or world.deleted:
         return [] if (job is None) == world.deleted else ["existence"]
     expected = {
@@ -143,7 +143,7 @@ def will_run_on(worlds: Worlds, program: Program) -> bool:
 
 
 def will_stay(worlds: Worlds, program: Program) -> bool:
-    """Whether a job may hold its nodes until somebody ends it."""
+    """Whether a job may hold its nodes until it is ended by a request."""
     return any(not world.held and not _will_end(world, program) for world in worlds)
 
 

@@ -17,14 +17,14 @@ EVERY = {*BREAKABLE, "supervisor"}
 
 
 class Parts:
-    """Breaks single processes of a running portal."""
+    """A breaker of single processes of a running portal."""
 
     def __init__(self, portal: PortalProcess) -> None:
         self._portal = portal
         self._frozen: dict[str, list[int]] = {}
 
     def kill(self, name: str) -> None:
-        """SIGKILL, and wait until it has taken effect."""
+        """Kill a part with SIGKILL, and wait until it has taken effect."""
         pid = self._portal.pids().get(name)
         if pid is not None:
             with suppress(ProcessLookupError):
@@ -32,7 +32,7 @@ class Parts:
             assert eventually(lambda: self._portal.pids().get(name) != pid), f"{name} lives"
 
     def freeze(self, name: str) -> None:
-        """SIGSTOP to a part with its children, and wait until they stand still."""
+        """Freeze a part and its children with SIGSTOP, and wait until they have stopped."""
         pid = self._portal.pids().get(name)
         if pid is None:
             return
@@ -46,7 +46,7 @@ class Parts:
         self._frozen[name] = pids
 
     def thaw(self, *names: str) -> None:
-        """SIGCONT to the parts named, or to all that are frozen."""
+        """Continue the named parts with SIGCONT, or all that are frozen."""
         for name in names or tuple(self._frozen):
             for pid in self._frozen.pop(name, []):
                 _send(pid, signal.SIGCONT)
@@ -66,7 +66,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 def _state(pid: int) -> str:
-    """The letter that /proc has for it; empty if there is no such process."""
+    """Return the state letter of a process from /proc; "" if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

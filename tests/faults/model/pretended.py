@@ -32,14 +32,14 @@ class Pretended:
     events: list[Row] = field(default_factory=list)
 
     def go_to(self, world: World) -> None:
-        """Be in another world, and note it where it shows."""
+        """Switch to another world, and note the change of status."""
         if world.status != self.world.status:
             started = world.attempt or None
             self._note("status", self.world.status, world.status, started)
         self.world = world
 
     def note_birth(self) -> None:
-        """The first event."""
+        """Note the first event."""
         self._note("action", "", "", None, verb="rerun" if self.rerun_of else "submit")
 
     def _note(self, kind: str, old: str, new: str, attempt: int | None, *, verb: str = "") -> None:
@@ -48,7 +48,7 @@ class Pretended:
 
 
 class PretendedPortal:
-    """Answers like a portal without faults; those are planted by a class above it."""
+    """A portal without faults in memory; a class above it plants faults."""
 
     is_armed = False
 
@@ -98,7 +98,7 @@ class PretendedPortal:
         return Reply(200, "", {"results": _rows_of(job, what)})
 
     def harm(self, how: str, part: str, moment: str) -> None:
-        """There is nothing to harm."""
+        """Do nothing: there is nothing to harm."""
 
     def fire(self) -> None: ...
 
@@ -118,7 +118,7 @@ class PretendedPortal:
         return "nothing but what the model says"
 
     def job(self, job_id: int) -> Pretended | None:
-        """The job of that id, unless it is deleted."""
+        """Return the job of that id, unless it is deleted."""
         return next((job for job in self._present() if job.id == job_id), None)
 
     def _present(self) -> list[Pretended]:
@@ -134,7 +134,7 @@ class PretendedPortal:
 
 
 def row_of(job: Pretended) -> Row:
-    """The job as REST shows it."""
+    """Build the job as REST shows it."""
     world, ending = job.world, job.program.ending
     is_queued, is_final = world.status == JobStatus.QUEUED, world.status in FINAL_STATUSES
     cancelled = world.status == JobStatus.CANCELLED

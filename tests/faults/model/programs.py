@@ -1,4 +1,4 @@
-"""What the jobs of the model test run, and how each would end if nobody touched it."""
+"""The programs of the jobs of the model test, and how each would end by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOP = f"for i in $(seq {LINES}); do echo line $i; done\n"
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a job ends by itself."""
+    """The way in which a job ends by itself."""
 
     status: JobStatus
     reason: StopReason
@@ -26,7 +26,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One sort of job. Without an ending it runs until somebody ends it."""
+    """One sort of job. Without an ending it runs until a request ends it."""
 
     name: str
     run: str
@@ -36,7 +36,7 @@ class Program:
     held: bool = False  # submitted held
 
     def text(self, job: str) -> str:
-        """The specification of a job of that name."""
+        """Build the specification of a job of that name."""
         portal: dict[str, Any] = {"hold": True} if self.held else {}
         if self.attempts > 1:
             portal["retry"] = {"max_attempts": self.attempts}

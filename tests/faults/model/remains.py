@@ -1,4 +1,4 @@
-"""What jobs of a portal have left on this machine: directories, leases, processes."""
+"""The remains of a portal's jobs on this machine: directories, leases, processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _THE_BACKENDS_OWN = {"claims", "runners", "slots", "ended"}
 
 
 def remains(local: Path) -> list[str]:
-    """Everything below, or running out of, the directory of a local backend."""
+    """List everything below, or running from, the directory of a local backend."""
     return [*_directories(local), *_leases(local), *_processes(local)]
 
 

@@ -27,7 +27,7 @@ def replay(steps: Sequence[Step], driver: Driver, say: Callable[[str], object]) 
 
 
 def portal_for_models() -> PortalProcess:
-    """A portal with so little room that jobs wait for each other; not started yet."""
+    """Create a portal with so little capacity that jobs wait for each other; not started yet."""
     return PortalProcess(MPORTAL_LOCAL_NODES=str(NODES))
 
 

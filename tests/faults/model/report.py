@@ -1,4 +1,4 @@
-"""What a portal is at, for a failure that may not come back: who lives, who waits."""
+"""The state of a portal, for a failure that may not come back: living parts, waiting sessions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHERE usename = current_user AND pid <> pg_backend_pid()
 
 
 def report(portal: PortalProcess) -> str:
-    """Many lines. Whatever does not answer is said not to; nothing is raised."""
+    """Report many lines. A part that does not answer is reported as such; nothing is raised."""
     parts = f"parts: {portal.pids()}"
     return "\n".join([parts, *_broker(portal), *_database(portal), portal.logs()])
 

@@ -39,5 +39,5 @@ def save(name: str, steps: Sequence[Step], found: str, results: Path = RESULTS) 
 
 
 def load(path: Path) -> list[Step]:
-    """The steps of a script."""
+    """Load the steps of a script."""
     return [Step(**row) for row in json.loads(path.read_text())["steps"]]

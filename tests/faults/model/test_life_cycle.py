@@ -1,4 +1,4 @@
-"""Whatever is asked and whatever breaks: every job goes through its life as documented, once.
+"""The model test: whatever is requested or breaks, every job lives as documented, once.
 
 MODEL_EXAMPLES=200 runs so many with other seeds each time; MODEL_SEED=n repeats one of them.
 """
@@ -33,7 +33,7 @@ class Portals:
         self._driver: PortalDriver | None = None
 
     def driver(self) -> PortalDriver:
-        """A driver of a portal without jobs."""
+        """Return a driver of a portal without jobs."""
         if self._driver is None or not self._driver.clean():
             self.close()
             self._portal = portal_for_models()

@@ -27,7 +27,7 @@ say = logging.getLogger(__name__).info
 
 
 class LiesAboutCancel:
-    """Before a driver: tells that a job is being cancelled, and does nothing about it."""
+    """A driver that reports a job as being cancelled, and does nothing about it."""
 
     def act(self, verb: str, job_id: int) -> Reply:
         if verb == "cancel":
@@ -51,7 +51,7 @@ class DeletesTwice(PretendedPortal):
 
 
 def failures_that_are_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One wrong edge in the model alone: jobs that fail are said to end as CANCELLED."""
+    """Set one wrong edge in the model: jobs that fail are expected to end as CANCELLED."""
     right = model.onward
 
     def wrong(world, program):
@@ -63,7 +63,7 @@ def failures_that_are_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def script_of(make: Callable[[], Driver], folder: Path) -> Path:
-    """Where the script lies that is left when hypothesis has shrunk what it found."""
+    """Return the path of the script that is left when hypothesis has shrunk what it found."""
 
     class Planted(LifeCycle):
         results = folder

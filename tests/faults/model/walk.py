@@ -59,7 +59,7 @@ class Walk:
         self.look_around()
 
     def look_around(self) -> None:
-        """The list shows every job as it may be, and no other."""
+        """Check that the list shows every job as it may be, and no other."""
         rows = {row["id"]: row for row in _ok(self.driver.jobs())["results"]}
         for job in self.jobs.values():
             job.take_look(rows.pop(job.id, None))
@@ -128,7 +128,7 @@ class Walk:
             self._adopt_rerun(step, job, reply)
 
     def _both(self, step: Step) -> None:
-        """Two requests on their way at the same time."""
+        """Send two requests at the same time."""
         job = self.jobs.get(step.job)
         if job is None:
             return
@@ -182,7 +182,10 @@ class Walk:
             self._adopt(step.again, replace(job.program, held=False), reply.body["id"])
 
     def _find_rerun(self, step: Step, job: Known) -> None:
-        """What became of a rerun whose answer was lost: nothing, and it is asked again, or all."""
+        """Find what became of a rerun whose answer was lost.
+
+        If nothing, it is repeated; else its job is adopted.
+        """
         ours = {known.id for known in self.jobs.values()}
         rows = _ok(self.driver.jobs())["results"]
         made = [row for row in rows if row["rerun_of"] == job.id and row["id"] not in ours]
@@ -197,7 +200,7 @@ class Walk:
             raise ViolationError(f"{job.name} has not ended after {PATIENCE_S} s: {job.worlds}")
 
     def _status(self, job: Known) -> JobStatus | None:
-        """As a look shows it; None once it is deleted."""
+        """Read the job's status; None once it is deleted."""
         job.take_look(_found(self.driver.read(job.id)))
         world = next(iter(job.worlds))
         return None if world.deleted else world.status
@@ -207,7 +210,7 @@ class Walk:
         return job.is_deleted
 
     def _read_all(self, job: Known) -> None:
-        """The job, its events, its attempts and its lines, which must agree with each other."""
+        """Read the job, its events, its attempts and its lines; all must agree with each other."""
         found = [self.driver.read(job.id, what) for what in ("", "events", "attempts", "logs")]
         if job.is_deleted:
             for reply in found:

@@ -1,7 +1,7 @@
-"""Which cells SkyPilot's part of the crash matrix has, and what must follow of each.
+"""The cells of SkyPilot's part of the crash matrix, and what must follow of each.
 
-By default: at every point who stands there, by KILL; at some of SkyPilot's own by STOP too; every
-victim, by both, at one point where another stands; all dealt over carriers and over cold and warm
+By default: at every point its holder, by KILL; at some of SkyPilot's own by STOP too; every victim,
+by both, at one point that another process holds; all dealt over carriers and over cold and warm
 starts; and a cancel in every state. With FULL=1 in the environment: every pair that makes sense.
 """
 
@@ -86,7 +86,7 @@ _FOR_EVER = replace(
 
 @dataclass(frozen=True, slots=True)
 class SkyCell(Cell):
-    """`victim` is struck while somebody stands at `point`; a "user" strikes by CANCEL."""
+    """A cell: `victim` is struck while a process is held at `point`; a "user" strikes by CANCEL."""
 
     carrier: str = "push"
     start: str = "cold"
@@ -116,7 +116,7 @@ class SkyCell(Cell):
 
     @property
     def ending(self) -> Ending:
-        """How the job must end."""
+        """The required end of the job."""
         ending = self.story.ending
         if self.story is stories.CANCELLED:
             # SkyPilot's own cancel ends what the portal's word did not reach.
@@ -156,7 +156,7 @@ class SkyCell(Cell):
 
 
 def holder_of(point: str) -> str:
-    """Who stands at a point."""
+    """Return the process that is held at a point."""
     if point.startswith("runner."):
         return "runner1" if POINTS.index(point) % 2 else "runner0"
     if point == "ingest.stored":
@@ -180,14 +180,17 @@ def makes_sense(cell: SkyCell) -> bool:
 
 
 def _is_near(cell: SkyCell) -> bool:
-    """Web has nothing to do with launches; nor has a follower with frames that are pushed."""
+    """Whether the victim takes part in what happens at the point.
+
+    Web has nothing to do with launches; nor has a follower with frames that are pushed.
+    """
     if cell.victim == "follower":
         return cell.carrier == "pull" and cell.point in {*_NODES_LIVE, "verdict.known"}
     return cell.point in {"ingest.stored", "launch.sent", "stop.asking"}
 
 
 def every_cell() -> Iterator[SkyCell]:
-    """All that make sense."""
+    """Generate all cells that make sense."""
     for carrier in CARRIERS:
         for start in STARTS:
             for point in POINTS:
@@ -200,7 +203,7 @@ def every_cell() -> Iterator[SkyCell]:
 
 
 def default_cells() -> Iterator[SkyCell]:
-    """The holders everywhere, the spread of the others, and a cancel in every state."""
+    """Generate the holder of each point, the spread of the others, and a cancel in every state."""
     for number, point in enumerate(POINTS):
         holder = holder_of(point)
         for strike in STRIKES if point in OWN else ("KILL",):
@@ -213,7 +216,7 @@ def default_cells() -> Iterator[SkyCell]:
 
 
 def cells_of(carrier: str) -> list[SkyCell]:
-    """The cells of one file of tests, in the order of their points."""
+    """List the cells of one file of tests, in the order of their points."""
     chosen = every_cell() if os.environ.get("FULL") == "1" else default_cells()
     cells = [cell for cell in dict.fromkeys(chosen) if cell.carrier == carrier]
     return sorted(cells, key=lambda cell: POINTS.index(cell.point))
@@ -226,7 +229,7 @@ def _cancels(carrier: str, start: str) -> Iterator[SkyCell]:
 
 
 def _dealt(turn: int, point: str, victim: str, strike: str) -> Iterator[SkyCell]:
-    """One cell of these, by turns with each carrier and start that makes sense."""
+    """Deal one cell of these, by turns with each carrier and start that makes sense."""
     ways = [
         SkyCell(point, victim, strike, carrier, start) for start in STARTS for carrier in CARRIERS
     ]
@@ -235,7 +238,7 @@ def _dealt(turn: int, point: str, victim: str, strike: str) -> Iterator[SkyCell]
 
 
 def _spread(victim: str, strike: str) -> Iterator[SkyCell]:
-    """One of the points that make sense, another for each victim and strike."""
+    """Spread over the points that make sense: one point, another for each victim and strike."""
     points = [
         point
         for point in POINTS

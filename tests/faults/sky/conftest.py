@@ -15,7 +15,7 @@ LONGEST_S = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bound what lies here."""
+    """Bound the duration of the tests of this folder."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.timeout(LONGEST_S))
@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def sky_ground(request: pytest.FixtureRequest) -> Iterator[SkyGround]:
-    """A portal with the file's CARRIER, shared by its cells."""
+    """Provide a portal with the file's CARRIER, shared by its cells."""
     made = SkyGround(request.module.CARRIER)
     try:
         yield made

@@ -54,7 +54,7 @@ class SkyGround(Ground):
         self.stub.close()
 
     def make_ready(self) -> None:
-        """Wait until every part is there again, and nothing is planned against anybody."""
+        """Wait until every part runs again, and no fault is planned."""
         self.start_server()
         super().make_ready()
 
@@ -64,7 +64,7 @@ class SkyGround(Ground):
             self.stub.start()
 
     def pids_of(self, cell: Cell, job: int | None) -> list[int]:
-        """The victim's processes."""
+        """Find the victim's processes."""
         if cell.victim == "server":
             return [self.stub.pid]
         if cell.victim == "child":
@@ -80,7 +80,7 @@ class SkyGround(Ground):
         return super().pids_of(cell, job)
 
     def children_of(self, part: str) -> list[int]:
-        """The processes that ask SkyPilot for a part of the portal, once there is one."""
+        """Wait for the processes that query SkyPilot for a part of the portal, and return them."""
 
         def found() -> list[int]:
             children = victims.children_of(self.portal.pids()[part])
@@ -90,19 +90,19 @@ class SkyGround(Ground):
         return found()
 
     def newest(self, job: int) -> tuple[str, int]:
-        """The cluster's name and the attempt's number, of the job's newest attempt."""
+        """Return the cluster's name and the attempt's number, of the job's newest attempt."""
         with psycopg.connect(self.portal.home.postgres.url()) as database:
             row = database.execute(_NEWEST, [job]).fetchone()
         assert row is not None
         return str(row[0]), int(row[1])
 
     def node(self, job: int, rank: int) -> Any:
-        """The runner's directory on a node of the job's newest attempt."""
+        """Return the runner's directory on a node of the job's newest attempt."""
         name, attempt = self.newest(job)
         return self.stub.cloud.node(name, rank) / ".mportal" / str(attempt)
 
     def release_kept(self) -> None:
-        """Take down every cluster that is kept for another job."""
+        """Terminate every warm cluster."""
         with psycopg.connect(self.portal.home.postgres.url()) as database:
             rows = database.execute(
                 "SELECT name FROM jobs_cluster WHERE status <> 'GONE' AND idle_since IS NOT NULL"
@@ -111,11 +111,11 @@ class SkyGround(Ground):
             self._until_answered(lambda name=name: self._take_down(name))
 
     def remains(self, job: int) -> list[str]:
-        """Everything that is left of a job, in words."""
+        """Describe everything that is left of a job."""
         return remains_of(self.portal, self.stub, job)
 
     def report(self, job: int | None) -> str:
-        """What is needed to understand a failure."""
+        """Collect what is needed to understand a failure."""
         told = [str(event) for event in self.stub.witness.events()[-25:]]
         log = self.portal.home.path / "skypilot" / "client" / "calls.log"
         with suppress(FileNotFoundError):

@@ -33,13 +33,13 @@ class SkyPoints(HeldPoints):
             super().hold(point, rank)
 
     def holder(self, point: str, rank: int = 0) -> int | None:
-        """The process that stands at the point."""
+        """Return the process that is held at the point; None if there is none."""
         if point not in OF_SERVER:
             return super().holder(point, rank)
         return self._stub.pid if (self._held / OF_SERVER[point]).exists() else None
 
     def let_go(self) -> None:
-        """Hold nothing any more; whoever stands somewhere goes on."""
+        """Hold nothing any more; processes that are held anywhere continue."""
         super().let_go()
         self._stub.plan(faults=[])
         if self._held.is_dir():

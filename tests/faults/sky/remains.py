@@ -1,4 +1,4 @@
-"""What a job on SkyPilot's machines has left behind: rows, clusters, processes, staged folders."""
+"""The remains of a job on SkyPilot's machines: rows, clusters, processes, staged folders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE attempt.job_id = %s
 
 
 def remains_of(portal: PortalProcess, stub: StubProcess, job: int) -> list[str]:
-    """Everything that is left of a job, and what its machines may never have been, in words."""
+    """Describe everything that is left of a job, and the forbidden states of its machines."""
     with psycopg.connect(portal.home.postgres.url(), connect_timeout=5) as database:
         clusters = database.execute(_CLUSTERS, [job]).fetchall()
     found = [f"cluster {name} is {status}" for name, status in clusters if status != "GONE"]
@@ -38,7 +38,7 @@ def _of_cluster(portal: PortalProcess, stub: StubProcess, name: str) -> Iterator
 
 
 def _at_one_time(stub: StubProcess, names: set[str]) -> Iterator[str]:
-    """Clusters of one job, or incarnations of one cluster, that there were at one time."""
+    """Find clusters of one job, or incarnations of one cluster, that existed at the same time."""
     lives = [one for one in stub.witness.incarnations() if one.cluster in names]
     for one, other in combinations(lives, 2):
         if one.overlaps(other):

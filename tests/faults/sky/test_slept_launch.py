@@ -40,7 +40,7 @@ def points(tmp_path: Path) -> HeldPoints:
 
 @pytest.fixture
 def fleet(stub: StubProcess, points: HeldPoints) -> Iterator[Fleet]:
-    """Two workers: one sleeps, the other does the work."""
+    """Start two workers: one sleeps, the other does the work."""
     made = Fleet(
         size=2,
         MPORTAL_CRASH_POINTS=str(points.directory),
@@ -56,7 +56,10 @@ def fleet(stub: StubProcess, points: HeldPoints) -> Iterator[Fleet]:
 
 
 def submit(fleet: Fleet, points: HeldPoints) -> tuple[int, list[int]]:
-    """A job, and the worker that stands before its launch, with the child that asks for it."""
+    """Submit a job; return it and the worker that is held before its launch, with its child.
+
+    The child requests the launch from SkyPilot.
+    """
     points.hold("launch.staged")
     job = fleet.submit("slept", name="slept", run="exec sleep 600", resources=RESOURCES)
     worker = points.wait_for("launch.staged", timeout_s=PATIENCE_S)
@@ -64,7 +67,7 @@ def submit(fleet: Fleet, points: HeldPoints) -> tuple[int, list[int]]:
 
 
 def let_the_job_end(fleet: Fleet, job: int) -> None:
-    """Cancel it; the other worker sees to it that nothing is left."""
+    """Cancel the job; the other worker ensures that nothing is left."""
     fleet.cancel(job)
     assert fleet.wait_for_end(job, timeout_s=PATIENCE_S)["status"] == "CANCELLED"
     gone = "SELECT count(*) FROM jobs_cluster WHERE status <> 'GONE'"

@@ -15,13 +15,13 @@ NO_ROOM = {"type": "ResourcesUnavailableError", "message": "no room", "history":
 
 
 def fault(do: str, on: str, times: int = 1, **more: Any) -> dict[str, Any]:
-    """One fault of the plan, see `tests.sky_stub.plan`."""
+    """Build one fault of the plan, see `tests.sky_stub.plan`."""
     return {"do": do, "on": on, "times": times, **more}
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble(SkyCell):
-    """A job that nobody strikes, on a server with `faults` and other `keys` of its plan."""
+    """A job without a strike, on a server with `faults` and other `keys` of its plan."""
 
     point: str = "plan.started"
     victim: str = "server"
@@ -38,12 +38,12 @@ class Trouble(SkyCell):
 
     @property
     def story(self) -> Story:
-        """A job that fails in the end, so that its exit code tells something."""
+        """A job that fails in the end, so that its exit code can be checked."""
         return stories.FAILING
 
     @property
     def ending(self) -> Ending:
-        """As if nothing had been wrong, perhaps in a later attempt."""
+        """The end as if nothing had been wrong, perhaps in a later attempt."""
         return replace(self.story.ending, attempts=self.attempts)
 
 

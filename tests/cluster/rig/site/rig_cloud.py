@@ -2,7 +2,7 @@
 
 `infra: slurm/rig` is SkyPilot's own Slurm, which costs nothing; `infra: rig/rig` is the same
 machines for money: 0.05 $ a CPU and 0.005 $ a GB an hour, a fifth more in the partition `spare`,
-spot at three tenths. It stands outside of SkyPilot the way any cloud of somebody's own would.
+spot at three tenths. It is outside of SkyPilot, as any cloud that a user has written would be.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class Rig(slurm.Slurm):
 
 
 def run_instances(region: str, cluster_name: str, name_on_cloud: str, config: Any) -> Any:
-    """Slurm's, unless the partition is said to have run out: a file of its name in FAULTS."""
+    """Provision on Slurm, unless a file of the partition's name in FAULTS declares it full."""
     partition = str(config.provider_config.get("partition"))
     if (FAULTS / partition).exists():
-        raise RuntimeError(f"No capacity in partition {partition}: the rig was told to have none.")
+        raise RuntimeError(f"No capacity in partition {partition}: the rig was set to have none.")
     return slurm_provisioner.run_instances(region, cluster_name, name_on_cloud, config)
 
 
@@ -82,7 +82,10 @@ def run_instances_with_key(region: str, cluster_name: str, name_on_cloud: str, c
 
 
 def template_of(task: Any, to_provision: Any, **_: Any) -> provision.TemplateSpec:
-    """SkyPilot's own for Slurm; but nodes install SkyPilot's wheel, which knows no extra `rig`."""
+    """Write SkyPilot's own template for Slurm, adapted to the cloud `rig`.
+
+    Nodes install SkyPilot's wheel, which has no extra `rig`.
+    """
     stock = Path(sky.__file__).parent / "templates" / "slurm-ray.yml.j2"
     install = "{{ skypilot_wheel_installation_commands }}"
     mapped = "{{ skypilot_wheel_installation_commands | replace('[rig,', '[slurm,') }}"

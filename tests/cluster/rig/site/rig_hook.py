@@ -1,7 +1,7 @@
-"""Loads `rig_cloud` wherever SkyPilot is imported inside the rig (see rig.pth).
+"""The import hook that loads `rig_cloud` wherever SkyPilot is imported in the rig (see rig.pth).
 
 A cloud outside SkyPilot has to be known to clients as well as to the server: what a task may name,
-and what comes back in pickles. This way neither needs to be told.
+and what comes back in pickles. This way neither needs to be configured.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from types import ModuleType
 
 
 def name_the_cloud(constants: ModuleType) -> None:
-    """SkyPilot reads its configuration while it is imported, and refuses clouds without a name."""
+    """Add `rig` to the cloud names: SkyPilot reads its configuration while it is imported.
+
+    It refuses clouds that it does not know.
+    """
     constants.ALL_CLOUDS = (*constants.ALL_CLOUDS, "rig")
 
 
