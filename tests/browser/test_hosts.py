@@ -38,7 +38,7 @@ def make_hosts(project: Any, ada: Any, number: int, nodes: int, **history: int) 
     return attempt
 
 
-def tell(attempt: Attempt, at: float, **fields: Any) -> None:
+def report_metrics(attempt: Attempt, at: float, **fields: Any) -> None:
     token = attempt_token(attempt.job_id, attempt.number)
     ingest_frames(attempt.pk, token, body(sample(at, **fields)))
 
@@ -95,15 +95,15 @@ def test_what_hosts_tell_comes_by_itself_and_another_host_is_a_click_away(
     page.goto(f"/rl/jobs/{FEW}")
     page.get_by_role("tab", name="Hosts").click()
     page.get_by_text("No report from this host yet.").wait_for()
-    tell(attempt, 0, cpu=12.0, gpus=[gpu(0, 55)])
-    tell(attempt, 0, rank=1, cpu=88.0)
+    report_metrics(attempt, 0, cpu=12.0, gpus=[gpu(0, 55)])
+    report_metrics(attempt, 0, rank=1, cpu=88.0)
     # Within the next look, a few seconds on.
     page.locator("#host-0").get_by_text("55 %").wait_for()
     page.get_by_role("heading", name="Rank 0").wait_for()
     page.locator("#host-1").get_by_role("link", name="Rank 1").click()
     page.get_by_role("heading", name="Rank 1").wait_for()
     assert page.url.endswith(f"/rl/jobs/{FEW}/hosts?rank=1")
-    tell(attempt, 10, rank=1, cpu=33.0)
+    report_metrics(attempt, 10, rank=1, cpu=33.0)
     page.get_by_role("img", name="Processor. CPU: last 33 %, mean").wait_for()
     page.reload()
     page.get_by_role("img", name="Processor. CPU: last 33 %, mean").wait_for()

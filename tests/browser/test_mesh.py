@@ -34,14 +34,14 @@ def make_mesh(project: Any, ada: Any, number: int, *hosts: dict[str, Any]) -> At
     )
     attempt = make_attempt(job)
     if hosts:
-        tell(attempt, frame(1, rank=1, text="loss 0.25 " + "x" * 200), *hosts)
+        report_hosts(attempt, frame(1, rank=1, text="loss 0.25 " + "x" * 200), *hosts)
     return attempt
 
 
-def tell(attempt: Attempt, line: dict[str, Any], *hosts: dict[str, Any]) -> None:
+def report_hosts(attempt: Attempt, line: dict[str, Any], *hosts: dict[str, Any]) -> None:
     token = attempt_token(attempt.job_id, attempt.number)
-    told = {**tree(0, *hosts), "t": clock.now().timestamp()}
-    ingest_frames(attempt.pk, token, body(line, told))
+    mesh_frame = {**tree(0, *hosts), "t": clock.now().timestamp()}
+    ingest_frames(attempt.pk, token, body(line, mesh_frame))
 
 
 def sick() -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def test_a_loss_shows_by_itself_and_what_is_open_stays_open(page, project, ada) 
     second.locator("> summary").click()
     name = part.get_attribute("id")
     more = host(0, procs=[proc("earlier<p0>"), proc()])
-    tell(attempt, frame(2, rank=1, text="the final output"), more, host(1, procs=[dead()]))
+    report_hosts(attempt, frame(2, rank=1, text="the final output"), more, host(1, procs=[dead()]))
     # Within the next look, a few seconds on.
     page.get_by_role("heading", name="1 failure").wait_for()
     page.locator(".mesh-changes").get_by_text("the final output").wait_for()

@@ -53,7 +53,7 @@ def make_shared_machines(project: Project) -> None:
     Pool.objects.create(name="spare", backend_name="local")
     train = Queue.objects.create(name="train", rank=10, pool=big)
     Queue.objects.create(name="night", rank=-10, pool=big)
-    for whose in (
+    for scope in (
         {
             "project": project,
             "pool": big,
@@ -64,7 +64,7 @@ def make_shared_machines(project: Project) -> None:
         {"project": project, "user": mia, "caps": {"jobs": 2}},
         {"queue": train, "caps": {"nodes": 8}},
     ):
-        Quota.objects.create(**whose)
+        Quota.objects.create(**scope)
     others = make_project("evals")
     stranger = make_member(others)
     gpu_job(project, mia, 3, "train", name="grpo-math-7b", status=JobStatus.RUNNING)

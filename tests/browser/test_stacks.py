@@ -40,9 +40,9 @@ def make_running(project: Any, ada: Any, number: int) -> Attempt:
 
 
 def kept(attempt: Attempt, rank: int, state: StackState = StackState.DONE, **fields: Any) -> None:
-    told = {"pid": 5121, "command": "python train.py", "text": TEXT, "why": ""}
+    stack = {"pid": 5121, "command": "python train.py", "text": TEXT, "why": ""}
     unread = {"pid": 5122, "command": "python loader.py " + "x" * 200, "text": "", "why": WHY}
-    processes = [told, unread] if state == StackState.DONE else []
+    processes = [stack, unread] if state == StackState.DONE else []
     fields = {"processes": processes, "asked_by": attempt.job.submitted_by, **fields}
     StackDump.objects.create(attempt=attempt, rank=rank, state=state, **fields)
 
@@ -80,9 +80,9 @@ def test_what_was_asked_with_the_button_shows_by_itself(page, project, ada) -> N
     dump = StackDump.objects.get()
     assert (dump.rank, dump.pid) == (2, None)
     token = attempt_token(attempt.job_id, attempt.number)
-    told = {"ask": dump.pk, "pid": 5121, "command": "python train.py", "text": TEXT}
+    stack = {"ask": dump.pk, "pid": 5121, "command": "python train.py", "text": TEXT}
     frames = [
-        frame(1, "stacks", rank=2, **told),
+        frame(1, "stacks", rank=2, **stack),
         frame(2, "stacks", rank=2, ask=dump.pk, done=True),
     ]
     ingest_frames(attempt.pk, token, body(*frames))

@@ -59,8 +59,8 @@ def test_filters_narrow_the_table_add_up_and_stand_in_the_address(page, many):
     names_become(page, "job-110", 8)
     page.get_by_label("Search by name or number").fill("job-02")
     names_become(page, "job-020", 1)
-    for asked in ("status=FAILED", "q=job-02", "user=me"):
-        expect(page).to_have_url(re.compile(rf"[?&]{asked}(&|$)"))
+    for query in ("status=FAILED", "q=job-02", "user=me"):
+        expect(page).to_have_url(re.compile(rf"[?&]{query}(&|$)"))
     page.reload()
     names_become(page, "job-020", 1)
     page.get_by_label("Search by name or number").fill("nowhere")

@@ -44,9 +44,9 @@ class Visitors:
         self._complaints = complaints
         self._contexts: list[BrowserContext] = []
 
-    def open(self, address: str, *, cookie: dict[str, Any] | None = None, **wishes: Any) -> Page:
+    def open(self, address: str, *, cookie: dict[str, Any] | None = None, **overrides: Any) -> Page:
         """Open a page in a fresh browser; `cookie` signs it in."""
-        options: Any = {"viewport": DESKTOP, "reduced_motion": "reduce", **wishes}
+        options: Any = {"viewport": DESKTOP, "reduced_motion": "reduce", **overrides}
         context = self._chromium.new_context(base_url=address, **options)
         context.set_default_timeout(PATIENCE_MS)
         if cookie:

@@ -87,11 +87,13 @@ def _slurm(account: Account) -> list[str]:
     )
     if done.returncode or not configuration.is_file():
         raise ValueError(f"--credentials FILE: {configuration} has no Host {name}. {done.stderr}")
-    told = dict(line.split(" ", 1) for line in reversed(done.stdout.splitlines()) if " " in line)
-    options = ["--name", name, "--host", told["hostname"], "--user", told["user"]]
-    jump = ["--proxy-jump", told["proxyjump"]] if "proxyjump" in told else []
-    key = str(Path(told["identityfile"]).expanduser())
-    return [*options, "--port", told["port"], "--key", key, *jump]
+    configured = dict(
+        line.split(" ", 1) for line in reversed(done.stdout.splitlines()) if " " in line
+    )
+    options = ["--name", name, "--host", configured["hostname"], "--user", configured["user"]]
+    jump = ["--proxy-jump", configured["proxyjump"]] if "proxyjump" in configured else []
+    key = str(Path(configured["identityfile"]).expanduser())
+    return [*options, "--port", configured["port"], "--key", key, *jump]
 
 
 _ADD: dict[str, Callable[[Account], list[str]]] = {

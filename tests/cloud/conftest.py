@@ -74,7 +74,7 @@ def portal(account: Account, pytestconfig: pytest.Config) -> Iterator[PortalOnCl
     finally:
         left = portal.clear() if portal.numbers else set()
         if left:
-            # Without its home nobody could take them down by name: it stays, and the portal runs.
+            # Without its home they could not be terminated by name: it stays, and the portal runs.
             pytest.fail(
                 f"LEFT ON {account.infra}: {', '.join(sorted(left))}. The portal at {portal.url} "
                 f"runs on; its home is {portal.home.path}. Take them down on its page of clusters."

@@ -43,7 +43,7 @@ class ClusterRig(SkyPilotRig):
         return [f"{held}/{row['job_id']}" for held in self._allocations(name) for row in rows]
 
     def started_once(self, name: str) -> bool:
-        # What was handed over a moment ago is not in every answer of SkyPilot's yet.
+        # What was handed over just now is not in every answer of SkyPilot's yet.
         eventually(lambda: self.incarnations(name), timeout_s=ENDED_S)
         return len(self.incarnations(name)) == 1 == len(self._allocations(name))
 

@@ -46,13 +46,13 @@ class SkyPilotPortal(PortalProcess):
 
     def start(self) -> str:
         """Start it, add the rig as an administrator does, and wait until SkyPilot answers."""
-        said = super().start()
+        result = super().start()
         login = ["--host", places.HERE, "--port", str(places.SSH_PORT), "--user", "root"]
         key = ["--key", str(places.LOGIN_KEY)]
         added = self.mportal("admin", "cloud", "add", "slurm", SLURM_CLUSTER, *login, *key)
         assert added.returncode == 0, added.stdout + added.stderr
         assert eventually(self._has_skypilot, timeout_s=SERVER_START_S), self.logs()
-        return said
+        return result
 
     def submit(self, **spec: Any) -> int:
         """Submit a job on the rig; its number."""
@@ -136,7 +136,7 @@ class SkyPilotPortal(PortalProcess):
         [_, host] = login.split()
         known = ["sky", "status", host.partition("-worker")[0]]
         subprocess.run(known, env=user, check=True, capture_output=True, timeout=60)
-        said = subprocess.run(
+        result = subprocess.run(
             ["ssh", host, command],
             env=user,
             check=False,
@@ -144,8 +144,8 @@ class SkyPilotPortal(PortalProcess):
             text=True,
             timeout=60,
         )
-        assert said.returncode == 0, said.stderr
-        return said.stdout.strip()
+        assert result.returncode == 0, result.stderr
+        return result.stdout.strip()
 
     def upload(self, folder: Path) -> str:
         """Upload a folder to the portal and return its reference."""

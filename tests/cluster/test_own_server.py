@@ -171,7 +171,7 @@ def answers(caller: SkyCaller) -> bool:
     try:
         return bool(ask(caller, "status") == [])
     except SkyPilotError as error:
-        # In its first moments it may not take a question yet, which whoever asks does again.
+        # Right after its start it may not take a call yet; callers repeat it.
         assert error.kind == "server_away", error
         return False
 

@@ -31,13 +31,13 @@ def test_the_places_show_what_is_enabled_why_others_are_not_and_gpus_that_are_fr
 ) -> None:
     found: dict[str, Any] = {}
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         with portal.client() as client:
             backends = client.get("/api/v1/infra").json()["results"]
         found.update(next(row for row in backends if row["backend"] == "skypilot"))
         return bool(found["clouds"] and found["gpus"])
 
-    assert eventually(is_told, timeout_s=120), found
+    assert eventually(is_reported, timeout_s=120), found
     clouds = {row["name"].lower(): row for row in found["clouds"]}
     assert clouds["slurm"]["is_enabled"]
     assert not clouds["aws"]["is_enabled"]

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 SECRET = "the-value-that-nobody-may-see"
 LINES = 300
-# Every rank tells who it is, what arrived, and ends with a code of its own.
+# Every rank prints its rank and what arrived, and ends with a code of its own.
 EVERY_RANK = """
 echo "rank $SKYPILOT_NODE_RANK of $SKYPILOT_NUM_NODES: $(cat data.txt) ${#TOKEN} $TOKEN"
 echo "mounted $(cat ~/mounted/data.txt)"
@@ -120,9 +120,9 @@ exit 3
     assert (ended["status"], ended["exit_code"]) == ("FAILED", 3)
     lines = portal.log(number).splitlines()
     for rank in (0, 1):
-        told = [line for line in lines if line.endswith(f" of {rank}")]
-        assert len(told) == LINES
-        assert told[-1].endswith(f"line {LINES} of {rank}")
+        printed = [line for line in lines if line.endswith(f" of {rank}")]
+        assert len(printed) == LINES
+        assert printed[-1].endswith(f"line {LINES} of {rank}")
 
 
 @pytest.mark.feature("P6.1")

@@ -113,7 +113,7 @@ def get_to(rig: Rig, portal: PortalOnRig, number: int, step: str) -> None:
         portal.cancel(number)
     elif step == "tearing-down":
         cluster = portal.attempts(number)[-1]["cluster_name"]
-        # Gone before anybody looked: then the kill comes after everything, which harms no less.
+        # Terminated before the first look: the kill then comes after everything, which is as hard.
         assert eventually(
             lambda: portal.clusters().get(cluster, {}).get("status") in {"STOPPING", None},
             timeout_s=STEP_S,
@@ -124,7 +124,7 @@ def assert_each_line_once(log: str, *, is_whole: bool) -> None:
     """Check that each rank's output is there once, in order, and without a hole."""
     for rank in (0, 1):
         end = f" of {rank}"
-        said = [line.split("line ")[-1] for line in log.splitlines() if line.endswith(end)]
-        numbers = [int(text.removesuffix(end)) for text in said]
+        printed = [line.split("line ")[-1] for line in log.splitlines() if line.endswith(end)]
+        numbers = [int(text.removesuffix(end)) for text in printed]
         assert numbers == list(range(1, len(numbers) + 1))
         assert not is_whole or len(numbers) == LINES

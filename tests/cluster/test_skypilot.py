@@ -70,8 +70,8 @@ def plain(
 
 
 def test_sky_check_enables_slurm_and_the_priced_cloud(skypilot_server: SkyPilotServer) -> None:
-    said = skypilot_server.sky("check", "slurm", "rig").stdout
-    assert "Slurm: enabled" in said and "Rig: enabled" in said
+    output = skypilot_server.sky("check", "slurm", "rig").stdout
+    assert "Slurm: enabled" in output and "Rig: enabled" in output
 
 
 def test_a_partition_without_capacity_is_refused_and_the_next_candidate_taken(
@@ -84,11 +84,11 @@ def test_a_partition_without_capacity_is_refused_and_the_next_candidate_taken(
 def test_both_ranks_run_and_know_each_others_addresses(
     rig: Rig, spot: str, skypilot_server: SkyPilotServer
 ) -> None:
-    said = skypilot_server.sky("logs", "spot", "1").stdout
+    output = skypilot_server.sky("logs", "spot", "1").stdout
     nodes = rig.nodes_of("spot")
     addresses = ",".join(rig.addresses[node] for node in nodes)
     for rank, node in enumerate(nodes):
-        assert f"rank={rank} ips={addresses} on {node}" in said
+        assert f"rank={rank} ips={addresses} on {node}" in output
 
 
 def test_spot_machines_have_a_price_and_what_they_cost_is_charged(

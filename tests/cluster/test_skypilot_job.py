@@ -74,10 +74,10 @@ def test_the_quick_start_drives_actors_on_a_cluster_of_skypilots(rig: Rig, kept:
 def test_the_same_cluster_is_reached_through_the_login_node(
     rig: Rig, kept: str, skypilot_server: SkyPilotServer, project: Path
 ) -> None:
-    said = quickstart(skypilot_server, project, "--reach", "tunnel")
-    assert f"cluster {NAME}: reached by ssh" in said
+    output = quickstart(skypilot_server, project, "--reach", "tunnel")
+    assert f"cluster {NAME}: reached by ssh" in output
     for rank, node in enumerate(rig.nodes_of(NAME)):
-        assert f"on {node}, node {rank}" in said
+        assert f"on {node}, node {rank}" in output
 
 
 @pytest.mark.timeout(400)

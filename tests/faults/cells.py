@@ -53,11 +53,11 @@ PHASES = {
     ),
 }
 # Reached by the follower, which carries no frames of local jobs, and by SkyPilot's launches. An
-# answer that tells to stop is lost as one at "ingest.committed" is. The others: where clusters
-# outlive their jobs, see tests/faults/test_kept_clusters.py; where a budget is spent, see
-# tests/faults/test_budgets.py; where an administrator moves logs, see
-# tests/integration/logs/test_moving.py; and where nobody submits, tests/faults/test_schedules.py.
-# Of jobs that wait for others see tests/faults/test_dependencies.py, of those that give way
+# answer that orders a stop is lost as one at "ingest.committed" is. Other points are tested
+# elsewhere: clusters that outlive their jobs in tests/faults/test_kept_clusters.py, spent budgets
+# in tests/faults/test_budgets.py, logs that an administrator moves in
+# tests/integration/logs/test_moving.py, schedules in tests/faults/test_schedules.py, jobs that
+# depend on others in tests/faults/test_dependencies.py, and preemption in
 # tests/faults/test_preemption.py.
 OF_DEPENDENCIES = ("dependency.settled",)
 OF_KEPT_CLUSTERS = ("cluster.taken", "cluster.kept", "autostop.begun", "autostop.asked")
@@ -72,8 +72,8 @@ ELSEWHERE = frozenset(
         *(*OF_PREEMPTION, *OF_SCHEDULES),
     }
 )
-# Who else must stand still, so that what is to be struck is not ended first: the tick finds a
-# cancelled job without a hint, and its runner is told with the answer to its next push.
+# The processes that must be stopped too, so that they do not end the victim first: the tick finds
+# a cancelled job without a hint, and its runner learns of it from the answer to its next push.
 HELD_BESIDE = {
     "cancel.committed": ("stop.asking", "stop.answering"),
     "stop.asking": ("stop.answering",),
@@ -83,11 +83,11 @@ POINTS = tuple(point for points in PHASES.values() for point in points)
 STRIKES = ("KILL", "STOP")
 NODE_PARTS = ("runner0", "runner1", "guardian0", "guardian1", "host0", "host1")
 VICTIMS = (*PORTAL_PARTS, *NODE_PARTS, "driver")
-# The verdict is known to nobody but the disk of the first host.
+# Only the disk of the first host holds the verdict.
 ALSO = (("runner.verdict", "host0", "KILL"),)
-# At how many points each victim is struck by default, beside those where it stands itself.
+# At how many points each victim is struck by default, beside those that it holds itself.
 SPREAD = 3
-# A host that is gone is missed after 12 or 15 seconds.
+# A lost host is noticed after 12 or 15 seconds.
 SPREAD_OF_HOSTS = 2
 
 _OF_WEB = ("submit.", "ingest.", "cancel.")
@@ -153,7 +153,7 @@ class Cell:
         """Whether the commands must wait in the middle of their lines until the strike is over."""
         if self.story.then or self.victim == "driver":
             return True
-        # A runner that stands at a point keeps its commands from going on by itself.
+        # A runner that is held at a point keeps its commands from going on by itself.
         return self.victim in NODE_PARTS and not self.point.startswith("runner.")
 
     @property

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tests.faults.tcp_proxy import Look
 
-# "commit": before it arrives. "answer": it is carried out, and nobody is told. "bytes": anywhere.
+# "commit": before it arrives. "answer": it is carried out, but not acknowledged. "bytes": anywhere.
 Mode = Literal["commit", "answer", "bytes"]
 COMMIT = b"COMMIT\0"
 # One in so many commits; and where a connection breaks that breaks anywhere.

@@ -41,7 +41,7 @@ READY_S = 90
 END_SESSIONS = f"""
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{DATABASE}'
 """
-# Prepares the database, and makes a token as nobody needs to in production.
+# Prepares the database, and makes a token, which production does not need.
 PREPARE = """
 import django
 django.setup()

@@ -77,7 +77,7 @@ class FrontDoor:
         up = [each for each in self._backends if each.is_up]
         if not up:
             raise OSError("no web is up")
-        # Through the web's own proxy, which cuts what hangs in it when it goes down.
+        # Through the web's own proxy, which cuts what hangs in it when it stops.
         chosen = up[next(self._turn) % len(up)]
         return socket.create_connection(("127.0.0.1", chosen.proxy.port), timeout=5)
 

@@ -128,17 +128,17 @@ class Ground:
 
     def wait_until_final(self, job: int) -> dict[str, Any]:
         """Wait until the job is final and return it."""
-        said: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
 
         def is_final() -> bool:
             try:
-                said.update(self.get(str(job)))
+                reported.update(self.get(str(job)))
             except httpx.HTTPError:
                 return False
-            return bool(said["is_final"])
+            return bool(reported["is_final"])
 
-        assert eventually(is_final, timeout_s=self.patience_s), f"not over: {said}"
-        return said
+        assert eventually(is_final, timeout_s=self.patience_s), f"not over: {reported}"
+        return reported
 
     def lines(self, job: int) -> list[dict[str, Any]]:
         """Return the whole log."""
@@ -165,14 +165,16 @@ class Ground:
 
     def report(self, job: int | None) -> str:
         """Collect what is needed to understand a failure."""
-        said = [self._told(f"{job}{more}") for more in ("", "/attempts", "/events", "/logs") if job]
+        reported = [
+            self._text_at(f"{job}{more}") for more in ("", "/attempts", "/events", "/logs") if job
+        ]
         lives = self.witness.of(job) if job else self.witness.seen[-6:]
-        return "\n".join([*map(str, lives), *said, self.portal.logs()])
+        return "\n".join([*map(str, lives), *reported, self.portal.logs()])
 
     def _points_below(self, directory: Path) -> HeldPoints:
         return HeldPoints(directory)
 
-    def _told(self, address: str) -> str:
+    def _text_at(self, address: str) -> str:
         try:
             return f"== {address}\n{self.get(address)}"[:6000]
         except httpx.HTTPError as error:

@@ -40,7 +40,7 @@ class HeldPoints:
     def let_go(self) -> None:
         """Hold nothing any more; processes that are held anywhere continue."""
         for place in (self.directory, *(self.place("runner.", rank) for rank in RANKS)):
-            # Whoever gets to a point at this moment takes its file under another name.
+            # A process that gets to a point at this moment renames the file of the point.
             while files := [file for file in place.iterdir() if not file.is_dir()]:
                 for file in files:
                     file.unlink(missing_ok=True)

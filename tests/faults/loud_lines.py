@@ -9,7 +9,7 @@ import sys
 # Of each rank. From HELD on they come when a second word has been said.
 LINES = 100_000
 HELD = 70_000
-# Longer than three of the pieces in which a line travels; what is secret lies across the first cut.
+# Longer than three of the pieces in which a line travels; the secret spans the first cut.
 LONG_BYTES, LONG_EVERY, CUT_AT = 110_000, 25_000, 32_768
 BLOCK = 500
 AWKWARD = {

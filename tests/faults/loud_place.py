@@ -64,7 +64,7 @@ class LoudPlace:
     def has_been_cut(self, carrier: str) -> bool:
         """Whether posts have broken at every moment that there is on this way."""
         made = self.cuts.made
-        # What a follower asks for fits into one piece.
+        # A follower's request fits into one piece.
         return made["answer"] >= CUTS and (carrier == "pull" or made["request"] >= CUTS)
 
     def is_held(self, job_id: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tests.faults.tcp_proxy import Look
 
-# "request": in the middle of what is posted. "answer": it has its effect, and nobody is told.
+# "request": in the middle of what is posted. "answer": it has its effect, but is not acknowledged.
 Moment = Literal["request", "answer"]
 
 

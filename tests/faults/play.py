@@ -179,14 +179,14 @@ class Play:
         return []
 
     def _wrong_ending(self) -> list[str]:
-        ending, said, ground = self._cell.ending, self._said, self._ground
+        ending, final, ground = self._cell.ending, self._said, self._ground
         attempts = ground.get(f"{self._job}/attempts")["results"]
         events = ground.get(f"{self._job}/events", limit=200)["results"]
         finals = [event for event in events if event["new_status"] in FINAL]
         workers = [worker["exit_code"] for worker in attempts[0]["workers"]]
         looks = {
-            "status": (said["status"], ending.status),
-            "reason": (said["stop_reason"], ending.reason),
+            "status": (final["status"], ending.status),
+            "reason": (final["stop_reason"], ending.reason),
             "attempts": (len(attempts), ending.attempts),
             "open attempts": (sum(each["ended_at"] is None for each in attempts), 0),
             "final events": (len(finals), 1),
@@ -194,8 +194,8 @@ class Play:
             "exit codes": (workers[: len(ending.workers)], list(ending.workers)),
         }
         wrong = [f"{name}: {is_}, not {must}" for name, (is_, must) in looks.items() if is_ != must]
-        if said["exit_code"] not in ending.exit_codes:
-            wrong.append(f"exit code: {said['exit_code']}, not one of {ending.exit_codes}")
+        if final["exit_code"] not in ending.exit_codes:
+            wrong.append(f"exit code: {final['exit_code']}, not one of {ending.exit_codes}")
         return wrong
 
     def _wrong_lines(self) -> list[str]:
@@ -246,7 +246,7 @@ class Play:
         what, printed = f"attempt {attempt}, rank {rank}", self._cell.story.lines[rank]
         if worker and worker["exit_code"] == 0 and count < printed:
             return [f"{what}: has ended, and {count} of {printed} lines are there"]
-        told = [
+        losses = [
             found
             for line in lines
             if line["stream"] == "portal" and line["rank"] == rank
@@ -254,10 +254,10 @@ class Play:
         ]
         # One that rank 0 has ended, because another was lost, has no exit code and loses nothing.
         is_lost = worker is None or worker["status"] == "LOST"
-        if is_lost and len(told) != 1:
-            return [f"{what}: its end is not known, and the log says so {len(told)} times"]
+        if is_lost and len(losses) != 1:
+            return [f"{what}: its end is not known, and the log says so {len(losses)} times"]
         # A message is a line or a report: there are at least as many.
-        if any(found["after"] and int(found["after"]) < count for found in told):
+        if any(found["after"] and int(found["after"]) < count for found in losses):
             return [f"{what}: {count} lines are there, and they are said to be fewer"]
         if self._cell.kills_in_the_middle(rank) and attempt == 1 and count > HALF:
             return [f"{what}: {count} lines of a program that was killed after {HALF}"]

@@ -95,7 +95,7 @@ class TcpProxy:
         except OSError:
             client.close()
             return
-        # Whoever dialled had a limit; an open connection may be silent for as long as it likes.
+        # Dialing had a time limit; an open connection may be silent for as long as it likes.
         server.settimeout(None)
         link = Link(client, server, self._look() if self._look else None)
         with self._lock:

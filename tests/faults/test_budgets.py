@@ -81,8 +81,8 @@ def test_a_worker_killed_while_a_budget_ends_leaves_nothing_running_and_tells_on
     for job_id in jobs:
         ended = fleet.wait_for_end(job_id)
         assert (ended["status"], ended["stop_reason"]) == ("FAILED", "BUDGET")
-    told = fleet.query("SELECT threshold FROM jobs_budgetnotice ORDER BY threshold")
-    assert [threshold for (threshold,) in told] == [50, 80, 100]
+    notices = fleet.query("SELECT threshold FROM jobs_budgetnotice ORDER BY threshold")
+    assert [threshold for (threshold,) in notices] == [50, 80, 100]
     waiting = fleet.submit(f"{point}-late", name="late", run="not run")
     assert eventually(lambda: fleet.job(waiting)["wait_reason"] == "BUDGET", timeout_s=20)
     put(fleet, usd="10000000", on_spent="stop")

@@ -18,7 +18,7 @@ from tests.portal_process import CHECKOUT
 from tests.waiting import eventually
 
 SKEW_S = 300
-# What is told and stored comes and goes within moments; five minutes would show.
+# Reports and rows are seconds old at most; five minutes would show.
 CLOSE = timedelta(seconds=20)
 LOCAL = {"infra": "local"}
 LINK = """
@@ -71,7 +71,7 @@ def attempts(fleet: Fleet, job_id: int) -> list[dict[str, Any]]:
     return sorted(found.get("results", found), key=lambda attempt: attempt["number"])
 
 
-def said(fleet: Fleet, job_id: int) -> list[dict[str, Any]]:
+def log_lines(fleet: Fleet, job_id: int) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = fleet.get(f"/{job_id}/logs", limit=1000)["results"]
     return lines
 
@@ -105,7 +105,7 @@ def test_a_job_has_the_times_at_which_it_was_submitted_ran_and_printed(fleet):
         assert began - CLOSE < moment(stage["started_at"]) < utc_now() + CLOSE
     [run] = [stage for stage in attempt["stages"] if stage["name"] == "run"]
     assert run["duration_s"] >= 1.5
-    for line in said(fleet, job_id):
+    for line in log_lines(fleet, job_id):
         assert began - CLOSE < moment(line["at"]) < utc_now() + CLOSE
 
 

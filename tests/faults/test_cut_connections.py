@@ -69,10 +69,10 @@ def assert_all_end_right(fleet: Fleet, witness: Witness, jobs: dict[int, int]) -
     assert fleet.query("SELECT count(*) FROM jobs_job") == [(fleet.submitted,)]
 
 
-def assert_told_as_a_passing_failure(answers: list[httpx.Response]) -> None:
+def assert_transient_failures(answers: list[httpx.Response]) -> None:
     """Check that all answers are problem documents that state when to come back."""
-    told = {(each.status_code, each.headers["Content-Type"]) for each in answers}
-    assert told <= {(503, "application/problem+json")}, [each.text for each in answers]
+    reported = {(each.status_code, each.headers["Content-Type"]) for each in answers}
+    assert reported <= {(503, "application/problem+json")}, [each.text for each in answers]
     assert {each.json()["code"] for each in answers} <= {"database_unavailable"}
     assert all(each.headers["Retry-After"] for each in answers)
 
@@ -89,7 +89,7 @@ def test_connections_that_break_at_any_moment_lose_and_double_nothing(witness, m
         assert fleet.wait_for_end(cancelled)["status"] == "CANCELLED"
         cuts.is_on = False
         assert_all_end_right(fleet, witness, jobs)
-        assert_told_as_a_passing_failure(fleet.failures)
+        assert_transient_failures(fleet.failures)
 
 
 def test_sessions_that_an_administrator_ends_cost_nothing(fleet, witness):
@@ -110,10 +110,10 @@ def test_sessions_that_an_administrator_ends_cost_nothing(fleet, witness):
         stop.set()
         thread.join()
     assert_all_end_right(fleet, witness, jobs)
-    assert_told_as_a_passing_failure(fleet.failures)
+    assert_transient_failures(fleet.failures)
 
 
-def assert_a_database_that_is_away_is_told(fleet: Fleet) -> None:
+def assert_database_loss_is_reported(fleet: Fleet) -> None:
     """Check that a lost database is reported without a long wait.
 
     Programs get a code, people plain text.
@@ -124,7 +124,7 @@ def assert_a_database_that_is_away_is_told(fleet: Fleet) -> None:
         page = client.get("/", headers={"Cookie": "mportal_session=of-somebody-else"})
         again = client.get(JOBS)
         took_s = time.monotonic() - begun
-    assert_told_as_a_passing_failure([answer, again])
+    assert_transient_failures([answer, again])
     assert page.status_code == 503
     assert "The database does not respond" in page.text
     # The pool's queue lasts ten seconds; who comes after that is refused at once.
@@ -138,7 +138,7 @@ def test_postgresql_goes_and_comes_back_and_no_process_has_to_be_started_again(f
     os.kill(fleet.postgres.process.pid, how)
     fleet.postgres.process.wait(30)
     try:
-        assert_a_database_that_is_away_is_told(fleet)
+        assert_database_loss_is_reported(fleet)
     finally:
         fleet.postgres.start()
     back = time.monotonic()

@@ -56,9 +56,9 @@ class Job:
         self.portal = portal
         file = portal.root / f"{name}.yaml"
         file.write_text(COUNTING)
-        said = portal.mportal("submit", "-f", str(file), "-d", "-q")
-        assert said.returncode == 0, said.stderr
-        self.id = int(re.findall(r"\d+", said.stdout)[0])
+        submitted = portal.mportal("submit", "-f", str(file), "-d", "-q")
+        assert submitted.returncode == 0, submitted.stderr
+        self.id = int(re.findall(r"\d+", submitted.stdout)[0])
         assert eventually(lambda: len(self.texts()) > 5, timeout_s=60), portal.logs()
         self.pid = int(self.texts("stderr")[0].removeprefix("pid "))
 

@@ -64,7 +64,7 @@ def test_what_was_printed_is_what_is_kept_and_what_was_followed_byte_for_byte_wh
                 )
                 assert cut, (place.cuts.made, listener.broken)
             if broken == "redis":
-                # Nobody is told that there is something new: readers look for themselves.
+                # No message reports new lines: readers poll.
                 assert eventually(lambda: len(listener.rows) > 2 * SEEN, timeout_s=BROKEN_S)
         job = place.fleet.wait_for_end(job_id, END_S)
         listener.wait(END_S)
@@ -103,8 +103,8 @@ def test_what_died_with_its_machines_is_told_as_missing_and_before_that_nothing_
         # Machines may go in the middle of a long line: a saved file ends it, a stream does not.
         followed = listener.text(rank).removesuffix(b"\n") + b"\n"
         loud_jobs.assert_same(followed, kept, f"rank {rank} as it was followed")
-        told = f"[portal] The end of rank {rank} in attempt 1 was not heard: messages after its"
-        assert [each for each in listener.remarks() if each.startswith(told)], listener.remarks()
+        message = f"[portal] The end of rank {rank} in attempt 1 was not heard: messages after its"
+        assert [each for each in listener.remarks() if each.startswith(message)], listener.remarks()
 
 
 def _is_in_the_middle(listener: Listener) -> bool:

@@ -113,7 +113,7 @@ def test_a_worker_that_ends_in_the_middle_of_a_time_loses_and_doubles_none(
     assert eventually(lambda: is_caught_up(fleet, name), timeout_s=60), fleet.logs()
     assert_each_once(fleet, name)
     fleet.revive()
-    # Whoever hung goes on where it stood.
+    # The process that hung continues from where it was stopped.
     other = make_minutely(fleet)
     assert eventually(lambda: is_caught_up(fleet, other), timeout_s=60), fleet.logs()
     for each in (name, other):

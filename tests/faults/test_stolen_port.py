@@ -18,7 +18,7 @@ from tests.thief import A_STRANGER, Thief
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.root("the thief has a user of its own")
-# It says when it is at work, and goes on once the portal is gone.
+# It reports when it is at work, and goes on once the portal has ended.
 RUN = """
 echo run
 until (: > /dev/tcp/127.0.0.1/{go}) 2> /dev/null; do sleep 0.1; done
@@ -39,8 +39,8 @@ def test_a_thief_of_the_port_gets_no_token_and_no_line_and_nothing_runs_twice(ow
     go = free_port()
     spec = tmp_path / "job.json"
     spec.write_text(json.dumps({"name": "robbed", "run": RUN.format(go=go)}))
-    said = own_portal.mportal("submit", "-f", str(spec), "-d", "-q").stdout
-    job_id = int(re.findall(r"\d+", said)[0])
+    output = own_portal.mportal("submit", "-f", str(spec), "-d", "-q").stdout
+    job_id = int(re.findall(r"\d+", output)[0])
     assert eventually(lambda: texts_of(own_portal, job_id) == ["run"])
     port = urlsplit(own_portal.url).port
     own_portal.kill()

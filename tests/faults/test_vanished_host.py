@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.root("it makes a network of its own")
 FREE_S = 15
-# 198.18.0.0/15 is for such tests: nobody's network.
+# 198.18.0.0/15 is for such tests: no real network uses it.
 OURS, THEIRS = f"198.18.{os.getpid() % 250}.1", f"198.18.{os.getpid() % 250}.2"
 SPACE = f"mpfault{os.getpid()}"
 LINK = f"mpf{os.getpid()}"

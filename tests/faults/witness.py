@@ -131,7 +131,7 @@ class Witness:
             return
         if old.attempt == new.attempt:
             self.doubles.append(f"started twice: {old} and {new}")
-        # Its end may lie here unread: it counts from when it happened.
+        # Its end may have arrived unread: it counts from when it happened.
         if old.lives and not has_hung_up(old.connection):
             self.doubles.append(f"both live: {old} and {new}")
 

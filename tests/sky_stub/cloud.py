@@ -134,7 +134,7 @@ class Cloud:
         with locked(self.state / "locks" / name):
             row = self.get(name)
             processes.end(processes.NODE_MARK, self.folder(name))
-            # The row goes last: whoever is cut off here is asked once more.
+            # The row is removed last: a removal that is cut off here can be requested again.
             for path in self.folder(name).iterdir():
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)

@@ -227,8 +227,8 @@ def note(job, status):
 def _prefix(job, rank, pid):
     place = f", ip={job['addresses'][rank]}" if rank else ""
     if job["cluster_nodes"] == 1:
-        who = job["name"] if job["name"] != "-" else "task"
-        return f"{CYAN}({who}, pid={pid}){RESET} "
+        label = job["name"] if job["name"] != "-" else "task"
+        return f"{CYAN}({label}, pid={pid}){RESET} "
     return f"{CYAN}({f'worker{rank}' if rank else 'head'}, rank={rank}, pid={pid}{place}){RESET} "
 
 

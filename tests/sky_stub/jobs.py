@@ -53,15 +53,15 @@ class Jobs:
     def record(self, number: int) -> dict[str, Any] | None:
         """Return a job's specification with its status and times; None if there is no such job."""
         folder = self._folder / str(number)
-        asked, now = read_json(folder / "job.json"), read_json(folder / "status.json")
-        if asked is None or now is None:
+        submitted, now = read_json(folder / "job.json"), read_json(folder / "status.json")
+        if submitted is None or now is None:
             return None
         if now["status"] not in FINAL and not _is_driven(now):
             # Asked once more: it may have ended properly just now.
             now = read_json(folder / "status.json")
             if now["status"] not in FINAL:
                 now = {**now, "status": "FAILED_DRIVER"}
-        return {**asked, **now, "folder": str(folder)}
+        return {**submitted, **now, "folder": str(folder)}
 
     def records(self) -> list[dict[str, Any]]:
         """List the records of all jobs, newest first."""

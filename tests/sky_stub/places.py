@@ -16,16 +16,16 @@ def candidates(cloud: Cloud, task: dict[str, Any]) -> list[Choice]:
 
     They are in the task's own order if it has one, else the cheapest is first.
     """
-    asked = task.get("resources") or {}
-    wishes = asked.get("ordered") or asked.get("any_of") or [{}]
-    common = {key: value for key, value in asked.items() if key not in {"ordered", "any_of"}}
+    requested = task.get("resources") or {}
+    alternatives = requested.get("ordered") or requested.get("any_of") or [{}]
+    common = {key: value for key, value in requested.items() if key not in {"ordered", "any_of"}}
     found = [
         choice
-        for wish in wishes
+        for request in alternatives
         for place in cloud.plan["places"]
-        if (choice := _choice(place, {**common, **wish})) is not None
+        if (choice := _choice(place, {**common, **request})) is not None
     ]
-    if "ordered" not in asked:
+    if "ordered" not in requested:
         found.sort(key=lambda choice: choice["usd_per_hour"])
     return found
 
@@ -37,8 +37,8 @@ def choose(cloud: Cloud, task: dict[str, Any], nodes: int, cluster: str) -> Choi
     """
     fitting = candidates(cloud, task)
     if not fitting:
-        asked = task.get("resources") or {}
-        message = f"\x1b[33mNo resource satisfying {asked} on the enabled infra.\x1b[0m"
+        requested = task.get("resources") or {}
+        message = f"\x1b[33mNo resource satisfying {requested} on the enabled infra.\x1b[0m"
         raise no_room(message, [])
     history = []
     for choice in fitting:
@@ -58,12 +58,12 @@ def can_stop(cloud: Cloud, infra: str) -> bool:
     return any(place["infra"] == infra and place.get("can_stop") for place in cloud.plan["places"])
 
 
-def _choice(place: Place, wish: dict[str, Any]) -> Choice | None:
-    spot = bool(wish.get("use_spot"))
+def _choice(place: Place, request: dict[str, Any]) -> Choice | None:
+    spot = bool(request.get("use_spot"))
     price = place.get("spot_usd_per_hour") if spot else place.get("usd_per_hour", 0.0)
-    if price is None or not _lies_in(place["infra"], wish):
+    if price is None or not _is_within(place["infra"], request):
         return None
-    if not _has(place.get("accelerators") or {}, wish.get("accelerators")):
+    if not _has(place.get("accelerators") or {}, request.get("accelerators")):
         return None
     return {
         "infra": place["infra"],
@@ -74,25 +74,25 @@ def _choice(place: Place, wish: dict[str, Any]) -> Choice | None:
             "infra": place["infra"],
             "instance_type": place.get("instance_type", "2CPU--4GB"),
             "use_spot": spot,
-            **({"accelerators": wish["accelerators"]} if wish.get("accelerators") else {}),
+            **({"accelerators": request["accelerators"]} if request.get("accelerators") else {}),
         },
     }
 
 
-def _lies_in(infra: str, wish: dict[str, Any]) -> bool:
+def _is_within(infra: str, request: dict[str, Any]) -> bool:
     """Whether a location is the requested one, or a part of it."""
-    parts = [wish.get("cloud"), wish.get("region"), wish.get("zone")]
-    asked = wish.get("infra") or "/".join(part for part in parts if part)
-    places = str(asked or "*").lower().split("/")
+    parts = [request.get("cloud"), request.get("region"), request.get("zone")]
+    requested = request.get("infra") or "/".join(part for part in parts if part)
+    places = str(requested or "*").lower().split("/")
     return all(
         part in {"*", own} for part, own in zip(places, infra.lower().split("/"), strict=False)
     )
 
 
-def _has(own: dict[str, float], asked: Any) -> bool:
-    if not asked:
+def _has(own: dict[str, float], requested: Any) -> bool:
+    if not requested:
         return True
-    names = asked if isinstance(asked, dict) else dict([str(asked).partition(":")[::2]])
+    names = requested if isinstance(requested, dict) else dict([str(requested).partition(":")[::2]])
     return any(float(count or 1) <= own.get(name, 0) for name, count in names.items())
 
 

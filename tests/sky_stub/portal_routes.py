@@ -49,11 +49,11 @@ def plan(cloud: Cloud, body: Any) -> Any:
     return {"candidates": rows, "reasons": [] if rows else ["Nothing fits this task."]}
 
 
-def _accelerators(asked: Any) -> dict[str, float]:
-    if isinstance(asked, str):
-        name, _, count = asked.partition(":")
+def _accelerators(requested: Any) -> dict[str, float]:
+    if isinstance(requested, str):
+        name, _, count = requested.partition(":")
         return {name: float(count or 1)}
-    return dict(asked or {})
+    return dict(requested or {})
 
 
 ROUTES = {

@@ -53,7 +53,7 @@ class StubProcess:
     def plan(self, **keys: Any) -> None:
         """Have these keys of the plan (see `plan.py`) from now on; the others stay."""
         for fault in keys.get("faults", ()):
-            # Used up is told by name, and each is a new one.
+            # Used-up faults are recorded by name, so each gets a new one.
             fault.setdefault("name", f"{fault['do']}-{os.getpid()}-{next(_numbers)}")
         path = self.state / plan.FILE_NAME
         write_json(path, {**read_json(path, {}), **keys})

@@ -46,7 +46,7 @@ class Stub(ThreadingHTTPServer):
         self.verbs = Verbs(self.cloud, self.requests)
         self.uploads = Uploads(state)
         for name in self.cloud.names():
-            # Whoever launched these has died.
+            # The server that launched these has died.
             row = self.cloud.find(name)
             if row is not None and row["status"] == "INIT" and not row["dead_nodes"]:
                 self.cloud.interrupt(name)
@@ -152,8 +152,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _logs(self, raw: bytes) -> None:
         body = self._parsed(raw)
-        wish = (body["cluster_name"], body.get("job_id"), body.get("tail") or 0)
-        pieces = job_log(self.server.cloud, *wish, bool(body.get("follow", True)))
+        selection = (body["cluster_name"], body.get("job_id"), body.get("tail") or 0)
+        pieces = job_log(self.server.cloud, *selection, bool(body.get("follow", True)))
         request = Request("logs", body["cluster_name"], self.request_id, status="RUNNING")
         ended = threading.Event()
         self.server.requests.begin(request, lambda one: _code(one, ended))

@@ -59,8 +59,8 @@ def request_log(request: Request) -> Iterator[bytes]:
         request.is_done.wait(LOOK_S)
 
 
-def _lines(path: Path, jobs: Jobs, number: int, wish: tuple[int, bool]) -> Iterator[bytes]:
-    tail, follow = wish
+def _lines(path: Path, jobs: Jobs, number: int, bounds: tuple[int, bool]) -> Iterator[bytes]:
+    tail, follow = bounds
     heard_at = time.monotonic()
     try:
         log = path.open("rb")

@@ -255,13 +255,13 @@ def task_of(body: Body) -> dict[str, Any]:
 
 def _autostop_of(task: dict[str, Any]) -> tuple[int, bool] | None:
     resources = task.get("resources") or {}
-    wishes = [resources, *(resources.get("any_of") or ()), *(resources.get("ordered") or ())]
-    asked = next((each["autostop"] for each in wishes if each.get("autostop")), None)
-    if not asked:
+    alternatives = [resources, *(resources.get("any_of") or ()), *(resources.get("ordered") or ())]
+    autostop = next((each["autostop"] for each in alternatives if each.get("autostop")), None)
+    if not autostop:
         return None
-    if isinstance(asked, dict):
-        return int(asked.get("idle_minutes", 5)), bool(asked.get("down"))
-    return int(asked), False
+    if isinstance(autostop, dict):
+        return int(autostop.get("idle_minutes", 5)), bool(autostop.get("down"))
+    return int(autostop), False
 
 
 def _mismatch(name: str, row: Row, nodes: int) -> SkyError:

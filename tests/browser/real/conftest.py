@@ -20,9 +20,9 @@ def living() -> Iterator[Living]:
     portal = PortalProcess()
     try:
         portal.start()
-        said = portal.manage("shell", "-v", "0", "-c", MAKE_PEOPLE)
-        assert said.returncode == 0, said.stdout + said.stderr
-        yield Living(portal, json.loads(said.stdout.splitlines()[-1]))
+        made = portal.manage("shell", "-v", "0", "-c", MAKE_PEOPLE)
+        assert made.returncode == 0, made.stdout + made.stderr
+        yield Living(portal, json.loads(made.stdout.splitlines()[-1]))
     finally:
         portal.close()
 

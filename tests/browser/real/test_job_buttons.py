@@ -105,7 +105,7 @@ def test_deleting_asks_first_and_leads_back_to_a_table_without_the_job(people, l
     page.wait_for_url("**/rl/jobs")
     expect(page.get_by_text("(unwanted) was deleted")).to_be_visible()
     expect(page.locator(f"#job-{job}")).to_have_count(0)
-    # The page may have heard that its job is gone before it was left.
+    # The page may have learned that its job was deleted before it was left.
     faults.forgive(f"/rl/jobs/{job}/live")
     page.goto(f"/rl/jobs/{job}")
     expect(page.get_by_role("heading", name="Not found")).to_be_visible()

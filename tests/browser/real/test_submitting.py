@@ -87,7 +87,7 @@ def test_what_was_typed_outlives_a_session_that_ended_meanwhile(page, editor, li
 
 def test_a_text_that_has_not_been_looked_at_is_not_called_right(page, editor):
     page.get_by_text("Ready to submit").wait_for()
-    page.route("**/validate", lambda asked: None)
+    page.route("**/validate", lambda route: None)
     editor.fill("name: other\nrun: echo other\n")
     expect(page.locator("#verdict")).to_have_text("Checking …")
 

@@ -82,7 +82,7 @@ class Rig:
     def revive_node(self, name: str) -> None:
         """Start a dead node again, empty, and wait until Slurm takes it for ready."""
         node.power_on(name)
-        # One that was found dead comes back by itself; one that died unnoticed has to be told.
+        # One that was found dead comes back by itself; one that died unnoticed needs a command.
         daemons.await_condition(f"{name} in Slurm", lambda: self._is_ready(name), timeout_s=60)
 
     def scancel(self, cluster: str) -> None:

@@ -50,21 +50,21 @@ def power_off(node: str) -> None:
 
 
 def main(node: str) -> None:
-    told, tell = os.pipe()
+    pid_reader, pid_writer = os.pipe()
     ready, plugged = os.pipe()
     if os.fork() == 0:
         os.close(plugged)
-        _enter(node, tell, ready)
-    pid = int(os.read(told, 32))
+        _enter(node, pid_writer, ready)
+    pid = int(os.read(pid_reader, 32))
     network.plug_in(node, pid)
     (places.NODE_PIDS / node).write_text(str(pid))
     os.write(plugged, b"x")
 
 
-def _enter(node: str, tell: int, ready: int) -> None:
+def _enter(node: str, pid_writer: int, ready: int) -> None:
     unshare(NEW_MOUNTS | NEW_NAMES | NEW_NETWORK | NEW_PIDS)
     if pid := os.fork():
-        os.write(tell, str(pid).encode())
+        os.write(pid_writer, str(pid).encode())
         os._exit(0)
     try:
         _live(node, ready)

@@ -28,11 +28,11 @@ Host {cluster}
   IdentityFile {key}
   IdentitiesOnly yes
 """
-# SkyPilot fetches this list of GPU names from the network. One that lies there is left alone.
+# SkyPilot fetches this list of GPU names from the network. An existing file is left alone.
 GPU_NAMES = 'AcceleratorName,Clouds\nH100,"[slurm,rig]"\nA100,"[aws,gcp]"\n'
 OF_CLIENT = {"SKYPILOT_API_SERVER_ENDPOINT", "SKYPILOT_DISABLE_LOCAL_API_SERVER"}
-# Every other cloud is asked for credentials at first, which takes a while. In Slurm's queue a
-# cluster waits for a day unless SkyPilot is told when to look elsewhere.
+# SkyPilot would first check the credentials of every other cloud, which is slow. In Slurm's queue
+# a cluster waits for a day unless SkyPilot knows when to look elsewhere.
 CONFIGURATION = {"allowed_clouds": ["slurm", "rig"], "slurm": {"provision_timeout": 60}}
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 SITE = Path(__file__).with_name("site")

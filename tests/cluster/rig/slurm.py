@@ -14,7 +14,7 @@ from tests.cluster.rig import daemons, places
 from tests.cluster.rig.spaces import run
 
 CONTROLLER = "rig-login"
-# More than the machine has: SkyPilot asks for 4 CPUs and 16 GB for each GPU.
+# More than the machine has: SkyPilot requests 4 CPUs and 16 GB for each GPU.
 CPUS, MEMORY_MB = 64, 500_000
 # How long a silent node stays a member, and with it what runs there.
 SLURMD_TIMEOUT_S = 10

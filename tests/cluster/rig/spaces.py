@@ -42,8 +42,8 @@ def run(*argv: str, text: str | None = None) -> str:
     """Run `argv` and return its output. RuntimeError with its message if it fails."""
     done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip()
-        raise RuntimeError(f"`{' '.join(argv)}` ended with {done.returncode}: {said}")
+        message = done.stderr.strip() or done.stdout.strip()
+        raise RuntimeError(f"`{' '.join(argv)}` ended with {done.returncode}: {message}")
     return done.stdout
 
 

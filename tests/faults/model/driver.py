@@ -77,7 +77,7 @@ class PortalDriver:
         self._client = portal.client()
         self._armed: tuple[str, str] | None = None
         self._lock = threading.Lock()
-        # Answers may be lost while fewer kills have been mended than there were.
+        # Answers may be lost while fewer kills have been repaired than there were.
         self._kills = self._mended = 0
 
     def close(self) -> None:

@@ -58,8 +58,8 @@ class Known:
             for verb, reply in order:
                 worlds = model.answered(worlds, self.program, verb, reply.answer, lost=lost)
             left |= worlds
-        said = " and ".join(f"{verb} was answered {reply.answer}" for verb, reply in pairs)
-        self._narrow(frozenset(left), f"at once {said}", lost)
+        summary = " and ".join(f"{verb} was answered {reply.answer}" for verb, reply in pairs)
+        self._narrow(frozenset(left), f"at once {summary}", lost)
 
     def take_look(self, job: Row | None) -> None:
         """Learn from how REST shows the job; None: not at all."""
@@ -96,8 +96,8 @@ class Known:
                 place = (attempt, rank)
                 got = [row["text"] for row in lines if (row["attempt"], row["rank"]) == place]
                 if got != (whole if by_itself and was_final else whole[: len(got)]):
-                    said = f"{self.name}: attempt {attempt}, rank {rank} has lines {got}"
-                    raise ViolationError(f"{said}\n{self._story()}")
+                    summary = f"{self.name}: attempt {attempt}, rank {rank} has lines {got}"
+                    raise ViolationError(f"{summary}\n{self._story()}")
 
     def _narrow(self, left: Worlds, how: str, lost: tuple[str, ...] = ()) -> None:
         self.told.append(how + (f" (an earlier answer to {lost[0]} was lost)" if lost else ""))

@@ -95,7 +95,7 @@ def answered(
     """Restrict the worlds by an answer. `lost`: requests to which earlier answers were lost."""
     before = reachable(worlds, program, *lost)
     outcomes = (respond(world, verb) for world in before)
-    return frozenset(world for said, world in outcomes if said == answer)
+    return frozenset(world for given, world in outcomes if given == answer)
 
 
 def looked(worlds: Worlds, program: Program, job: dict[str, Any] | None) -> Worlds:

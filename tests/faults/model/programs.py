@@ -40,7 +40,7 @@ class Program:
         portal: dict[str, Any] = {"hold": True} if self.held else {}
         if self.attempts > 1:
             portal["retry"] = {"max_attempts": self.attempts}
-        # Another try because a machine was lost would be a fault: nobody harms a job's machines.
+        # Another try because a machine was lost would be a fault: no step harms a job's machines.
         fields = {"name": job, "num_nodes": self.nodes, "run": self.run, "portal": portal}
         return yaml.safe_dump({key: value for key, value in fields.items() if value})
 

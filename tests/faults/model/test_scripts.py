@@ -140,12 +140,12 @@ def test_a_failure_tells_what_every_part_of_its_portal_is_at():
             assert eventually(lambda: "wait, 1 takers" in driver.report())
             # The first steps have asked something.
             assert eventually(lambda: "SELECT" in driver.report())
-            said = driver.report()
-            assert all(f"'{part}': " in said and f"== {part}.log" in said for part in BREAKABLE)
+            text = driver.report()
+            assert all(f"'{part}': " in text and f"== {part}.log" in text for part in BREAKABLE)
         portal.stop()
-        said = report(portal)
-        assert "redis: ConnectionError" in said
-        assert "postgres: OperationalError" in said
+        text = report(portal)
+        assert "redis: ConnectionError" in text
+        assert "postgres: OperationalError" in text
     finally:
         portal.close()
 

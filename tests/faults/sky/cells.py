@@ -49,7 +49,7 @@ POINTS = (
     "teardown.asked",
     "server.going_down",
 )
-# Where most hangs on SkyPilot's part: who stands there is stopped as well.
+# The points that depend most on SkyPilot: their holders are struck by STOP as well.
 OWN = frozenset(
     {"launch.sent", "follow.read", "server.provisioning", "server.executing", "server.going_down"}
 )
@@ -151,7 +151,7 @@ class SkyCell(Cell):
     def _verdict_stands(self) -> bool:
         """Whether the death of a part of a node comes too late to change the attempt's verdict."""
         # Not the death of a whole node: SkyPilot calls its cluster broken before rank 0, which
-        # waits for the other rank's end, has told its verdict.
+        # waits for the other rank's end, has reported its verdict.
         return self.point == "runner.ending" and self.victim == "runner1"
 
 

@@ -33,9 +33,9 @@ WHERE attempt.job_id = %s ORDER BY attempt.number DESC LIMIT 1
 class SkyGround(Ground):
     """One portal, and one server that it asks; `carrier` is "push", "pull" or "auto"."""
 
-    # Whoever is killed takes with it the child that has imported SkyPilot, which takes seconds.
+    # A killed process takes its child with it; importing SkyPilot in another takes seconds.
     patience_s = 150.0
-    # A take-down that failed rests before it is asked for again.
+    # A termination that failed is repeated only after a pause.
     gone_in_s = 90.0
 
     def __init__(self, carrier: str, **environment: str) -> None:
@@ -116,16 +116,16 @@ class SkyGround(Ground):
 
     def report(self, job: int | None) -> str:
         """Collect what is needed to understand a failure."""
-        told = [str(event) for event in self.stub.witness.events()[-25:]]
+        reported = [str(event) for event in self.stub.witness.events()[-25:]]
         log = self.portal.home.path / "skypilot" / "client" / "calls.log"
         with suppress(FileNotFoundError):
-            told.append(log.read_text()[-3000:])
-        return "\n".join([*told, super().report(job)])
+            reported.append(log.read_text()[-3000:])
+        return "\n".join([*reported, super().report(job)])
 
     def _take_down(self, name: str) -> bool | None:
         with self.portal.client() as client:
             answer = client.post(f"{CLUSTERS}/{name}/actions/down")
-        # 409: it is gone already.
+        # 409: it was terminated already.
         return answer.status_code in {202, 409} or None
 
     def _points_below(self, directory: Path) -> HeldPoints:

@@ -17,7 +17,7 @@ from tests.sky_stub.process import StubProcess
 from tests.waiting import eventually
 
 PATIENCE_S = 150
-# A sweep is due every minute; nobody wants to wait for it.
+# A sweep is due every minute, which is too long to wait.
 SWEEP = """
 import django
 django.setup()

@@ -57,8 +57,8 @@ class Rig(slurm.Slurm):
         return usd * (SPOT_FACTOR if use_spot else 1.0)
 
     def _get_feasible_launchable_resources(self, resources: Any) -> Any:
-        asked = resources.copy(cloud=slurm.Slurm(), use_spot=False)
-        feasible = super()._get_feasible_launchable_resources(asked)
+        requested = resources.copy(cloud=slurm.Slurm(), use_spot=False)
+        feasible = super()._get_feasible_launchable_resources(requested)
         feasible.resources_list[:] = [
             each.copy(cloud=Rig(), use_spot=resources.use_spot) for each in feasible.resources_list
         ]
