@@ -18,7 +18,7 @@ def focused(page):
 
 
 def tab_to(page, words):
-    """Press Tab until what is focused says `words`."""
+    """Press Tab until the focused element contains `words`."""
     for _ in range(60):
         page.keyboard.press("Tab")
         if words in focused(page):

@@ -1,4 +1,4 @@
-"""The page of the queue in every look, full and empty, and its news without a reload."""
+"""The page of the queue in every look, full and empty, and its updates without a reload."""
 
 from __future__ import annotations
 

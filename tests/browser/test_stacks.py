@@ -1,4 +1,4 @@
-"""Stack dumps of a job in a browser: asked with a button, there by themselves; in every look."""
+"""Stack dumps of a job in a browser: requested by a button, shown live; in every look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The submit page: checked while one types, filled by the small form, an archive uploaded."""
+"""The submit page: checked during typing, filled by the small form, an archive uploaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Browsers of visitors, each with cookies of its own, and what they complain about."""
+"""Browsers of visitors, each with cookies of its own, and their complaints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASSWORD = "correct horse battery"
 
 
 class Complaints(list[str]):
-    """Errors of scripts, refused content, failed requests: none is right unless expected."""
+    """Errors of scripts, refused content, failed requests: none is allowed unless expected."""
 
     def expect(self, words: str) -> None:
         """Remove the one complaint that contains `words`; there must be exactly one."""

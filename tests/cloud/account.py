@@ -44,7 +44,7 @@ class Account:
 
     @property
     def can_stop(self) -> bool:
-        """Whether machines can be switched off and keep their disks."""
+        """Whether machines can be stopped and keep their disks."""
         return self.kind in {"aws", "gcp"}
 
     @property

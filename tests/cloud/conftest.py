@@ -33,7 +33,7 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what has no account; machines take their time."""
+    """Skip tests without an account; allow an hour, because machines are slow to start."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(3600))

@@ -27,14 +27,14 @@ class PortalOnCloud(SkyPilotPortal):
             prepare_home(self.home.path / "skypilot" / "home")
 
     def add_account(self, *, allow_exec: bool) -> str:
-        """Give it the credentials; what SkyPilot then says of its clouds."""
+        """Add the credentials and return what SkyPilot then reports of its clouds."""
         exec_too = ["--allow-exec"] if allow_exec else []
         done = self.manage("cloud", "add", *self.account.how_to_add(), *exec_too)
         assert done.returncode == 0, done.stderr
         return self.mportal("admin", "cloud", "check").stdout
 
     def submit(self, **spec: Any) -> int:
-        """Submit a job; it is cancelled at the end, should it run then."""
+        """Submit a job; it is cancelled at the end if it still runs."""
         self.numbers.append(super().submit(**spec))
         return self.numbers[-1]
 
@@ -49,7 +49,7 @@ class PortalOnCloud(SkyPilotPortal):
             caller.close()
 
     def clear(self) -> set[str]:
-        """End all jobs and clusters; the names of those that would not go."""
+        """End all jobs and clusters; return the names of those that remain."""
         for number in self.numbers:
             if self.job(number)["status"] not in FINAL:
                 self.cancel(number)

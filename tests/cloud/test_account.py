@@ -1,4 +1,4 @@
-"""A job on one machine, its cluster used again and given back; Monarch on two. In this order."""
+"""A job on one machine, its cluster reused and released; Monarch on two. In this order."""
 
 from __future__ import annotations
 

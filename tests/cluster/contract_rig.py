@@ -22,7 +22,7 @@ ENDED_S = 60.0
 
 
 class ClusterRig(SkyPilotRig):
-    """Machines are Slurm's."""
+    """The rig of the backend's contract; its machines are Slurm's."""
 
     # A launch takes SkyPilot half a minute here, and three times that on a busy machine.
     patience_s = 420.0
@@ -61,7 +61,7 @@ class ClusterRig(SkyPilotRig):
         return [f"process {pid}" for pid in sorted(_processes_of(name))]
 
     def close(self) -> None:
-        """Take down whatever a test has left."""
+        """Terminate all clusters that a test has left."""
         for name in self._requests:
             asked_again(self, lambda name=name: self.backend.tear_down(name))
             # A runner whose portal is away waits for it.

@@ -42,7 +42,7 @@ python3 -c 'import socket; socket.create_server(("0.0.0.0", 24999)).accept()'
 
 
 class SkyPilotPortal(PortalProcess):
-    """A portal with SkyPilot's server, in the hands of a test."""
+    """A portal with SkyPilot's server, as tests use it."""
 
     def start(self) -> str:
         """Start it, add the rig as an administrator does, and wait until SkyPilot answers."""
@@ -55,7 +55,7 @@ class SkyPilotPortal(PortalProcess):
         return result
 
     def submit(self, **spec: Any) -> int:
-        """Submit a job on the rig; its number."""
+        """Submit a job on the rig and return its number."""
         with self.client() as client:
             answer = client.post(JOBS, json={"spec": spec})
         assert answer.status_code == 201, answer.text

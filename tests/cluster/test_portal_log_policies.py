@@ -1,4 +1,4 @@
-"""A node that speaks of a broken GPU is left out of the next attempt, by Slurm itself."""
+"""A node whose log reports a broken GPU is left out of the next attempt, by Slurm itself."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def kept(skypilot_server: SkyPilotServer, project: Path) -> Iterator[str]:
 
 
 def quickstart(server: SkyPilotServer, project: Path, *more: str) -> str:
-    """Run the example as a user of `server`; what it printed."""
+    """Run the example as a user of `server` and return what it printed."""
     done = subprocess.run(
         [sys.executable, str(QUICKSTART), *ARGUMENTS, "--keep-minutes", "30", *more],
         cwd=project,

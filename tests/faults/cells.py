@@ -120,7 +120,7 @@ class Cell:
 
     @property
     def rank(self) -> int:
-        """The node that is meant, where one is."""
+        """The rank of the victim's node; 0 if it has none."""
         return int(self.victim[-1]) if self.victim in NODE_PARTS else 0
 
     @property

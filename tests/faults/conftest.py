@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave out what needs root where there is none; not in a run that decides about a change."""
+    """Skip tests that need root without it; fail them in a run that decides about a change."""
     needs_root = item.get_closest_marker("root")
     if needs_root is None or os.geteuid() == 0:
         return

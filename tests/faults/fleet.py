@@ -1,7 +1,7 @@
 """Several of each: webs, workers, beats and followers as production runs them, on one database.
 
 Each is a real process of its own, started by the command of docker-compose.yml; PostgreSQL and
-Redis stand beside them, a balancer before the webs.
+Redis run beside them, and a balancer is in front of the webs.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Fleet:
         return len(self._keys)
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
-        """Ask the database past everything."""
+        """Query the database directly."""
         with psycopg.connect(self.place.home.postgres.url(), autocommit=True) as session:
             return session.execute(statement).fetchall()
 
@@ -149,7 +149,7 @@ class Fleet:
         return found[-1].json()
 
     def submit(self, key: str, **spec: Any) -> int:
-        """Submit a job, asking again under the same key until there is an answer; its id."""
+        """Submit a job, repeated under the same key until there is an answer; return its id."""
         found: list[httpx.Response] = []
 
         def accepted() -> bool:
@@ -182,7 +182,7 @@ class Fleet:
         assert eventually(accepted, timeout_s=30), self.logs()
 
     def end_sessions(self) -> int:
-        """End every session of the portal's processes; how many there were."""
+        """End every session of the portal's processes, and return how many there were."""
         with psycopg.connect(self.place.home.postgres.admin_url, autocommit=True) as admin:
             ended = admin.execute(END_SESSIONS).fetchone()
         return int(ended[0]) if ended else 0
@@ -210,7 +210,7 @@ class Fleet:
         return self.job(job_id)
 
     def run_python(self, code: str, **environment: str) -> str:
-        """Run `code` with the fleet's settings; what it printed."""
+        """Run `code` with the fleet's settings and return its output."""
         done = subprocess.run(
             [sys.executable, "-c", code],
             cwd=CHECKOUT,
@@ -239,7 +239,7 @@ class Fleet:
         self.place.close()
 
     def _has_failed(self, answer: httpx.Response) -> bool:
-        """Whether the portal could not do its work; kept for a test to look at."""
+        """Whether the portal failed to do its work; such an answer is kept for tests."""
         if answer.is_server_error:
             self.failures.append(answer)
         return answer.is_server_error

@@ -58,7 +58,7 @@ def pulled(fleet: Fleet, name: str) -> dict[str, Any]:
 
 
 def finish_pulled(fleet: Fleet, job_id: int, exit_code: int) -> list[str]:
-    """End such a job; every line that it has printed."""
+    """End such a job and return every line that it has printed."""
     there = [cluster.name for cluster in fleet.fake.existing()]
     [name] = [name for name in there if name.endswith(f"-{job_id}-1")]
     fleet.fake.finish(name, exit_code)

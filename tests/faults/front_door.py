@@ -24,7 +24,7 @@ class Backend:
         self.proxy = TcpProxy(lambda: socket.create_connection(("127.0.0.1", port), timeout=5))
 
     def ask(self, http: httpx.Client) -> None:
-        """Look whether it answers; when it stops answering, its connections are cut."""
+        """Check whether it answers; when it stops answering, its connections are cut."""
         try:
             answer = http.get(f"http://127.0.0.1:{self.port}/healthz")
             is_up = answer.is_success

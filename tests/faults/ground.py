@@ -56,7 +56,7 @@ class Ground:
         self._helpers.shutdown()
 
     def make_ready(self) -> None:
-        """Wait until every part is there again; begin anew where one has died too often."""
+        """Wait until every part runs again; restart the portal if one has died too often."""
         self.points.let_go()
         if max(self._deaths.values(), default=0) >= MOST_DEATHS:
             self.portal.stop()
@@ -80,7 +80,7 @@ class Ground:
         return self._helpers.submit(self._until_answered, ask)
 
     def cancel(self, job: int) -> Future[bool]:
-        """Cancel a job; asked again for as long as the portal breaks."""
+        """Cancel a job; the request is repeated for as long as the portal breaks."""
 
         def ask() -> bool | None:
             answer = self._ask("POST", f"/{job}/actions/cancel")

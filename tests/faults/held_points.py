@@ -23,7 +23,7 @@ class HeldPoints:
         return self.directory / f"rank-{rank}" if point.startswith("runner.") else self.directory
 
     def hold(self, point: str, rank: int = 0) -> None:
-        """Have the next process that reaches the point stand still there."""
+        """Hold the next process that reaches the point."""
         (self.place(point, rank) / point).touch()
 
     def holder(self, point: str, rank: int = 0) -> int | None:

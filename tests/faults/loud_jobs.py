@@ -1,4 +1,4 @@
-"""Loud jobs on a fleet: where they run, who reads along, and what their log has to be."""
+"""Loud jobs on a fleet: where they run, their readers, and the required content of their log."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Listener:
         assert self.is_done, f"the stream has not ended; {len(self.rows)} lines"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._stopping.set()
         self._thread.join(60)
 

@@ -48,7 +48,7 @@ def wait_for_a_word() -> None:
 
 
 def main() -> None:
-    """Print without a pause, but for that one."""
+    """Print without a pause, except for the wait at HELD."""
     rank, secret = int(os.environ["SKYPILOT_NODE_RANK"]), os.environ["TOKEN"].encode()
     wait_for_a_word()
     for first in range(1, LINES + 1, BLOCK):

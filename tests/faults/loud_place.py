@@ -62,7 +62,7 @@ class LoudPlace:
         return self.fleet.submit(f"{carrier} {self.fleet.submitted}", **spec)
 
     def has_been_cut(self, carrier: str) -> bool:
-        """Whether posts have broken at every moment that there is on this way."""
+        """Whether posts have broken at every moment that this carrier has."""
         made = self.cuts.made
         # A follower's request fits into one piece.
         return made["answer"] >= CUTS and (carrier == "pull" or made["request"] >= CUTS)

@@ -27,7 +27,7 @@ class NetworkCuts:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Break what is there and what comes."""
+        """Break open and new connections from now on."""
         self.made = {"request": 0, "answer": 0}
         self._is_on = True
 

@@ -27,7 +27,7 @@ _LOSS = re.compile(
 
 
 class Play:
-    """One job, struck once. `run` breaks it; `problems` says what it should not have done."""
+    """One job, struck once. `run` breaks it; `problems` lists what went wrong."""
 
     def __init__(self, ground: Ground, cell: Cell) -> None:
         self._ground = ground
@@ -39,7 +39,7 @@ class Play:
         self._jobs_before = 0
 
     def run(self) -> list[str]:
-        """Submit, wait for the point, strike, let go, wait for the end: what is wrong then."""
+        """Submit, wait for the point, strike, release, wait for the end; return the problems."""
         try:
             self._play()
             problems = self._problems()

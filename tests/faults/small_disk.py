@@ -41,7 +41,7 @@ class SmallDisk:
             os.close(descriptor)
 
     def empty(self) -> None:
-        """Give the room back."""
+        """Release the space again."""
         self._filler.unlink(missing_ok=True)
 
     def close(self) -> None:

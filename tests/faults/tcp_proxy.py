@@ -66,7 +66,7 @@ class TcpProxy:
         return int(self._listener.getsockname()[1])
 
     def cut_all(self) -> int:
-        """Cut every connection; how many there were."""
+        """Cut every connection and return how many there were."""
         with self._lock:
             alive = [link for link in self._links if not link.is_cut]
             self._links = []
@@ -75,7 +75,7 @@ class TcpProxy:
         return len(alive)
 
     def close(self) -> None:
-        """Listen no more, and cut what there is."""
+        """Stop listening, and cut every connection."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

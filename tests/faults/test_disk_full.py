@@ -78,7 +78,7 @@ class Job:
                 query = {**query, "after": after}
 
     def finish(self) -> None:
-        """Have it end; through no file, for there may be no room for one."""
+        """End the job without its file, for which there may be no space."""
         os.kill(self.pid, signal.SIGUSR1)
 
     def has_ended(self) -> bool:
@@ -89,7 +89,7 @@ class Job:
 
 
 def use_up_the_write_ahead_log(portal: PortalProcess) -> None:
-    """Have PostgreSQL need room until it finds none: the worst moment it can be met in."""
+    """Make PostgreSQL write until it finds no space: the worst moment for a failure."""
     portal.disk.leave(0)
     with suppress(psycopg.Error), psycopg.connect(portal.home.postgres.admin_url) as admin:
         admin.autocommit = True

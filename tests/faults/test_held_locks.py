@@ -35,7 +35,7 @@ def portal() -> Iterator[PortalProcess]:
 
 
 def submit(portal: PortalProcess, where: str, run: str) -> str:
-    """Submit a job; its address."""
+    """Submit a job and return its address."""
     with portal.client() as client:
         answer = client.post(where, json={"spec": {"run": run}}).raise_for_status()
         return f"{where}/{answer.json()['id']}"

@@ -63,7 +63,7 @@ def statuses(fleet: Fleet) -> set[str]:
 
 
 def ends_well(fleet: Fleet, job_id: int) -> str:
-    """Wait for the end of a job; its cluster's name."""
+    """Wait for the end of a job and return its cluster's name."""
     assert fleet.wait_for_end(job_id)["status"] == "SUCCEEDED"
     assert fleet.lines(job_id) == ["hello"]
     attempts = fleet.get(f"/{job_id}/attempts")["results"]

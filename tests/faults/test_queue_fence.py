@@ -1,4 +1,4 @@
-"""Passes over the queue that are killed or sleep in the middle: never more starts than fit."""
+"""Scheduling passes that are killed or sleep in the middle: never more starts than fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker with all threads busy, whose broker goes: what ended meanwhile takes no place."""
+"""A worker with all threads busy loses its broker: what ended meanwhile takes no slot."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Rules:
     reorder: float = 0.0
 
     def write(self, file: Path) -> None:
-        """Let every process go by these from now on."""
+        """Write the rules; every process follows them from now on."""
         draft = file.with_suffix(".new")
         draft.write_text(json.dumps(asdict(self)))
         draft.replace(file)

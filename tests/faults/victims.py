@@ -86,7 +86,7 @@ def kill(pids: list[int]) -> None:
 
 @contextmanager
 def stopped(pids: list[int], still_s: float = STILL_S) -> Iterator[None]:
-    """Stop them, and let them go on some time after the block."""
+    """Stop the processes, and continue them some time after the block."""
     send(pids, signal.SIGSTOP)
     try:
         yield

@@ -168,7 +168,7 @@ def received(connection: socket.socket) -> str:
 
 
 def has_hung_up(connection: socket.socket) -> bool:
-    """Whether the other side has gone; what it said before is left to be read."""
+    """Whether the other side has closed; what it sent before remains to be read."""
     try:
         return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
     except BlockingIOError:

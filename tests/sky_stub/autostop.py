@@ -14,7 +14,7 @@ LOOK_S = 0.2
 
 
 def watch(cloud: Cloud) -> NoReturn:
-    """Look at all clusters again and again."""
+    """Check all clusters repeatedly."""
     while True:
         for name in cloud.names():
             # It may go away while we look.

@@ -114,7 +114,7 @@ class Cloud:
         self.note("launch_interrupted", row)
 
     def stop(self, name: str) -> None:
-        """Switch the nodes off; their disks stay."""
+        """Stop the nodes; their disks stay."""
         with self.change(name) as row:
             processes.end(processes.NODE_MARK, self.folder(name))
             row["status"] = "STOPPED"
@@ -122,7 +122,7 @@ class Cloud:
         self.note("stopped", row)
 
     def start(self, name: str) -> Row:
-        """Switch the nodes on again."""
+        """Start the stopped nodes again."""
         row = self.get(name)
         if row["status"] == "STOPPED":
             self._open_bill(row)
@@ -130,7 +130,7 @@ class Cloud:
         return self.come_up(name)
 
     def remove(self, name: str, why: str = "down") -> None:
-        """End the nodes and forget the cluster. SkyError where there is none."""
+        """End the nodes and remove the cluster. SkyError if there is none."""
         with locked(self.state / "locks" / name):
             row = self.get(name)
             processes.end(processes.NODE_MARK, self.folder(name))

@@ -25,7 +25,7 @@ TORN = 0.3
 
 
 class Node:
-    """One node's script: its process, and what of its output is no whole line yet."""
+    """One node's script: its process, and the output that is not a whole line yet."""
 
     def __init__(self, job, rank, script, folder):
         self.rank = rank
@@ -67,7 +67,7 @@ class Node:
             os.killpg(self.process.pid, number)
 
     def bury(self):
-        """End all that is left of this node's part of the job."""
+        """Kill all that is left of this node's part of the job."""
         self.signal_group(signal.SIGKILL)
         for pid in _carriers(self.mark):
             with suppress(ProcessLookupError):
@@ -120,7 +120,7 @@ class Driver:
         return "FAILED"
 
     def everywhere(self, part):
-        """Run a script on every node; the exit codes. One that fails ends the others."""
+        """Run a script on every node and return the exit codes. One that fails ends the others."""
         self.look_for_cancel()
         self.deadline = None
         if self.is_cancelled:
@@ -136,7 +136,7 @@ class Driver:
         return [node.code for node in nodes]
 
     def turn(self, selector, nodes):
-        """Take what was printed, notice who ended, end who must."""
+        """Read the output, finish the nodes that ended, and end those that must end."""
         heard = [key.data for key, _ in selector.select(0.02)]
         for node in heard:
             self.read(selector, node)
@@ -159,7 +159,7 @@ class Driver:
                 node.bury()
 
     def read(self, selector, node):
-        """Take what a node has printed; whether there was something."""
+        """Read a node's output and return whether there was any."""
         try:
             data = os.read(node.process.stdout.fileno(), 1 << 16)
         except BlockingIOError:

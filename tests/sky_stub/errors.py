@@ -1,4 +1,4 @@
-"""SkyPilot's exceptions as they travel: a class's name and what it is made of."""
+"""SkyPilot's exceptions in wire format: a class's name and its fields."""
 
 from __future__ import annotations
 

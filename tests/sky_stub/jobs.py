@@ -1,4 +1,4 @@
-"""The jobs of a cluster: folders with what was asked, what came of it, and the log."""
+"""The jobs of a cluster: directories with the specification, the result and the log of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Jobs:
         self._folder = cloud.folder(cluster) / "jobs"
 
     def submit(self, row: Row, task: dict[str, Any]) -> int:
-        """Start a job on the cluster's first nodes; its number."""
+        """Start a job on the cluster's first nodes and return its number."""
         with locked(self._cloud.state / "locks" / f"{self._cluster}.jobs"):
             number = max(self.numbers(), default=0) + 1
             folder = self._folder / str(number)
@@ -83,7 +83,7 @@ class Jobs:
             time.sleep(0.02)
 
     def is_over(self, number: int) -> bool:
-        """Whether nothing more comes of a job."""
+        """Whether a job has ended."""
         record = self.record(number)
         return record is None or record["status"] in FINAL
 
@@ -118,7 +118,7 @@ class Jobs:
         }
 
     def _begin(self, folder: Path, row: Row) -> None:
-        """Start the process that runs the job; it goes on whatever becomes of us."""
+        """Start the process that runs the job; it survives the server."""
         with (folder / "driver.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(DRIVER), str(folder)],

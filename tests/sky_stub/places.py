@@ -54,7 +54,7 @@ def choose(cloud: Cloud, task: dict[str, Any], nodes: int, cluster: str) -> Choi
 
 
 def can_stop(cloud: Cloud, infra: str) -> bool:
-    """Whether nodes of a place can be switched off and on again."""
+    """Whether nodes of a location can be stopped and started again."""
     return any(place["infra"] == infra and place.get("can_stop") for place in cloud.plan["places"])
 
 

@@ -1,4 +1,4 @@
-"""A stub as tests use it: a process on a port of its own, its plan, and its sudden death."""
+"""A stub for tests: a process on a port of its own, its plan, and its sudden death."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StubProcess:
         return self._process is not None and self._process.poll() is None
 
     def plan(self, **keys: Any) -> None:
-        """Have these keys of the plan (see `plan.py`) from now on; the others stay."""
+        """Set these keys of the plan (see `plan.py`); the others stay."""
         for fault in keys.get("faults", ()):
             # Used-up faults are recorded by name, so each gets a new one.
             fault.setdefault("name", f"{fault['do']}-{os.getpid()}-{next(_numbers)}")
@@ -65,7 +65,7 @@ class StubProcess:
         self.plan(faults=[*known, {"do": do, "on": on, **bound, **more}])
 
     def start(self) -> None:
-        """Start the server; it is there when this returns."""
+        """Start the server and wait until it is ready."""
         argv = ["-m", "tests.sky_stub", "--port", str(self.port), "--state", str(self.state)]
         environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
         if self.token is not None:
@@ -82,7 +82,7 @@ class StubProcess:
         assert eventually(self._listens, timeout_s=20), (self.state / "server.log").read_text()
 
     def kill(self) -> None:
-        """kill -9: requests are forgotten, clusters and jobs go on."""
+        """Kill the server with SIGKILL: requests are forgotten, clusters and jobs go on."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()

@@ -35,11 +35,11 @@ class Request:
     thread: threading.Thread | None = None
 
     def say(self, line: str) -> None:
-        """Add to the request's own log."""
+        """Append to the request's own log."""
         self.lines.append(f"{line}\n")
 
     def wait(self, seconds: float) -> None:
-        """Let time pass. CancelledRequestError when it was cancelled meanwhile."""
+        """Wait. CancelledRequestError if the request is cancelled meanwhile."""
         if self.is_cancelled.wait(seconds):
             raise CancelledRequestError
 
@@ -84,7 +84,7 @@ class Requests:
         self._all: dict[str, Request] = {}
 
     def begin(self, request: Request, work: Work) -> None:
-        """Let it work from now on."""
+        """Start the work of a request."""
         self._all[request.id] = request
         request.thread = threading.Thread(target=self._carry_out, args=(request, work), daemon=True)
         request.thread.start()
@@ -103,7 +103,7 @@ class Requests:
         return chosen[::-1]
 
     def cancel(self, ids: list[str] | None) -> list[str]:
-        """Cancel these, or all; the ids of those that were active."""
+        """Cancel these requests, or all; return the ids of those that were active."""
         chosen = self.listed(finished=False) if ids is None else map(self.find, ids)
         ended = [each for each in chosen if each is not None and each.status in ACTIVE]
         for each in ended:
@@ -121,7 +121,7 @@ class Requests:
                 each.thread.join()
 
     def forget(self, request: Request) -> None:
-        """Know nothing of it any more, as a server that was started again."""
+        """Forget the request, as a server that was restarted does."""
         self._all.pop(request.id, None)
 
     def _carry_out(self, request: Request, work: Work) -> None:

@@ -1,4 +1,4 @@
-"""The server: HTTP, who may come in, and what goes wrong with answers."""
+"""The server: HTTP, access, and the planned faults of answers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
             self._json(404, {"detail": "Not Found"})
 
     def _begin(self, verb: str, body: dict[str, Any]) -> None:
-        """Take a request; its id is the answer."""
+        """Accept a request and answer with its id."""
         request = Request(verb, str(body.get("cluster_name", "")), self.request_id)
         if self.fault.get("do") != "lose":
             self.server.requests.begin(request, lambda one: self.server.verbs.work(one, body))
@@ -197,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
         return b"".join(parts)
 
     def _json(self, status: int, data: Any) -> None:
-        """Answer, unless that is what goes wrong."""
+        """Answer, unless the plan has a fault for the answer."""
         fault = getattr(self, "fault", {})
         self.fault = {}
         if fault.get("do") == "late":

@@ -21,11 +21,11 @@ class Uploads:
         self._lock = threading.Lock()
 
     def exists(self, blob: str) -> bool:
-        """Whether a folder is here in whole."""
+        """Whether a folder has arrived completely."""
         return (self._blobs / blob).is_dir()
 
     def take(self, blob: str, index: int, total: int, data: bytes) -> dict[str, Any]:
-        """Keep one chunk; with the last of them, whichever that is, the folder is there."""
+        """Store one chunk; the folder exists once all chunks, in any order, have arrived."""
         folder = self._parts / blob
         with self._lock:
             if self.exists(blob):

@@ -105,13 +105,13 @@ class Verbs:
         Jobs(self._cloud, body["cluster_name"]).cancel(numbers)
 
     def stop(self, request: Request, body: Body) -> None:
-        """Switch machines off, where that can be done."""
+        """Stop machines, where that is possible."""
         self._need_stopping(self._cloud.get(body["cluster_name"]))
         self._requests.cancel_others(request)
         self._cloud.stop(body["cluster_name"])
 
     def start(self, request: Request, body: Body) -> Any:
-        """Switch machines on again."""
+        """Start stopped machines again."""
         self._cloud.get(body["cluster_name"])
         request.wait(self._cloud.plan["provision_s"])
         row = self._cloud.start(body["cluster_name"])
@@ -120,7 +120,7 @@ class Verbs:
         return wire.handle(row)
 
     def down(self, request: Request, body: Body) -> None:
-        """Take a cluster away, whatever is going on with it."""
+        """Terminate a cluster, even if other requests for it are active."""
         self._cloud.get(body["cluster_name"])
         self._requests.cancel_others(request)
         self._cloud.witness.note("down_begun", cluster=body["cluster_name"])
@@ -170,7 +170,7 @@ class Verbs:
         return rows
 
     def _bring_up(self, request: Request, row: Row | None, task: dict[str, Any]) -> Row:
-        """Take nodes and wait for them. Whatever ends this early leaves them taken."""
+        """Take nodes and wait for them. If this ends early, they remain taken."""
         plan, name = self._cloud.plan, request.cluster
         if row is not None and row["status"] == "STOPPED":
             request.wait(plan["provision_s"])
@@ -225,7 +225,7 @@ class Verbs:
         raise error_of(fault)
 
     def _stand_at(self, point: str, request: Request) -> None:
-        """Wait until a test takes the file away; a cancel takes the request from there."""
+        """Wait until a test removes the file, or the request is cancelled."""
         file = self._cloud.state / HELD / point
         file.parent.mkdir(exist_ok=True)
         file.touch()

@@ -24,7 +24,7 @@ run: |
 
 
 class Living:
-    """The portal and what has been started on it."""
+    """The portal and the jobs that were started on it."""
 
     def __init__(self, portal: PortalProcess, keys: dict[str, Any]) -> None:
         self.portal = portal
@@ -90,7 +90,7 @@ class Living:
                 query["after"] = page["next"]
 
     def end_jobs(self) -> None:
-        """Cancel what still runs."""
+        """Cancel the jobs that still run."""
         with self.client("ada") as client:
             for job_id in self._started:
                 with suppress(httpx.TransportError):
@@ -106,7 +106,7 @@ class Counting:
         self.id = job_id
 
     def stop(self) -> list[str]:
-        """End it; all that it wrote."""
+        """End it and return all that it wrote."""
         (self._living.folder(self.id) / "stop").touch()
         self._living.wait(self.id, "SUCCEEDED")
         texts = self._living.texts(self.id)

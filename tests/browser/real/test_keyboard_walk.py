@@ -18,7 +18,7 @@ FOCUSED = """() => {
 
 
 def walk_to(page: Page, words: str) -> None:
-    """Press Tab until what is focused is called so; every stop on the way can be seen."""
+    """Press Tab until the element of that name has focus; every stop on the way is visible."""
     for _ in range(60):
         page.keyboard.press("Tab")
         stop = page.evaluate(FOCUSED)

@@ -1,4 +1,4 @@
-"""The rig's first process: brings everything up, runs one command, and takes all along as it ends.
+"""The rig's first process: it brings everything up, runs one command, and ends all with itself.
 
 Its end is the end of its PID namespace: the kernel kills every process in it, however the first one
 went, and mounts and networks go with the last process in them.
@@ -30,7 +30,7 @@ GRACE_S = 20
 
 
 def live(node_count: int, command: Sequence[str]) -> int:
-    """Bring the rig up and run `command` in it; its exit code."""
+    """Bring the rig up, run `command` in it, and return its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the command as well
     mounts.make_folders_on_disk()
     channel = fork_proxy()

@@ -1,4 +1,4 @@
-"""The login node: an sshd on the rig's own side of the bridge, and what a shell finds there."""
+"""The login node: an sshd on the rig's own side of the bridge, and the files of its shells."""
 
 from __future__ import annotations
 

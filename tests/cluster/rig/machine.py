@@ -1,4 +1,4 @@
-"""The running rig in the hands of a test: nodes die, clusters are preempted, machines run out."""
+"""The running rig as tests use it: nodes die, clusters are preempted, machines run out."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class WayToPortal:
 
 
 class Rig:
-    """The rig that this process runs in. RuntimeError: it runs in none."""
+    """The rig that this process runs in. RuntimeError if it runs in none."""
 
     def __init__(self) -> None:
         if not places.MACHINE_FILE.exists():
@@ -80,13 +80,13 @@ class Rig:
         node.power_off(name)
 
     def revive_node(self, name: str) -> None:
-        """Start a dead node again, empty, and wait until Slurm takes it for ready."""
+        """Start a dead node again, empty, and wait until Slurm considers it ready."""
         node.power_on(name)
         # One that was found dead comes back by itself; one that died unnoticed needs a command.
         daemons.await_condition(f"{name} in Slurm", lambda: self._is_ready(name), timeout_s=60)
 
     def scancel(self, cluster: str) -> None:
-        """Take the nodes of `cluster`, SkyPilot's name of it, away, as a preemption does."""
+        """Cancel the Slurm jobs of `cluster`, by SkyPilot's name, as a preemption does."""
         for number in slurm.jobs_of(cluster):
             run("scancel", number)
 

@@ -1,4 +1,4 @@
-"""The rig's own view of this machine's files: whatever it writes is on tmpfs, gone with it."""
+"""The rig's own view of this machine's files: what it writes is on tmpfs and ends with it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def empty_temporary_folders() -> None:
 
 
 def make_folders_on_disk() -> None:
-    """See to the caches, and to an empty folder for this rig's logs."""
+    """Create the caches and an empty folder for this rig's logs."""
     places.UV_CACHE.mkdir(parents=True, exist_ok=True)
     places.LOGS = own_logs(places.LOGS)
     os.environ["RIG_LOGS"] = str(places.LOGS)

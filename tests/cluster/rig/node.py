@@ -38,7 +38,7 @@ def power_on(node: str) -> None:
 
 
 def power_off(node: str) -> None:
-    """End every process of the node at once, its network with them. Again is nothing."""
+    """End all processes of the node and its network at once. A repetition does nothing."""
     file = places.NODE_PIDS / node
     try:
         pid = int(file.read_text())

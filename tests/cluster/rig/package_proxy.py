@@ -16,7 +16,7 @@ DIAL_S = 20
 
 
 def fork_proxy() -> socket.socket:
-    """Start the proxy as a child that stays in the network of now.
+    """Start the proxy as a child that stays in the present network namespace.
 
     Send it the listening socket over what this returns (`socket.send_fds`), made wherever it is to
     listen: a socket belongs to the network that it was made in.

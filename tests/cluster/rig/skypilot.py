@@ -1,4 +1,4 @@
-"""SkyPilot's side: what a home needs to know of the rig, and an API server without a portal."""
+"""SkyPilot's side: a home's configuration for the rig, and an API server without a portal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def install_cloud() -> None:
 
 
 def prepare_home(home: Path) -> None:
-    """Make SkyPilot find the rig when it runs with `home` for HOME. Again is nothing."""
+    """Make SkyPilot find the rig when it runs with `home` as HOME. A repetition does nothing."""
     slurm = home / ".slurm"
     slurm.mkdir(parents=True, exist_ok=True)
     (slurm / "config").write_text(
@@ -111,7 +111,7 @@ class SkyPilotServer:
         daemons.await_condition("SkyPilot's server", self._is_healthy, timeout_s=START_S)
 
     def close(self) -> None:
-        """End it and whatever it started."""
+        """End it and all processes that it started."""
         if self._process is None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -29,7 +29,7 @@ def set_host_name(name: str) -> None:
 
 
 def die_with_parent() -> None:
-    """Get SIGKILL as soon as the parent has ended."""
+    """Request SIGKILL for this process as soon as its parent has ended."""
     _check(_libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl")
 
 

@@ -1,4 +1,4 @@
-"""Drives a running portal over REST while its parts break: what is lost is asked again."""
+"""The driver of a running portal over REST while its parts break: lost requests are repeated."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Driver(Protocol):
 
 
 class PortalDriver:
-    """The real one. Signals may be sent now, or in the moment the next request is on its way."""
+    """The real driver. Signals may be sent now, or while the next request is on its way."""
 
     def __init__(self, portal: PortalProcess) -> None:
         self._portal = portal
@@ -81,7 +81,7 @@ class PortalDriver:
         self._kills = self._mended = 0
 
     def close(self) -> None:
-        """Let everything run on."""
+        """Continue all parts, and close the client."""
         self._parts.thaw()
         self._client.close()
 
@@ -119,7 +119,7 @@ class PortalDriver:
         return self._armed is not None or self._parts.holds(*VITAL)
 
     def fire(self, *, vital_stays: bool = False) -> None:
-        """Do what was to be done at the next request; let go what would keep it for ever."""
+        """Do what was planned for the next request; continue parts that would block it for ever."""
         with self._lock:
             self._parts.thaw(*VITAL)
             armed, self._armed = self._armed, None
@@ -146,7 +146,7 @@ class PortalDriver:
             return False
 
     def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Whether it came true in time."""
+        """Whether the condition came true in time."""
         return eventually(condition, timeout_s=timeout_s)
 
     def remains(self) -> list[str]:

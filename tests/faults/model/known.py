@@ -62,7 +62,7 @@ class Known:
         self._narrow(frozenset(left), f"at once {summary}", lost)
 
     def take_look(self, job: Row | None) -> None:
-        """Learn from how REST shows the job; None: not at all."""
+        """Learn from how REST shows the job; None if it does not."""
         left = model.looked(self.worlds, self.program, job)
         self._narrow(left, f"seen as {_in_short(job)}")
 

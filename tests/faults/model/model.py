@@ -27,7 +27,7 @@ CONFLICT = (409, "conflict")
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One thing that may be so."""
+    """One possible state of a job."""
 
     status: JobStatus = JobStatus.QUEUED
     attempt: int = 0
@@ -130,12 +130,12 @@ def differences(world: World, program: Program, job: dict[str, Any] | None) -> l
 
 
 def will_end(worlds: Worlds, program: Program) -> bool:
-    """Whether a job ends without any request, provided that there is room."""
+    """Whether a job ends without any request, provided that there is free capacity."""
     return all(_will_end(world, program) for world in worlds)
 
 
 def will_run_on(worlds: Worlds, program: Program) -> bool:
-    """Whether a job comes to RUNNING, provided that there is room, and stays there."""
+    """Whether a job reaches RUNNING, provided that there is free capacity, and stays there."""
     stays = {JobStatus.QUEUED, JobStatus.PROVISIONING, JobStatus.SETTING_UP, JobStatus.RUNNING}
     return program.ending is None and all(
         world.status in stays and not world.held and not world.deleted for world in worlds

@@ -1,4 +1,4 @@
-"""The processes of a portal, to be killed, stopped for a moment, and found whole again."""
+"""The processes of a portal, to be killed, stopped briefly, and found whole again."""
 
 from __future__ import annotations
 

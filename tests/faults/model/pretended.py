@@ -22,7 +22,7 @@ _VERBS_THAT_SHOW = {"cancel", "hold", "release"}
 
 @dataclass
 class Pretended:
-    """One job that is not there."""
+    """One job of the pretended portal."""
 
     id: int
     program: Program

@@ -17,7 +17,7 @@ from tests.portal_process import PortalProcess
 
 
 def replay(steps: Sequence[Step], driver: Driver, say: Callable[[str], object]) -> None:
-    """Perform the steps and what follows every run. ViolationError, as when they were found."""
+    """Perform the steps and the end of every run. ViolationError, as when they were found."""
     walk = Walk(driver)
     for step in steps:
         say(str(step))

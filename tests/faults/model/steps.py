@@ -14,7 +14,7 @@ RESULTS = CHECKOUT / ".results" / "model"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that is done. Which fields have a meaning depends on `do`."""
+    """One step of a script. Which fields have a meaning depends on `do`."""
 
     do: str
     job: str = ""
@@ -30,7 +30,7 @@ class Step:
 
 
 def save(name: str, steps: Sequence[Step], found: str, results: Path = RESULTS) -> Path:
-    """Write a script and what it found; where it is."""
+    """Write a script and what it found, and return the path."""
     results.mkdir(parents=True, exist_ok=True)
     rows = [{key: value for key, value in asdict(step).items() if value} for step in steps]
     path = results / f"{name}.json"

@@ -1,4 +1,4 @@
-"""Performs the steps of a script on a portal and holds every answer against the model."""
+"""The performance of a script on a portal: every answer is compared with the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Walk:
         self._mark = uuid.uuid4().hex[:12]
 
     def perform(self, step: Step) -> None:
-        """Do one step and look at the list afterwards. ViolationError: the portal is wrong."""
+        """Perform one step and check the list afterwards. ViolationError if the portal is wrong."""
         log.debug("%s", step)
         self.steps.append(step)
         getattr(self, f"_{step.do}")(step)
@@ -41,7 +41,7 @@ class Walk:
             self.look_around()
 
     def finish(self) -> None:
-        """Bring everything to its end, and find all as it should be and nothing left."""
+        """Bring everything to its end; check that all is as it should be and nothing is left."""
         log.debug("to the end")
         self.driver.mend()
         for job in self.jobs.values():
@@ -223,7 +223,7 @@ class Walk:
         job.check_lines(lines, was_final=found[0].body["is_final"])
 
     def _has_room(self) -> bool:
-        """Whether every job that is to start certainly finds room, whatever else goes on."""
+        """Whether every job that is to start surely finds free capacity, whatever else happens."""
         jobs = [job for job in self.jobs.values() if not job.is_final]
         kept = sum(j.program.nodes for j in jobs if model.will_stay(j.worlds, j.program))
         widest = max((job.program.nodes for job in jobs if job.program.ending), default=0)

@@ -96,7 +96,7 @@ class SkyCell(Cell):
 
     @property
     def rank(self) -> int:
-        """The node that is meant, where one is."""
+        """The rank of the victim's node; 0 if it has none."""
         return int(self.victim[-1]) if self.victim[-1] in "01" else 0
 
     @property

@@ -31,7 +31,7 @@ WHERE attempt.job_id = %s ORDER BY attempt.number DESC LIMIT 1
 
 
 class SkyGround(Ground):
-    """One portal, and one server that it asks; `carrier` is "push", "pull" or "auto"."""
+    """One portal, and the server that it queries; `carrier` is "push", "pull" or "auto"."""
 
     # A killed process takes its child with it; importing SkyPilot in another takes seconds.
     patience_s = 150.0
@@ -59,7 +59,7 @@ class SkyGround(Ground):
         super().make_ready()
 
     def start_server(self) -> None:
-        """Have SkyPilot's server run, if it does not."""
+        """Start SkyPilot's server, unless it runs."""
         if not self.stub.is_running:
             self.stub.start()
 

@@ -31,7 +31,7 @@ class SkyPlay(Play):
             self._cancel.result()
 
     def _leave_a_cluster(self) -> None:
-        """Run a job whose machines are kept for this one."""
+        """Run a job whose machines stay up for this one."""
         ground = self._sky
         ground.witness.allow(TO_GO_ON)
         spec = {**PLAIN.spec(ground.witness.port), **self._place()}

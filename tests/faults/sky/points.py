@@ -26,7 +26,7 @@ class SkyPoints(HeldPoints):
         self._stub = stub
 
     def hold(self, point: str, rank: int = 0) -> None:
-        """Have the next that reaches the point stand still there."""
+        """Hold the next process that reaches the point."""
         if point in OF_SERVER:
             self._stub.strike("hold", OF_SERVER[point])
         else:

@@ -1,4 +1,4 @@
-"""SkyPilot's server fails in ways of its own: jobs end right once, on one cluster at a time."""
+"""SkyPilot's server fails in its own ways: each job ends right, once, on one cluster at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs while SkyPilot's server does not do what it was asked: what is planned, what must follow."""
+"""Jobs while SkyPilot's server does not do what was requested: the plans and the required ends."""
 
 from __future__ import annotations
 

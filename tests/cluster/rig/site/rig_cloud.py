@@ -97,7 +97,7 @@ def template_of(task: Any, to_provision: Any, **_: Any) -> provision.TemplateSpe
 
 
 def install() -> None:
-    """Make SkyPilot in this process know the cloud. For a second time it does nothing."""
+    """Register the cloud with SkyPilot in this process. A repetition does nothing."""
     if NAME in dependencies.extras_require:
         return
     dependencies.extras_require[NAME] = dependencies.extras_require["slurm"]

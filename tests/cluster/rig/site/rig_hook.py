@@ -29,7 +29,7 @@ AFTER = {"sky.skylet.constants": name_the_cloud, "sky": load_the_cloud}
 
 
 class AfterImport:
-    """A finder that finds modules as ever, and does what AFTER says once one has run."""
+    """A finder that finds modules as usual, and calls a module's entry of AFTER after it."""
 
     @staticmethod
     def find_spec(
