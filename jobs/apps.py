@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class JobsConfig(AppConfig):
-    """Registers the app under its short name."""
+    """The Django app, under its short name."""
 
     name = "jobs"
     default_auto_field = "django.db.models.BigAutoField"

@@ -1,7 +1,7 @@
 """The tokens of an attempt: its runner's, which sends frames, and its driver's, for child jobs.
 
 They are derived, not stored: a launch that is repeated after a crash carries the same ones, and a
-copy of the database lets nobody forge any.
+copy of the database is not enough to forge one.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _ID_DIGITS = 18
 
 
 def attempt_token(job_id: int, number: int) -> str:
-    """HMAC-SHA-256 over the attempt's identity, under the installation's secret key."""
+    """Compute the runner's token: HMAC-SHA-256 of the attempt's identity with the secret key."""
     return ATTEMPT_TOKEN_PREFIX + _mac(f"attempt-token:{job_id}:{number}").hex()
 
 
 def attempt_token_digest(job_id: int, number: int) -> str:
-    """What is stored of the token."""
+    """Return the digest under which the runner's token is stored."""
     return token_digest(attempt_token(job_id, number))
 
 
 def driver_token(attempt_id: int, job_id: int, number: int) -> str:
-    """What the programs of an attempt get: it begins with the number by which it is found."""
+    """Compute the token of the attempt's programs, which begins with the id of the attempt."""
     mac = _mac(f"driver-token:{attempt_id}:{job_id}:{number}")
     code = base64.urlsafe_b64encode(mac).decode().rstrip("=")
     return f"{DRIVER_TOKEN_PREFIX}{attempt_id}_{code}"

@@ -44,7 +44,7 @@ from typing import Any, ClassVar
 
 
 class PortalError(Exception):
-    """Something a caller can be told. The docstring is the default message."""
+    """An error that is reported to the caller. The docstring is the default message."""
 
     code: ClassVar[str] = "error"
     http_status: ClassVar[int] = 500
@@ -60,7 +60,7 @@ class PortalError(Exception):
 
 
 class NotFoundError(PortalError):
-    """There is nothing here, or you may not see it."""
+    """The requested object does not exist, or you may not see it."""
 
     code = "not_found"
     http_status = 404
@@ -109,7 +109,7 @@ class InvalidPatternError(PortalError):
 
 
 class SearchTooSlowError(PortalError):
-    """This pattern takes too long on this log. Make it simpler, or search for plain text."""
+    """The pattern takes too long on this log. Make it simpler, or search for plain text."""
 
     code = "search_too_slow"
     http_status = 400
@@ -147,26 +147,26 @@ class JobAlreadyFinalError(ConflictError):
 
 
 class ClusterGoneError(ConflictError):
-    """The cluster is gone, or is on its way."""
+    """The cluster was terminated, or is being terminated."""
 
     code = "cluster_gone"
 
 
 class OverLimitError(ConflictError):
-    """That is more than an administrator of the installation allows."""
+    """The value is more than an administrator of the installation allows."""
 
     code = "over_limit"
 
 
 class IdempotencyConflictError(ConflictError):
-    """This Idempotency-Key was used before with another body; use a new key."""
+    """The Idempotency-Key was used before with another body; use a new key."""
 
     code = "idempotency_conflict"
     http_status = 422
 
 
 class AttemptClosedError(PortalError):
-    """This attempt has ended and takes no more frames."""
+    """The attempt has ended and takes no more frames."""
 
     code = "attempt_closed"
     http_status = 410
@@ -239,7 +239,7 @@ class LogStoreAwayError(PortalError):
 
 
 class InvalidCloudError(PortalError):
-    """These credentials of a cloud can't be used. What was there before is still there."""
+    """The credentials of the cloud can't be used. The previous ones are unchanged."""
 
     code = "invalid_cloud"
     http_status = 422
@@ -253,7 +253,7 @@ class InvalidSecretError(PortalError):
 
 
 class SecretsUnavailableError(PortalError):
-    """This portal has no key to seal secrets with. Its administrator sets MPORTAL_SECRET_KEYS."""
+    """The portal has no key to seal secrets with. Its administrator sets MPORTAL_SECRET_KEYS."""
 
     code = "secrets_unavailable"
     http_status = 503
@@ -287,7 +287,7 @@ class NoCapacityError(BackendError):
 
 
 class NotYetGoneError(BackendError):
-    """The cluster is still going down; ask again."""
+    """The cluster is still being terminated; try again."""
 
     code = "not_yet_gone"
     http_status = 409

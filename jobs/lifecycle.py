@@ -1,4 +1,4 @@
-"""How a job moves between statuses. No other module writes Job.status."""
+"""The moves of a job between statuses. No other module writes Job.status."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def move(
     `started_at` is the first PROVISIONING, `ended_at` the final status.
 
     IllegalMoveError: the table has no such edge. StaleJobError: someone moved the job first, or
-    held or released it; nobody starts a held job.
+    held or released it; a held job is never started.
     """
     old = JobStatus(job.status)
     if not can_move(old, to):
@@ -159,7 +159,7 @@ def _record(
     message: str,
     attempt: Attempt | None,
 ) -> None:
-    """Keep the move in the job's history, and tell whom it concerns."""
+    """Record the move in the job's history, and notify the jobs that depend on it."""
     JobEvent.objects.create(**_event(job, to, reason=reason, message=message, attempt=attempt))
     if to.is_final:
         _tell_dependants([job], to)
@@ -175,7 +175,7 @@ def _event(
     reason: StopReason | None = None,
     message: str = "",
 ) -> dict[str, Any]:
-    """The columns of what the history says of a move."""
+    """Return the columns of the event that records a move."""
     return {
         "job": job,
         "attempt": attempt,
@@ -214,7 +214,7 @@ def _tell_children(jobs: Sequence[Job]) -> None:
 
 
 def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
-    """The columns that follow from the move itself."""
+    """Return the columns that change with every move to this status."""
     now = clock.now()
     if to.is_final:
         return {"ended_at": now, "wait_reason": "", "held": False}

@@ -1,4 +1,4 @@
-"""What an administrator allows at most, in the installation and in each project."""
+"""Upper bounds that an administrator sets, for the installation and for each project."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from jobs.policies.limits import Limit, smaller, walltime_s
 
 
 def duration_limit(project: Project) -> Limit | None:
-    """Seconds that an attempt may run at most."""
+    """Return the limit of an attempt's run time in seconds; None without one."""
     return smaller(project.max_duration_s, settings.MPORTAL_MAX_DURATION_S, project.slug)
 
 
 def idle_limit(project: Project) -> Limit | None:
-    """Minutes that a cluster may wait for a next job at most."""
+    """Return the limit of a cluster's idle time in minutes; None without one."""
     return smaller(project.max_idle_minutes, settings.MPORTAL_MAX_IDLE_MINUTES, project.slug)
 
 
 def walltime_of(job: Job) -> int | None:
-    """Seconds that an attempt of `job` may run, as things stand; None: as long as it likes."""
+    """Return the seconds that an attempt of `job` may run now; None: no limit."""
     return walltime_s(job.duration_s, job.extended_s, duration_limit(job.project))
 
 
 def gpu_rule_of(job: Job) -> GpuRule | None:
-    """When the idleness of its GPUs ends `job`, as things stand; None: never."""
+    """Return the rule by which idle GPUs end `job` now; None: they never do."""
     request = job.request
     if request.gpu_below is None:
         return None
@@ -34,9 +34,9 @@ def gpu_rule_of(job: Job) -> GpuRule | None:
 
 
 def backstop_of(cluster: Cluster) -> int:
-    """Minutes without a job after which the backend itself is to end the cluster's machines.
+    """Return the idle minutes after which the backend itself terminates the cluster.
 
-    Those of a cluster that is not kept go when its job ends: the margin alone counts.
+    A cluster that is not reusable is terminated when its job ends: only the margin applies.
     """
     if not cluster.is_reusable:
         return BACKSTOP_MARGIN_MINUTES

@@ -1,4 +1,4 @@
-"""Who may do what: the one matrix, and the only ways to reach a project or a job."""
+"""Permissions: the one matrix of roles and verbs, and the only ways to reach a project or a job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jobs.statuses import ProjectState, Role
 
 
 class Verb(Enum):
-    """Everything that can be done in a project."""
+    """An operation in a project that a role may allow."""
 
     VIEW_PROJECT = "view the project"
     SUBMIT_JOB = "submit jobs"
@@ -84,9 +84,9 @@ VERBS_OF_STATE: dict[ProjectState, frozenset[Verb]] = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks: the user, the token they used (None in the browser) and where from.
+    """The author of a request: the user, their token (None in the browser) and the source.
 
-    `driver` is the attempt whose program asks in its submitter's name, with its own token.
+    `driver` is the attempt whose program acts in its submitter's name, with its own token.
     """
 
     user: User
@@ -119,7 +119,7 @@ def role_allows(role: Role, verb: Verb) -> bool:
 
 
 def role_in(actor: Actor, project: Project) -> Role | None:
-    """The actor's role in `project`; None when they may not even see it."""
+    """Return the actor's role in `project`; None if the actor may not see it."""
     if not actor.user.is_active or not _reaches(actor, project):
         return None
     if actor.is_installation_admin:
@@ -129,7 +129,7 @@ def role_in(actor: Actor, project: Project) -> Role | None:
 
 
 def verbs_of(actor: Actor, project: Project) -> frozenset[Verb]:
-    """All that `actor` may do in `project`."""
+    """Return the verbs that `actor` may use in `project`."""
     role = role_in(actor, project)
     if role is None:
         return frozenset()
@@ -166,7 +166,7 @@ def require(actor: Actor, verb: Verb, project: Project) -> None:
 
 
 def require_open(project: Project, verb: Verb) -> None:
-    """Raise PermissionDeniedError if the project's state forbids `verb` to everybody."""
+    """Raise PermissionDeniedError if the project's state forbids `verb` to every actor."""
     if verb in VERBS_OF_STATE[project.state]:
         return
     what = f"You may not {verb.value} in project {project.slug}: it is {project.state.value}"
@@ -187,8 +187,9 @@ def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
 
 
 def require_sharing(actor: Actor) -> None:
-    """Pass silently, or raise PermissionDeniedError: how machines are shared belongs to nobody's
-    project.
+    """Raise PermissionDeniedError unless `actor` may set how machines are shared.
+
+    No project's role allows it: the machines do not belong to one project.
     """
     if not may_share(actor):
         raise PermissionDeniedError(
@@ -251,7 +252,7 @@ def require_stacks(actor: Actor, job: Job) -> None:
 
 
 def stacks_verb(actor: Actor, job: Job) -> Verb:
-    """What it takes of `actor` to dump the stacks of `job`."""
+    """Return the verb that `actor` needs to dump the stacks of `job`."""
     own = job.submitted_by_id == actor.user.pk
     return Verb.DUMP_OWN_STACKS if own else Verb.DUMP_ANY_STACKS
 
@@ -285,7 +286,7 @@ def projects_of(actor: Actor) -> ProjectQuerySet:
 
 
 def roles_of(actor: Actor) -> dict[int, Role]:
-    """Role by project id, over all projects the actor can see."""
+    """Return the actor's role by project id, for all projects that the actor may see."""
     projects = projects_of(actor)
     if actor.is_installation_admin:
         return dict.fromkeys(projects.values_list("pk", flat=True), Role.ADMIN)
@@ -306,7 +307,7 @@ def project_for(actor: Actor, slug: str) -> Project:
 
 
 def job_for(actor: Actor, slug: str, job_id: int, among: QuerySet[Job] | None = None) -> Job:
-    """The job with its project and submitter; NotFoundError as for `project_for`."""
+    """Return the job with its project and submitter; NotFoundError as for `project_for`."""
     jobs = jobs_of(actor, project_for(actor, slug), among)
     try:
         return jobs.select_related("project", "submitted_by").get(pk=job_id)
@@ -316,7 +317,7 @@ def job_for(actor: Actor, slug: str, job_id: int, among: QuerySet[Job] | None = 
 
 
 def jobs_of(actor: Actor, project: Project, among: QuerySet[Job] | None = None) -> QuerySet[Job]:
-    """The jobs of a project that `actor` may see: all of them; a driver, its own children."""
+    """Return the project's jobs that `actor` may see: all; for a driver, its child jobs."""
     jobs = (Job.objects.all() if among is None else among).filter(project=project)
     return jobs if actor.driver is None else jobs.filter(parent=actor.driver.job_id)
 

@@ -1,4 +1,4 @@
-"""What projects and jobs have cost so far: the bills, and what has come to them since."""
+"""The cost of projects and jobs so far: the bills, and the estimate of the time since them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IS_SETTLED = Q(status=ClusterStatus.GONE, billed_at__gte=F("gone_at"))
 
 
 def charge_of(cluster: Cluster) -> Charge:
-    """What is known of the cluster's cost."""
+    """Return what is known of the cluster's cost."""
     return Charge(
         began=cluster.created_at,
         usd=cluster.usd,
@@ -39,7 +39,7 @@ def charge_of(cluster: Cluster) -> Charge:
 
 
 def uses_of(attempts: Iterable[Attempt]) -> list[Use]:
-    """Their times on a cluster."""
+    """List the attempts' times on a cluster."""
     return [Use(attempt.pk, attempt.created_at, attempt.ended_at) for attempt in attempts]
 
 
@@ -49,7 +49,7 @@ def is_waiting_kind(cluster: Cluster) -> bool:
 
 
 def there_between(begin: datetime, end: datetime) -> QuerySet[Cluster]:
-    """Clusters that existed at some time from `begin` up to `end`."""
+    """Return the clusters that existed at some time from `begin` up to `end`."""
     lived = Q(gone_at=None) | Q(gone_at__gte=begin)
     return Cluster.objects.filter(lived, created_at__lt=end)
 
@@ -57,11 +57,14 @@ def there_between(begin: datetime, end: datetime) -> QuerySet[Cluster]:
 def spent_in(
     month: Month, now: datetime, project_ids: Iterable[int] | None = None
 ) -> dict[int, Decimal]:
-    """US$ by project, of those or of all; idle time of clusters that are kept is in it."""
+    """Return US$ by project id, idle time of warm clusters included.
+
+    Without `project_ids` all projects are counted.
+    """
     clusters = there_between(month.begin, min(now, month.end))
     if project_ids is not None:
         clusters = clusters.filter(project__in=project_ids)
-    # The many that came and went within the month are added up where they lie.
+    # The many that came and went within the month are added up in the database.
     whole = Q(created_at__gte=month.begin, gone_at__lt=month.end) & _IS_SETTLED
     added = clusters.filter(whole).values_list("project").annotate(Sum("usd"))
     found = {project_id: usd or NOTHING for project_id, usd in added}
@@ -79,7 +82,7 @@ def spent_in(
 
 
 def budget_blocks(now: datetime) -> dict[int, str]:
-    """Projects of which no job may start now, by id, each with the sentence that says why."""
+    """Return the message by project id, for projects whose budget lets no job start now."""
     holding = Budget.objects.exclude(on_spent=OnSpent.WARN).select_related("project")
     rows = {row.project_id: row for row in holding}
     if not rows:
@@ -94,13 +97,13 @@ def budget_blocks(now: datetime) -> dict[int, str]:
 
 
 def cost_of_job(job: Job, now: datetime) -> Decimal:
-    """What all its attempts have cost together, US$."""
+    """Return the cost of all the job's attempts, in US$."""
     attempts = job.attempts.select_related("cluster")
     return sum((_cost_of(attempt, now) for attempt in attempts), NOTHING)
 
 
 def budget_of_job(job: Job) -> Decimal | None:
-    """Its own, US$; None where it has none."""
+    """Return the job's own budget in US$; None without one."""
     usd = job.request.budget_usd
     return None if usd is None else Decimal(str(usd))
 

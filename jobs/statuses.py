@@ -8,7 +8,7 @@ from monarch_client.runner.vocabulary import carriers, reasons, stages, worker_s
 
 
 class JobStatus(TextChoices):
-    """Where a job stands. The edges between these are in `jobs.lifecycle`."""
+    """The status of a job. The edges between statuses are in `jobs.lifecycle`."""
 
     QUEUED = "QUEUED", "Queued"
     PROVISIONING = "PROVISIONING", "Provisioning"
@@ -31,7 +31,7 @@ ACTIVE_STATUSES = frozenset(JobStatus) - FINAL_STATUSES - {JobStatus.QUEUED}
 
 
 class WaitReason(TextChoices):
-    """Why a QUEUED job waits: a reason, never a status of its own."""
+    """The reason for which a QUEUED job waits; never a status of its own."""
 
     HELD = "HELD", "Held by a user"
     DEPENDENCY = "DEPENDENCY", "Waits for another job"
@@ -45,7 +45,7 @@ class WaitReason(TextChoices):
 
 
 class StopReason(TextChoices):
-    """Why an attempt or a job ended, or is being stopped. It decides the final status."""
+    """The cause of an attempt's or a job's end. It determines the final status."""
 
     COMPLETED = reasons.COMPLETED, "Completed"
     USER_CODE = reasons.USER_CODE, "The program failed"
@@ -80,7 +80,7 @@ _FINAL_STATUS_OF_REASON = {
     # A preempted job goes back to its queue: it has not ended.
     StopReason.PREEMPTED: JobStatus.QUEUED,
 }
-# Endings that somebody, or a policy, wished for.
+# Endings that a user or a policy requested.
 PURPOSES = frozenset(
     {
         StopReason.CANCELLED_BY_USER,
@@ -94,7 +94,7 @@ RECOVERABLE_REASONS = frozenset({StopReason.WORKER_LOST})
 
 
 class WorkerStatus(TextChoices):
-    """What is known of one host of an attempt."""
+    """The status of one host of an attempt."""
 
     PENDING = "PENDING", "Pending"
     SETTING_UP = worker_states.SETTING_UP, "Setting up"
@@ -106,7 +106,7 @@ class WorkerStatus(TextChoices):
 
 
 class ClusterStatus(TextChoices):
-    """Where a cluster of machines stands."""
+    """The status of a cluster."""
 
     STARTING = "STARTING", "Starting"
     UP = "UP", "Up"
@@ -116,21 +116,21 @@ class ClusterStatus(TextChoices):
 
 
 class StrayKind(TextChoices):
-    """Whose name a cluster without a row bears."""
+    """The owner that the name of a cluster without a row shows."""
 
     OWN = "own", "This portal, no project"
     FOREIGN = "foreign", "Another owner"
 
 
 class Carrier(TextChoices):
-    """How an attempt's frames reach the portal."""
+    """The way in which an attempt's frames reach the portal."""
 
     PUSH = carriers.PUSH, "Pushed by the runner"
     PULL = carriers.PULL, "Fetched by the portal"
 
 
 class OnSpent(TextChoices):
-    """What happens in a project whose budget of the month is used up."""
+    """The consequence for a project whose monthly budget is used up."""
 
     WARN = "warn", "Warn only"
     HOLD = "hold", "Start no more jobs"
@@ -138,7 +138,7 @@ class OnSpent(TextChoices):
 
 
 class UsageBy(TextChoices):
-    """What usage is added up by."""
+    """The dimension by which usage is added up."""
 
     USER = "user", "Person"
     JOB = "job", "Job"
@@ -146,14 +146,14 @@ class UsageBy(TextChoices):
 
 
 class LogStore(TextChoices):
-    """Where a sealed chunk of a log lies."""
+    """The store of a sealed chunk of a log."""
 
     FILES = "files", "Files on the portal's machine"
     S3 = "s3", "S3 bucket"
 
 
 class StackState(TextChoices):
-    """Where a stack dump stands."""
+    """The state of a stack dump."""
 
     ASKED = "asked", "Requested"
     DONE = "done", "Done"
@@ -188,14 +188,14 @@ class ProjectState(TextChoices):
 
 
 class JobKind(TextChoices):
-    """What `run` means: the driver, once; or a command on every node."""
+    """The meaning of `run`: the driver, once; or a command on every node."""
 
     MONARCH = "monarch", "Monarch job"
     PLAIN = "plain", "Plain job"
 
 
 class OverlapPolicy(TextChoices):
-    """What a schedule does at its time while a job that it made has not ended."""
+    """The policy of a schedule whose time has come while a job that it made has not ended."""
 
     ALLOW = "allow", "Run both"
     SKIP = "skip", "Skip this run"
@@ -203,7 +203,7 @@ class OverlapPolicy(TextChoices):
 
 
 class CatchUpPolicy(TextChoices):
-    """What a schedule does about times at which the portal was not there."""
+    """The policy of a schedule for times at which the portal was down."""
 
     NONE = "none", "Skip them"
     LATEST = "latest", "Run once"
@@ -211,7 +211,7 @@ class CatchUpPolicy(TextChoices):
 
 
 class ScheduleOutcome(TextChoices):
-    """What became of one time of a schedule."""
+    """The outcome of one time of a schedule."""
 
     SUBMITTED = "submitted", "Submitted"
     SKIPPED = "skipped", "Skipped: the last job still ran"
@@ -220,7 +220,7 @@ class ScheduleOutcome(TextChoices):
 
 
 class LogAction(TextChoices):
-    """What a log policy does when a line fits its pattern."""
+    """The action of a log policy when a line matches its pattern."""
 
     ANNOTATE = "annotate", "Note the line in the job's history"
     FAIL = "fail", "End the job as failed"
@@ -229,16 +229,16 @@ class LogAction(TextChoices):
 
 
 class EventKind(TextChoices):
-    """What sort of thing a line of a job's history tells."""
+    """The kind of an event in a job's history."""
 
     STATUS = "status", "Status"
     ACTION = "action", "Action"
     NOTE = "note", "Note"
 
 
-# The verb of the note that a log policy makes of a line.
+# The verb of the note that a log policy writes about a line.
 LOG_POLICY = "log_policy"
-# The verb of the note that holds what a runner left as evidence of a failure.
+# The verb of the note that holds a runner's evidence of a failure.
 EVIDENCE = "evidence"
 # The verb of the note that a job has used most of its budget.
 BUDGET = "budget"

@@ -97,7 +97,7 @@ def _register_sweep(name: Reconciler, reconciler: _Sweep) -> None:
 
 
 def _step(name: Reconciler, reconciler: _OfRows, row_id: int) -> None:
-    """Run one step; its failure must not keep other rows from their turn."""
+    """Run one step; its failure must not keep other rows from being handled."""
     try:
         reconciler.step(row_id)
     except Exception:

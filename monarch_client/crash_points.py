@@ -72,12 +72,12 @@ def reach(point: str) -> None:
 
 
 def environment_of(rank: int) -> dict[str, str]:
-    """What the runner of node `rank` finds in its environment; nothing where no point is held."""
+    """Return the variables for the runner of node `rank`; none if no crash point is held."""
     return {} if _directory is None else {VARIABLE: str(Path(_directory, f"rank-{rank}"))}
 
 
 def directories() -> list[Path]:
-    """What runners, which may see little of the machine, must be shown."""
+    """List the folders that isolated runners must be able to reach."""
     return [] if _directory is None else [Path(_directory)]
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 
 class ClientError(Exception):
-    """Something went wrong that a user can be told. The docstring is the default message."""
+    """An error that is reported to the user. The docstring is the default message."""
 
     code: ClassVar[str] = "client_error"
 
@@ -52,7 +52,7 @@ class SpecError:
     document: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As REST sends it."""
+        """Return the error as REST sends it."""
         return {
             "path": self.path,
             "line": self.line,
@@ -89,7 +89,7 @@ class ArchiveTooLargeError(ArchiveError):
 
 
 class NotSignedInError(ClientError):
-    """No portal is known, or it no longer takes the token. Run `mportal login`."""
+    """You are not signed in, or the portal no longer accepts the token. Run `mportal login`."""
 
     code = "not_signed_in"
 
@@ -107,7 +107,7 @@ class UnprovedPortalError(UnreachableError):
 
 
 class UnexpectedAnswerError(ClientError):
-    """Something answered, but not as a portal of this version does."""
+    """The answer is not that of a portal of this version."""
 
     code = "unexpected_answer"
 
@@ -127,7 +127,7 @@ class RefusedError(ClientError):
 
 
 class MissingError(RefusedError):
-    """There is nothing of that name, or it may not be seen."""
+    """The named object does not exist, or you may not see it."""
 
 
 class ForbiddenError(RefusedError):

@@ -14,7 +14,7 @@ from django.db import connection
 # that within a look, which leaves three of the ten seconds in which the lines are to go on.
 LEASE_S = 5.0
 
-# Machines that are there, an attempt that has no verdict, and nobody at it.
+# The cluster is up, the attempt has no verdict, and no follower has a lease on it.
 _FREE = """
 SELECT attempt.id FROM jobs_attempt AS attempt
 JOIN jobs_cluster AS cluster ON cluster.id = attempt.cluster_id
@@ -46,30 +46,30 @@ RETURNING attempt_id
 
 
 class Backends(NamedTuple):
-    """Names of backends: whose nodes never push, and whose nodes may turn out not to."""
+    """The names of backends whose nodes never push, and of those whose nodes may push or not."""
 
     pulled: Collection[str]
     either: Collection[str]
 
 
 def free(backends: Backends, at_most: int, *, besides: Collection[int] = ()) -> list[int]:
-    """Attempts that have to be followed and that nobody follows, without those in `besides`."""
+    """List at most `at_most` attempts that need a follower and have none, without `besides`."""
     names = [list(backends.pulled), list(backends.either)]
     return _ids(_FREE, [*names, list(besides), at_most])
 
 
 def wanted(attempt_ids: Collection[int]) -> set[int]:
-    """Those that have no verdict, and whose runners do not push after all."""
+    """Return the attempts that have no verdict and whose runners do not push."""
     return set(_ids(_WANTED, [list(attempt_ids)]))
 
 
 def take(attempt_id: int, owner: str) -> bool:
-    """Whether the attempt is `owner`'s now; of several that ask it is one's."""
+    """Whether `owner` took the lease on the attempt; of several owners one succeeds."""
     return bool(_ids(_TAKE, [attempt_id, owner, LEASE_S]))
 
 
 def renew(attempt_ids: Collection[int], owner: str) -> set[int]:
-    """Those that are still `owner`'s, for another while."""
+    """Renew the leases that `owner` still has, and return their attempts."""
     return set(_ids(_RENEW, [LEASE_S, owner, list(attempt_ids)]))
 
 

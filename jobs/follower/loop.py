@@ -34,7 +34,7 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class FollowerLoop:
-    """Runs in the main thread of a process of its own."""
+    """The loop of the follower process, in its main thread."""
 
     def __init__(self) -> None:
         self._owner = f"{os.getpid()}-{secrets.token_hex(8)}"
@@ -57,7 +57,7 @@ class FollowerLoop:
                 return
 
     def look(self) -> None:
-        """One look. A database that is away is tried again at the next."""
+        """Run one round. If the database is unavailable, the next round tries again."""
         self._attempt(self._follow)
         self._attempt(self._care)
 
@@ -92,13 +92,13 @@ class FollowerLoop:
                 carrier.start()
 
     def _room(self) -> int:
-        """How many more attempts this process may carry. Whoever is stuck takes up no room."""
+        """Return how many more attempts this process may carry; stuck carriers do not count."""
         stuck = sum(each.is_stuck for each in self._carriers.values())
         working = len(self._carriers) - stuck
         return max(0, min(MOST_CARRIERS - working, MOST_THREADS - len(self._carriers)))
 
     def _keep(self) -> None:
-        """Keep the leases of carriers that do their work, and let go of the others."""
+        """Renew the leases of carriers that do their work, and release the others."""
         alive = {pk for pk, each in self._carriers.items() if each.is_alive()}
         stuck = {pk for pk in alive if self._carriers[pk].is_stuck}
         leases.release(set(self._carriers) - alive | stuck, self._owner)

@@ -32,7 +32,7 @@ SIGN_OF_LIFE_S = 4.0
 
 
 class PullCarrier(threading.Thread):
-    """Follows one attempt until it has its verdict, or until `stop`."""
+    """A thread that follows one attempt until its verdict, or until `stop`."""
 
     def __init__(self, attempt_id: int) -> None:
         super().__init__(name=f"pull-{attempt_id}", daemon=True)
@@ -104,7 +104,7 @@ class PullCarrier(threading.Thread):
             connections.close_all()
 
     def _is_sign_of_life_due(self) -> bool:
-        """A stream that stays open says that its runner lives, although that is silent."""
+        """Whether to report that the runner is alive: its stream is open, although silent."""
         return time.monotonic() - self._told_at > SIGN_OF_LIFE_S
 
     def _noted(self, frames: Iterable[bytes]) -> Iterator[bytes]:

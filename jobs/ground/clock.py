@@ -1,4 +1,4 @@
-"""What time it is, for everything that one process writes and another compares.
+"""The clock for all times that one process writes and another compares.
 
 One clock decides: the database's. Clocks of the portal's machines may differ by minutes.
 """
@@ -36,7 +36,7 @@ class Reading:
 
 
 class DatabaseClock:
-    """The database's time, told by this process's steady clock from its last reading on."""
+    """The database's time: its last reading, advanced by this process's steady clock."""
 
     def __init__(self, read: Callable[[], Reading | None]) -> None:
         self._read = read
@@ -46,7 +46,7 @@ class DatabaseClock:
         self._lock = Lock()
 
     def now(self) -> datetime:
-        """The database's time; this process's own while that was never heard."""
+        """Return the database's time; this process's own until the first reading."""
         # One looks, the others go by the last reading; only for the first one all must wait.
         if self._is_due() and self._lock.acquire(blocking=self._last is None):
             try:
@@ -96,5 +96,5 @@ THE_CLOCK = DatabaseClock(read_database_clock)
 
 
 def now() -> datetime:
-    """The time of the database, in UTC."""
+    """Return the time of the database, in UTC."""
     return THE_CLOCK.now()

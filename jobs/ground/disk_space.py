@@ -33,7 +33,7 @@ class DiskSpace:
 
     @property
     def shortage(self) -> str:
-        """Why new work has to wait, in a sentence; "" while there is room."""
+        """The sentence that explains why new work has to wait; "" while there is room."""
         if self.free >= self.reserve:
             return ""
         return (
@@ -43,12 +43,12 @@ class DiskSpace:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether even what running jobs tell has to wait."""
+        """Whether even the frames of running jobs have to wait."""
         return self.free < self.reserve // _LAST_PART
 
 
 def disk_space() -> DiskSpace:
-    """The disk as it is now; one system call."""
+    """Measure the disk as it is now, with one system call."""
     try:
         found = os.statvfs(settings.MPORTAL_HOME)
     except FileNotFoundError:
@@ -58,12 +58,12 @@ def disk_space() -> DiskSpace:
 
 
 def shortage() -> str:
-    """Why new work has to wait, in a sentence; "" while there is room."""
+    """Return the sentence that explains why new work has to wait; "" while there is room."""
     return disk_space().shortage
 
 
 def require_room() -> None:
-    """StorageFullError while nothing new may begin."""
+    """Raise StorageFullError while no new work may begin."""
     if why := shortage():
         raise StorageFullError(
             f"{why} Running jobs go on. Delete jobs you no longer need, or have the portal's "
@@ -72,14 +72,14 @@ def require_room() -> None:
 
 
 def require_room_for_frames() -> None:
-    """FramesPostponedError while runners must keep what they have to tell."""
+    """Raise FramesPostponedError while runners must keep their frames."""
     if disk_space().is_exhausted:
         raise FramesPostponedError
 
 
 @contextmanager
 def refused_when_full() -> Iterator[None]:
-    """StorageFullError in place of what the system says when the very last byte is taken."""
+    """Raise StorageFullError in place of the system's error for a full disk or quota."""
     try:
         yield
     except OSError as error:

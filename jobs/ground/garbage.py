@@ -1,4 +1,4 @@
-"""How often Python looks for garbage in cycles."""
+"""The frequency with which Python looks for garbage in cycles."""
 
 import gc
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ _OBJECTS = 20_000
 
 
 def look_seldom() -> None:
-    """For a process that holds many objects at once."""
+    """Collect garbage less often, in a process that holds many objects at once."""
     gc.set_threshold(_OBJECTS)
 
 
 @contextmanager
 def look_later() -> Iterator[None]:
-    """Not in this block, which makes very many objects that stay until it is over.
+    """Disable garbage collection in a block whose very many objects stay until its end.
 
-    All threads of the process do without looks meanwhile: it must not take long.
+    It is disabled in all threads of the process meanwhile: the block must be short.
     """
     looks = gc.isenabled()
     gc.disable()

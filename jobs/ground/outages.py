@@ -1,4 +1,4 @@
-"""Whether an error means that the database is away: the one place that decides it."""
+"""The one decision whether an error means that the database is unavailable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This process's connections to Redis, for everything but Celery's messages."""
+"""Connections of this process to Redis, for everything but Celery's messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _client: redis.Redis | None = None
 
 
 def connection() -> redis.Redis:
-    """This process's pool of connections; a call lasts at most a second."""
+    """Return this process's pool of connections; a call lasts at most a second."""
     global _client  # noqa: PLW0603 - one lazily made pool a process; made after any fork
     if _client is None:
         _client = redis.Redis.from_url(

@@ -1,4 +1,4 @@
-"""Sealing what nobody may read in the database: encrypted and signed, with keys that rotate.
+"""Seals for secrets in the database: encrypted and signed, with keys that rotate.
 
 The keys are the setting MPORTAL_SECRET_KEYS, newest first: the first one seals, every one opens.
 What is sealed names what it is about, so that a row's content can't be moved to another row.
@@ -15,17 +15,17 @@ _AFTER_ABOUT = b"\0"
 
 
 def new_key() -> str:
-    """A key for MPORTAL_SECRET_KEYS."""
+    """Generate a key for MPORTAL_SECRET_KEYS."""
     return Fernet.generate_key().decode()
 
 
 def sealed(text: str, *, about: str) -> bytes:
-    """`text` sealed with the newest key. SecretsUnavailableError: there is none."""
+    """Seal `text` with the newest key. SecretsUnavailableError: there is none."""
     return _keys().encrypt(about.encode() + _AFTER_ABOUT + text.encode())
 
 
 def unsealed(content: bytes | memoryview, *, about: str) -> str:
-    """What `sealed` was given. SecretsUnavailableError: no key opens it as that."""
+    """Return the text of sealed `content`. SecretsUnavailableError: no key opens it for `about`."""
     try:
         found, _, text = _keys().decrypt(bytes(content)).partition(_AFTER_ABOUT)
     except InvalidToken:
@@ -39,7 +39,7 @@ def unsealed(content: bytes | memoryview, *, about: str) -> str:
 
 
 def resealed(content: bytes | memoryview) -> bytes:
-    """The same content sealed with the newest key. SecretsUnavailableError: no key opens it."""
+    """Seal `content` again with the newest key. SecretsUnavailableError: no key opens it."""
     try:
         return _keys().rotate(bytes(content))
     except InvalidToken:

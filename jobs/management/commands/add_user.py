@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "Make a user; prints a link that signs them in once, within 12 hours."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The user's name."""
+        """Declare the user's name."""
         parser.add_argument("username")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     help = "Give SkyPilot the credentials of a cloud: aws, gcp, kubernetes or slurm."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """A verb, and what it takes."""
+        """Declare the verbs and their options."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         verbs.add_parser("list")
         verbs.add_parser("check")

@@ -11,7 +11,7 @@ from jobs.follower.loop import FollowerLoop
 
 
 class Command(BaseCommand):
-    """Runs until SIGTERM or SIGINT, then exits 0."""
+    """The command of the follower process, which runs until SIGTERM or SIGINT, then exits 0."""
 
     help = "Follow jobs whose nodes cannot push to the portal."
 

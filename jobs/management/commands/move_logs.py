@@ -23,11 +23,11 @@ class Command(BaseCommand):
     help = "Move all sealed logs to S3 or to files. The portal may run; a crash loses nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where to."""
+        """Declare the store to move to."""
         parser.add_argument("--to", required=True, choices=list(LogStore.values))
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Move what lies elsewhere; exit code 1 where something is left there."""
+        """Move the chunks that are in the other store; exit code 1 if some are left there."""
         to = options["to"]
         if to not in stores.configured():
             raise CommandError("There is no S3 to move to: set MPORTAL_S3, see the settings.")

@@ -11,13 +11,13 @@ from django.core.management.base import BaseCommand, CommandParser
 
 
 class Command(BaseCommand):
-    """Hands over to `python -m monarch_portal.embedded`."""
+    """The command that hands over to `python -m monarch_portal.embedded`."""
 
     help = "Run, start, stop or look at the whole portal: servers, web, worker, beat, follower."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The verb, and what it takes."""
+        """Declare the verb and its options."""
         parser.add_argument("verb", choices=["run", "start", "stop", "status", "env"])
         parser.add_argument("--json", action="store_true", help="status as JSON")
 

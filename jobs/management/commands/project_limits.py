@@ -21,10 +21,10 @@ class Command(BaseCommand):
     help = "Show a project's limits, or set them; `none` takes one away. They hold at once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The project and its new limits."""
+        """Declare the project and its new limits."""
         parser.add_argument("project")
         parser.add_argument("--max-duration", help="How long an attempt may run: 12h, or none.")
-        parser.add_argument("--max-idle", help="Minutes that a kept cluster may wait, or none.")
+        parser.add_argument("--max-idle", help="Minutes that a warm cluster may be idle, or none.")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Set what was given; say what holds."""

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to do besides."""
+        """Declare the options."""
         which = parser.add_mutually_exclusive_group()
         which.add_argument(
             "--new-key", action="store_true", help="make a key, and seal nothing yet"
@@ -64,6 +64,6 @@ class Command(BaseCommand):
 
 
 def _keeps_keys_itself() -> bool:
-    """Whether the keys lie in this installation's home, and not in its environment."""
+    """Whether the keys are in this installation's home, and not in its environment."""
     home = Home(settings.MPORTAL_HOME)
     return bool(settings.MPORTAL_EMBEDDED) and home.sealing_keys == settings.MPORTAL_SECRET_KEYS

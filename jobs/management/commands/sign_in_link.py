@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "Print a link that signs a user in once, within 12 hours."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whom to sign in; the first administrator unless named."""
+        """Declare the user to sign in, who is the first administrator by default."""
         parser.add_argument("--user", help="a user name; the first administrator if left out")
         parser.add_argument("--path-only", action="store_true", help="leave out the address")
 
