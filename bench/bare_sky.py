@@ -17,7 +17,7 @@ import sky
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """What one request comes to."""
+    """Carry out one request and return its result."""
     call, cluster = request["call"], request.get("cluster")
     if call in {"launch", "exec"}:
         called_at = time.time()

@@ -89,22 +89,22 @@ def _rounded(value: float) -> float:
 
 
 def say(text: str) -> None:
-    """A remark for the person who watches: to stderr, so that stdout stays JSON lines."""
+    """Print a remark to stderr, so that stdout stays JSON lines."""
     print(text, file=sys.stderr, flush=True)
 
 
 def median(values: Iterable[float]) -> float:
-    """The middle value."""
+    """Return the middle value."""
     return statistics.median(values)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that `percent` of all values do not exceed (nearest rank)."""
+    """Return the smallest value that `percent` of all values do not exceed (nearest rank)."""
     ordered = sorted(values)
     rank = max(1, math.ceil(len(ordered) * percent / 100))
     return ordered[rank - 1]
 
 
 def wall_time_of_ticks(ticks: int, *, now: float, since_boot: float) -> float:
-    """The wall-clock moment of a process start given in the kernel's ticks since boot."""
+    """Return the wall-clock time of a process start given in the kernel's ticks since boot."""
     return now - since_boot + ticks / os.sysconf("SC_CLK_TCK")

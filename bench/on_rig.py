@@ -19,7 +19,7 @@ def is_here() -> bool:
 
 
 def enter(module: str) -> int:
-    """The same command inside a rig of its own; its exit code."""
+    """Run the same command inside a rig of its own and return its exit code."""
     subprocess.run(["deploy/install-rig", sys.prefix], cwd=CHECKOUT, check=True, stdout=sys.stderr)
     here = [sys.executable, "-m", module, *sys.argv[1:]]
     rig = [sys.executable, "-m", "tests.cluster.rig", "--", *here]

@@ -34,7 +34,7 @@ class OwnPortal:
     home: Home
 
     def memory_mb(self) -> dict[str, float]:
-        """What each of its processes takes, PostgreSQL's children counted with it."""
+        """Return the memory of each process in MB; PostgreSQL's includes its children."""
         return {part.name: part.memory_mb for part in portal_status(self.home).processes}
 
 
@@ -81,7 +81,7 @@ def _start(home: Home, log: Path, added: dict[str, str]) -> subprocess.Popen[byt
 
 
 def _wait_for(home: Home, process: subprocess.Popen[bytes]) -> tuple[str, str]:
-    """The address and the first user's token, once the portal answers."""
+    """Wait until the portal answers and return its address and the first user's token."""
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -1,4 +1,4 @@
-"""What the portal adds to SkyPilot's own time, from submitting a job to its first line.
+"""The time that the portal adds to SkyPilot's own, from submitting a job to its first line.
 
 `make bench NAME=provision_overhead`, as root: it runs inside the Slurm cluster of
 tests/cluster/rig. What each figure means, and why it is fair, is in bench/README.md.
@@ -83,7 +83,10 @@ class Bench:
         self.sky = sky
 
     def cold(self, number: int, *, is_kept: bool) -> tuple[Pair, str]:
-        """A launch here and a bare one; clusters go before the next, unless they are kept."""
+        """Measure a launch of the portal and a bare one.
+
+        Their clusters are terminated before the next launch, unless `is_kept`.
+        """
         ours, cluster = self._submit({"reuse": True, "idle": {"minutes": 120}} if is_kept else {})
         if not is_kept:
             self._until("a rig without clusters", self._is_empty)
@@ -95,18 +98,18 @@ class Bench:
         return Pair(ours, bare), cluster
 
     def warm(self, name: str) -> Pair:
-        """A start on the cluster that the portal kept, and a bare one on its own."""
+        """Measure a start on the portal's warm cluster, and a bare one on its own cluster."""
         ours, _ = self._submit({"reuse": True, "idle": {"minutes": 120}})
         return Pair(ours, self._add_requests(self.bare.start("exec", name), name))
 
     def clear(self, ours: str, name: str) -> None:
-        """Take down what was kept."""
+        """Terminate the warm clusters of both."""
         self.client.take_down(ours)
         self.bare.down(name)
         self._until("a rig without clusters", self._is_empty)
 
     def _submit(self, block: dict[str, Any]) -> tuple[Timeline, str]:
-        """One job here: its timeline and its cluster, once the cluster waits or is gone."""
+        """Run one job and return its timeline and cluster, once that is idle or terminated."""
         resources = {"infra": f"slurm/rig/{places.PARTITIONS[0]}"}
         spec = {"name": "overhead", "resources": resources, "run": RUN, "portal": block}
         times: Timeline = {"posted": time.time()}
@@ -128,7 +131,7 @@ class Bench:
         return times, cluster
 
     def _note_staging(self, job_id: int, times: Timeline) -> None:
-        """When files stood that tell of steps; the peer gets a copy of what was staged."""
+        """Add the times of the steps that left files, and copy what was staged for the peer."""
         row = self.portal.attempts(job_id)[0]
         folder = self.portal.home.path / "skypilot" / "staging" / row["cluster_name"]
         name = f"mp-{row['id']}"
@@ -138,7 +141,7 @@ class Bench:
         self.bare.learn(staged, self.portal.job(job_id)["spec"])
 
     def _add_requests(self, times: Timeline, cluster: str) -> Timeline:
-        """When SkyPilot's server took the newest start of the cluster, and when it was done."""
+        """Add the times at which SkyPilot's server took and finished the cluster's newest start."""
         rows = self.sky.call("requests_of", {"cluster_name": cluster}, 60)
         start = next(row for row in rows if row["name"].rpartition(".")[2] in {"launch", "exec"})
         times["taken"] = float(start["created_at"])
@@ -162,7 +165,7 @@ class Bench:
 
 
 def _stages(attempt: Attempt) -> Timeline:
-    """When the portal's own stages began."""
+    """Return the times at which the portal's own stages began."""
     return {
         f"{stage.name} begins": stage.started_at.timestamp()
         for stage in attempt.stages
@@ -171,7 +174,7 @@ def _stages(attempt: Attempt) -> Timeline:
 
 
 def measure(cold: int, warm: int) -> None:
-    """Both figures."""
+    """Measure and report both figures."""
     with running() as bench:
         # The first launches of a server and of the nodes take longer: they are for the warm starts.
         first, cluster = bench.cold(0, is_kept=True)
@@ -192,7 +195,7 @@ def measure(cold: int, warm: int) -> None:
 
 @contextmanager
 def running() -> Iterator[Bench]:
-    """The portal, its user, the bare client, and a look at SkyPilot's requests."""
+    """Start the portal, its user, the bare client, and a reader of SkyPilot's requests."""
     rig = Rig()
     with (
         tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder,
@@ -248,7 +251,7 @@ def _report(kind: str, verb: str, pairs: Sequence[Pair]) -> None:
 
 
 def main() -> int:
-    """Entry point."""
+    """Parse the command line, enter the rig if needed, measure, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cold", type=int, default=5, help="pairs of launches (5)")
     parser.add_argument("--warm", type=int, default=8, help="pairs of warm starts (8)")

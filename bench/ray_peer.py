@@ -31,7 +31,7 @@ class Ray:
         self.variables = variables
 
     def version(self) -> str:
-        """`ray 2.60.0`."""
+        """Return the version, such as `ray 2.60.0`."""
         answer = subprocess.run(
             [self.environment / "bin" / "ray", "--version"],
             check=True,
@@ -42,7 +42,7 @@ class Ray:
         return answer.stdout.strip().replace(", version", "")
 
     def seconds_to_first_line(self) -> float:
-        """From the start of `ray job submit` to the line `hi` on its output."""
+        """Measure from the start of `ray job submit` to the line `hi` on its output."""
         started = time.monotonic()
         with subprocess.Popen(
             [self.environment / "bin" / "ray", "job", "submit", "--", "echo", "hi"],
@@ -61,7 +61,7 @@ class Ray:
 
 
 def environment() -> Path:
-    """The peer's virtual environment, made on first use."""
+    """Return the peer's virtual environment, which is made on first use."""
     path = CACHE / "ray"
     ready = path / ".ready"
     if not ready.exists():
@@ -74,7 +74,7 @@ def environment() -> Path:
 
 @contextmanager
 def running() -> Iterator[Ray]:
-    """A head node on loopback, stopped with all its processes at the end."""
+    """Start a head node on loopback, and stop it with all its processes at the end."""
     path = environment()
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
         dashboard, port = _free_port(), _free_port()

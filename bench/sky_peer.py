@@ -50,7 +50,7 @@ class BareSky:
             self._spec = spec
 
     def start(self, call: str, cluster: str) -> dict[str, float]:
-        """`launch` or `exec` the task; when it was called, and when its first line was there.
+        """Run `launch` or `exec` on the task; return the times of the call and of its first line.
 
         Returns once the job has ended and its cluster is as it was before an `exec`.
         """
@@ -65,11 +65,11 @@ class BareSky:
         return {"called": told["called_at"], "line": line_at}
 
     def down(self, cluster: str) -> None:
-        """Take it down, and wait until it is gone."""
+        """Terminate the cluster and wait until it no longer exists."""
         self._ask(call="down", cluster=cluster)
 
     def _task(self) -> dict[str, Any]:
-        """The task that the portal would make of the same job, on a folder of its own."""
+        """Return the task that the portal would make of the same job, on a folder of its own."""
         if self._model is None:
             raise RuntimeError("nothing was staged yet")
         self._number += 1
@@ -113,7 +113,7 @@ class BareSky:
 
 @contextmanager
 def running(server: CallerOptions, folder: Path) -> Iterator[BareSky]:
-    """The client of one server; `folder` is for its home and its work directories."""
+    """Start the client of one server; `folder` is for its home and its work directories."""
     home = folder / "bare-home"
     home.mkdir(parents=True)
     environment = CallerOptions(home, server.endpoint, server.token).environment({"PATH": "/bin"})

@@ -1,4 +1,4 @@
-"""From submitting a job to its first line: Monarch jobs here, `ray job submit` beside them.
+"""The time from submitting a job to its first line: Monarch jobs, and `ray job submit`.
 
 `make bench NAME=submit_latency`. What each figure means is in bench/README.md.
 """
@@ -83,13 +83,13 @@ def run_job(client: PortalClient, project: str) -> Run:
 
 
 def start_of_runner(ticks: int) -> float:
-    """The wall-clock moment of a process start that the kernel counts from the machine's boot."""
+    """Return the wall-clock time of a process start that the kernel counts from the boot."""
     since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
     return wall_time_of_ticks(ticks, now=time.time(), since_boot=since_boot)
 
 
 def wait_until_gone(client: PortalClient, project: str, job_id: int) -> Attempt:
-    """The job's attempt, once nothing of it is left that could disturb the next measurement."""
+    """Return the job's attempt, once nothing is left of it that could disturb the next one."""
     deadline = time.monotonic() + JOB_LIMIT_S
     while time.monotonic() < deadline:
         attempt = client.attempts(project, job_id)[0]
@@ -101,7 +101,7 @@ def wait_until_gone(client: PortalClient, project: str, job_id: int) -> Attempt:
 
 
 def breakdown(runs: Sequence[Run]) -> str:
-    """Where the time went, in medians: for whoever wants to make it less."""
+    """Describe where the time went, in medians."""
     rows = {"runner process": median(run.overhead_s for run in runs)}
     for name in ("launch", "setup", "workers", "run"):
         moments = [(stage_start(run.attempt, name), run.posted_at) for run in runs]
@@ -113,7 +113,7 @@ def breakdown(runs: Sequence[Run]) -> str:
 
 
 def stage_start(attempt: Attempt, name: str) -> float | None:
-    """When a stage began, in seconds since 1970."""
+    """Return the time at which a stage began, in seconds since 1970."""
     moments: list[datetime | None] = [s.started_at for s in attempt.stages if s.name == name]
     return moments[0].timestamp() if moments and moments[0] else None
 
@@ -127,7 +127,10 @@ def idle_memory(portal: own_portal.OwnPortal) -> dict[str, float]:
 
 
 def report_memory(fresh: dict[str, float], idle: dict[str, float]) -> None:
-    """Report both sums beside what bare processes take. The portal is gone: memory is shared."""
+    """Report both sums beside what bare processes take.
+
+    The portal has ended by then: memory is shared.
+    """
     interpreters = len(idle.keys() - SERVERS)
     bare_mb = bare_process.idle_memory_mb(interpreters)
     peer = Peer(f"empty PostgreSQL and Redis, {interpreters} idle Pythons", bare_mb)
@@ -179,7 +182,7 @@ def alternate(portal: own_portal.OwnPortal, jobs: int, *, with_ray: bool) -> tup
 
 
 def main() -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--without-ray", action="store_true")

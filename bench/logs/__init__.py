@@ -1,1 +1,1 @@
-"""What logs cost: taking lines in, following, reading, searching and keeping them."""
+"""The cost of logs: ingesting, following, reading, searching and storing lines."""

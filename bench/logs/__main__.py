@@ -19,7 +19,7 @@ ON_RIG = "follow-sky"
 
 
 def commands(arguments: Sequence[str]) -> list[list[str]]:
-    """What to run, one program after the other. ValueError: such a part there is not."""
+    """List the programs to run, one after the other. ValueError: there is no such part."""
     named = list(takewhile(lambda word: not word.startswith("-"), arguments))
     if unknown := set(named) - {*PARTS, ON_RIG}:
         raise ValueError(f"no such part: {', '.join(sorted(unknown))}")
@@ -29,7 +29,10 @@ def commands(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def run(command: Sequence[str]) -> int:
-    """Its exit code. Whoever ends this program ends that one, which stops what it has started."""
+    """Run the command and return its exit code.
+
+    A signal that ends this program ends the command too, which stops what it has started.
+    """
     process = subprocess.Popen(command, cwd=CHECKOUT)
     # A terminal interrupts both. Killed on the way out, the part would leave all of it behind.
     signal.signal(signal.SIGINT, lambda *_: None)

@@ -1,7 +1,7 @@
-"""How old a line is when a follower has it, with 1, 100 and 1,000 followers.
+"""The age of a line when a follower receives it, with 1, 100 and 1,000 followers.
 
-`python -m bench.logs.follow`. Portal, writers and followers share the machine. Ray is measured
-turn by turn with ours.
+`python -m bench.logs.follow`. Portal, writers and followers share the machine. The portal and Ray
+are measured alternately.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Seen = dict[str, Any]  # what `bench.logs.readers.summary` says, and the number 
 
 
 def followed(place: LogGround, talkers: list[Talker], count: int) -> Seen:
-    """What so many followers saw, dealt over the jobs."""
+    """Measure `count` followers, which are distributed over the jobs."""
     portal = place.portal
     command = [sys.executable, "-m", "bench.logs.followers", "--url", portal.home.url]
     command += ["--token", portal.home.admin_token_file.read_text().strip()]
@@ -45,7 +45,7 @@ def followed(place: LogGround, talkers: list[Talker], count: int) -> Seen:
 
 
 def ours(place: LogGround, count: int) -> Seen:
-    """One round here."""
+    """Measure one round of the portal."""
     # New jobs each time: streams that fell behind must not be the next round's load.
     talkers = place.start(JOBS)
     with talking(place, talkers, LINES_PER_S):
@@ -53,7 +53,7 @@ def ours(place: LogGround, count: int) -> Seen:
 
 
 def rays(ray: Ray, count: int) -> Seen:
-    """One round there. One follower is the command, as its users follow."""
+    """Measure one round of Ray. A single follower is Ray's command, as its users run it."""
     with ray_follow.talking(ray, JOBS, LINES_PER_S) as talk:
         found = talk.followed_by_command() if count == 1 else talk.followed(count)
     return tell("ray", count, found)
@@ -65,14 +65,14 @@ def bare(count: int) -> Seen:
 
 
 def tell(who: str, count: int, seen: Seen) -> Seen:
-    """Say it to whoever watches."""
+    """Report the round on stderr and return it."""
     rows = ", ".join(f"{name} {each:.3f}" for name, each in seen.items())
     say(f"{who}, {count:5d} followers: {rows}")
     return seen
 
 
 def peer_of(count: int, version: str, rounds: Sequence[Mapping[str, Any]]) -> str:
-    """The peer by name, and what it did not do that ours did: serve all, and keep up."""
+    """Describe the peer: its version, and where it did not serve all followers or fell behind."""
     served = min(each["followers"] for each in rounds)
     reached = median(each["lines_per_s"] for each in rounds)
     parts = [version]
@@ -84,7 +84,7 @@ def peer_of(count: int, version: str, rounds: Sequence[Mapping[str, Any]]) -> st
 
 
 def main() -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--followers", type=int, nargs="+", default=FOLLOWERS)

@@ -1,4 +1,4 @@
-"""How old a line is when one follower has it: here, and by `sky logs`, on the same Slurm cluster.
+"""The age of a line at one follower: of the portal, and of `sky logs`, on one Slurm cluster.
 
 `python -m bench.logs.follow_sky`, as root: it runs inside the cluster of tests/cluster/rig.
 """
@@ -39,7 +39,7 @@ SKY = str(Path(sys.executable).with_name("sky"))
 
 
 def task(go: Path) -> dict[str, Any]:
-    """A task that says a first word, and prints while `go` exists."""
+    """Return a task that prints a first line, then prints lines while `go` exists."""
     source = Path(talk.__file__).read_text()
     return {
         "name": "talk",
@@ -50,7 +50,7 @@ def task(go: Path) -> dict[str, Any]:
 
 @contextmanager
 def job_here(portal: PortalOnRig) -> Iterator[int]:
-    """Our job, which waits for its file."""
+    """Run the portal's job, which waits for its file, and yield its id."""
     with PortalClient(portal.url, portal.token) as client:
         job = client.submit(PROJECT, task(GO_OURS)).id
         try:
@@ -66,7 +66,7 @@ def job_here(portal: PortalOnRig) -> Iterator[int]:
 
 @contextmanager
 def job_there(user: Mapping[str, str], folder: Path) -> Iterator[str]:
-    """The same task by `sky launch`; yields the job's number on its cluster."""
+    """Run the same task by `sky launch`; yield the job's number on its cluster."""
     file = folder / "talk.yaml"
     file.write_text(json.dumps(task(GO_BARE)))
     try:
@@ -84,7 +84,7 @@ def sky(user: Mapping[str, str], *arguments: str) -> None:
 
 
 def followed_here(portal: PortalOnRig, job: int) -> dict[str, Any]:
-    """What one follower of the live stream sees."""
+    """Measure one follower of the portal's live stream."""
     command = [sys.executable, "-m", "bench.logs.followers", "--url", portal.url]
     command += ["--token", portal.token, "--project", PROJECT, "--jobs", str(job)]
     command += ["--count", "1", "--go", str(GO_OURS)]
@@ -97,7 +97,7 @@ def followed_here(portal: PortalOnRig, job: int) -> dict[str, Any]:
 
 
 def measure(rounds: int) -> None:
-    """Both, turn by turn; each is silent while the other talks."""
+    """Measure both alternately; each job is silent while the other one prints."""
     ours: list[dict[str, Any]] = []
     theirs: list[dict[str, Any]] = []
     with both() as (portal, job, program):
@@ -122,7 +122,7 @@ def measure(rounds: int) -> None:
 
 @contextmanager
 def both() -> Iterator[tuple[PortalOnRig, int, Program]]:
-    """The portal, our job that has said its first word, and `sky logs` that has the peer's."""
+    """Start the portal and its job, and `sky logs` of the peer's, both up to the first line."""
     with (
         tempfile.TemporaryDirectory(prefix="mportal-bench-", dir="/tmp") as folder,
         portal_on(Rig()) as portal,
@@ -138,7 +138,7 @@ def both() -> Iterator[tuple[PortalOnRig, int, Program]]:
 
 
 def user_of(portal: PortalOnRig, home: Path) -> dict[str, str]:
-    """What a user of the portal's SkyPilot server has for environment."""
+    """Return the environment of a user of the portal's SkyPilot server."""
     server = json.loads(portal.home.skypilot.server_file.read_text())
     return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -149,7 +149,7 @@ def user_of(portal: PortalOnRig, home: Path) -> dict[str, str]:
 
 
 def main() -> int:
-    """Entry point."""
+    """Parse the command line, enter the rig if needed, measure, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()

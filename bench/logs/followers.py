@@ -1,8 +1,9 @@
 """Many readers of live logs in one process, and how old lines are when they arrive.
 
-`python -m bench.logs.followers` asks for streams and prints one JSON line. Only some of the readers
-look at what they get; the others take it from the socket, as a reader's kernel does. They take the
-portal's streams compressed, as browsers and `mportal logs -f` do, and Ray's plain, as Ray's client.
+`python -m bench.logs.followers` opens streams and prints one JSON line. Only some of the readers
+parse what they get; the others only take it from the socket, as a reader's kernel does. They take
+the portal's streams compressed, as browsers and `mportal logs -f` do, and Ray's plain, as Ray's
+client does.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PATIENCE_S = 60.0
 
 
 def requests(options: argparse.Namespace) -> Iterator[bytes]:
-    """What to ask for, of one follower after the other: dealt over the jobs."""
+    """Yield the HTTP request of each follower; followers are distributed over the jobs."""
     host = urlsplit(options.url).netloc
     for number in range(options.count):
         job = options.jobs[number % len(options.jobs)]
@@ -49,7 +50,7 @@ def _same(reader: Reader) -> Reader:
 
 
 async def opened(options: argparse.Namespace) -> list[Reader]:
-    """The streams that are open, which are fewer than asked for where a server serves no more."""
+    """Open the streams; they are fewer than requested where a server serves no more."""
     url = urlsplit(options.url)
     kind: type[Reader] = RayReader if options.of == "ray" else PortalReader
     every = max(1, options.count // MOST_WATCHING)
@@ -96,7 +97,7 @@ async def follow(options: argparse.Namespace) -> dict[str, float]:
 
 
 def main() -> None:
-    """Entry point."""
+    """Open the streams and print what they received as a JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--of", choices=("portal", "ray"), default="portal")
     parser.add_argument("--url", required=True)

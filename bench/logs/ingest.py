@@ -1,6 +1,6 @@
-"""How many lines a second the portal takes in, all of it on one core, PostgreSQL included.
+"""The lines a second that the portal ingests, all of it on one core, PostgreSQL included.
 
-`python -m bench.logs.ingest`. This program posts from another core what it has prepared before.
+`python -m bench.logs.ingest`. This program posts prepared requests from another core.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BODIES_OF_ONE, BODIES_OF_MANY = 40, 2
 
 
 def one_job(place: LogGround, rounds: int, bodies: int) -> list[float]:
-    """Lines a second of one job, in each round."""
+    """Measure the lines a second of one job, in each round."""
     talker = place.start(1)[0]
     runner, found = Runner(), []
     connection = Connection(place)
@@ -49,7 +49,7 @@ def one_job(place: LogGround, rounds: int, bodies: int) -> list[float]:
 
 
 def many_jobs(place: LogGround, rounds: int, bodies: int) -> list[float]:
-    """Lines a second of a hundred jobs at once, in each round."""
+    """Measure the lines a second of a hundred jobs at once, in each round."""
     talkers = place.start(JOBS)
     runners = [Runner() for _ in talkers]
     connections = [Connection(place) for _ in range(CONNECTIONS)]
@@ -73,7 +73,7 @@ def many_jobs(place: LogGround, rounds: int, bodies: int) -> list[float]:
 
 
 def main() -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()

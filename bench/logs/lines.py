@@ -15,7 +15,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def texts(count: int, seed: int = 7) -> Iterator[str]:
-    """`count` lines of some 100 characters; one of a hundred is a warning."""
+    """Generate `count` lines of about 100 characters; one of a hundred is a warning."""
     pick = random.Random(seed)
     loss = 11.0
     for step in range(count):
@@ -49,7 +49,7 @@ class Runner:
         self._to_begin_with = _BEGIN
 
     def body(self, lines: list[str]) -> bytes:
-        """One request's body."""
+        """Return the body of one request with these lines."""
         contents = [
             {"kind": "line", "stream": "stdout", "text": text, "more": False} for text in lines
         ]

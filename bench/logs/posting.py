@@ -44,6 +44,6 @@ class Connection:
         self._connection.close()
 
     def post_all(self, posts: Iterable[tuple[Talker, bytes]]) -> None:
-        """One after the other."""
+        """Post the bodies one after the other."""
         for talker, body in posts:
             self.post(talker, body)

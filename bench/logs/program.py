@@ -36,12 +36,12 @@ class Program:
                     self._is_open.set()
 
     def wait_until_open(self) -> None:
-        """Until it has the job's first word. TimeoutError: it has not got it."""
+        """Wait until the program has received the job's first line. TimeoutError: it has not."""
         if not self._is_open.wait(OPEN_LIMIT_S):
             raise TimeoutError(f"it does not follow: {self._begin[-2000:]!r}")
 
     def seen(self) -> dict[str, float]:
-        """What it sees from now on, after a while that only warms up."""
+        """Measure what the program receives from now on, after a warm-up."""
         begin = time.time() + WARM_UP_S
         time.sleep(WARM_UP_S + SECONDS)
         if self._process.poll() is not None:

@@ -32,7 +32,7 @@ class RayTalk:
         self._go = go
 
     def followed_by_command(self) -> dict[str, Any]:
-        """What one `ray job logs --follow` sees, as a user of Ray does."""
+        """Measure one `ray job logs --follow`, as a user of Ray runs it."""
         command = [str(self._ray.environment / "bin" / "ray"), "job", "logs", "--follow"]
         with following([*command, self._jobs[0]], self._ray.variables) as follower:
             follower.wait_until_open()
@@ -40,7 +40,7 @@ class RayTalk:
             return {**follower.seen(), "followers": 1}
 
     def followed(self, count: int) -> dict[str, Any]:
-        """What so many followers of Ray's own endpoint see; `followers`: those it served."""
+        """Measure `count` followers of Ray's own endpoint; `followers` is how many it served."""
         command = [sys.executable, "-m", "bench.logs.followers", "--of", "ray"]
         command += ["--url", self._ray.address, "--count", str(count), "--go", str(self._go)]
         done = subprocess.run(
@@ -56,7 +56,7 @@ class RayTalk:
 
 @contextmanager
 def talking(ray: Ray, count: int, lines_per_s: float) -> Iterator[RayTalk]:
-    """So many jobs, which together print so many lines a second from `go` on."""
+    """Run `count` jobs, which together print `lines_per_s` from the creation of `go` on."""
     with (
         tempfile.TemporaryDirectory(prefix="ray-talk-", dir="/tmp") as folder,
         httpx.Client(base_url=ray.address, timeout=60) as client,

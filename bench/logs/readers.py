@@ -19,14 +19,14 @@ _READY = READY.encode()
 
 
 class Ages:
-    """Of every line: when it came, and its age in seconds then."""
+    """The arrival time of every line, and its age in seconds at that time."""
 
     def __init__(self) -> None:
         self.found: list[tuple[float, float]] = []
         self._rest = b""
 
     def take(self, data: bytes, now: float) -> None:
-        """The next piece of the stream, which came at `now`; pieces end wherever they do."""
+        """Parse the next piece of the stream, which arrived at `now`; it may end within a line."""
         data, end = self._rest + data, 0
         for stamp in _STAMP.finditer(data):
             self.found.append((now, now - float(stamp[1])))
@@ -35,9 +35,9 @@ class Ages:
 
 
 def summary(readers: Sequence[Ages], begin: float, seconds: float) -> dict[str, float]:
-    """What came within so many seconds: ages, and lines a second of one reader.
+    """Measure what arrived within `seconds`: ages, and lines a second of one reader.
 
-    `silent`: readers that got nothing. RuntimeError: that were all of them.
+    `silent`: readers that received nothing. RuntimeError: no reader received a line.
     """
     each = [[age for at, age in ages.found if 0 <= at - begin < seconds] for ages in readers]
     every = [age for found in each for age in found]
@@ -53,7 +53,7 @@ def summary(readers: Sequence[Ages], begin: float, seconds: float) -> dict[str, 
 
 
 class Reader(asyncio.Protocol):
-    """One stream over HTTP. `ages` is None where nobody looks."""
+    """One stream over HTTP. `ages` is None where the stream is not parsed."""
 
     answer = b"HTTP/1.1 200"
 
@@ -66,7 +66,7 @@ class Reader(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for the stream."""
+        """Request the stream."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.write(self._request)
@@ -87,11 +87,11 @@ class Reader(asyncio.Protocol):
         return True
 
     def unpacked(self, data: bytes) -> bytes:
-        """The text in what came over the wire."""
+        """Return the text in received `data`."""
         return data
 
     def connection_lost(self, error: Exception | None) -> None:
-        """A stream that ends is a fault: no job ends here."""
+        """Record the end of the stream as a fault: no job ends during the measurement."""
         self.is_lost = True
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Reader(asyncio.Protocol):
 
 
 class PortalReader(Reader):
-    """Of the portal: a chunked, compressed answer."""
+    """A stream of the portal: a chunked, compressed answer."""
 
     def __init__(self, request: bytes, *, watches: bool) -> None:
         super().__init__(request, watches=watches)
@@ -109,7 +109,7 @@ class PortalReader(Reader):
         self._unpacker = zlib.decompressobj()
 
     def unpacked(self, data: bytes) -> bytes:
-        """What is in the chunks that are whole, as far as it has come."""
+        """Decompress the chunks that have arrived whole."""
         data, raw = self._head + data, b""
         while (end := data.find(b"\r\n")) >= 0:
             if not _CHUNK.fullmatch(data, 0, end):
@@ -126,13 +126,13 @@ class PortalReader(Reader):
 
 
 class RayReader(Reader):
-    """Of Ray: a websocket whose messages are ten lines of plain text each.
+    """A stream of Ray: a websocket whose messages are ten lines of plain text each.
 
-    Their heads are left where they are: none lies within a line.
+    The heads of the messages are left in the data: none is within a line.
     """
 
     answer = b"HTTP/1.1 101"
 
     def is_open_after(self, data: bytes) -> bool:
-        """Ray says yes before it has asked the node; it reads once the job's first word is here."""
+        """Check for the job's first line: Ray accepts a connection before it has asked the node."""
         return _READY in data

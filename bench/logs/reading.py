@@ -51,7 +51,7 @@ class Log:
         return httpx.Client(base_url=self._url, headers=headers, timeout=120)
 
     def timed(self, path: str, **query: Any) -> tuple[float, dict[str, Any]]:
-        """Seconds until the answer was read, and what it says."""
+        """Request the path and return the seconds until the answer was read, and the answer."""
         began = time.monotonic()
         answer = self.client.get(self._path + path, params=query)
         took = time.monotonic() - began
@@ -60,7 +60,7 @@ class Log:
         return took, content
 
     def search_all(self, words: str) -> tuple[float, int]:
-        """Seconds until the whole log was searched, and how many lines were found."""
+        """Search the whole log; return the seconds that it took and the number of lines found."""
         began, found, after = time.monotonic(), 0, ""
         while True:
             _, page = self.timed("/logs/search", q=words, after=after, limit=5000)
@@ -78,7 +78,7 @@ class Log:
         return size
 
     def others(self, stop: threading.Event) -> list[float]:
-        """How long somebody else waits for the job meanwhile, each time."""
+        """Measure the seconds that other requests for the job take until `stop`."""
         found = []
         with self._new_client() as client:
             while not stop.wait(OTHERS_PAUSE_S):
@@ -146,7 +146,7 @@ def _wait_until_sealed(place: LogGround, talker: Talker) -> None:
 
 
 def stored_ratio(place: LogGround, talker: Talker, text_bytes: int) -> float:
-    """What lies on disk for it, rows included, for each byte of text."""
+    """Return the bytes on disk, rows included, for each byte of text."""
     with psycopg.connect(place.portal.home.postgres.url()) as session:
         row = session.execute(
             "SELECT sum(stored_bytes + pg_column_size(chunk)) FROM jobs_logchunk AS chunk "
@@ -216,7 +216,7 @@ def _others_meanwhile(log: Log, work: Any) -> list[float]:
 
 
 def main() -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=LINES)
     options = parser.parse_args()
@@ -248,7 +248,7 @@ def measure(place: LogGround, plain: PlainFile, lines: int) -> None:
 
 
 def _after_reading(place: LogGround, talker: Talker) -> dict[str, float]:
-    """The portal's memory once a log has been downloaded and searched."""
+    """Return the portal's memory after a log has been downloaded and searched."""
     log = Log(place, talker)
     log.download()
     log.search_all(NEEDLE)

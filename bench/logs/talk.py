@@ -1,7 +1,7 @@
 """A program that prints without end, each line with the moment at which it was written.
 
 `python talk.py GO LINES_PER_S` says that it is ready, prints while the file GO exists, and ends
-when GO.end does or their folder is gone. It is sent to where jobs run, and
+when GO.end exists or their folder does not. It is sent to the nodes, and
 needs nothing but the standard library.
 """
 
@@ -18,7 +18,7 @@ _LOOK_S = 0.05
 
 
 def stamped(at: float) -> str:
-    """A line of a hundred characters that was written at `at`."""
+    """Return a line of a hundred characters that was written at `at`."""
     return f"at={at:.6f} {_REST[:76]}"
 
 
@@ -35,7 +35,7 @@ def talk_while(go: Path, lines_per_s: float) -> None:
 
 
 def main() -> None:
-    """Entry point."""
+    """Print the first line, then lines while the file exists, until the end is requested."""
     go, lines_per_s = Path(sys.argv[1]), float(sys.argv[2])
     end = go.with_name(f"{go.name}.end")
     print(READY, flush=True)

@@ -27,7 +27,7 @@ class _Talking(threading.Thread):
         self.failure: Exception | None = None
 
     def run(self) -> None:
-        """Until it is stopped."""
+        """Post lines until the thread is stopped."""
         runner, written_to = Runner(), time.time()
         try:
             while not self.stop.wait(BATCH_PAUSE_S):
@@ -35,13 +35,13 @@ class _Talking(threading.Thread):
                 lines = [stamped(written_to + step * self._every_s) for step in range(count)]
                 written_to += count * self._every_s
                 self._connection.post(self._talker, runner.body(lines))
-        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+        except Exception as error:  # noqa: BLE001 - raised by the thread that waits for it
             self.failure = error
 
 
 @contextmanager
 def talking(place: LogGround, talkers: list[Talker], lines_per_s: float) -> Iterator[None]:
-    """For the length of the block: so many lines a second in all."""
+    """Print `lines_per_s` in all for the length of the block."""
     threads = [_Talking(place, each, lines_per_s / len(talkers)) for each in talkers]
     for thread in threads:
         thread.start()

@@ -16,7 +16,7 @@ PARTS = ("passes", "policies", "lag")
 
 
 def commands(arguments: Sequence[str]) -> list[list[str]]:
-    """What to run, one program after the other. ValueError: such a part there is not."""
+    """List the programs to run, one after the other. ValueError: there is no such part."""
     named = list(takewhile(lambda word: not word.startswith("-"), arguments))
     if unknown := set(named) - set(PARTS):
         raise ValueError(f"no such part: {', '.join(sorted(unknown))}; there are {PARTS}")

@@ -27,7 +27,7 @@ A_BATCH = 5000
 
 @contextmanager
 def servers() -> Iterator[None]:
-    """PostgreSQL (durable, as in the product) and Redis, for this process and those it starts."""
+    """Run PostgreSQL (durable, as in the product) and Redis for this process and its children."""
     with bare_servers.running() as bare:
         os.environ.update(
             MPORTAL_HOME=str(bare.root / "home"),
@@ -43,7 +43,7 @@ def servers() -> Iterator[None]:
 
 
 def fill(queued: int, running: int) -> None:
-    """Rows: a full machine of `running` jobs, and so many that wait in a pool, of many people."""
+    """Create a full machine of `running` jobs, and `queued` jobs of many people in its pool."""
     # Models only after the set-up.
     from django.core.management import call_command  # noqa: PLC0415
     from django.db import connection  # noqa: PLC0415
@@ -67,7 +67,7 @@ def fill(queued: int, running: int) -> None:
 
 
 class Owners:
-    """Projects and people of a trace as rows, made when they first submit."""
+    """The projects and people of a trace as rows, made when they first submit."""
 
     def __init__(self, weights: dict[int, float]) -> None:
         from jobs.models import Project  # noqa: PLC0415
@@ -81,7 +81,7 @@ class Owners:
         self._people: dict[int, User] = {}
 
     def submit(self, jobs: list[TraceJob], **more: Any) -> list[Job]:
-        """Rows of jobs that wait, or that are as `more` says."""
+        """Create the rows of jobs, which are queued unless `more` sets other columns."""
         from jobs.models import Job  # noqa: PLC0415
 
         return Job.objects.bulk_create(
@@ -102,7 +102,7 @@ class Owners:
         )
 
     def project(self, job: TraceJob) -> Project:
-        """Whose it is."""
+        """Return the project of the job."""
         return self._projects[job.project]
 
     def _person(self, number: int) -> User:
@@ -114,12 +114,12 @@ class Owners:
 
 
 def fill_running(owners: Owners, count: int, nodes: int) -> None:
-    """Rows of jobs that run since an hour, on machines of their own."""
+    """Create jobs that have been running for an hour, each on a cluster of its own."""
     from jobs.ground import clock  # noqa: PLC0415
     from jobs.models import Attempt, Cluster, Installation  # noqa: PLC0415
     from jobs.statuses import ClusterStatus, JobStatus  # noqa: PLC0415
 
-    # By any other name they would be strangers' clusters, which nobody has thousands of.
+    # With any other name they would be stray clusters, of which no portal has thousands.
     began, key = clock.now() - timedelta(hours=1), Installation.current().key
     traced = [
         TraceJob(number, 0.0, nodes, 3600.0, 7200.0 + number, number % 5, number % 5 * 100)
@@ -153,7 +153,7 @@ def fill_running(owners: Owners, count: int, nodes: int) -> None:
 
 
 def _spec(job: TraceJob) -> dict[str, Any]:
-    """About as long as those that people write."""
+    """Return a specification about as long as those that people write."""
     return {
         "name": f"train-{job.number}",
         "num_nodes": job.nodes,

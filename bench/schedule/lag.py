@@ -1,9 +1,9 @@
-"""How late the reconcilers are while thousands of jobs run and a thousand a minute are submitted.
+"""The lag of the reconcilers while thousands of jobs run and a thousand a minute are submitted.
 
-`python -m bench.schedule.lag`. A whole portal, embedded, with nodes without machines. Of each job
-that is submitted: how long after the portal could have, it started it, said that it runs, closed
-it when its program had ended, and gave its machines back. All moments are those that the portal
-itself wrote down, or a runner told it.
+`python -m bench.schedule.lag`. A whole portal, embedded, with nodes without machines. For each job
+that is submitted: how long after the earliest possible time the portal started it, showed it as
+running, closed it when its program had ended, and released its machines. All times are those that
+the portal itself recorded, or that a runner reported to it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LAGS = ("start", "up", "end", "teardown")
 
 @contextmanager
 def busy_portal(jobs: int) -> Iterator[LogGround]:
-    """A portal on which `jobs` jobs of two nodes run, whose runners say that they live."""
+    """Run a portal with `jobs` running jobs of two nodes, whose runners report that they live."""
     with running() as ground:
         fake = _fill(ground.portal.home.path, jobs)
         done = threading.Event()
@@ -107,7 +107,7 @@ def _launch_of(attempt: Attempt, cluster: Cluster) -> LaunchRequest:
 
 
 def _live_on(done: threading.Event) -> None:
-    """Signs of life of those that run, as their runners' frames would bring them."""
+    """Record signs of life of the running jobs, as their runners' frames would."""
     from django.db import connection  # noqa: PLC0415
 
     from jobs.ground import clock  # noqa: PLC0415
@@ -142,7 +142,7 @@ def submit(portal: OwnPortal, a_minute: int, minutes: float) -> list[int]:
 
 
 def lags_of(numbers: Sequence[int]) -> dict[str, list[float]]:
-    """Seconds by which each of them was late, once the machines of all are gone."""
+    """Return the seconds by which each step of the jobs was late, once all are released."""
     from jobs.models import Attempt  # noqa: PLC0415
 
     deadline = time.monotonic() + LIMIT_S
@@ -163,7 +163,10 @@ def lags_of(numbers: Sequence[int]) -> dict[str, list[float]]:
 
 
 def _moments(attempts: QuerySet[Attempt]) -> Iterator[tuple[datetime | None, ...]]:
-    """Submitted, started; program began, job runs; program ended, job ended; released, gone."""
+    """Yield the times of each attempt in pairs of a cause and the portal's reaction to it.
+
+    Submitted, started; program began, job runs; program ended, job ended; released, terminated.
+    """
     from jobs.models import JobEvent  # noqa: PLC0415
 
     runs = JobEvent.objects.filter(attempt__in=attempts, new_status="RUNNING")
@@ -183,7 +186,7 @@ def _moments(attempts: QuerySet[Attempt]) -> Iterator[tuple[datetime | None, ...
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--running", type=int, default=5000)
     parser.add_argument("--a-minute", type=int, default=1000)

@@ -1,4 +1,4 @@
-"""Who has used how much, with the arithmetic of `jobs.scheduling.shares`: no rows, only numbers."""
+"""Usage by person, with the arithmetic of `jobs.scheduling.shares`: no rows, only numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ledger:
         self._accounts[who] = Account(left + self._ran(run, now_s), now_s)
 
     def used(self, running: Iterable[Run], now_s: float, *, promised: bool) -> dict[Who, float]:
-        """Node-hours by person; with what running jobs may still use, where that is `promised`."""
+        """Return node-hours by person; if `promised`, with what running jobs may still use."""
         used: dict[Who, float] = defaultdict(float)
         for who, account in self._accounts.items():
             used[who] += account.carried_to(now_s, self._half_life_s)

@@ -28,18 +28,18 @@ class Ours:
         self._running: dict[int, RunningJob] = {}
 
     def choose(self, state: State) -> list[TraceJob]:
-        """As a pass of the product would."""
+        """Choose the jobs that a scheduling pass of the product would start."""
         decisions = plan(self.snapshot(state))
         return [state.queued[each.job_id] for each in decisions if isinstance(each, Start)]
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Its use is written down, as at the end of an attempt."""
+        """Record the run's usage, as at the end of an attempt."""
         self._ledger.charge(run, now_s)
         del self._queued[run.job.number]
         self._running.pop(run.job.number, None)
 
     def snapshot(self, state: State) -> Snapshot:
-        """What the product would load of this state."""
+        """Return the snapshot that the product would load of this state."""
         used = self._ledger.used(state.running.values(), state.now_s, promised=True)
         by_project: dict[int, float] = defaultdict(float)
         for (project, _), node_hours in used.items():
@@ -85,7 +85,7 @@ class Ours:
         return running
 
     def _shape(self, job: TraceJob) -> Shape:
-        """One for all that ask for the same, which in the product says who asks as well."""
+        """Return the request that jobs of the same project, person and size share."""
         key = job.project, job.person, job.nodes
         if key not in self._shapes:
             demand = ((JOBS, 1.0), (NODES, float(job.nodes)))

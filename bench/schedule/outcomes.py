@@ -1,4 +1,4 @@
-"""What an outcome says: how full the machine was, how long people waited, who got how much."""
+"""The figures of an outcome: the machine's utilization, waits, and the projects' parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHORTEST_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of many values."""
+    """The mean, median and 95th percentile of many values."""
 
     mean: float
     median: float
@@ -23,19 +23,19 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """ValueError: of none."""
+    """Compute the spread of the values. ValueError: there are none."""
     if not values:
-        raise ValueError("there are no values to tell of")
+        raise ValueError("there are no values to summarize")
     return Spread(sum(values) / len(values), percentile(values, 50), percentile(values, 95))
 
 
 def waits_s(runs: Iterable[Run]) -> Spread:
-    """Seconds from submission to start."""
+    """Compute the spread of the seconds from submission to start."""
     return spread([run.waited_s for run in runs])
 
 
 def bounded_slowdowns(runs: Iterable[Run]) -> Spread:
-    """How many times longer it took than the job itself (Feitelson): at least 1."""
+    """Compute the spread of jobs' turnaround by their run time (Feitelson): at least 1."""
     return spread(
         [
             max(1.0, (run.waited_s + run.job.runs_s) / max(run.job.runs_s, SHORTEST_S))
@@ -45,7 +45,7 @@ def bounded_slowdowns(runs: Iterable[Run]) -> Spread:
 
 
 def by_project(runs: Iterable[Run]) -> dict[int, list[Run]]:
-    """The runs of each project."""
+    """Group the runs by project."""
     found: dict[int, list[Run]] = defaultdict(list)
     for run in runs:
         found[run.job.project].append(run)
@@ -53,7 +53,7 @@ def by_project(runs: Iterable[Run]) -> dict[int, list[Run]]:
 
 
 def utilisation(outcome: Outcome) -> float:
-    """Of all node-seconds from the first submission to the last, those in which jobs ran."""
+    """Return the part of all node-seconds, from first to last submission, in which jobs ran."""
     first_s, until_s = outcome.trace.jobs[0].submit_s, outcome.trace.until_s
     ran = sum(
         run.job.nodes * max(0.0, min(run.ended_s, until_s) - run.began_s) for run in outcome.runs
@@ -62,7 +62,10 @@ def utilisation(outcome: Outcome) -> float:
 
 
 def delivered(outcome: Outcome) -> tuple[dict[int, float], float]:
-    """Each project's part of what ran while jobs of every project waited; and for how long."""
+    """Return each project's part of what ran while every project had queued jobs.
+
+    Also returns for how many seconds that was so.
+    """
     queued: dict[int, int] = dict.fromkeys(outcome.trace.weights, 0)
     running: dict[int, int] = dict.fromkeys(outcome.trace.weights, 0)
     given: dict[int, float] = dict.fromkeys(outcome.trace.weights, 0.0)
@@ -80,7 +83,7 @@ def delivered(outcome: Outcome) -> tuple[dict[int, float], float]:
 
 
 def _changes(outcome: Outcome) -> Iterator[tuple[float, int, int, int]]:
-    """Moment, project, and by how much its jobs that wait and its nodes in use change then."""
+    """Yield each time, project, and the change of its number of queued jobs and used nodes."""
     changes: list[tuple[float, int, int, int]] = []
     for run in outcome.runs:
         project, nodes = run.job.project, run.job.nodes

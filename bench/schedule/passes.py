@@ -45,7 +45,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a process that makes passes and nothing else has seen. Memory is its most, in MB."""
+    """The measurements of a process that only makes passes. Memory is its maximum, in MB."""
 
     first: Pass
     passes: list[Pass]
@@ -58,7 +58,7 @@ class Found:
 
 
 def measured() -> Found:
-    """Passes over what the database of this environment holds."""
+    """Measure passes over the database of this environment."""
     django.setup()
     # The reconciler's own parts: only after the set-up.
     import jobs.reconcilers.queue  # noqa: F401, PLC0415
@@ -112,7 +112,7 @@ def _bare_passes() -> tuple[list[Pass], dict[int, float]]:
 
 
 def _one_pass(rows: QueuedRows, number: int) -> Pass:
-    """What `run_pass` does where nothing starts, with a look at the clock between its parts.
+    """Do what `run_pass` does if no job starts, and time its parts.
 
     Before it another hundredth of the rows has changed.
     """
@@ -149,7 +149,7 @@ def _memory_mb(field: str) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queued", type=int, default=100_000)
     parser.add_argument("--running", type=int, default=5000)
@@ -171,7 +171,7 @@ def tell(found: Found, queued: int) -> None:
     for name, each in [*named, *((everything, one) for one in found.bare)]:
         say(
             f"  {name}: {each.seconds:.2f} s = loading {each.load_s:.2f} + planning "
-            f"{each.plan_s:.2f} + telling {each.tell_s:.2f}"
+            f"{each.plan_s:.2f} + reporting {each.tell_s:.2f}"
         )
     for part, field, peer in (
         ("pass", "seconds", everything),

@@ -1,16 +1,16 @@
-"""What the planner is compared with, each written anew from what is published of it.
+"""The policies to which the planner is compared, each written from what is published of it.
 
-`Fifo`: whoever came first starts first, and nobody passes them.
+`Fifo`: jobs start strictly in the order of submission.
 
-`Easy`: first come first served, with a place held for the first who has no room; others start
-before it where that costs it nothing (Lifka, "The ANL/IBM SP Scheduling System", 1995; the
+`Easy`: first come, first served, with a reservation for the first job that does not fit; others
+start before it where that does not delay it (Lifka, "The ANL/IBM SP Scheduling System", 1995; the
 "aggressive" backfill of Mu'alem and Feitelson, 2001).
 
 `Multifactor`: Slurm's priority/multifactor (https://slurm.schedmd.com/priority_multifactor.html):
 a weighted sum of age (up to a week), fair share and size (of all nodes), with the weights of the
 example on that page. Fair share is the classic 2^(-U/S): S the part that is a person's by shares,
-U the effective part of all decayed use, which is one's own, moved towards that of one's project by
-one's share in it. Half-life and longest age are Slurm's defaults, a week each. Jobs start in the
+U the effective part of all decayed usage: the person's own, moved towards that of their project by
+their share in it. Half-life and longest age are Slurm's defaults, a week each. Jobs start in the
 order of that sum with `Easy`'s backfill, which is what Slurm's does with one job ahead
 (`bf_max_job_test` and its slices of time are not imitated).
 """
@@ -37,7 +37,7 @@ class Fifo:
     name = "fifo"
 
     def choose(self, state: State) -> Iterable[TraceJob]:
-        """Until the first who has no room."""
+        """Yield the oldest jobs, up to the first that does not fit."""
         free = state.free
         for job in state.queued.values():
             if job.nodes > free:
@@ -46,7 +46,7 @@ class Fifo:
             yield job
 
     def ended(self, run: Run, now_s: float) -> None:
-        """It remembers nobody."""
+        """Do nothing: this policy keeps no record of usage."""
 
 
 class Easy:
@@ -55,15 +55,15 @@ class Easy:
     name = "easy"
 
     def choose(self, state: State) -> Iterable[TraceJob]:
-        """In the order of submission."""
+        """Choose in the order of submission."""
         return backfilled(list(state.queued.values()), state)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """It remembers nobody."""
+        """Do nothing: this policy keeps no record of usage."""
 
 
 class Multifactor:
-    """By Slurm's sum, with backfill."""
+    """Slurm's multifactor priority, with backfill."""
 
     name = "slurm multifactor"
 
@@ -82,14 +82,14 @@ class Multifactor:
                 self._share[who] = weights[project] / total / len(mine)
 
     def choose(self, state: State) -> Iterable[TraceJob]:
-        """The greatest sum first, and of equal ones the oldest."""
+        """Choose by the greatest priority, and of equal ones by age."""
         factor = self._fair_shares(state)
         priority = self._priority(state, factor)
         ordered = sorted(state.queued.values(), key=lambda job: (-priority(job), job.number))
         return backfilled(ordered, state)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Its use decays from now on."""
+        """Record the run's usage, which decays from now on."""
         self._ledger.charge(run, now_s)
 
     def _fair_shares(self, state: State) -> dict[Who, float]:
@@ -116,7 +116,7 @@ class Multifactor:
 
 
 def backfilled(ordered: Sequence[TraceJob], state: State) -> Iterable[TraceJob]:
-    """Who starts of those in this order, one place being held."""
+    """Choose the jobs that start in this order, with one reservation and backfill."""
     free = state.free
     chosen: list[TraceJob] = []
     waiting = iter(ordered)
@@ -145,7 +145,7 @@ def backfilled(ordered: Sequence[TraceJob], state: State) -> Iterable[TraceJob]:
 def _held_place(
     job: TraceJob, free: int, state: State, chosen: Iterable[TraceJob]
 ) -> tuple[float, int]:
-    """When there is surely room for it, and how many nodes are left beside it then."""
+    """Return when the job surely fits, and how many nodes are free beside it then."""
     ends = [(run.began_s + run.job.asks_s, run.job.nodes) for run in state.running.values()]
     ends += [(state.now_s + each.asks_s, each.nodes) for each in chosen]
     for ends_s, nodes in sorted(ends):

@@ -1,9 +1,8 @@
-"""The planner and its peers on the same traces: how full the machine is, who waits, who gets what.
+"""The planner and its peers on the same traces: utilization, waits, and the projects' parts.
 
-`python -m bench.schedule.policies`. Two traces by chance: one that asks for nine tenths of the
-machine, for waits; and one that asks for twice of it, in which everybody always wants more, for
-what a machine can be filled to and for shares. `--swf FILE --nodes N` plays a file instead of the
-first.
+`python -m bench.schedule.policies`. Two random traces: one that requests nine tenths of the
+machine, for waits; and one that requests twice the machine, in which all projects always have
+queued jobs, for utilization and shares. `--swf FILE --nodes N` plays a file instead of the first.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ POLICIES = (OURS, EASY, Multifactor.name, Fifo.name)
 
 
 def policy(name: str, trace: Trace) -> Policy:
-    """A new one for this trace."""
+    """Create the named policy for this trace."""
     if name == Fifo.name:
         return Fifo()
     if name == Easy.name:
@@ -44,12 +43,12 @@ def policy(name: str, trace: Trace) -> Policy:
 
 
 def outcome_of(name: str, trace: Trace) -> Outcome:
-    """One policy on one trace."""
+    """Simulate one policy on one trace."""
     return simulate(trace, policy(name, trace))
 
 
 def play(trace: Trace, title: str) -> dict[str, Outcome]:
-    """All policies, two at a time; told on stderr."""
+    """Simulate all policies, two at a time, and describe them on stderr."""
     say(f"{title}: {len(trace.jobs):,} jobs on {trace.nodes:,} nodes")
     with ProcessPoolExecutor(2) as pool:
         outcomes = dict(zip(POLICIES, pool.map(outcome_of, POLICIES, repeat(trace)), strict=True))
@@ -59,7 +58,7 @@ def play(trace: Trace, title: str) -> dict[str, Outcome]:
 
 
 def tell(outcome: Outcome) -> None:
-    """Everything of one policy."""
+    """Print all figures of one policy on stderr."""
     runs = outcome.runs
     say(
         f"  {outcome.policy}: {utilisation(outcome):.2%} of the machine in use; "
@@ -79,7 +78,7 @@ def tell(outcome: Outcome) -> None:
 
 
 def report_waits(outcomes: Mapping[str, Outcome]) -> None:
-    """Figures of the trace that the machine can just do."""
+    """Report the figures of the trace that the machine can just serve."""
     for figure, unit, of in (
         ("wait_mean_s", "s", lambda each: waits_s(each.runs).mean),
         ("wait_median_s", "s", lambda each: waits_s(each.runs).median),
@@ -93,7 +92,7 @@ def report_waits(outcomes: Mapping[str, Outcome]) -> None:
 
 
 def report_fullness(outcomes: Mapping[str, Outcome]) -> None:
-    """Figures of the trace that asks for more than there is."""
+    """Report the figures of the trace that requests more than the machine has."""
     values = {name: utilisation(outcome) for name, outcome in outcomes.items()}
     _report_beside("utilisation", "of all node-hours", values)
     errors = {name: share_error(outcome) for name, outcome in outcomes.items()}
@@ -101,7 +100,7 @@ def report_fullness(outcomes: Mapping[str, Outcome]) -> None:
 
 
 def share_error(outcome: Outcome) -> float:
-    """How far the project that is furthest from its weight is from it, while all have to wait."""
+    """Return the greatest distance of a project from its weight, while all projects queue."""
     parts, _ = delivered(outcome)
     total = sum(outcome.trace.weights.values())
     return max(abs(parts[each] - own / total) for each, own in outcome.trace.weights.items())
@@ -124,7 +123,7 @@ def _times(values: Spread) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point."""
+    """Parse the command line, measure, and report the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000, help="of the trace for waits")
     parser.add_argument("--overload-jobs", type=int, default=10_000, help="of the other one")

@@ -1,4 +1,4 @@
-"""The runners of short jobs on nodes without machines: a few threads post what all of them tell."""
+"""The runners of short jobs on nodes without machines: a few threads post all their frames."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Runners(threading.Thread):
         self.late_s: list[float] = []
 
     def run(self) -> None:
-        """Until it is stopped."""
+        """Report the begin and end of the programs until the thread is stopped."""
         from django.db import connection  # noqa: PLC0415
 
         try:
@@ -124,7 +124,7 @@ class _Runners(threading.Thread):
 
 @contextmanager
 def speaking(ground: LogGround, fake: FakeBackend, run_s: float) -> Iterator[None]:
-    """For the length of the block: attempts made in it are spoken for. Each runs for `run_s`."""
+    """Act as the runners of attempts made in the block; each program runs for `run_s`."""
     from jobs.models import Attempt  # noqa: PLC0415
 
     newest = Attempt.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

@@ -1,8 +1,8 @@
 """Plays a trace forward, event by event, and lets a policy say at each pass who starts.
 
-Jobs come and end at their moments; a pass follows what has changed, at most one a simulated second,
-as in the product. A pass is left out where nobody who waits has room: no policy could start
-anything then. Of what a job really takes only the machine knows: policies see its bound.
+Jobs arrive and end at their times; a pass follows a change, at most one a simulated second, as in
+the product. A pass is left out where no queued job fits: no policy could start anything then. Only
+the machine knows how long a job really runs: policies see its time limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PASS_EVERY_S = 1.0
 
 
 class ScheduleError(RuntimeError):
-    """A policy has asked for what cannot be, or lets jobs wait for ever; the message says which."""
+    """An impossible decision of a policy, or jobs that it never starts; see the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class Run:
 
     @property
     def ended_s(self) -> float:
-        """When it gives its nodes back."""
+        """The time at which the run releases its nodes."""
         return self.began_s + self.job.runs_s
 
     @property
     def waited_s(self) -> float:
-        """From its submission to its start."""
+        """Seconds from the job's submission to its start."""
         return self.began_s - self.job.submit_s
 
 
 @dataclass(slots=True)
 class State:
-    """What a policy may look at: jobs by their numbers, those that wait in their order of age."""
+    """The state that a policy may read: jobs by their numbers, queued ones in order of age."""
 
     nodes: int
     now_s: float = 0.0
@@ -54,20 +54,20 @@ class State:
 
 
 class Policy(Protocol):
-    """Who starts, and in which order."""
+    """A scheduling policy, which chooses the jobs to start and their order."""
 
     name: str
 
     def choose(self, state: State) -> Iterable[TraceJob]:
-        """Those of the queue that start now; together they fit what is free."""
+        """Choose the queued jobs that start now; together they fit the free nodes."""
 
     def ended(self, run: Run, now_s: float) -> None:
-        """A job has given its nodes back."""
+        """Note that a job has released its nodes."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a trace: runs in the order of their starts, and what deciding took."""
+    """The outcome of a trace: runs in the order of their starts, and the cost of deciding."""
 
     policy: str
     trace: Trace
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def simulate(trace: Trace, policy: Policy) -> Outcome:
-    """Until the last job has ended. ScheduleError: the policy starts what it must not."""
+    """Simulate until the last job has ended. ScheduleError: the policy starts what it must not."""
     return _Simulation(trace, policy).played()
 
 
@@ -94,7 +94,7 @@ class _Simulation:
         self._due_s, self._rested_s = math.inf, -math.inf
 
     def played(self) -> Outcome:
-        """All events in their order."""
+        """Play all events in their order."""
         while (now_s := self._next_s()) < math.inf:
             self._state.now_s = now_s
             if self._end_until(now_s) + self._arrive_until(now_s):

@@ -1,13 +1,13 @@
-"""What is simulated: jobs with their sizes, times and owners, from a file or drawn by chance.
+"""Traces to simulate: jobs with their sizes, times and owners, from a file or random.
 
 Files are in the Standard Workload Format, version 2.2, as the Parallel Workloads Archive defines it
 (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html; Chapin et al., "Benchmarks and
 Standards for the Evaluation of Parallel Job Schedulers", 1999): a job a line, 18 fields between
-blanks, -1 for what is not known, comments from `;` on. Read here are 1 (number), 2 (submit time),
-4 (run time), 5 and 8 (processors that it got and asked for), 9 (time that it asked for), 12 (user)
+blanks, -1 for unknown values, comments from `;` on. Read here are 1 (number), 2 (submit time),
+4 (run time), 5 and 8 (allocated and requested processors), 9 (requested time), 12 (user)
 and 13 (group, here the project). Times are seconds, and a processor is a node.
 
-What is drawn has the shapes that such logs have (Feitelson, "Workload Modeling", 2015): sizes
+Random traces have the shapes that such logs have (Feitelson, "Workload Modeling", 2015): sizes
 log-uniform with a liking for powers of two, most jobs short (Weibull) and some long (lognormal),
 arrivals in a rhythm of days, and bounds that people choose from a few round ones, far above what
 the job takes (Mu'alem and Feitelson, 2001).
@@ -46,7 +46,7 @@ class TraceJob:
 
     @property
     def node_seconds(self) -> float:
-        """What it takes of the machine."""
+        """The node-seconds that the job uses."""
         return self.nodes * self.runs_s
 
 
@@ -71,7 +71,10 @@ TEAMS = (
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to draw. `load`: what is asked for in the time of the submissions, of what there is."""
+    """The parameters of a random trace.
+
+    `load` is the requested part of the machine's node-seconds during the submissions.
+    """
 
     jobs: int = 100_000
     nodes: int = 10_000
@@ -91,12 +94,12 @@ class Trace:
 
     @property
     def until_s(self) -> float:
-        """When the last one is submitted."""
+        """The time at which the last job is submitted."""
         return self.jobs[-1].submit_s
 
 
 def drawn(recipe: Recipe) -> Trace:
-    """Jobs by chance; the same ones for the same recipe."""
+    """Draw a random trace; it is the same for the same recipe."""
     chance = random.Random(recipe.seed)
     jobs = [_draw(number, recipe, chance) for number in range(1, recipe.jobs + 1)]
     span_s = sum(job.node_seconds for job in jobs) / (recipe.nodes * recipe.load)
@@ -147,7 +150,7 @@ def _asks_s(runs_s: float, chance: random.Random) -> float:
 
 
 def _moment(chance: random.Random, span_s: float) -> float:
-    """A second of the span; three times as likely at noon as at midnight."""
+    """Draw a second of the span; noon is three times as likely as midnight."""
     while True:
         at_s = chance.uniform(0, span_s)
         if chance.random() * 1.5 < 1 - 0.5 * math.cos(2 * math.pi * at_s / DAY_S):
@@ -155,7 +158,7 @@ def _moment(chance: random.Random, span_s: float) -> float:
 
 
 def read_swf(lines: Iterable[str]) -> Iterator[TraceJob]:
-    """The jobs of a file that ran: not those without a run time or size. TraceError: bad lines."""
+    """Yield the jobs of a file that ran: those with a run time and size. TraceError: bad lines."""
     for place, line in enumerate(lines, start=1):
         if words := line.partition(";")[0].split():
             job = _job_of(_numbers(words, place))
@@ -186,7 +189,7 @@ def _job_of(fields: Sequence[float]) -> TraceJob | None:
 
 
 def of_file(lines: Iterable[str], nodes: int) -> Trace:
-    """A trace on a machine of so many nodes, its projects alike. TraceError: it is too small."""
+    """Read a trace for a machine of `nodes`; projects have equal weights. TraceError: too small."""
     jobs = tuple(sorted(read_swf(lines), key=lambda job: (job.submit_s, job.number)))
     if not jobs:
         raise TraceError("there are no jobs that ran in it")
