@@ -1,4 +1,4 @@
-"""What a runner is told of a specification."""
+"""The part of a specification that a runner receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which backend a job goes to."""
+"""The choice of a job's backend."""
 
 from __future__ import annotations
 

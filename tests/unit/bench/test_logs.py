@@ -1,4 +1,4 @@
-"""What figures of logs are computed by: the ages of lines, and which parts run."""
+"""The computation of the figures of logs: the ages of lines, and the parts that run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What figures of the queue rest on: traces are read right, and no policy does what cannot be."""
+"""Requirements of the queue's figures: traces are read right, no policy does the impossible."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def portal() -> FakePortal:
 
 @pytest.fixture
 def mportal(portal: FakePortal) -> Mportal:
-    """Runs a command as a user who is signed in, project `rl` chosen."""
+    """Return a function that runs a command as a signed-in user in project `rl`."""
 
     def invoke(*args: str, config: Config | None = None, **options: Any) -> Result:
         signed_in = Config("http://portal", "mpt_x", "rl")
@@ -36,7 +36,7 @@ def mportal(portal: FakePortal) -> Mportal:
 
 @pytest.fixture(autouse=True)
 def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or writes the configuration of whoever runs it."""
+    """Keep tests from the configuration of the user who runs them; return the path of theirs."""
     for name in ("MPORTAL_URL", "MPORTAL_TOKEN", "MPORTAL_PROJECT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -1,4 +1,4 @@
-"""mportal array: what is asked for, and what is told."""
+"""mportal array: its requests and its output."""
 
 from __future__ import annotations
 

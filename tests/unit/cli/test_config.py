@@ -1,4 +1,4 @@
-"""Where the portal and the token come from, and how they are kept."""
+"""The sources of the portal's address and the token, and how they are stored."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ STREAM = f"{JOB}/logs/stream"
 
 @pytest.fixture
 def ended(portal):
-    """Scripts a job that ends like this, after a stream of these events."""
+    """Return a function that scripts a job that ends as given, after a stream of events."""
 
     def script(job, *events):
         portal.on(JOB, ok(job_json(num_nodes=job["num_nodes"])), ok(job))

@@ -1,4 +1,4 @@
-"""mportal logs: which lines are read, how they look, and what is said when there are none."""
+"""mportal logs: which lines are read, how they look, and the message when there are none."""
 
 from __future__ import annotations
 

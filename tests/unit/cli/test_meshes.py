@@ -16,7 +16,7 @@ FAILED = "Traceback:\n  File x\nValueError: bad \x1b[2Jnumber 7"
 
 
 def told(node: dict[str, Any], state: str | None = None) -> dict[str, Any]:
-    """A node of a tree as the portal tells it; with `state`, as it is now."""
+    """Return a node of a tree as the portal reports it; `state` is its present state."""
     below: dict[str, Any] = {
         name: [told(each, state) for each in node[name]]
         for name in ("procs", "actors")

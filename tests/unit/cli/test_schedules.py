@@ -1,4 +1,4 @@
-"""mportal schedule: what is asked of the portal, and what is said of its answers."""
+"""mportal schedule: its requests to the portal, and its output for the answers."""
 
 from __future__ import annotations
 

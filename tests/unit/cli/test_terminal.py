@@ -1,4 +1,4 @@
-"""What reaches a terminal: colors of users and their programs, nothing else that acts on it."""
+"""Output to a terminal: colors of users and their programs, nothing else that acts on it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_no_command_writes_past_it():
 
 @pytest.fixture
 def hostile(portal):
-    """A portal on which everything that users can write is hostile."""
+    """Populate a portal on which everything that users can write is hostile."""
     job = ended_job("FAILED", name=HOSTILE, message=HOSTILE, hint=HOSTILE, submitted_by=HOSTILE)
     stages = [stage_json("run", "failed", failure=HOSTILE), stage_json("setup", "done")]
     stages[1]["detail"] = HOSTILE

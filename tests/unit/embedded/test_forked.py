@@ -77,7 +77,7 @@ def test_waiting_for_a_fork_that_goes_on_times_out():
 
 
 def test_a_log_on_a_full_disk_ends_the_fork_all_the_same(tmp_path):
-    """It must never go on in its parent's code."""
+    # The fork must never go on in its parent's code.
     program = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where an installation lies, and who may enter."""
+"""The location of an installation, and who may enter."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from monarch_portal.embedded.part import Part
 
 
 class FakeProcess:
-    """Runs until it is told to end."""
+    """A process that runs until it receives a signal."""
 
     pid = 1
 

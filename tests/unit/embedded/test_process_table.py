@@ -1,4 +1,4 @@
-"""Finding what a killed portal left running, and nobody else."""
+"""Finding the processes that a killed portal left, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the supervisor has in memory when it forks."""
+"""The supervisor's process before it forks: its threads, connections and modules."""
 
 from __future__ import annotations
 

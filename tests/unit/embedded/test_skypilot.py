@@ -41,7 +41,7 @@ def paths(tmp_path: Path) -> SkyPilotPaths:
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: SkyPilotPaths):
-    """`python -m sky.server.server` is the stand-in; whatever is left of it is killed."""
+    """Replace `python -m sky.server.server` by the stand-in, and kill what is left of it."""
     real = child.start
     started: list[child.Process] = []
 

@@ -1,4 +1,4 @@
-"""What a start settles first: the lock, the port, the account, the size of logs."""
+"""The first steps of a start: the lock, the port, the account, the size of logs."""
 
 from __future__ import annotations
 

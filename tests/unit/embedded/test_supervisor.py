@@ -1,4 +1,4 @@
-"""What the supervisor looks after: SkyPilot's server too, from the first cloud on."""
+"""The processes of the supervisor: SkyPilot's server too, from the first cloud on."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ MINUTES = timedelta(minutes=5)
 
 
 class Steady:
-    """This process's clocks, moved by hand: the steady one, and the one that can be set."""
+    """The clocks of this process, moved by hand: the steady one, and the one that can be set."""
 
     def __init__(self) -> None:
         self.at = 1000.0
@@ -26,7 +26,7 @@ class Steady:
 
 
 class Database:
-    """Answers with its own time, as fast as it is told to."""
+    """A database that answers with its own time, as fast as a test says."""
 
     def __init__(self, steady: Steady, ahead: timedelta) -> None:
         self.steady, self.ahead = steady, ahead
@@ -77,7 +77,7 @@ def test_a_clock_set_while_the_process_runs_moves_nothing(steady):
 
 
 def test_a_machine_that_slept_asks_again_at_once(steady):
-    """Its steady clock stood still meanwhile."""
+    # Its steady clock stood still meanwhile.
     database = Database(steady, timedelta(0))
     one = DatabaseClock(database)
     one.now()

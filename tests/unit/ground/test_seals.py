@@ -1,4 +1,4 @@
-"""What is sealed opens with the keys of the installation, and as what it is about, alone."""
+"""Sealed content opens only with the keys of the installation, and only for its subject."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from jobs.live.shared_reads import Common, Newest, SharedReads
 
 
 class Failing(Watch):
-    """A watch that raises, where it reads or where its reader's right is asked for."""
+    """A watch that raises, where it reads or where its reader's permission is checked."""
 
     def __init__(self, error: Exception, *, is_barred: bool) -> None:
         super().__init__(Access(self._raise, self))

@@ -1,4 +1,4 @@
-"""Reads that many streams need at the same moment are done once, and nobody misses anything."""
+"""Reads that many streams need at the same moment are done once, and no stream misses one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jobs.live.shared_reads import Common, Newest, SharedReads
 
 
 class Source:
-    """What is read, how often, and when the answer comes."""
+    """A source that counts its reads, and whose answer a test releases."""
 
     def __init__(self) -> None:
         self.content = b""

@@ -1,4 +1,4 @@
-"""Which lines look like errors or warnings, and that the page and the portal agree on it."""
+"""Lines that look like errors or warnings, on which the page and the portal agree."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_times_are_kept_to_the_millisecond() -> None:
 
 
 def of_training() -> bytes:
-    """Lines that are alike but for their numbers."""
+    """Generate lines that differ only in their numbers."""
     pick = random.Random(1)
     lines = (
         f"0 o{1_795_475_655_937 + step} step {step:8d} | loss {pick.gauss(3, 1):.4f} | "
@@ -82,7 +82,7 @@ def of_training() -> bytes:
 
 
 def of_words() -> bytes:
-    """Prose and programs: this project's own."""
+    """Read prose and programs: this project's own."""
     root = Path(__file__).parents[3]
     texts = [path.read_bytes() for path in sorted((root / "jobs").rglob("*.py"))]
     return b"\n".join(texts)[: 1024 * 1024]

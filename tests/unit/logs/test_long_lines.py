@@ -1,4 +1,4 @@
-"""What lies across two pieces of a very long line is found, once, in the piece where it ends."""
+"""A match across two pieces of a very long line is found once, in the piece where it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stored = tuple[int, str, str, bool]
 
 
 def pieces(text: str, rank: int = 0, stream: str = "stdout") -> list[Stored]:
-    """A line as a runner cuts it."""
+    """Cut a line as a runner does."""
     cut = LineSplitter().feed(text.encode() + b"\n")
     return [(rank, stream, piece.text, piece.more) for piece in cut]
 
@@ -26,7 +26,7 @@ def raw(*lines: Stored) -> bytes:
 
 
 def found(text: str, *stretches: bytes, **asked) -> list[tuple[int, list[tuple[int, int]]]]:
-    """(number, spans) of hits in stretches that follow each other."""
+    """Return (number, spans) of the hits in stretches that follow each other."""
     matcher, long_lines, first = Matcher(Question(text, **asked)), LongLines(), 1
     hits: list[Hit] = []
     for stretch in stretches:
@@ -36,7 +36,7 @@ def found(text: str, *stretches: bytes, **asked) -> list[tuple[int, list[tuple[i
 
 
 def with_needle(offset: int, borders: int = 3) -> str:
-    """A line of that many borders and a half; the needle begins `offset` behind the second."""
+    """Return a line of that many borders and a half; the needle is `offset` after the second."""
     begin = 2 * MAX_PIECE_BYTES + offset
     return "x" * begin + NEEDLE + "y" * (MAX_PIECE_BYTES * borders + 500 - begin)
 

@@ -1,4 +1,4 @@
-"""Which lines match, and where; patterns that are wrong or heavy."""
+"""The lines that match, and where; patterns that are wrong or heavy."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def test_a_value_of_a_few_characters_is_not_looked_for(value):
 
 
 def pieces_of(redaction, texts):
-    """Texts of one line that was cut, as they are stored."""
+    """Return the pieces of one long line as they are stored."""
     stored, open_ends = [], []
     for number, text in enumerate(texts, 1):
         shown, open_ends = redaction.piece(text, open_ends, more=number < len(texts))

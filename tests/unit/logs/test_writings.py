@@ -1,4 +1,4 @@
-"""Whatever a real shell, language or encoder writes of a value is found again, and masked."""
+"""Each form in which a real shell, language or encoder writes a value is found and masked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ console.log(JSON.stringify(values.map(forms)));
 
 
 def python_forms(value: str) -> Iterator[str]:
-    """What Python's encoders make of it, without quotes around it."""
+    """Yield the forms that Python's encoders make of a value, without quotes around them."""
     yield value
     yield from (repr(value)[1:-1], ascii(value)[1:-1], repr(value.encode())[2:-1])
     for is_ascii in (True, False):
@@ -73,7 +73,7 @@ def test_what_an_encoder_of_python_writes_is_masked(value):
 
 
 def shell_lines(shell: str, script: str, value: str, locale: str) -> list[str]:
-    """What the shell prints about the variable MPV."""
+    """List the lines that the shell prints about the variable MPV."""
     environment = {"MPV": value, "LC_ALL": locale, "PATH": "/usr/bin:/bin"}
     command = [shell, "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""A budget says the same whoever asks: told once at each threshold, spent when nothing is left."""
+"""Budgets: one warning at each threshold, spent when nothing is left, the same for all readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows when an attempt ends."""
+"""The consequences of an attempt's end."""
 
 import pytest
 

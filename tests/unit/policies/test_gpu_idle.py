@@ -1,4 +1,4 @@
-"""When GPUs count as idle, and that what is not known never does."""
+"""Idle GPUs: when they count as idle, and that unknown ones never do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def at(seconds: float) -> datetime:
 
 
 def told(*samples: tuple[float, list[float | None]], below: float = 5) -> GpuHost:
-    """What is known after these samples, each some seconds after T0."""
+    """Return what is known after these samples, each some seconds after T0."""
     host: GpuHost | None = None
     for seconds, uses in samples:
         host = after_sample(host, at(seconds), uses, below, LATE)

@@ -1,4 +1,4 @@
-"""What becomes of a kept cluster without a job, and when."""
+"""The end of an idle warm cluster: what is done with it, and when."""
 
 from __future__ import annotations
 

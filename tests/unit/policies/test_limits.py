@@ -1,4 +1,4 @@
-"""How long a job may run, and who decides."""
+"""The run time of a job, and which limit decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which log policies a job has: those of every job, its own, and its own in another's place."""
+"""The log policies of a job: those of all jobs, its own, and its own that replace others."""
 
 from __future__ import annotations
 

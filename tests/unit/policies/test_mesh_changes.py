@@ -1,4 +1,4 @@
-"""What went wrong between two trees of a mesh, and what became well again."""
+"""Failures and recoveries between two trees of a mesh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which jobs ask for the same machines, and which endings leave them sound."""
+"""Jobs that request the same machines, and endings that leave the machines healthy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schedule does of the times that have come, by its catch-up policy."""
+"""The runs that a schedule makes for the times that have come, by its catch-up policy."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def sample(cpu: float | None = 50.0, gpus: tuple[float | None, ...] = ()) -> dic
 
 
 def history(seconds: int, every: int = 10, **fields: Any) -> tuple[list[Point], float]:
-    """What is kept of so many seconds of samples, folded as they came."""
+    """Return what is kept of so many seconds of samples, folded as they arrived."""
     kept: list[Point] = []
     recent: list[Point] = []
     step_s = 0.0

@@ -1,4 +1,4 @@
-"""When schedules are due, on ordinary days and on those on which clocks are set."""
+"""The due times of schedules, on ordinary days and on those on which clocks are set."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def local(zone: str, *parts: int, fold: int = 0) -> datetime:
 
 
 def runs(cron: str, zone: str, begin: datetime, end: datetime) -> list[datetime]:
-    """Every time later than `begin` and not later than `end`."""
+    """List every time later than `begin` and not later than `end`."""
     table, found = Timetable.of(cron, zone), []
     at = table.next_after(begin)
     while at is not None and at <= end:
@@ -59,7 +59,7 @@ def runs(cron: str, zone: str, begin: datetime, end: datetime) -> list[datetime]
 
 
 def on(cron: str, zone: str, year: int, month: int, day: int) -> list[str]:
-    """The times of one local day, as the clock shows them, with the offset from UTC."""
+    """List the times of one local day, as the clock shows them, with the offset from UTC."""
     begin = local(zone, year, month, day) - timedelta(seconds=1)
     end = begin + timedelta(hours=26)
     shown = [at.astimezone(ZoneInfo(zone)) for at in runs(cron, zone, begin, end)]
@@ -276,6 +276,6 @@ def is_shown(wall: datetime, zone: str) -> bool:
 
 
 def calendar_times(cron: str, first: datetime, last: datetime) -> set[datetime]:
-    """The times from first to last that fit, by a calendar whose clocks are never set."""
+    """Return the matching times from first to last, by a calendar whose clocks are never set."""
     times = CronSim(cron, first - timedelta(seconds=1))
     return set(itertools.takewhile(lambda wall: wall <= last, times))

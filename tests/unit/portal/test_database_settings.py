@@ -1,4 +1,4 @@
-"""What connections to PostgreSQL are told at their beginning."""
+"""The settings of connections to PostgreSQL at their beginning."""
 
 from __future__ import annotations
 

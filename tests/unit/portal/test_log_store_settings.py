@@ -1,4 +1,4 @@
-"""Where logs go, out of the environment, and what a wrong value is answered with."""
+"""The store of logs, as the environment sets it, and the errors for wrong values."""
 
 from __future__ import annotations
 

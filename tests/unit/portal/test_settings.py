@@ -26,7 +26,7 @@ print(json.dumps({name: getattr(settings, name) for name in sys.argv[1:]}, defau
 
 
 def read(environment: dict[str, str], *names: str) -> dict[str, Any]:
-    """The settings named, or the error's last line under "error"."""
+    """Read the named settings; on failure the error's last line is under "error"."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *names],
         cwd=CHECKOUT,

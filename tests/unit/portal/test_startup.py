@@ -40,7 +40,7 @@ class Server:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the next looks at the database find; after that they fail."""
+    """Return the list of what the next checks of the database find; after that they fail."""
     found: list[str] = []
     monkeypatch.setattr(startup, "why_not_to_start", lambda: found.pop(0))
     return found

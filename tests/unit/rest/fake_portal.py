@@ -17,7 +17,7 @@ MOMENT = "2026-03-01T12:00:00Z"
 
 
 class FakePortal:
-    """Answers each `METHOD /path` with what was scripted; the last answer is repeated."""
+    """A portal that answers each `METHOD /path` as scripted; the last answer is repeated."""
 
     def __init__(self) -> None:
         self.requests: list[httpx.Request] = []
@@ -25,19 +25,19 @@ class FakePortal:
         self._answers: dict[str, list[Answer]] = {}
 
     def on(self, what: str, *answers: Answer) -> None:
-        """Script the answers to `what`, such as "GET /me"."""
+        """Set the answers to `what`, such as "GET /me"."""
         self._answers[what] = list(answers)
 
     def options(self) -> dict[str, Any]:
-        """Options for a client that speaks to this portal and never really sleeps."""
+        """Return options for a client that speaks to this portal and never really sleeps."""
         return {"transport": httpx.MockTransport(self._answer), "sleep": self.pauses.append}
 
     def client(self, **options: Any) -> PortalClient:
-        """A client of this portal."""
+        """Return a client of this portal."""
         return PortalClient("http://portal", "mpt_x", **{**self.options(), **options})
 
     def seen(self, what: str) -> list[httpx.Request]:
-        """The requests of that kind, in order."""
+        """List the requests of that kind, in order."""
         return [request for request in self.requests if _name(request) == what]
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -77,7 +77,7 @@ def event(kind: str, data: Any = None, cursor: str = "") -> bytes:
 
 
 def stream(*parts: bytes | Exception) -> Callable[[httpx.Request], httpx.Response]:
-    """A stream that brings `parts`; an exception among them breaks it there."""
+    """Return an answer that streams `parts`; an exception among them breaks it there."""
 
     def body() -> Iterable[bytes]:
         for part in parts:

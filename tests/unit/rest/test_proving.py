@@ -1,4 +1,4 @@
-"""No token leaves over plain http before the other side has proved that it is the portal."""
+"""Tokens leave over plain http only after the other side has proved that it is the portal."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_stranger_on_this_machine_that_passes_requests_on_gets_no_token(tmp_pa
 @pytest.mark.skipif(os.geteuid() != 0, reason="it needs the process of another user")
 @pytest.mark.parametrize(("name", "address"), [("[::1]", "::1"), ("127.0.0.2", "127.0.0.2")])
 def test_a_stranger_at_the_same_port_of_another_address_gets_no_token(tmp_path, name, address):
-    """A browser's or client's `localhost` is ::1 first, and the portal listens on 127.0.0.1."""
+    # A browser's or client's `localhost` is ::1 first, and the portal listens on 127.0.0.1.
     with (
         Portal().serve() as portal,
         Thief(portal.port, tmp_path, relay_to=portal.port, uid=A_STRANGER, address=address) as it,
@@ -158,7 +158,7 @@ def test_a_stranger_at_the_same_port_of_another_address_gets_no_token(tmp_path, 
 
 
 def test_a_socks_proxy_gets_no_token():
-    """httpx tells of such connections by other names, if it can make any."""
+    # httpx reports such connections by other names, if it can make any.
     request = httpx.Request("GET", "http://portal.example/api/v1/me")
     PortalProof("http://portal.example", TOKEN, 1.0).require(request)
     with pytest.raises(UnprovedPortalError, match="SOCKS"):

@@ -1,4 +1,4 @@
-"""When a waiting job will probably start."""
+"""The probable start of a waiting job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.feature("P5.5")
 
 
 def test_the_end_of_machines_without_a_job_gives_back_no_quota():
-    """Job 5 has all of the quota; the cluster that job 6 left counts in it no more."""
+    # Job 5 has all of the quota; the cluster that job 6 left no longer counts in it.
     asks = shape(1, limits=("project:1",))
     quota = Limit(LimitKind.PROJECT, "1", {"jobs": 1.0}, {"jobs": 1.0})
     running = (RunningJob(5, asks), RunningJob(6, asks, counts_in_quotas=False))

@@ -82,7 +82,7 @@ PRICES = st.sampled_from([None, 0.0, 0.1, 0.35, 1.2, 3.673, 12.000001])
 
 @st.composite
 def markets(draw: st.DrawFn) -> Snapshot:
-    """Quotas of money of two projects and a queue."""
+    """Draw a snapshot with quotas of money of two projects and a queue."""
     limits = machines(local=draw(st.integers(0, 30)))
     for key, kind in (
         ("project:1", LimitKind.PROJECT),

@@ -1,4 +1,4 @@
-"""Whose turn it is: compared from left to right, as ADR 0016 says."""
+"""The scheduling order: compared from left to right, as ADR 0016 says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOW = 10 * DAY_S
 
 
 def turns(*queued: QueuedJob, used: dict[int, float] | None = None, **fields: object) -> list[int]:
-    """The numbers of the jobs in turn, each counted as it comes."""
+    """List the numbers of the jobs in scheduling order, counting the usage of each."""
     shares = {(POOL, project): Share(hours) for project, hours in (used or {}).items()}
     snapshot = Snapshot(queued, shares=shares, now_s=NOW, **fields)
     order = Order({POOL}, queued, snapshot)
@@ -95,7 +95,7 @@ def test_everybody_has_exactly_one_turn(queued):
 
 @given(jobs)
 def test_first_come_first_served_among_equals(queued):
-    """Same queue, project, person, priority, and both or neither of them beyond the patience."""
+    # Same queue, project, person, priority, and both or neither of them beyond the patience.
     place = {number: at for at, number in enumerate(turns(*queued))}
     alike: dict[tuple[object, ...], list[int]] = {}
     for each in queued:

@@ -26,7 +26,7 @@ BY_RANK = Preemption(by_rank=True)
 
 
 def pools(running: tuple[RunningJob, ...] = (), backend: float = 2, **nodes: float) -> dict:
-    """The backend `local` with so many nodes, and pools of it, with what runs taken."""
+    """Return the limits of backend `local` and its pools, with the usage of running jobs."""
     limits = machines(local=backend)
     for name, total in nodes.items():
         limits[f"pool:{name}"] = Limit(LimitKind.POOL, name, {"nodes": float(total)})
@@ -108,7 +108,7 @@ def test_a_place_holds_against_jobs_of_other_pools_on_the_same_machines():
 
 
 def test_who_waits_for_its_pool_alone_holds_nothing_back_elsewhere():
-    """Nothing says when its pool has room; the backend has enough."""
+    # It is unknown when its pool has free capacity; the backend has enough.
     running = (RunningJob(1, of(2, "a")),)
     queued = (QueuedJob(2, of(2, "a"), rank=9), QueuedJob(3, of(6)), QueuedJob(4, of(1, "z")))
     limits = pools(running, backend=10, a=2, z=1)
@@ -129,7 +129,7 @@ def test_each_pool_has_a_first_of_its_own_where_the_machines_of_both_are_enough(
 
 @pytest.mark.feature("P5.4")
 def test_nobody_is_stopped_for_one_whose_machines_the_first_of_another_pool_would_have():
-    """Pool z would have room then, and the first of pool a takes the backend's."""
+    # Pool z would have capacity then, and the first job of pool a takes the backend's.
     running = (
         RunningJob(1, of(2, "a"), ends_s=HOUR),
         RunningJob(2, of(2, "z"), is_preemptible=True),

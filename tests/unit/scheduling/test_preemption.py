@@ -1,4 +1,4 @@
-"""Who is stopped for whom: what holds for every choice, and the order in a few plain cases."""
+"""The choice of victims: what holds for every choice, and the order in a few plain cases."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def planned(holders: list[RunningJob], queued: list[QueuedJob], total: float) ->
 
 @st.composite
 def troubles(draw: st.DrawFn) -> tuple[QueuedJob, list[RunningJob], dict[str, Limit], Preemption]:
-    """A pool with jobs of four projects and three queues, and one more that wants to run."""
+    """Draw a pool with jobs of four projects and three queues, and one job that waits."""
     holders = []
     for number in range(draw(st.integers(0, 9))):
         project, is_leaving = draw(st.integers(1, 4)), draw(st.integers(0, 5)) == 0
@@ -137,7 +137,7 @@ def test_only_those_are_stopped_who_may_be_and_by_a_right_that_the_pool_gives(tr
 @pytest.mark.feature("P5.1")
 @given(troubles())
 def test_only_borrowers_are_reclaimed_from_and_only_for_who_stays_within_its_part(trouble):
-    """The last of a project to be stopped is stopped while the project still borrows."""
+    # The last victim of a project is stopped while the project still borrows.
     job, holders, limits, _ = trouble
     left = without_leaving(limits, holders)
     taken = victims(job, holders, left, Preemption(reclaim=True))
@@ -236,7 +236,7 @@ def test_others_are_stopped_also_for_a_job_under_a_quota_that_is_not_of_its_proj
 
 
 def test_nobody_fills_the_free_part_of_a_place_for_which_others_are_stopped():
-    """The victim would else run for five hours more: a job of one hour would pass."""
+    # The victim would otherwise run for five hours more: a job of one hour would pass.
     holders = [running(7, 1, 2, ends_s=5 * HOUR)]
     short = wants(4, 2, number=101, duration_s=HOUR)
     first, second = planned(holders, [wants(4, 4, rank=1), short], 4)
@@ -245,7 +245,7 @@ def test_nobody_fills_the_free_part_of_a_place_for_which_others_are_stopped():
 
 
 def test_what_was_given_up_goes_to_the_one_it_was_given_up_for():
-    """The victim's project has the smaller share, and would be first."""
+    # The victim's project has the smaller share, and would be first.
     victim = wants(1, 2, number=7, stopped_for=100)
     owed = wants(2, 2, number=100, is_owed=True)
     first, second = planned([], [victim, owed], 2)

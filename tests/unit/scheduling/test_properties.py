@@ -1,4 +1,4 @@
-"""What holds for every plan, whatever the queue: limits, whole gangs, places, who gives way."""
+"""Invariants of every plan: limits, whole gangs, reservations, preemption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.feature("P5.1")
 
 @st.composite
 def snapshots(draw: st.DrawFn) -> Snapshot:
-    """One backend, two pools on it, every kind of quota, jobs that run, pools that take back."""
+    """Draw one backend, two pools, every kind of quota, running jobs, pools that reclaim."""
     limits: dict[str, Limit] = {}
     for key, kind in (
         ("backend:b", LimitKind.BACKEND),
@@ -120,7 +120,7 @@ def test_a_plan_is_the_same_each_time_and_leaves_what_it_looked_at(snapshot):
 
 @given(snapshots())
 def test_whoever_waits_for_room_really_has_none(snapshot):
-    """With what the plan started taken, the first of each pool that waits does not fit."""
+    # Beside the jobs that the plan started, the first waiting job of each pool does not fit.
     left = {key: limit.copy() for key, limit in snapshot.limits.items()}
     for job in starts(snapshot):
         for key in job.shape.limits:

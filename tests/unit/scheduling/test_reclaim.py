@@ -1,4 +1,4 @@
-"""What a project may take back, and that the choice of victims stays quick where there are many."""
+"""Reclaiming by projects, and that the choice of victims stays quick where there are many."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ RECLAIM = Preemption(reclaim=True)
 
 
 def gpus(project: int, kind: str) -> Shape:
-    """A node of eight GPUs."""
+    """Return the request of a node of eight GPUs."""
     demand = (("jobs", 1.0), ("nodes", 1.0), ("gpus", 8.0), (f"gpus:{kind}", 8.0))
     return Shape("pool:a", "b", 1, demand, (f"project:{project}", "pool:a", "backend:b"), 8.0)
 
 
 def taken_back(own: dict[str, float], scarce: str, kind: str = "A100") -> list[int]:
-    """Whom a project with this part has stopped for a node of A100s; another borrows all."""
+    """List the victims for a node of A100s of a project with this share; another borrows all."""
     machines = {"nodes": 9.0, "gpus": 99.0, "gpus:A100": 99.0}
     machines[scarce] = 1.0 if scarce == "nodes" else 8.0
     limits = {
@@ -59,7 +59,7 @@ def test_who_exceeds_one_of_its_parts_takes_nothing_back():
 
 
 def many(number: int) -> tuple[QueuedJob, list[RunningJob], dict[str, Limit]]:
-    """Jobs of one node, of three projects and two queues, all of which one job needs."""
+    """Make jobs of one node, of three projects and two queues; one job needs all their nodes."""
     holders = [running(n, 1 + n % 3, 1, rank=n % 2, began_s=float(n % 17)) for n in range(number)]
     return wants(4, number, rank=2), holders, limits_of(holders, float(number))
 

@@ -1,4 +1,4 @@
-"""The place held for the first who waits: others fill the gaps, and cost it nothing."""
+"""The reservation for the first waiting job: others fill the gaps without delaying it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.feature("P5.1")
 def snapshot_of(
     nodes: int, running: list[tuple[int, float | None]], queued: list[tuple[int, float | None]]
 ) -> Snapshot:
-    """A machine of so many nodes; (nodes, end) of what runs, (nodes, duration) of what waits."""
+    """Make a snapshot of `nodes` from the (nodes, end) and (nodes, duration) of its jobs."""
     holds = [RunningJob(-number, shape(size), ends) for number, (size, ends) in enumerate(running)]
     waits = [
         QueuedJob(number, shape(size), duration_s=lasts)
@@ -78,7 +78,7 @@ lengths = st.one_of(st.none(), st.sampled_from([HOUR * hours for hours in range(
     st.lists(st.tuples(sizes, lengths), max_size=4), st.lists(st.tuples(sizes, lengths), max_size=8)
 )
 def test_nobody_who_starts_behind_the_first_puts_off_its_start(running, queued):
-    """The earliest moment for the first who waits is the same without those who overtook it."""
+    # The earliest start of the first waiting job is the same without the backfilled jobs.
     free = 3
     snapshot = snapshot_of(sum(size for size, _ in running) + free, running, queued)
     decisions = plan(snapshot)
@@ -92,7 +92,7 @@ def test_nobody_who_starts_behind_the_first_puts_off_its_start(running, queued):
 
 
 def moment(snapshot: Snapshot, first: int, started_jobs: list[int]) -> float:
-    """When there is surely room for `first`, once these have started."""
+    """Return when `first` surely fits, once these have started."""
     limits = {key: limit.copy() for key, limit in snapshot.limits.items()}
     running = list(snapshot.running)
     for job in snapshot.queued:
@@ -108,7 +108,7 @@ def moment(snapshot: Snapshot, first: int, started_jobs: list[int]) -> float:
     st.lists(st.tuples(sizes, st.sampled_from([HOUR, 2 * HOUR, 5 * HOUR])), min_size=1, max_size=12)
 )
 def test_where_all_jobs_are_bounded_each_starts_within_the_time_of_all_before_it(queued):
-    """A machine of eight nodes, played through: the n-th starts within n times the longest."""
+    # A machine of eight nodes, simulated: the n-th job starts within n times the longest.
     waiting = dict(enumerate(queued))
     running: dict[int, tuple[int, float]] = {}
     now, began = 0.0, {}

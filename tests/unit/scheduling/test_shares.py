@@ -73,7 +73,7 @@ def test_what_is_promised_is_at_most_an_hour():
     st.randoms(use_true_random=False),
 )
 def test_shares_of_projects_that_always_want_more_go_towards_their_weights(weights, chance):
-    """A machine of 20 units, jobs of an hour, everybody waiting always, simulated for 10 days."""
+    # A machine of 20 units, jobs of an hour, every project always waits, simulated for 10 days.
     day = 24 * HOUR
     accounts = [Account(chance.uniform(0, 500), 0.0) for _ in weights]
     given_hours = [0.0] * len(weights)

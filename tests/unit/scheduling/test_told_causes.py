@@ -1,4 +1,4 @@
-"""Of jobs that its reader does not know of a cause tells that there are some, and no number."""
+"""Causes report that there are jobs that their reader may not see, but not their numbers."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.feature("P5.1")
 def snapshot_of(
     nodes: int, queued: list[QueuedJob], running: list[RunningJob], **pools: int
 ) -> Snapshot:
-    """A backend of so many nodes, and the pools on it."""
+    """Make a snapshot of a backend of so many nodes, and the pools on it."""
     limits = {"backend:local": Limit(LimitKind.BACKEND, "local", {"nodes": float(nodes)})}
     for name, most in pools.items():
         limits[f"pool:{name}"] = Limit(LimitKind.POOL, name, {"nodes": float(most)})
@@ -44,7 +44,7 @@ def runs(number: int, nodes: int, pool: str, hours: float) -> RunningJob:
 
 
 def test_the_second_place_is_held_beside_the_first():
-    """When job 1 has its four nodes, there are not six for job 2 until two hours are over."""
+    # When job 1 has its four nodes, there are not six for job 2 until two hours are over.
     queued = [job(1, 4, "a", rank=3), job(2, 6, rank=2), job(3, 2, rank=1)]
     running = [runs(-1, 4, "a", 1), runs(-2, 3, "z", 2)]
     first, second, third = plan(snapshot_of(11, queued, running, a=4, z=9))

@@ -1,4 +1,4 @@
-"""What holds from one plan to the next where jobs are stopped, on pools that share a backend."""
+"""Invariants between two plans where jobs are preempted, on pools that share a backend."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shape_of(place: str, project: int, nodes: int) -> Shape:
 
 
 def counted(limits: dict[str, Limit], running: Iterable[RunningJob]) -> dict[str, Limit]:
-    """`limits` with what these have taken, and nothing else."""
+    """Return `limits` with the usage of these jobs, and nothing else."""
     found = {key: replace(limit, used={}) for key, limit in limits.items()}
     for each in running:
         for key in each.shape.limits:
@@ -48,7 +48,7 @@ moments = st.one_of(st.none(), st.floats(1, 10 * HOUR))
 
 @st.composite
 def holders(draw: st.DrawFn) -> list[RunningJob]:
-    """Jobs that run, some of which may be stopped, and machines without one."""
+    """Draw running jobs, some of which are preemptible, and clusters without a job."""
     found = []
     for number in range(-draw(st.integers(2, 8)), 0):
         is_left = draw(st.integers(0, 4)) == 0
@@ -70,7 +70,7 @@ def holders(draw: st.DrawFn) -> list[RunningJob]:
 
 @st.composite
 def waiting(draw: st.DrawFn) -> list[QueuedJob]:
-    """Jobs of three projects and queues."""
+    """Draw queued jobs of three projects and queues."""
     found = []
     for number in range(1, 1 + draw(st.integers(1, 10))):
         shape = draw(shapes)
@@ -117,14 +117,14 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 
 def outcome(snapshot: Snapshot) -> tuple[set[int], list[Preempt]]:
-    """Who starts, and who has others stopped."""
+    """Return the jobs that start, and the preemptions."""
     decisions = plan(snapshot)
     starts = {each.job_id for each in decisions if isinstance(each, Start)}
     return starts, [each for each in decisions if isinstance(each, Preempt)]
 
 
 def afterwards(snapshot: Snapshot) -> Snapshot:
-    """The same once the plan was carried out and all who were stopped for somebody have left."""
+    """Return the snapshot once the plan was carried out and all victims have left."""
     starts, preempts = outcome(snapshot)
     victims = {number: each.job_id for each in preempts for number in each.victims}
     staying = [each for each in snapshot.running if each.job_id not in victims]
@@ -168,7 +168,7 @@ def test_whoever_has_others_stopped_starts_in_the_next_plan(snapshot):
 @settings(max_examples=150, deadline=None)
 @given(snapshots())
 def test_nobody_whom_a_plan_stops_could_have_been_spared(snapshot):
-    """Without one of them, the job for which they are stopped would lack machines."""
+    # Without one of them, the job for which they are stopped would lack machines.
     jobs = {each.job_id: each for each in snapshot.queued}
     staying = list(snapshot.running)
     for decision in plan(snapshot):

@@ -40,7 +40,7 @@ def warm(name: str = "mp-a", nodes: int = 2, **fields: Any) -> WarmCluster:
 def decided(
     *queued: QueuedJob, total: int, used: int = 0, reusing: str = "f", **fields: Any
 ) -> list[Decision]:
-    """Every job of project 1 takes warm clusters."""
+    """Plan; every job of project 1 requests warm clusters."""
     fingerprints = {each.job_id: reusing for each in queued if each.project_id == 1}
     limits = machines(fake=total, used=used)
     return plan(Snapshot(queued, limits=limits, fingerprints=fingerprints, **fields))
@@ -93,7 +93,7 @@ def test_a_cluster_that_a_later_job_takes_is_ended_for_no_earlier_one():
 
 
 def test_no_job_passes_another_since_its_project_keeps_a_cluster():
-    """Four nodes, of which two are idle: the first needs all, and the second has a cluster."""
+    # Four nodes, of which two are idle: the first needs all, and the second has a cluster.
     runs = RunningJob(7, shape(2, "fake"), 3600.0)
     queued = job(1, nodes=4, project=2), job(2)
     first, second = decided(*queued, total=4, used=2, running=(runs,), warm=(warm(),))
@@ -117,7 +117,7 @@ def test_no_cluster_is_ended_in_a_pool_where_machines_fail_to_be_given_back():
 
 
 def names(number: int, problem: str = "", *, is_gone: bool = False) -> QueuedJob:
-    """A job whose cluster is on: of the machines it needs none."""
+    """Make a job that names a cluster, which is up: the job needs no machines."""
     named = replace(shape(2, "fake", limits=("quota",)), limits=("quota",))
     return QueuedJob(number, named, cluster=NamedCluster("mp-n", problem, is_gone))
 

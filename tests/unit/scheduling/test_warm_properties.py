@@ -37,7 +37,7 @@ moments = st.sampled_from([None, 600.0])
 
 @st.composite
 def warm_clusters(draw: st.DrawFn) -> list[WarmCluster]:
-    """Idle, stopped and ending ones."""
+    """Draw idle, stopped and ending warm clusters."""
     found = []
     for number in range(draw(st.integers(0, 5))):
         state, own = draw(st.sampled_from(["on", "on", "off", "end"])), draw(shapes)
@@ -49,7 +49,7 @@ def warm_clusters(draw: st.DrawFn) -> list[WarmCluster]:
 
 @st.composite
 def crowded(draw: st.DrawFn) -> Snapshot:
-    """Two pools on one backend, jobs that run, wait or reuse, and warm clusters in each state."""
+    """Draw two pools of a backend, running, waiting and reusing jobs, and warm clusters."""
     running = [RunningJob(-number, draw(shapes), draw(ends)) for number in range(1, 4)]
     clusters = draw(warm_clusters())
     up = [each.shape for each in running] + [each.shape for each in clusters if each.is_on]

@@ -1,4 +1,4 @@
-"""What holds when one plan after the other is carried out: limits, and what was promised."""
+"""Invariants when one plan after the other is carried out: limits, and expected starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.feature("P5.1"), pytest.mark.feature("S2.8")]
 
 @st.composite
 def jobs(draw: st.DrawFn, *, may_name: bool) -> list[Asks]:
-    """Of three projects, many of which keep their clusters; some name one, which may be gone."""
+    """Draw jobs of three projects; many keep their cluster, some name one, which may have ended."""
     found, at_s = [], 0.0
     for number in range(1, 1 + draw(st.integers(2, 14))):
         at_s += draw(st.sampled_from([0.0, 0.0, 0.2, 0.5, 1.0])) * HOUR
@@ -45,7 +45,7 @@ def jobs(draw: st.DrawFn, *, may_name: bool) -> list[Asks]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Two pools on one backend, and quotas of projects, also of money."""
+    """Draw two pools on one backend, and quotas of projects, also of money."""
     nodes = draw(st.integers(3, 8))
     caps: dict[str, dict[str, float]] = {"backend:b": {"nodes": float(nodes)}}
     for pool in ("pool:a", "pool:z"):
@@ -80,7 +80,7 @@ def test_everybody_who_fits_has_started_once_all_others_have_ended(world, jobs):
 
 
 def test_jobs_that_follow_each_other_on_a_warm_cluster_do_not_pass_the_first_who_waits():
-    """All machines there are; each job runs for an hour, and comes while the one before it runs."""
+    # Each job takes all machines for an hour, and is submitted while the one before it runs.
     world = World({"backend:b": {"nodes": 2.0}, "pool:a": {}, "project:1": {}, "project:2": {}})
     following = [
         Asks(number, (number - 2) * HOUR, 1, "pool:a", 2, HOUR, HOUR, keeps_s=HOUR)
@@ -94,7 +94,7 @@ def test_jobs_that_follow_each_other_on_a_warm_cluster_do_not_pass_the_first_who
 @settings(max_examples=300, deadline=None)
 @given(worlds(), jobs(may_name=False), st.data())
 def test_the_first_of_the_highest_queue_starts_by_the_moment_it_was_told(world, jobs, data):
-    """Whoever comes later, keeps clusters, takes one, or has one started again."""
+    # Later jobs may keep their cluster, reuse one, or have one started again.
     world.ending_s = 0.0
     at_s = data.draw(st.sampled_from([job.at_s for job in jobs])) + 0.1 * HOUR
     pool = data.draw(st.sampled_from(["pool:a", "pool:z"]))

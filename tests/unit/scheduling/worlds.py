@@ -1,8 +1,8 @@
 """A small world that carries out one plan after the other: jobs, warm clusters, time.
 
-Everything is counted anew for each plan, from what there is. `World` complains by an assertion
-where a plan asks for what cannot be: too much of a limit, more machines up than there are, a
-cluster that is not free, a job that does not wait.
+Usage is counted anew for each plan. `World` fails by an assertion where a plan is impossible: it
+exceeds a limit, has more machines up than there are, uses a cluster that is not free, or starts a
+job that does not wait.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ class Machines:
 
 @dataclass(slots=True)
 class World:
-    """`caps`: of what there is and of quotas, by the keys of limits.
+    """A simulated installation; `caps` are those of machines and quotas, by the keys of limits.
 
     A node costs `dearer` times as much as was expected. Where it `switches_off`, clusters that were
-    idle for too long keep their disks. A cluster that a plan ends is gone after `ending_s`.
+    idle for too long keep their disks. A cluster that a plan ends is terminated after `ending_s`.
     """
 
     caps: Mapping[str, dict[str, float]]
@@ -93,7 +93,7 @@ class World:
     _shapes: dict[tuple[int, str, int], Shape] = field(default_factory=dict)
 
     def play(self, jobs: list[Asks]) -> None:
-        """Until the last job has come and nothing happens any more."""
+        """Play the jobs until the last one was submitted and nothing happens any more."""
         coming = sorted(jobs, key=lambda job: (job.at_s, job.number))
         while (now_s := min(self._moments(coming))) < math.inf:
             self.now_s = now_s
@@ -109,7 +109,7 @@ class World:
             self._give_up_idle()
 
     def snapshot(self) -> Snapshot:
-        """What the product would load of it."""
+        """Return the snapshot that the product would load of this world."""
         warm = [each for each in self.clusters.values() if self._is_warm(each)]
         return Snapshot(
             tuple(self._queued_job(job) for job in self.queued.values()),
@@ -127,7 +127,7 @@ class World:
         )
 
     def fits_at_all(self, job: Asks) -> bool:
-        """Whether there is as much as it asks for, and its quotas allow it."""
+        """Whether the limits and its quotas could ever allow the job."""
         shape, limits = self._shape(job), self._counted()
         return not any(limits[key].never_has(shape.demand) for key in shape.limits)
 
@@ -192,7 +192,7 @@ class World:
         self._owed.discard(job.number)
 
     def _check(self, before: dict[str, Limit]) -> None:
-        """No limit is exceeded that was not before, and no more machines are up than there are."""
+        """Assert that no further limit is exceeded, and that no more machines are up than exist."""
         for key, limit in self._counted().items():
             up = sum(each.of.nodes for each in self.clusters.values() if self._is_up(each, key))
             for what, cap in limit.caps.items():
@@ -207,7 +207,7 @@ class World:
         return job.project == cluster.of.project and job.nodes <= cluster.of.nodes
 
     def _stop(self, number: int) -> None:
-        """It is preempted, and does not come again; its cluster is idle if it keeps one."""
+        """Preempt the job, which does not return; its cluster is idle if the job keeps it."""
         (cluster,) = (each for each in self.clusters.values() if self._runs(each) == number)
         assert cluster.job is not None
         assert cluster.job.is_preemptible
@@ -280,7 +280,7 @@ class World:
         return limits
 
     def _shape_on(self, cluster: Machines) -> Shape:
-        """Whoever is on a cluster has all of it."""
+        """Return the request of the job on a cluster: all of the cluster."""
         return self._shape(cluster.of).priced(cluster.usd_per_hour)
 
     def _shape(self, job: Asks) -> Shape:

@@ -67,7 +67,7 @@ def unreadable() -> object:
 
 
 def pieces(count: int, diary: str = "", error: str = "") -> Iterator[str]:
-    """Yield so many; the diary tells how many were asked for, and that it was closed."""
+    """Yield `count` pieces; at its end the diary records how many were requested."""
     made = 0
     try:
         for number in range(count):
@@ -81,7 +81,7 @@ def pieces(count: int, diary: str = "", error: str = "") -> Iterator[str]:
 
 
 def endless(diary: str) -> Iterator[str | None]:
-    """Yield a piece and then only signs of life; the diary tells that it was closed."""
+    """Yield a piece and then only signs of life; the diary records that it was closed."""
     try:
         yield "piece"
         while True:

@@ -1,4 +1,4 @@
-"""Whatever happens to the child: a call ends, is not carried out twice, and the next works."""
+"""Failures of the child: each call ends, is not carried out twice, and the next one works."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_child_killed_while_idle_costs_no_call(caller: SkyCaller) -> None:
 
 
 def child_that(tmp_path: Path, lines: str) -> tuple[str, ...]:
-    """A child that begins with these lines, which may `raise SystemExit`, and then goes on."""
+    """Write a child that begins with these lines, which may `raise SystemExit`; return its argv."""
     script = tmp_path / "child.py"
     ending = (
         'from monarch_client.skypilot.child import main\nmain("tests.unit.skypilot.standin_calls")'
@@ -139,7 +139,7 @@ def test_closing_ends_the_child_and_what_it_was_asked(caller: SkyCaller, tmp_pat
 
 
 def in_fork(act: Callable[[], object]) -> object:
-    """What `act` returns in a fork of this process."""
+    """Run `act` in a fork of this process and return its result."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:

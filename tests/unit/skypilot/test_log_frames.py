@@ -25,7 +25,7 @@ def frame(seq: int, text: str = "x", rank: int = 0) -> bytes:
 
 
 def noise(seq: int, size: int) -> bytes:
-    """A frame that does not get smaller by zipping."""
+    """Make a frame that does not get smaller by compression."""
     letters = random.Random(seq).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=size)
     return frame(seq, "".join(letters))
 
@@ -117,7 +117,7 @@ FOREIGN = st.one_of(
 
 
 def made(contents: list[list[tuple[int, str, int]]]) -> list[list[bytes]]:
-    """The packets, with frames numbered within their ranks."""
+    """Make the packets, with frames numbered within their ranks."""
     last: dict[int, int] = {}
     packets = []
     for content in contents:
@@ -174,7 +174,7 @@ def test_arbitrary_bytes_are_no_frames(content) -> None:
 
 
 class Log:
-    """A log that can be read from its end; `asked` tells how."""
+    """A log that can be read from its end; `asked` records the reads."""
 
     def __init__(self, content: bytes) -> None:
         self.lines = content.splitlines(keepends=True)

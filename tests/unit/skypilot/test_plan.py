@@ -1,4 +1,4 @@
-"""What a task would run on and cost, by SkyPilot's own optimizer on catalogues of our own."""
+"""Launch plans of tasks, by SkyPilot's own optimizer on the catalogs of this test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TASKS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """One program for all: importing SkyPilot takes seconds."""
+    """Compute all plans in one program: importing SkyPilot takes seconds."""
     home = tmp_path_factory.mktemp("home")
     for name, text in CATALOGUES.items():
         file = home / ".sky" / "catalogs" / "v8" / name

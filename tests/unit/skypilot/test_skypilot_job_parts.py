@@ -29,7 +29,7 @@ HEAD = "\x1b[36m(head, rank=0, pid=12)\x1b[0m "
 
 
 class Resources:
-    """As sky.Resources tells itself."""
+    """The resources, converted to YAML as by sky.Resources."""
 
     def to_yaml_config(self) -> dict[str, object]:
         return {"accelerators": {"H100": 8}}

@@ -1,4 +1,4 @@
-"""Calls that yield: in order, to the end or until nobody reads, and never faster than read."""
+"""Calls that yield: in order, to the end or until the reader stops, never faster than read."""
 
 from __future__ import annotations
 

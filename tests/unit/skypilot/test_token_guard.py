@@ -1,4 +1,4 @@
-"""Nobody without the token gets an answer from SkyPilot's server, but to how it is."""
+"""The token guard: without the token SkyPilot's server answers nothing but its health check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOOD = (b"authorization", b"Bearer sky_right")
 
 
 class Server:
-    """Notes what comes through, and answers 200."""
+    """A server that records the requests that reach it, and answers 200."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []

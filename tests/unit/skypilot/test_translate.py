@@ -17,7 +17,7 @@ from monarch_client.skypilot.translate import (
 def raised(
     name: str, message: str = "words", *bases: type[Exception], **fields: object
 ) -> Exception:
-    """An error of a class of that name, as one from a package that is not imported here."""
+    """Make an error of a class of that name, as of a package that is not imported here."""
     error = type(name, bases or (Exception,), {})(message)
     for field, value in fields.items():
         setattr(error, field, value)

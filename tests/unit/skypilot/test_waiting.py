@@ -1,4 +1,4 @@
-"""What became of a request: found by looking, because the server's answer may be lost."""
+"""The outcome of a request, which is polled because the server's answer may be lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Server:
-    """Takes requests; its answer is lost where `loses` says so, and shows them a few looks late."""
+    """A server whose answers are lost if `loses`, and which lists requests a few polls late."""
 
     def __init__(self, *, loses: bool = False, takes: bool = True, late: int = 0) -> None:
         self.rows: list[Row] = [{"request_id": "old", "name": "launch", "status": "SUCCEEDED"}]

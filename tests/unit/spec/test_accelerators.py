@@ -16,7 +16,7 @@ BIG, SMALL = {"accelerators": "H100:8"}, {"accelerators": "A100:1"}
 
 
 def resources(text: str) -> dict[str, Any]:
-    """What is left of `resources` when the specification was read."""
+    """Return the `resources` of the specification once it was read."""
     return JobSpec.parse(f"run: x\nresources: {{{text}}}").resources
 
 

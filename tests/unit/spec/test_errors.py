@@ -1,4 +1,4 @@
-"""What is refused: with which code, on which line, in which words."""
+"""Errors of specifications: their codes, lines and messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a specification means once it is parsed."""
+"""The meaning of a specification once it is parsed."""
 
 from __future__ import annotations
 

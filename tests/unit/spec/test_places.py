@@ -1,4 +1,4 @@
-"""Names of clouds: misspelt ones are told at once, those that a plugin may have brought are not."""
+"""Names of clouds: misspelled ones are reported at once, those of possible plugins are not."""
 
 from __future__ import annotations
 

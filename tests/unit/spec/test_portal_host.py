@@ -1,4 +1,4 @@
-"""What a member writes reaches neither files nor shells of the hosts of the portal and SkyPilot."""
+"""Specifications reach neither files nor shells of the hosts of the portal and SkyPilot."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def mount_is_refused(mount: object) -> None:
 
 
 def test_buckets_come_one_by_one():
-    """A list is one of paths to SkyPilot's client, whatever the paths look like."""
+    # SkyPilot's client reads a list as paths, whatever the paths look like.
     assert errors_of(spec(file_mounts={"/x": {"source": ["s3://bucket"]}}))
 
 
 def test_no_variable_is_filled_in_where_files_come_from_or_go_to():
-    """SkyPilot puts values into the text of all mounts, where one with a quote adds a mount."""
+    # SkyPilot puts values into the text of all mounts, where one with a quote adds a mount.
     for key in ("file_mounts", "volumes"):
         for target in ("/x/$SECRET", "/${SECRET}"):
             source = {"file_mounts": "s3://bucket", "volumes": "scratch"}[key]

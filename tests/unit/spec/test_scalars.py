@@ -1,4 +1,4 @@
-"""What unquoted words of YAML mean."""
+"""The meaning of unquoted words of YAML."""
 
 from __future__ import annotations
 

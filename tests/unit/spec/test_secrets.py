@@ -1,4 +1,4 @@
-"""The key `secrets` names secrets of the project; what they are stands nowhere."""
+"""The key `secrets` names secrets of the project; their values are written nowhere."""
 
 from __future__ import annotations
 

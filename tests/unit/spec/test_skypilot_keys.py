@@ -56,7 +56,7 @@ _WHOLE = {"managed_secrets", "service", "pool", "volume_mounts", "resources.auto
 
 
 def whole_of(field: str) -> str:
-    """The parent that stands for the field, or the field itself."""
+    """Return the parent that represents the field, or the field itself."""
     return next((w for w in _WHOLE if field.startswith((f"{w}.", f"{w}[]"))), field)
 
 

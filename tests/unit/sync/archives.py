@@ -11,7 +11,7 @@ from monarch_client.sync.archive import pack
 
 
 def member(name: str, content: bytes = b"", **fields) -> tuple[tarfile.TarInfo, bytes]:
-    """A file, unless `fields` says what else."""
+    """Make a member: a file, unless `fields` says otherwise."""
     info = tarfile.TarInfo(name)
     info.size = len(content)
     info.mode = 0o644
@@ -29,7 +29,7 @@ def link(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
 
 
 def tar_gz(*members: tuple[tarfile.TarInfo, bytes], **options) -> io.BytesIO:
-    """The members as an archive, exactly as they are."""
+    """Make an archive of the members, exactly as they are."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", **options) as tar:
         for info, content in members:
@@ -39,17 +39,17 @@ def tar_gz(*members: tuple[tarfile.TarInfo, bytes], **options) -> io.BytesIO:
 
 
 def zipped(content: bytes) -> io.BytesIO:
-    """Any bytes, as if they were a tar."""
+    """Compress any bytes, as if they were a tar."""
     return io.BytesIO(gzip.compress(content, 1))
 
 
 def packed(tmp_path: Path, source: Path, name: str = "packed.tar.gz", **options):
-    """The folder as an archive in tmp_path."""
+    """Pack the folder into an archive in tmp_path."""
     return pack(source, tmp_path / name, **options)
 
 
 def tree(root: Path) -> dict[str, str]:
-    """Every file with its content, every link with its target, every folder with "/"."""
+    """Map every file to its content, every link to its target, every folder to "/"."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))

@@ -1,4 +1,4 @@
-"""What travels, against git's own answer and SkyPilot's own code."""
+"""The files that are packed, against git's own answer and SkyPilot's own code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def written(root: Path, files: dict[str, str]) -> Path:
-    """The files that can be there together: a name that is a folder already is passed over."""
+    """Write the files that can exist together: a name that is a folder already is skipped."""
     for path, content in files.items():
         with suppress(FileExistsError, NotADirectoryError):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ for folder in sys.stdin:
 
 @pytest.fixture(scope="module")
 def excluded_by_skypilot(tmp_path_factory):
-    """What SkyPilot leaves out of a folder with a .skyignore."""
+    """Return a function that lists what SkyPilot excludes from a folder with a .skyignore."""
     process = subprocess.Popen(
         [sys.executable, "-c", _SKYPILOT],
         env={**os.environ, "HOME": str(tmp_path_factory.mktemp("home"))},

@@ -88,7 +88,7 @@ def test_an_ignored_folder_is_not_looked_into(project, tmp_path):
 
 
 def files_of(folder, **files: str | bytes) -> set[str]:
-    """What travels of a folder with these ignore files, and with files of all sorts."""
+    """Return what is packed of a folder with these ignore files, and with files of all sorts."""
     every = {
         "a.key", "keys/b.key", "keys/public.key", ".env", "app/.env", "build/out.bin", "data/x", "é"
     }  # fmt: skip

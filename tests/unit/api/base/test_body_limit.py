@@ -49,7 +49,7 @@ class Exchange:
         return {"type": "http.request", "body": b"x" * PIECE, "more_body": self.left > 0}
 
     async def pause(self):
-        """Before each piece."""
+        """Wait before each piece."""
 
     async def send(self, event):
         self.answer.append(event)
@@ -150,7 +150,7 @@ def test_who_waits_to_be_asked_for_a_body_is_refused_before_sending_it():
 
 
 class Trickle(Exchange):
-    """Sends byte by byte, for ever."""
+    """A client that sends byte by byte, for ever."""
 
     async def receive(self):
         await asyncio.sleep(0.01)
@@ -166,7 +166,7 @@ def test_a_body_that_trickles_is_cut_off(monkeypatch):
 
 
 class Silence(Exchange):
-    """Announces a body and sends nothing."""
+    """A client that announces a body and sends nothing."""
 
     async def pause(self):
         await asyncio.sleep(60)
@@ -178,7 +178,7 @@ def test_a_body_that_never_comes_is_not_waited_for(monkeypatch):
 
 
 class Deaf(Exchange):
-    """Takes nothing of the answer."""
+    """A client that reads nothing of the answer."""
 
     async def send(self, event):
         await asyncio.sleep(60)

@@ -1,4 +1,4 @@
-"""Claims on nodes and GPUs: never more than there is, and nobody waits for another process."""
+"""Claims on nodes and GPUs: never more than there is, and no claim waits for another process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_claim_chosen_from_old_news_is_withdrawn(tmp_path: Path) -> None:
 
 
 def test_a_number_that_was_given_back_meanwhile_makes_no_old_claim_valid(tmp_path: Path) -> None:
-    """The process was stopped for so long that its number is free again."""
+    # The process was stopped for so long that its number is free again.
 
     def others() -> None:
         for name, nodes in (("b", 1), ("c", 2), ("d", 1)):

@@ -1,4 +1,4 @@
-"""What is left of a cluster's files once it has ended."""
+"""The files that are left of a cluster once it has ended."""
 
 from __future__ import annotations
 

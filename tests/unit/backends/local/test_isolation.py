@@ -1,4 +1,4 @@
-"""What has to be covered so that another user reaches what it needs, and nothing more."""
+"""The paths to cover so that another user reaches what it needs, and nothing more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make(path: Path, mode: int) -> Path:
 
 @pytest.fixture
 def top() -> Iterator[Path]:
-    """A directory that everybody reaches, unlike a test's own."""
+    """Make a directory that all users reach, unlike a test's own."""
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o755)
         yield Path(name)

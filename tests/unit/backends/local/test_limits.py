@@ -1,4 +1,4 @@
-"""What the local backend refuses, with the path and a sentence."""
+"""Specifications that the local backend refuses, with the path and a sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UPLOAD = "upload:" + "0" * 64
 
 @pytest.fixture(autouse=True)
 def gpus(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The GPUs of this machine: none, until a test adds some."""
+    """Fake the GPUs of this machine: none, until a test adds some."""
     names: list[str] = []
     monkeypatch.setattr(local_gpus, "gpus_of_machine", lambda: tuple(names))
     return names

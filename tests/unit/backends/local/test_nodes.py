@@ -16,7 +16,7 @@ from jobs.backends.local.nodes import LONGEST_TMP, link_tmp, short_tmp
 
 @pytest.fixture
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """As an ordinary user's portal has it, in a home whose paths are long."""
+    """Return the layout of an ordinary user's portal, in a home whose paths are long."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return SimpleNamespace(uid=None, folder=ClusterFolder(tmp_path / ("x" * LONGEST_TMP)))
 

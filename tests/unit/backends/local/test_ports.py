@@ -1,4 +1,4 @@
-"""Which ports a local job needs, and what happens where a program listens on all addresses."""
+"""The ports that a local job needs, also where a program listens on all addresses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MESHES = {"workers": 2}
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which this process listens on every address."""
+    """Open a port on which this process listens on every address."""
     with socket.socket() as listener:
         listener.bind(("", 0))
         listener.listen()

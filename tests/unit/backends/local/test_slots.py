@@ -107,7 +107,7 @@ def test_a_launch_that_was_cut_off_leaves_no_draft_of_its_lease(
 def test_leases_that_cannot_be_removed_now_are_passed_over(
     leases: SlotLeases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process was stopped while it removed one."""
+    # A process was stopped while it removed one.
     monkeypatch.setattr(local_slots, "MAX_TRIES", 2)
     for name in "abc":
         take(leases, holder(tmp_path, name))

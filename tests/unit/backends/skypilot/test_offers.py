@@ -1,4 +1,4 @@
-"""What SkyPilot offers, read from its rows."""
+"""SkyPilot's offers, read from its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job asks of its machines reaches SkyPilot as written: its own reader is asked."""
+"""A job's requested machines reach SkyPilot as written, by the test of SkyPilot's own parser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def read(folder: Path, spec: dict[str, Any], **secrets: str) -> dict[str, Any]:
-    """The task of a job as SkyPilot understands it. In a process, for it leaves threads behind."""
+    """Parse the task of a job with SkyPilot, in a process, since it leaves threads behind."""
     request = LaunchRequest(
         cluster_name="mp-1",
         project_slug="rl",

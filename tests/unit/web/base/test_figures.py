@@ -1,4 +1,4 @@
-"""Numbers in words: hours that are few, and the round tops of axes."""
+"""Formats of numbers: few hours, and the round tops of axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts in numbers: where lines go, where they break, and what is said of them."""
+"""The numbers of charts: where lines go, where they break, and their descriptions."""
 
 from __future__ import annotations
 

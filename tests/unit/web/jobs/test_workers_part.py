@@ -1,4 +1,4 @@
-"""Which workers of many are shown, and what is counted of all."""
+"""The workers that are shown of many, and the counts of all."""
 
 from __future__ import annotations
 
