@@ -8,14 +8,15 @@ document.addEventListener("click", (event) => {
   if (event.target.matches("dialog") && outside(event.target, event)) event.target.close();
 });
 
-// A form that asks first: data-asks is the question, data-tells what it means, data-yes the answer.
+// A form that asks first: data-asks is the question, data-consequence what follows from yes,
+// data-yes the text of the button.
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("[data-asks]");
   if (!form || form.dataset.sure) return;
   event.preventDefault();
   const dialog = document.getElementById("ask-dialog");
   document.getElementById("ask-title").textContent = form.dataset.asks;
-  document.getElementById("ask-words").textContent = form.dataset.tells;
+  document.getElementById("ask-words").textContent = form.dataset.consequence;
   const yes = document.getElementById("ask-yes");
   yes.textContent = form.dataset.yes;
   yes.onclick = () => {
