@@ -31,7 +31,7 @@ from tests.cluster.rig.machine import Rig
 PROJECT = "default"
 LIMIT_S = 600.0
 SAID = "first line "
-# The job itself says when, so that both sides read one clock.
+# The job itself reports the time, so that both sides read one clock.
 RUN = f"date +%s.%N | tee {FIRST_LINE} | sed 's/^/{SAID}/'"
 
 Timeline = dict[str, float]  # step -> seconds since 1970
@@ -178,16 +178,16 @@ def measure(cold: int, warm: int) -> None:
     with running() as bench:
         # The first launches of a server and of the nodes take longer: they are for the warm starts.
         first, cluster = bench.cold(0, is_kept=True)
-        _tell("launch", 0, first)
+        _print_pair("launch", 0, first)
         starts = []
         for number in range(warm + 1):
             starts.append(bench.warm("bare-0"))
-            _tell("warm start", number, starts[-1])
+            _print_pair("warm start", number, starts[-1])
         bench.clear(cluster, "bare-0")
         launches = []
         for number in range(1, cold + 1):
             launches.append(bench.cold(number, is_kept=False)[0])
-            _tell("launch", number, launches[-1])
+            _print_pair("launch", number, launches[-1])
     _report("launch", "launch", launches)
     # The first start on a cluster pays for connections that stay open.
     _report("warm", "exec", starts[1:])
@@ -213,7 +213,7 @@ def running() -> Iterator[Bench]:
             sky.close()
 
 
-def _tell(what: str, number: int, pair: Pair) -> None:
+def _print_pair(what: str, number: int, pair: Pair) -> None:
     say(
         f"{what} {number}: bare {pair.bare_s:6.2f} s, added {pair.added_s:5.2f} s\n"
         f"   ours: {_since(pair.ours, 'posted')}\n   bare: {_since(pair.bare, 'called')}"

@@ -102,7 +102,7 @@ class InvalidCursorError(PortalError):
 
 
 class InvalidPatternError(PortalError):
-    """The pattern is not a regular expression that this portal takes."""
+    """The pattern is not a regular expression that this portal accepts."""
 
     code = "invalid_pattern"
     http_status = 400
@@ -184,7 +184,7 @@ class StorageFullError(PortalError):
 
     code = "storage_full"
     http_status = 507
-    # Seconds; what a client is told in Retry-After.
+    # Seconds, sent to the client as Retry-After.
     retry_after: ClassVar[int] = 30
 
 
@@ -204,7 +204,7 @@ class TooManyStreamsError(PortalError):
 
 
 class TooManyTriesError(PortalError):
-    """Too many tries that failed. Wait before the next one."""
+    """Too many tries have failed. Wait before the next one."""
 
     code = "too_many_tries"
     http_status = 429

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-# Colours and moves; strings: titles, links (OSC 8, with the text between two sequences), images;
+# Colors and moves; strings: titles, links (OSC 8, with the text between two sequences), images;
 # choices of characters; single letters.
 SEQUENCE = (
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"

@@ -37,14 +37,14 @@ MOVES: dict[JobStatus, frozenset[JobStatus]] = {
         {JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.RECOVERING, JobStatus.STOPPING}
     ),
     JobStatus.RECOVERING: frozenset({JobStatus.PROVISIONING, JobStatus.STOPPING, JobStatus.FAILED}),
-    # SUCCEEDED: it was to give way to another, and its program ended first.
+    # SUCCEEDED: the job was being preempted, and its program ended first.
     JobStatus.STOPPING: frozenset(
         {JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.QUEUED}
     ),
 }
 
-# Of a job that starts: what was said while it waited, or of the attempt before, no longer holds.
-_NOTHING_TOLD: dict[str, Any] = {
+# Columns to clear when a job starts: reports of its wait or of the previous attempt are void.
+_NO_REPORTS: dict[str, Any] = {
     "wait_reason": "",
     "stop_reason": "",
     "message": "",
@@ -91,7 +91,7 @@ def move(
         # The status may be the same again by now, with another attempt behind it.
         row = row.without_attempt_after(attempt.number)
     # Within a transaction of the caller's no savepoint is needed: nothing is written before it is
-    # known who wins.
+    # known which worker wins.
     with transaction.atomic(savepoint=False):
         is_moved = bool(row.update(**changes))
         if is_moved:
@@ -105,12 +105,12 @@ def move(
 def start_together(attempts: Sequence[Attempt]) -> None:
     """Move the queued jobs of these new attempts to PROVISIONING, all of them or none.
 
-    What `move` does for each, in a few statements for all; the objects keep what they say. Call it
-    in a transaction.
+    Does what `move` does for each, in a few statements for all; the objects are not updated. Call
+    it in a transaction.
     StaleJobError: someone moved or held one of them.
     """
     to, jobs = JobStatus.PROVISIONING, [attempt.job for attempt in attempts]
-    changes = {"status": to, **_NOTHING_TOLD, "is_owed": False}
+    changes = {"status": to, **_NO_REPORTS, "is_owed": False}
     rows = Job.objects.filter(pk__in=[job.pk for job in jobs], status=JobStatus.QUEUED, held=False)
     first_started_at = Coalesce("started_at", clock.now())
     if rows.update(**changes, started_at=first_started_at) != len(jobs):
@@ -190,7 +190,7 @@ def _event(
 def _publish(job: Job) -> None:
     publish_on_commit(job)
     if job.parent_id is not None:
-        # Its page shows how its children stand.
+        # The parent's page shows the statuses of its child jobs.
         publish_many_on_commit([(job.parent_id, job.project_id)])
 
 
@@ -221,5 +221,5 @@ def _moments(job: Job, to: JobStatus) -> dict[str, Any]:
     if to == JobStatus.STOPPING:
         return {"stopping_at": now}
     if to == JobStatus.PROVISIONING:
-        return {**_NOTHING_TOLD, "started_at": job.started_at or now}
+        return {**_NO_REPORTS, "started_at": job.started_at or now}
     return {}

@@ -42,7 +42,7 @@ class Verb(Enum):
 
 _ROLES_IN_ORDER = (Role.VIEWER, Role.MEMBER, Role.MAINTAINER, Role.ADMIN)
 
-# The least role that may do it; every higher role may as well.
+# The least role that may use the verb; every higher role may as well.
 LEAST_ROLE: dict[Verb, Role] = {
     Verb.VIEW_PROJECT: Role.VIEWER,
     Verb.SUBMIT_JOB: Role.MEMBER,
@@ -69,7 +69,7 @@ LEAST_ROLE: dict[Verb, Role] = {
 }
 
 
-# All that the program of a job may do by itself: in its own project, and to its children alone.
+# All that the program of a job may do: in its own project, and to its child jobs only.
 DRIVER_VERBS = frozenset({Verb.VIEW_PROJECT, Verb.SUBMIT_JOB, Verb.UPLOAD, Verb.CANCEL_OWN_JOB})
 
 # Operations that an archived project still allows.
@@ -96,7 +96,7 @@ class Actor:
 
     @property
     def only_project_id(self) -> int | None:
-        """The one project that the token is bound to; None where it reaches all of the user's."""
+        """The project that the token is bound to; None if it reaches all of the user's projects."""
         if self.driver is not None:
             return self.driver.job.project_id
         return None if self.token is None else self.token.project_id
@@ -108,7 +108,7 @@ class Actor:
 
     @property
     def reaches_beyond_projects(self) -> bool:
-        """Whether that holds for what belongs to no project; a token bound to one closes it."""
+        """Whether the actor administers what belongs to no project, by a token bound to none."""
         bound = self.only_project_id is not None
         return self.is_installation_admin and self.user.is_active and not bound
 
@@ -148,7 +148,7 @@ def may(actor: Actor, verb: Verb, project: Project) -> bool:
 
 
 def require(actor: Actor, verb: Verb, project: Project) -> None:
-    """Pass silently, or raise PermissionDeniedError saying which role or token would do."""
+    """Raise PermissionDeniedError if `actor` may not do `verb`, with the role or token needed."""
     if may(actor, verb, project):
         return
     role = role_in(actor, project)
@@ -175,7 +175,10 @@ def require_open(project: Project, verb: Verb) -> None:
 
 
 def require_clouds(actor: Actor | None, *, to_change: bool = False) -> None:
-    """Pass silently, or raise PermissionDeniedError. No actor: the portal's own host asks."""
+    """Raise PermissionDeniedError unless `actor` may see clouds, or change them if `to_change`.
+
+    Without an actor the request is the portal's own host's, which may do both.
+    """
     if actor is None:
         return
     reads_only = actor.token is not None and actor.token.read_only
@@ -204,7 +207,7 @@ def may_share(actor: Actor) -> bool:
 
 
 def may_set_budget(actor: Actor) -> bool:
-    """Whether `actor` may say what projects spend: an administrator, by a token that writes."""
+    """Whether `actor` may set budgets: an administrator, by a token that may write."""
     return _may_change_installation(actor)
 
 
@@ -214,7 +217,7 @@ def _may_change_installation(actor: Actor) -> bool:
 
 
 def require_budget(actor: Actor) -> None:
-    """Pass silently, or raise PermissionDeniedError."""
+    """Raise PermissionDeniedError unless `actor` may set budgets."""
     if not may_set_budget(actor):
         raise PermissionDeniedError(
             "Budgets are set by administrators of this installation, with a token that reaches all "
@@ -223,31 +226,34 @@ def require_budget(actor: Actor) -> None:
 
 
 def require_cancel(actor: Actor, job: Job) -> None:
-    """Pass silently, or raise PermissionDeniedError."""
+    """Raise PermissionDeniedError unless `actor` may cancel `job`."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.CANCEL_OWN_JOB if own else Verb.CANCEL_ANY_JOB, job.project)
 
 
 def require_hold(actor: Actor, job: Job) -> None:
-    """Pass silently, or raise PermissionDeniedError; releasing takes the same right."""
+    """Raise PermissionDeniedError unless `actor` may hold `job`, or release it."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.HOLD_OWN_JOB if own else Verb.HOLD_ANY_JOB, job.project)
 
 
 def require_prioritize(actor: Actor, job: Job) -> None:
-    """Pass silently, or raise PermissionDeniedError."""
+    """Raise PermissionDeniedError unless `actor` may set the priority of `job`."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.PRIORITIZE_OWN_JOB if own else Verb.PRIORITIZE_ANY_JOB, job.project)
 
 
 def require_extend(actor: Actor, job: Job) -> None:
-    """Pass silently, or raise PermissionDeniedError."""
+    """Raise PermissionDeniedError unless `actor` may extend `job`."""
     own = job.submitted_by_id == actor.user.pk
     require(actor, Verb.EXTEND_OWN_JOB if own else Verb.EXTEND_ANY_JOB, job.project)
 
 
 def require_stacks(actor: Actor, job: Job) -> None:
-    """Pass silently, or raise PermissionDeniedError. Who sees the job reads what was dumped."""
+    """Raise PermissionDeniedError unless `actor` may dump the stacks of `job`.
+
+    Every actor who sees the job may read the dumps.
+    """
     require(actor, stacks_verb(actor, job), job.project)
 
 
@@ -258,14 +264,17 @@ def stacks_verb(actor: Actor, job: Job) -> Verb:
 
 
 def require_cluster(actor: Actor, cluster: Cluster) -> None:
-    """Pass silently, or raise PermissionDeniedError. A cluster is theirs whose job made it."""
+    """Raise PermissionDeniedError unless `actor` may manage `cluster`.
+
+    A cluster belongs to the submitter of its first job.
+    """
     first = cluster.attempts.select_related("job").order_by("pk").first()
     own = first is not None and first.job.submitted_by_id == actor.user.pk
     require(actor, Verb.MANAGE_OWN_CLUSTERS if own else Verb.MANAGE_CLUSTERS, cluster.project)
 
 
 def require_schedule(actor: Actor, schedule: Schedule) -> None:
-    """Pass silently, or raise PermissionDeniedError."""
+    """Raise PermissionDeniedError unless `actor` may manage `schedule`."""
     own = schedule.owner_id == actor.user.pk
     verb = Verb.MANAGE_OWN_SCHEDULES if own else Verb.MANAGE_SCHEDULES
     require(actor, verb, schedule.project)

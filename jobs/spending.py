@@ -13,7 +13,7 @@ from jobs.policies.budgets import Month, Stand, stand_of, why_held
 from jobs.policies.costs import NOTHING, Charge, Use, shares, so_far, within
 from jobs.statuses import ClusterStatus, OnSpent
 
-# What is known of a cluster's cost, and nothing else of it.
+# The columns of a cluster's cost.
 OF_COST = (
     "project_id",
     "created_at",
@@ -23,7 +23,7 @@ OF_COST = (
     "stopped_at",
     "gone_at",
 )
-# The last bill is there, and nothing comes to it any more.
+# The last bill has arrived, and it will not change.
 _IS_SETTLED = Q(status=ClusterStatus.GONE, billed_at__gte=F("gone_at"))
 
 
@@ -44,7 +44,7 @@ def uses_of(attempts: Iterable[Attempt]) -> list[Use]:
 
 
 def is_waiting_kind(cluster: Cluster) -> bool:
-    """Whether time without an attempt is its project's: also on one that takes no more jobs."""
+    """Whether idle time of `cluster` is its project's: also if it takes no more jobs."""
     return cluster.is_reusable or bool(cluster.fingerprint)
 
 

@@ -1,6 +1,6 @@
 """Celery's entry points: one task for each reconciler, which runs its steps and nothing else.
 
-With an id a task looks at that row (a hint); without one at all that are due (a tick).
+With an id a task handles that row (a hint); without one it handles all due rows (a tick).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ log = logging.getLogger(__name__)
 
 
 class _OfRows(Protocol):
-    """A reconciler that looks at one row at a time."""
+    """A reconciler that handles one row at a time."""
 
     def due(self) -> Iterable[int]: ...
     def step(self, row_id: int, /) -> None: ...
 
 
 class _Sweep(Protocol):
-    """A reconciler that looks at everything in one step."""
+    """A reconciler that handles everything in one step."""
 
     def step(self) -> None: ...
 

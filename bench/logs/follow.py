@@ -27,7 +27,7 @@ LINES_PER_S = 10_000
 FOLLOWERS = (1, 100, 1000)
 ROUNDS = 3
 
-Seen = dict[str, Any]  # what `bench.logs.readers.summary` says, and the number of followers
+Seen = dict[str, Any]  # the summary of `bench.logs.readers.summary`, and the number of followers
 
 
 def followed(place: LogGround, talkers: list[Talker], count: int) -> Seen:
@@ -49,22 +49,22 @@ def ours(place: LogGround, count: int) -> Seen:
     # New jobs each time: streams that fell behind must not be the next round's load.
     talkers = place.start(JOBS)
     with talking(place, talkers, LINES_PER_S):
-        return tell("ours", count, followed(place, talkers, count))
+        return print_round("ours", count, followed(place, talkers, count))
 
 
 def rays(ray: Ray, count: int) -> Seen:
     """Measure one round of Ray. A single follower is Ray's command, as its users run it."""
     with ray_follow.talking(ray, JOBS, LINES_PER_S) as talk:
         found = talk.followed_by_command() if count == 1 else talk.followed(count)
-    return tell("ray", count, found)
+    return print_round("ray", count, found)
 
 
 def bare(count: int) -> Seen:
     """Measure one round of a bare pipe, at the rate of one job."""
-    return tell("pipe", count, pipe_follow.followed(LINES_PER_S / JOBS))
+    return print_round("pipe", count, pipe_follow.followed(LINES_PER_S / JOBS))
 
 
-def tell(who: str, count: int, seen: Seen) -> Seen:
+def print_round(who: str, count: int, seen: Seen) -> Seen:
     """Report the round on stderr and return it."""
     rows = ", ".join(f"{name} {each:.3f}" for name, each in seen.items())
     say(f"{who}, {count:5d} followers: {rows}")

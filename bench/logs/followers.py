@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from bench.logs.readers import PortalReader, RayReader, Reader, summary
 
 MOST_WATCHING = 50
-# All streams at once would measure how they are opened.
+# Opening all streams at once would disturb what is measured.
 _OPENED_AT_ONCE = 20
-# A stream that is not open after so long will not be.
+# A stream that is not open after this many seconds never will be.
 PATIENCE_S = 60.0
 
 

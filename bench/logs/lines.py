@@ -32,7 +32,7 @@ def texts(count: int, seed: int = 7) -> Iterator[str]:
             )
 
 
-# What a runner tells before its program's first line.
+# The frames that a runner sends before its program's first line.
 _BEGIN: list[dict[str, Any]] = [
     {"kind": "worker", "status": "RUNNING"},
     {"kind": "stage", "stage": "setup", "phase": "begin"},

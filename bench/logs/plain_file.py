@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _PIECE = 1 << 20
-# What gzip and logrotate use.
+# The level that gzip and logrotate use.
 _LEVEL = 6
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from bench.logs.ground import LogGround, Talker
 
-# Over which the lines of many jobs come.
+# The connections over which the lines of many jobs arrive.
 CONNECTIONS = 8
 
 

@@ -30,7 +30,7 @@ A_BODY = 5000
 A_PAGE = 1000
 REPEATS = 20
 NEEDLE = "the one and only needle"
-# A hundredth of all lines has it.
+# This word is in a hundredth of all lines.
 FREQUENT = "was late"
 SEAL_LIMIT_S = 600.0
 OTHERS_PAUSE_S = 0.05

@@ -12,7 +12,7 @@ from bench.logs.lines import Runner
 from bench.logs.posting import Connection
 from bench.logs.talk import stamped
 
-# What a runner waits between two posts (`monarch_client.runner.delivery.push`).
+# The pause of a runner between two posts (`monarch_client.runner.delivery.push`).
 BATCH_PAUSE_S = 0.1
 
 

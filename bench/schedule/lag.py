@@ -37,13 +37,13 @@ NAME = "short"
 SPEC = {"name": NAME, "run": "true", "resources": {"infra": "fake"}}
 # Seconds: of a job's machines to come up, of its program, and the longest wait for the last one.
 UP_S, RUN_S, LIMIT_S = 1.0, 5.0, 600.0
-# An answer may take a while on a busy machine: who waits for it must not keep others from asking.
+# An answer may take long on a busy machine: waiting for it must not keep others from asking.
 SUBMITTERS = 4
-# As often as a runner gives a sign of life.
+# The interval at which a runner gives a sign of life.
 SIGN_OF_LIFE_S = 4.0
 # The peer takes two milliseconds each: seldom enough to be no load.
 EMPTY_PROCESS_EVERY_S = 1.0
-# From a moment at which the portal could have to the one at which it did: see `_moments`.
+# From the earliest possible time to that of the portal's reaction: see `_moments`.
 LAGS = ("start", "up", "end", "teardown")
 
 
@@ -77,13 +77,13 @@ def _fill(home: Path, jobs: int) -> FakeBackend:
     # At once: reconcilers would take a job whose machines are not there yet for one that lost them.
     with transaction.atomic():
         fill_running(Owners(dict.fromkeys(range(5), 1.0)), jobs, nodes=2)
-        # Fetched little by little: a transaction that says nothing for long is cut off.
+        # Fetched in small parts: PostgreSQL ends a transaction that is idle for long.
         for attempt in Attempt.objects.select_related("job", "cluster").iterator(chunk_size=200):
             if attempt.cluster is not None:
                 fake.launch(_launch_of(attempt, attempt.cluster))
                 seen = fake.observe(attempt.cluster.name, attempt_id=attempt.pk).seen
                 if seen is not None:
-                    # As it was when each of them came up: else the first sweep writes all of it.
+                    # As it was when each cluster came up: else the first sweep writes all rows.
                     note_seen(attempt.cluster, seen)
     say(f"{jobs:,} jobs run")
     return fake

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bench.measure import percentile
 from bench.schedule.simulate import Outcome, Run
 
-# Shorter jobs count as if they took so long: a second's wait of theirs would say too much.
+# Shorter jobs count as if they took this long: their short waits would weigh too much.
 SHORTEST_S = 10.0
 
 

@@ -160,10 +160,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         spawning = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, mp_context=spawning) as alone:
             found = alone.submit(measured).result()
-        tell(found, options.queued)
+        report_passes(found, options.queued)
 
 
-def tell(found: Found, queued: int) -> None:
+def report_passes(found: Found, queued: int) -> None:
     """Report the figures, and on stderr where the time goes."""
     size = f"{queued // 1000}k"
     everything = f"{bare.SELECT}, {bare.SORT} and {bare.COMPARE}"

@@ -69,7 +69,7 @@ class Multifactor:
 
     def __init__(self, weights: dict[int, float], people: Iterable[Who]) -> None:
         self._ledger = Ledger()
-        # Of their project, and of all: everybody in a project has the same part of it.
+        # A person's part of their project, and of all: it is equal within a project.
         self._sibling: dict[Who, float] = {}
         self._share: dict[Who, float] = {}
         by_project: dict[int, set[Who]] = defaultdict(set)

@@ -53,11 +53,11 @@ def play(trace: Trace, title: str) -> dict[str, Outcome]:
     with ProcessPoolExecutor(2) as pool:
         outcomes = dict(zip(POLICIES, pool.map(outcome_of, POLICIES, repeat(trace)), strict=True))
     for outcome in outcomes.values():
-        tell(outcome)
+        describe(outcome)
     return outcomes
 
 
-def tell(outcome: Outcome) -> None:
+def describe(outcome: Outcome) -> None:
     """Print all figures of one policy on stderr."""
     runs = outcome.runs
     say(

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.1
 # Real runners post at once. One thread is late by itself where a request takes some 20 ms.
 POSTERS = 8
-# The portal hangs up on who is silent for five seconds: after so many a new connection is made.
+# The portal closes connections that are idle for five seconds: after this many a new one is made.
 _SILENT_S = 4.0
-# Of an end after the plan's: what is due at a moment is told only past it.
+# An end is reported this long after the planned one: what is due at a time is sent only past it.
 _AFTER_S = 0.01
 
 
-# When it ends, the number of the attempt, its cluster, who speaks, and what is acknowledged.
+# The end time, the attempt's id, its cluster, the runner, and the acknowledged sequence numbers.
 _Ending = tuple[float, int, str, "Talker", dict[int, int]]
 
 
 class _Runners(threading.Thread):
-    """Has the first frames of each attempt posted once its machines are there, later its last."""
+    """A thread that posts the first frames of each attempt once its nodes are up, then the last."""
 
     def __init__(self, ground: LogGround, fake: FakeBackend, run_s: float, after: int) -> None:
         super().__init__(daemon=True)
@@ -45,7 +45,7 @@ class _Runners(threading.Thread):
         self._ending: list[_Ending] = []
         self.stop = threading.Event()
         self.failures: list[Exception] = []
-        # By how much each post came after what it tells: it is in what the portal seems to be late.
+        # The delay of each post after what it reports: the portal's measured lag includes it.
         self.late_s: list[float] = []
 
     def run(self) -> None:
@@ -57,21 +57,21 @@ class _Runners(threading.Thread):
             while not self.stop.wait(LOOK_EVERY_S):
                 waiting.update(self._new())
                 for pk in [pk for pk, each in waiting.items() if self._has_begun(*each)]:
-                    self._posters.submit(self._told, self._begin, *waiting.pop(pk))
+                    self._posters.submit(self._posted, self._begin, *waiting.pop(pk))
                 for due in self._due():
-                    self._posters.submit(self._told, self._end, *due)
-        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+                    self._posters.submit(self._posted, self._end, *due)
+        except Exception as error:  # noqa: BLE001 - raised by the thread that waits for it
             self.failures.append(error)
         finally:
             self._posters.shutdown()
             connection.close()
 
-    def _told(self, what: Callable[..., None], *of: Any) -> None:
+    def _posted(self, what: Callable[..., None], *of: Any) -> None:
         if self.failures:
             return
         try:
             what(*of)
-        except Exception as error:  # noqa: BLE001 - told by whoever waits for it
+        except Exception as error:  # noqa: BLE001 - raised by the thread that waits for it
             self.failures.append(error)
             self.stop.set()
 
@@ -88,17 +88,17 @@ class _Runners(threading.Thread):
         from jobs.backends.base import ClusterPhase  # noqa: PLC0415
 
         seen = self._fake.observe(cluster, attempt_id=talker.attempt_id)
-        # Ended: this thread came late.
+        # The attempt has ended: this thread was late.
         return seen.phase in {ClusterPhase.UP, ClusterPhase.ENDED}
 
     def _begin(self, cluster: str, talker: Talker) -> None:
         frames = self._fake.frames(cluster, attempt_id=talker.attempt_id)
         began_at = json.loads(frames[0])["t"]
-        # Its program runs since then, not since this thread looked.
+        # The program has been running since then, not since this thread looked.
         ends_at = began_at + self._run_s + _AFTER_S
         self.late_s.append(time.time() - began_at)
         acked = self._post(talker, frames)
-        # So late that the end was among them: its machines may be gone by the time of a second one.
+        # A late post may include the end: the cluster may be released before a second post.
         if not any(json.loads(frame)["kind"] == "end" for frame in frames):
             with self._lock:
                 # The number of the attempt decides between two that end at one moment.

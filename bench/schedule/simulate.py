@@ -87,7 +87,7 @@ class _Simulation:
         self._trace, self._policy = trace, policy
         self._state = State(trace.nodes, free=trace.nodes)
         self._outcome = Outcome(policy.name, trace)
-        self._sizes: Counter[int] = Counter()  # of those who wait
+        self._sizes: Counter[int] = Counter()  # of queued jobs
         self._ends: list[tuple[float, int]] = []
         self._arrived = 0
         # When the next pass is due, math.inf while nothing has changed; and when it may be made.

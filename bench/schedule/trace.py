@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
 FIELDS = 18
-# What people write as a bound, in seconds: a quarter of an hour to two days.
+# The time limits that people request, in seconds: a quarter of an hour to two days.
 BOUNDS_S = (900.0, 1800.0, *(hours * HOUR_S for hours in (1, 2, 4, 8, 12, 24, 48)))
 
 
@@ -52,14 +52,14 @@ class TraceJob:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A project: its share, what part of all jobs is its own, and of how many people."""
+    """A project: its weight, its part of all jobs, and its number of people."""
 
     weight: float
     appetite: float
     people: int
 
 
-# One that has much and asks little, one that has little and asks much, and what lies between.
+# Teams of a large share with few requests, of a small share with many, and between the two.
 TEAMS = (
     Team(weight=4, appetite=0.25, people=6),
     Team(weight=2, appetite=0.15, people=3),
@@ -181,7 +181,7 @@ def _job_of(fields: Sequence[float]) -> TraceJob | None:
     nodes = int(wanted if wanted > 0 else got)
     if nodes <= 0 or runs_s < 0:
         return None
-    # Less than half a second is written as 0. Who gave no bound is as if they knew.
+    # Less than half a second is written as 0. A missing time limit is set to the run time.
     runs_s = max(runs_s, 1.0)
     bound_s = asks_s if asks_s > 0 else runs_s
     user, group = int(fields[11]), int(fields[12])

@@ -37,7 +37,7 @@ ON CONFLICT (attempt_id) DO UPDATE SET owner = EXCLUDED.owner, expires_at = EXCL
 WHERE jobs_followlease.expires_at < clock_timestamp()
 RETURNING attempt_id
 """
-# One that has expired may have been seen free by another already: it is not brought back.
+# An expired lease is not renewed: another follower may have seen that attempt as free already.
 _RENEW = """
 UPDATE jobs_followlease SET expires_at = clock_timestamp() + make_interval(secs => %s)
 WHERE owner = %s AND attempt_id = ANY(%s) AND expires_at >= clock_timestamp()

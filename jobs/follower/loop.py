@@ -24,9 +24,9 @@ from jobs.logs import partitions
 log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
-# What one process carries at once; further attempts are for the next follower.
+# The attempts that one process follows at once; further ones are for the next follower.
 MOST_CARRIERS = 100
-# With those that hang in a backend's answer: they do no work, and can't be ended from outside.
+# Includes threads that hang in a backend's answer: they do no work, and can't be ended.
 MOST_THREADS = 300
 # How long threads may take to store what they have fetched, when the follower ends.
 _PATIENCE_S = 5.0
@@ -47,8 +47,8 @@ class FollowerLoop:
         return set(self._carriers)
 
     def run(self) -> None:
-        """Look again and again until SIGTERM or SIGINT; then let others have the attempts."""
-        # Blocked and asked for: a handler could come in the middle of anything.
+        """Repeat rounds until SIGTERM or SIGINT; then release the attempts to other followers."""
+        # The signals are blocked and polled: a handler could interrupt any statement.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         while True:
             self.look()
@@ -103,7 +103,7 @@ class FollowerLoop:
         stuck = {pk for pk in alive if self._carriers[pk].is_stuck}
         leases.release(set(self._carriers) - alive | stuck, self._owner)
         kept = leases.renew(alive - stuck, self._owner)
-        # Where we were away for too long another may have it now. A stream may outlast its use.
+        # An expired lease may be another follower's now. A stream may outlast its use.
         for attempt_id in alive - (kept & leases.wanted(kept)):
             self._carriers[attempt_id].stop()
         self._carriers = {pk: self._carriers[pk] for pk in alive}

@@ -27,7 +27,7 @@ PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
 # A backend answers or yields within 20 seconds; a thread that hangs longer loses its lease.
 STUCK_AFTER_S = 30.0
-# As often as a runner that pushes would.
+# The interval of a runner that pushes.
 SIGN_OF_LIFE_S = 4.0
 
 
@@ -40,7 +40,7 @@ class PullCarrier(threading.Thread):
         self._stopping = threading.Event()
         self._moved_at = time.monotonic()
         self._pause_s = PAUSE_S
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
 
     @property
     def is_stuck(self) -> bool:
@@ -100,12 +100,12 @@ class PullCarrier(threading.Thread):
             elif not self._is_sign_of_life_due():
                 continue
             store_batch(attempt, batch)
-            self._told_at = time.monotonic()
+            self._reported_at = time.monotonic()
             connections.close_all()
 
     def _is_sign_of_life_due(self) -> bool:
         """Whether to report that the runner is alive: its stream is open, although silent."""
-        return time.monotonic() - self._told_at > SIGN_OF_LIFE_S
+        return time.monotonic() - self._reported_at > SIGN_OF_LIFE_S
 
     def _noted(self, frames: Iterable[bytes]) -> Iterator[bytes]:
         try:
@@ -115,7 +115,7 @@ class PullCarrier(threading.Thread):
                     return
                 yield frame
         finally:
-            # Whoever sends it must hear that nobody reads on.
+            # The sender must learn that the stream is no longer read.
             close = getattr(frames, "close", None)
             if close is not None:
                 close()

@@ -17,11 +17,11 @@ from django.db import Error, connection
 from django.utils import timezone
 
 MEASURED_EVERY_S = 60.0
-# After a look that told nothing: the database is away, or answers slowly.
+# The interval after a failed reading: the database is unavailable, or answers slowly.
 LOOK_AGAIN_S = 5.0
-# The answer was true somewhere in the middle of its way: a slow one says little.
+# The answer was true at some time during the round trip: a slow one is of little use.
 LONGEST_TRIP_S = 0.5
-# This process's clock was set, or its machine slept: what was measured before is void.
+# This process's clock was set, or its machine slept: the last reading is void.
 _LEAP_S = 1.0
 
 
@@ -47,7 +47,7 @@ class DatabaseClock:
 
     def now(self) -> datetime:
         """Return the database's time; this process's own until the first reading."""
-        # One looks, the others go by the last reading; only for the first one all must wait.
+        # One thread reads, the others use the last reading; all wait only for the first one.
         if self._is_due() and self._lock.acquire(blocking=self._last is None):
             try:
                 if self._is_due():

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         done = Moved()
         try:
             for done in moving.move_all(to):
-                self._tell(done, to)
+                self._report(done, to)
             left_over = self._sweep()
         except LogStoreAwayError as error:
             raise CommandError(f"{error.message} {_moved(done)} {_AGAIN}") from error
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{_moved(done)} Left-overs of earlier moves removed: {left_over}.")
         self._warn(done, to)
 
-    def _tell(self, done: Moved, to: str) -> None:
+    def _report(self, done: Moved, to: str) -> None:
         if done.chunks and done.chunks % _TOLD_EVERY == 0:
             self.stdout.write(f"{_moved(done)} {moving.waiting(to):,} to go.")
 

@@ -38,7 +38,7 @@ def test_a_file_says_size_times_and_owners_of_all_that_ran():
     assert jobs == [
         TraceJob(1, 0, 2, 100, 200, project=1, person=7),
         TraceJob(2, 10, 4, 50, 60, project=2, person=8),
-        # What it got stands for what it asked; nobody runs beyond a bound.
+        # Allocated processors replace missing requested ones; no job runs beyond its time limit.
         TraceJob(3, 20, 1, 100, 100, project=1, person=7),
         # Less than half a second, and no bound.
         TraceJob(5, 40, 1, 1, 1, project=2, person=9),

@@ -15,10 +15,10 @@ LOST = "GET /v1/trainers at 07:31:02 UTC, not for the first time: 404 not_found:
 FAILED = "Traceback:\n  File x\nValueError: bad \x1b[2Jnumber 7"
 
 
-def told(node: dict[str, Any], state: str | None = None) -> dict[str, Any]:
+def reported(node: dict[str, Any], state: str | None = None) -> dict[str, Any]:
     """Return a node of a tree as the portal reports it; `state` is its present state."""
     below: dict[str, Any] = {
-        name: [told(each, state) for each in node[name]]
+        name: [reported(each, state) for each in node[name]]
         for name in ("procs", "actors")
         if name in node
     }
@@ -27,7 +27,7 @@ def told(node: dict[str, Any], state: str | None = None) -> dict[str, Any]:
 
 def host(rank: int | None = 0, state: str | None = None, **fields: Any) -> dict[str, Any]:
     mesh = "" if rank is None else "trainers"
-    return {**told(mesh_frames.host(rank, **fields), state), "mesh": mesh}
+    return {**reported(mesh_frames.host(rank, **fields), state), "mesh": mesh}
 
 
 def meshes(*hosts: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from monarch_portal.embedded.skypilot_paths import SkyPilotPaths
 from monarch_portal.embedded.skypilot_server import MARK, SkyPilotServer, WholeGroup
 from tests.waiting import eventually
 
-# Stands in for the server: writes down how it was started, starts a child, and waits.
+# A stand-in for the server: it records how it was started, starts a child, and waits.
 STAND_IN = """
 import json, os, subprocess, sys, time
 from pathlib import Path

@@ -99,7 +99,7 @@ def test_each_line_of_a_value_is_masked_alone():
         shown = redaction.text(f"| {line} |")
         assert shown == ("| end |" if line == "end" else "| *** |")
     assert "MIIE" not in redaction.text(repr(KEY))
-    # A value that is JSON has its line ends written out; whoever decodes it prints real ones.
+    # A value that is JSON has escaped line ends; a program that decodes it prints real ones.
     assert "MIIE" not in Redaction([json.dumps({"key": KEY})]).text(KEY.splitlines()[1])
 
 

@@ -124,7 +124,7 @@ def test_any_cut_of_any_form_shows_nothing_but_a_few_characters(data, value):
     for number, text in enumerate(texts, 1):
         shown, before = redaction.piece(text, before, more=number < len(texts))
         stored.append(shown)
-    # The first characters may come alone, before anybody can know.
+    # The first characters may be shown, before the value can be recognized.
     left = "".join(stored).replace("***", "")
     assert form.startswith(left.removeprefix("a ").removesuffix(" z"))
     assert Redaction([value[:3] + "\0" * 6]).text(left) == left

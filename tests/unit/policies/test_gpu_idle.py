@@ -17,7 +17,7 @@ def at(seconds: float) -> datetime:
     return T0 + timedelta(seconds=seconds)
 
 
-def told(*samples: tuple[float, list[float | None]], below: float = 5) -> GpuHost:
+def host_after(*samples: tuple[float, list[float | None]], below: float = 5) -> GpuHost:
     """Return what is known after these samples, each some seconds after T0."""
     host: GpuHost | None = None
     for seconds, uses in samples:
@@ -27,22 +27,22 @@ def told(*samples: tuple[float, list[float | None]], below: float = 5) -> GpuHos
 
 
 def test_a_host_is_idle_since_the_first_of_the_samples_in_which_all_its_gpus_were():
-    assert told((0, [90, 0]), (10, [0, 0]), (20, [4, 4.9]), (30, [0, 0])).idle_since == at(10)
+    assert host_after((0, [90, 0]), (10, [0, 0]), (20, [4, 4.9]), (30, [0, 0])).idle_since == at(10)
 
 
 @pytest.mark.parametrize("uses", [[5], [0, 0, 6], [100]])
 def test_one_gpu_that_works_is_enough(uses):
-    assert told((0, [0] * len(uses)), (10, uses)).idle_since is None
+    assert host_after((0, [0] * len(uses)), (10, uses)).idle_since is None
 
 
 @pytest.mark.parametrize("uses", [[], [None], [0, None]])
 def test_a_host_without_gpus_or_with_one_that_does_not_tell_is_not_idle(uses):
-    assert told((0, [0] * len(uses)), (10, uses)).idle_since is None
+    assert host_after((0, [0] * len(uses)), (10, uses)).idle_since is None
 
 
 def test_a_gap_between_samples_says_nothing_of_the_time_between():
-    assert told((0, [0]), (150, [0])).idle_since == at(0)
-    assert told((0, [0]), (151, [0])).idle_since == at(151)
+    assert host_after((0, [0]), (150, [0])).idle_since == at(0)
+    assert host_after((0, [0]), (151, [0])).idle_since == at(151)
 
 
 def hosts(*idle_since: float | None, told_at: float = 590) -> list[GpuHost]:

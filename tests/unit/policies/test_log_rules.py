@@ -67,7 +67,7 @@ def test_a_line_that_only_speaks_of_such_things_is_none(line):
 
 
 def test_those_of_every_job_are_looked_for_in_whole_pieces_of_log():
-    # What stands for a line's begin has to be tried on each line by itself, forty times as slowly.
+    # A pattern with the begin of a line must be tried on each line alone, forty times as slowly.
     assert "^" not in any_of([rule.pattern for rule in KNOWN_RULES.values()])
 
 

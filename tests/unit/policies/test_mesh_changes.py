@@ -12,7 +12,7 @@ from tests.mesh_frames import actor, dead, host, proc, tree
 WELL = tree(0)
 
 
-def told(before: Any, after: Any) -> list[tuple[str, str, str, str, str]]:
+def changed(before: Any, after: Any) -> list[tuple[str, str, str, str, str]]:
     return [
         (each["host"], each["proc"], each["actor"], each["was"], each["state"])
         for each in changes_between(before, after)
@@ -20,8 +20,8 @@ def told(before: Any, after: Any) -> list[tuple[str, str, str, str, str]]:
 
 
 def test_a_mesh_that_is_well_has_no_history() -> None:
-    assert told(None, WELL) == []
-    assert told(WELL, tree(5, host(0, procs=[proc(actors=[actor(messages=9)])]))) == []
+    assert changed(None, WELL) == []
+    assert changed(WELL, tree(5, host(0, procs=[proc(actors=[actor(messages=9)])]))) == []
 
 
 def test_a_dead_proc_is_told_once_with_its_rank_and_evidence() -> None:
@@ -29,7 +29,7 @@ def test_a_dead_proc_is_told_once_with_its_rank_and_evidence() -> None:
     (change,) = changes_between(WELL, after)
     assert (change["rank"], change["proc"], change["was"]) == (1, "trainers<p1>", "alive")
     assert "404 not_found" in change["why"]
-    assert told(after, tree(10, host(0), host(1, procs=[dead()]))) == []
+    assert changed(after, tree(10, host(0), host(1, procs=[dead()]))) == []
 
 
 @pytest.mark.parametrize(
@@ -45,27 +45,27 @@ def test_a_dead_proc_is_told_once_with_its_rank_and_evidence() -> None:
     ],
 )
 def test_what_failed_and_is_well_again_is_told_twice(sick, well, expected) -> None:
-    (begins,) = told(tree(0, well), tree(5, sick))
-    (ends,) = told(tree(5, sick), tree(10, well))
+    (begins,) = changed(tree(0, well), tree(5, sick))
+    (ends,) = changed(tree(5, sick), tree(10, well))
     assert begins[:3] == ends[:3] == expected
     assert begins[3:] == ends[:2:-1][:2]
 
 
 def test_what_was_lost_from_the_beginning_is_told_as_well() -> None:
-    assert told(None, tree(0, host(0, procs=[dead()]))) == [
+    assert changed(None, tree(0, host(0, procs=[dead()]))) == [
         ("host<h0>", "trainers<p1>", "", "well", "dead")
     ]
 
 
 def test_a_mesh_that_was_stopped_has_not_failed() -> None:
-    assert told(WELL, tree(5, host(0, procs=[]))) == []
-    assert told(tree(5, host(0, procs=[dead()])), tree(10, host(0, procs=[]))) == []
+    assert changed(WELL, tree(5, host(0, procs=[]))) == []
+    assert changed(tree(5, host(0, procs=[dead()])), tree(10, host(0, procs=[]))) == []
 
 
 def test_nobody_knows_is_neither_failure_nor_recovery() -> None:
     lost = tree(0, host(0, procs=[dead()]))
     unknown = tree(5, host(0, procs=[proc(state="unknown")]))
-    assert told(lost, unknown) == told(WELL, unknown) == []
+    assert changed(lost, unknown) == changed(WELL, unknown) == []
 
 
 def test_a_loss_that_nobody_could_see_for_a_while_is_no_second_one() -> None:
@@ -83,9 +83,9 @@ def test_a_loss_that_nobody_could_see_for_a_while_is_no_second_one() -> None:
 
 def test_a_driver_that_falls_silent_and_answers_again_is_told() -> None:
     silent = tree(5, answers=False, why="no answer in 6.0 s")
-    assert told(WELL, silent) == [("", "", "", "well", "silent")]
-    assert told(silent, silent) == []
-    assert told(silent, WELL) == [("", "", "", "silent", "well")]
+    assert changed(WELL, silent) == [("", "", "", "well", "silent")]
+    assert changed(silent, silent) == []
+    assert changed(silent, WELL) == [("", "", "", "silent", "well")]
 
 
 def test_of_a_long_history_the_beginning_and_the_latest_stay() -> None:

@@ -19,7 +19,7 @@ NO_BUCKETS = [
     "https://?.blob.core.windows.net/../../etc/passwd",
     "file:///etc/passwd",
 ]
-# SkyPilot's server asks for buckets by lines that it gives to a shell.
+# SkyPilot's server requests buckets by command lines that it gives to a shell.
 COMMANDS = ["$(id)", "`id`", ";id", "|id", "&id", "'", '"', ">x", "(id)", "\\", "*", "${SECRET}"]
 LINE_ENDS = ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"]
 

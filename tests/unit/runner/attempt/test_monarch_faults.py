@@ -99,7 +99,7 @@ def test_a_process_that_the_kernel_killed_for_memory_is_out_of_memory() -> None:
     ("at", "gone", "rank"),
     [
         ("1/3", {1}, 1),
-        # When a driver ends it ends its meshes, which the nodes cannot tell from a death.
+        # A driver that ends stops its meshes, which looks like a death to the nodes.
         ("1/3", {0, 1, 2}, 1),
         # A slice: positions in it say nothing.
         ("0/1", {2}, 2),

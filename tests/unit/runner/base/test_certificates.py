@@ -100,7 +100,7 @@ def test_a_command_that_a_signal_ends_is_run_once_more(
     real = shutil.which("openssl")
     if real is None:
         pytest.skip("there is no openssl here")
-    # It dies when its work is done, before it can say so.
+    # The stand-in dies when its work is done, before it can report success.
     own = tmp_path / "bin" / "openssl"
     own.parent.mkdir()
     own.write_text(

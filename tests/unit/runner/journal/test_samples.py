@@ -32,7 +32,7 @@ def test_of_many_hosts_a_part_goes_at_a_time_and_all_get_their_turn() -> None:
     while taken := samples.take():
         assert sum(map(len, taken)) <= MOST_BYTES
         seen += [int(line.split()[0]) for line in taken]
-        # Those that went have something new to tell before the others had their turn.
+        # The hosts that were sent have new samples before the others were sent.
         samples.put(seen[0], b"0 again") if len(seen) < 25 else None
     assert set(seen) == set(range(25))
 

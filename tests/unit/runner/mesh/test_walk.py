@@ -113,9 +113,9 @@ def test_a_proc_is_dead_when_it_was_not_there_three_times(look, stand_in) -> Non
     (lost,) = tree["hosts"][1]["procs"]
     assert f"GET /v1/{DEAD} at " in lost["why"]
     assert "404 not_found: timed out querying proc mesh agent" in lost["why"]
-    # What it had done is still told.
+    # Its actors are still reported.
     assert [actor["state"] for actor in lost["actors"]] == ["unknown"]
-    # As long as it stays so, the first evidence stands.
+    # While the state lasts, the first evidence is kept.
     assert look()["hosts"][1]["procs"] == [lost]
 
 
@@ -259,7 +259,7 @@ def test_a_dead_proc_becomes_known_where_not_all_can_be_asked_in_one_look(
 
     assert told() == "unknown"
     assert "dead" in [told() for _ in range(10)]
-    # It stays so although it has not its turn in every look.
+    # The state lasts although the proc is not queried in every look.
     assert {told() for _ in range(10)} == {"dead"}
 
 

@@ -29,7 +29,7 @@ def test_each_gpu_tells_its_use_memory_heat_and_power(tmp_path: Path, monkeypatc
         "watts": 123.5,
     }
     assert (second["index"], second["name"], second["celsius"]) == (1, "Stand-in 1", 42)
-    # What it does not tell is not nought.
+    # A value that it does not report is None, not 0.
     assert (third["utilization"], third["memory_used"], third["watts"]) == (None, None, 123.5)
 
 
