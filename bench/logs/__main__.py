@@ -41,7 +41,7 @@ def run(command: Sequence[str]) -> int:
 
 
 def main() -> int:
-    """Run the parts that are named, or all; the number of those that failed."""
+    """Run the named parts, or all, and return the number of those that failed."""
     failed = 0
     for command in commands(sys.argv[1:]):
         code = run(command)

@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def measure(followers: Sequence[int], rounds: int, *, with_ray: bool) -> None:
-    """Follow here and there, turn by turn, and report."""
+    """Measure followers of the portal and of Ray alternately, and report."""
     found: dict[int, list[Seen]] = {count: [] for count in followers}
     peers: dict[int, list[Seen]] = {count: [] for count in followers}
     with ExitStack() as stack:

@@ -77,7 +77,7 @@ def job_there(user: Mapping[str, str], folder: Path) -> Iterator[str]:
 
 
 def sky(user: Mapping[str, str], *arguments: str) -> None:
-    """Run a command of SkyPilot's; what it says is a remark. CalledProcessError: it failed."""
+    """Run a command of SkyPilot's; its output goes to stderr. CalledProcessError: it failed."""
     subprocess.run(
         [SKY, *arguments], env=user, check=True, stdout=sys.stderr, timeout=LIMIT_S, cwd="/"
     )

@@ -74,13 +74,13 @@ async def opened(options: argparse.Namespace) -> list[Reader]:
 
 
 async def _open(*readers: Reader) -> bool:
-    """Whether all of them are open, after some patience."""
+    """Whether all streams are open within PATIENCE_S."""
     _, waiting = await asyncio.wait({each.opened for each in readers}, timeout=PATIENCE_S)
     return not waiting
 
 
 async def follow(options: argparse.Namespace) -> dict[str, float]:
-    """Open the streams, wait, and say what was seen."""
+    """Open the streams, wait, and return the summary of what they received."""
     readers = await opened(options)
     if options.go is not None:
         options.go.touch()

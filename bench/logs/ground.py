@@ -45,7 +45,7 @@ class LogGround:
     port: int
 
     def start(self, count: int) -> list[Talker]:
-        """Submit so many jobs, and say as their runners that they run."""
+        """Submit `count` jobs and return what posts for the runners of their attempts."""
         client, project = self.portal.client, self.portal.project
         jobs = [client.submit(project, SPEC).id for _ in range(count)]
         # Only now: it asks settings for the key of the portal that runs.

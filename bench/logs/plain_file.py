@@ -42,7 +42,7 @@ class PlainFile:
         return self._seconds("grep", "-F", words)
 
     def gzip_ratio(self) -> float:
-        """Return how many bytes `gzip` makes of each byte."""
+        """Return the ratio of the size under `gzip` to that of the text."""
         packer, packed = zlib.compressobj(_LEVEL), 0
         with self._path.open("rb") as file:
             while piece := file.read(_PIECE):
@@ -50,7 +50,7 @@ class PlainFile:
         return (packed + len(packer.flush())) / self._path.stat().st_size
 
     def _seconds(self, *command: str) -> float:
-        """Time a command on the file until its output is read. CalledProcessError: it failed."""
+        """Measure a command on the file until its output is read. CalledProcessError: it failed."""
         began = time.monotonic()
         subprocess.run(
             [*command, str(self._path)], check=True, capture_output=True, env={"LC_ALL": "C"}

@@ -20,7 +20,7 @@ class Connection:
         self._connection = http.client.HTTPConnection(ground.host, ground.port, timeout=60)
 
     def post(self, talker: Talker, body: bytes) -> dict[str, int]:
-        """Post frames; what is acknowledged then, by rank."""
+        """Post frames and return the acknowledged sequence number of each rank."""
         self._connection.request(
             "POST",
             f"/api/v1/attempts/{talker.attempt_id}/frames",
@@ -40,7 +40,7 @@ class Connection:
         return acked
 
     def close(self) -> None:
-        """Hang up, as the portal does on who is silent for long. The next post connects again."""
+        """Close the connection, as the portal does with idle ones. The next post connects again."""
         self._connection.close()
 
     def post_all(self, posts: Iterable[tuple[Talker, bytes]]) -> None:

@@ -95,7 +95,7 @@ class Reader(asyncio.Protocol):
         self.is_lost = True
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.close()
 

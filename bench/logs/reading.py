@@ -70,7 +70,7 @@ class Log:
             after = page["next"]
 
     def download(self) -> int:
-        """Read all of it as text; how many bytes that is."""
+        """Read all of the log as text and return its number of bytes."""
         size = 0
         with self.client.stream("GET", self._path + "/logs/download") as answer:
             for piece in answer.iter_bytes():
@@ -117,7 +117,7 @@ def _next_body(_: int) -> bytes:
 
 
 def write(place: LogGround, talker: Talker, count: int, plain: PlainFile | None = None) -> None:
-    """Have the portal take in a log of `count` lines, and wait until it is sealed."""
+    """Make the portal ingest a log of `count` lines, and wait until it is sealed."""
     connection = Connection(place)
     total = -(-(count - 1) // A_BODY) + 1
     began = time.monotonic()

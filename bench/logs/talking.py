@@ -17,7 +17,7 @@ BATCH_PAUSE_S = 0.1
 
 
 class _Talking(threading.Thread):
-    """One job, and its runner's way of posting: whatever was written since the last time."""
+    """A thread that posts all lines of a job since its last post, as a runner does."""
 
     def __init__(self, place: LogGround, talker: Talker, lines_per_s: float) -> None:
         super().__init__(daemon=True)

@@ -25,7 +25,7 @@ def commands(arguments: Sequence[str]) -> list[list[str]]:
 
 
 def main() -> int:
-    """Run the parts that are named, or all; the number of those that failed."""
+    """Run the named parts, or all, and return the number of those that failed."""
     return sum(
         subprocess.run(command, cwd=CHECKOUT, check=False).returncode != 0
         for command in commands(sys.argv[1:])

@@ -125,7 +125,7 @@ def _live_on(done: threading.Event) -> None:
 
 
 def submit(portal: OwnPortal, a_minute: int, minutes: float) -> list[int]:
-    """Submit steadily, however long an answer takes; the numbers of the jobs."""
+    """Submit at a steady rate, however long an answer takes; return the ids of the jobs."""
     began = time.monotonic()
 
     def submit_one(place: int) -> int:

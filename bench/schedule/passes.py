@@ -31,7 +31,7 @@ PARTS = (25_000, 50_000)
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Seconds of its parts."""
+    """The seconds of a pass's parts."""
 
     load_s: float
     plan_s: float
@@ -39,7 +39,7 @@ class Pass:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all of it."""
+        """Seconds of the whole pass."""
         return self.load_s + self.plan_s + self.tell_s
 
 

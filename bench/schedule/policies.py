@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Play both traces and report."""
+    """Simulate both traces and report."""
     recipe = Recipe(nodes=options.nodes, seed=options.seed, load=2.0, jobs=options.overload_jobs)
     report_fullness(play(drawn(recipe), "twice what there is"))
     if options.swf is not None:

@@ -132,7 +132,7 @@ def test_a_character_the_terminal_lacks_is_shown_by_its_number(monkeypatch):
 
 
 class Latin:
-    """A terminal that knows Latin letters alone."""
+    """A terminal that can show Latin letters only."""
 
     encoding = "latin-1"
 

@@ -82,7 +82,7 @@ def django(settings: Any) -> RequestHandler:
 
 
 class Caller:
-    """One request: what it sends, and what it gets."""
+    """One request with what it sends and what it receives."""
 
     def __init__(self, *events: dict[str, Any], leaves: asyncio.Event | None = None) -> None:
         self.got: list[dict[str, Any]] = []

@@ -224,7 +224,7 @@ except KeyboardInterrupt:
 
 
 class SilentServer:
-    """A caller of a server that answers nothing but the calls it is given answers for."""
+    """A caller of a server that answers only the calls for which it was given answers."""
 
     def __init__(self, answers: dict[str, object]) -> None:
         self.options = CallerOptions.of_user()

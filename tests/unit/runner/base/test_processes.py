@@ -71,7 +71,7 @@ loop.run()
 
 
 def run_children(script: str, *arguments: str, program: str = _PROGRAM) -> list[str]:
-    """Run `script` under `Children`; what was observed, line by line."""
+    """Run `script` under `Children` and return what was observed, line by line."""
     result = subprocess.run(
         [sys.executable, "-c", program, script, *arguments],
         capture_output=True,

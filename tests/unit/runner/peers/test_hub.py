@@ -49,7 +49,7 @@ class Watcher:
 
 
 class Side:
-    """One runner's place, with its loop on a thread."""
+    """One runner's node, with its loop on a thread."""
 
     def __init__(self, folder: Path, config: AttemptConfig, rank: int) -> None:
         self.loop = MainLoop()

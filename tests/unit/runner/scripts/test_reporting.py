@@ -41,7 +41,7 @@ from mportal_runtime.reporting import end, note_fault
 
 
 def drive(tmp_path: Path, program: str, **environment: str) -> tuple[int, dict[str, Any], str]:
-    """Run a driver; its exit code, its report ({} if none), its stderr."""
+    """Run a driver; return its exit code, its report ({} if none), and its stderr."""
     report = tmp_path / "report.json"
     script = tmp_path / "driver.py"
     script.write_text(STAND_INS + program)
