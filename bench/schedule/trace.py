@@ -194,5 +194,5 @@ def of_file(lines: Iterable[str], nodes: int) -> Trace:
     if not jobs:
         raise TraceError("there are no jobs that ran in it")
     if (most := max(job.nodes for job in jobs)) > nodes:
-        raise TraceError(f"a job asks for {most} nodes; the machine has {nodes}")
+        raise TraceError(f"a job requests {most} nodes; the machine has {nodes}")
     return Trace(jobs, nodes, {job.project: 1.0 for job in jobs})

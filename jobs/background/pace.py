@@ -1,4 +1,4 @@
-"""How long the queue rests between two scheduling passes. Redis keeps the rest for all workers."""
+"""The pause between two scheduling passes. Redis keeps the rest for all workers."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _ORIGIN = datetime(2000, 1, 1, tzinfo=timezone.utc)
 
 
 def steady_now() -> datetime:
-    """Return a time that nobody can set: only its differences mean anything."""
+    """Return a steady time: no clock change affects it, and only its differences mean anything."""
     return _ORIGIN + timedelta(seconds=time.monotonic())
 
 

@@ -34,7 +34,7 @@ class HeldPoints:
     def wait_for(self, point: str, rank: int = 0, *, timeout_s: float = 40) -> int:
         """Wait until a process is held at the point and return its id."""
         reached = eventually(lambda: self.holder(point, rank) is not None, timeout_s=timeout_s)
-        assert reached, f"nobody reached {point}"
+        assert reached, f"no process reached {point}"
         return self.holder(point, rank) or 0
 
     def let_go(self) -> None:

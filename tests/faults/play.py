@@ -255,10 +255,10 @@ class Play:
         # One that rank 0 has ended, because another was lost, has no exit code and loses nothing.
         is_lost = worker is None or worker["status"] == "LOST"
         if is_lost and len(losses) != 1:
-            return [f"{what}: its end is not known, and the log says so {len(losses)} times"]
+            return [f"{what}: its end is not known, and the log reports it {len(losses)} times"]
         # A message is a line or a report: there are at least as many.
         if any(found["after"] and int(found["after"]) < count for found in losses):
-            return [f"{what}: {count} lines are there, and they are said to be fewer"]
+            return [f"{what}: {count} lines are there, and the log reports fewer"]
         if self._cell.kills_in_the_middle(rank) and attempt == 1 and count > HALF:
             return [f"{what}: {count} lines of a program that was killed after {HALF}"]
         return []

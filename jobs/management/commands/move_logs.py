@@ -31,7 +31,7 @@ class Command(BaseCommand):
         to = options["to"]
         if to not in stores.configured():
             raise CommandError("There is no S3 to move to: set MPORTAL_S3, see the settings.")
-        self.stdout.write(f"{moving.waiting(to):,} chunks lie elsewhere.")
+        self.stdout.write(f"{moving.waiting(to):,} chunks are in the other store.")
         done = Moved()
         try:
             for done in moving.move_all(to):

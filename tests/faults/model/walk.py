@@ -64,7 +64,7 @@ class Walk:
         for job in self.jobs.values():
             job.take_look(rows.pop(job.id, None))
         if rows:
-            raise ViolationError(f"jobs nobody asked for: {list(rows.values())}")
+            raise ViolationError(f"unexpected jobs: {list(rows.values())}")
 
     # --- steps ------------------------------------------------------------------------------
 

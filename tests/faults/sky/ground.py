@@ -86,7 +86,7 @@ class SkyGround(Ground):
             children = victims.children_of(self.portal.pids()[part])
             return [pid for pid in children if CHILD in victims.read(pid, "cmdline")]
 
-        assert eventually(found, timeout_s=self.patience_s), f"{part} asks nobody"
+        assert eventually(found, timeout_s=self.patience_s), f"{part} sends no request"
         return found()
 
     def newest(self, job: int) -> tuple[str, int]:

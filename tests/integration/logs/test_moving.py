@@ -60,7 +60,7 @@ def test_logs_move_to_s3_and_back_and_leave_nothing_behind(logged, bucket, blob_
     assert (files(blob_store), len(bucket.names())) == ([], CHUNKS)
     assert texts(logged) == before
     assert {chunk.store for chunk in LogChunk.objects.all()} == {"s3"}
-    assert "0 chunks lie elsewhere" in move("s3")
+    assert "0 chunks are in the other store" in move("s3")
     assert "3 chunks moved" in move("files")
     assert (bucket.names(), files(blob_store)) == ([], names())
     assert texts(logged) == before

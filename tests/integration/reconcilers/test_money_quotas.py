@@ -84,7 +84,7 @@ def test_a_job_waits_for_its_price_and_starts_when_it_is_there(fake, root, proje
     limit(root, project, 10)
     job = queued(project, 2)
     assert why(job) == "Its price is being requested."
-    assert hints == ["prices"], "the pass asks for it at once"
+    assert hints == ["prices"], "the pass requests it at once"
     prices.step()
     assert hints == ["prices", "queue"], "and so the next pass comes at once"
     assert ExpectedPrice.objects.get().usd_per_hour == Decimal("6.00")

@@ -90,10 +90,10 @@ def test_a_job_is_looked_at_for_its_time_only_when_something_of_it_is_due(run_jo
         return job.pk in running.due()
 
     assert not is_due(minutes=100)
-    assert is_due(minutes=11), "to be told that it will be stopped"
+    assert is_due(minutes=11), "to be warned that it will be stopped"
     look(job)
     assert len(warnings(job)) == 1
-    assert not is_due(minutes=5), "it was told"
+    assert not is_due(minutes=5), "it was warned"
     assert is_due(minutes=6), "over"
 
 

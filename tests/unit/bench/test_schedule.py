@@ -58,7 +58,7 @@ def test_a_line_that_is_not_in_the_format_is_named(text, said):
 
 
 def test_a_file_does_not_play_on_a_machine_that_is_too_small_for_it():
-    with pytest.raises(TraceError, match="a job asks for 4 nodes; the machine has 3"):
+    with pytest.raises(TraceError, match="a job requests 4 nodes; the machine has 3"):
         of_file(SMALL.read_text().splitlines(), 3)
     with pytest.raises(TraceError, match="no jobs"):
         of_file([], 3)

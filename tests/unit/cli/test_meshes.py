@@ -100,9 +100,9 @@ def test_what_failed_is_told_with_its_evidence_and_last_lines(portal, mportal):
 
 
 def test_states_that_are_not_known_say_what_they_were_and_why(portal, mportal):
-    portal.on(MESH, ok(meshes(host(0, "unknown"), is_known=False, why="Nothing was told.")))
+    portal.on(MESH, ok(meshes(host(0, "unknown"), is_known=False, why="No report.")))
     done = mportal("meshes", "42")
-    assert "How they are now is not known: Nothing was told." in done.stdout
+    assert "How they are now is not known: No report." in done.stdout
     assert "unknown, was up" in done.stdout
 
 
