@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-WRONG = {"Name": "No", "When": "61 3 * * *", "Time zone": "Berlin"}
+WRONG = {"Name": "No", "Cron expression": "61 3 * * *", "Time zone": "Berlin"}
 BORDER = "e => getComputedStyle(e).borderTopColor"
 
 

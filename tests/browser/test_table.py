@@ -55,7 +55,7 @@ def test_filters_narrow_the_table_add_up_and_stand_in_the_address(page, many):
     page.goto("/rl/jobs")
     page.locator("#chip-failed").click()
     names_become(page, "job-120", 12)
-    page.get_by_label("Whose jobs").select_option("me")
+    page.get_by_label("Owner").select_option("me")
     names_become(page, "job-110", 8)
     page.get_by_label("Search by name or number").fill("job-02")
     names_become(page, "job-020", 1)
