@@ -56,7 +56,7 @@ def test_a_wrong_password_says_so_and_the_right_one_leads_to_the_page_asked_for(
     page.goto("/rl/members")
     page.wait_for_url("**/sign-in?next=/rl/members")
     sign_in(page, "moe", "not the password")
-    expect(page.get_by_role("alert")).to_contain_text("do not fit together")
+    expect(page.get_by_role("alert")).to_contain_text("user name or the password is wrong")
     expect(page.get_by_label("Username")).to_have_value("moe")
     expect(page.get_by_label("Password")).to_be_focused()
     sign_in(page, "moe", PASSWORD)

@@ -115,7 +115,7 @@ def test_two_clicks_on_submit_are_one_job(page, editor, living):
 def test_a_check_that_cannot_reach_the_portal_says_so_and_keeps_the_text(page, editor, faults):
     page.context.set_offline(True)
     editor.fill(WRONG)
-    expect(page.locator("#verdict")).to_contain_text("Could not be checked now")
+    expect(page.locator("#verdict")).to_contain_text("Check failed")
     page.context.set_offline(False)
     expect(editor).to_have_value(WRONG)
     expect(page.get_by_role("button", name="Line 2")).to_be_visible()
