@@ -25,6 +25,7 @@ def test_the_demo_starts_a_portal_runs_a_job_and_leaves_the_portal_running(
         assert expected in printed
     assert f"{own_portal.url}/default/jobs/1" in printed
     assert f"{own_portal.url}/sign-in/once/" in printed
+    assert '{"time":' not in printed, "log lines are for services"
     assert own_portal.status()["running"]
 
 
