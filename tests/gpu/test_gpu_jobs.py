@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def hosts(portal: PortalProcess, job: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.feature("P4.1")
 @pytest.mark.timeout(240)
 def test_use_and_memory_of_a_busy_gpu_are_measured_and_the_next_job_waits_for_it(
-    portal: PortalProcess, gpu: str, tmp_path: Path, record_property: Callable[[str, object], None]
+    portal: PortalProcess, gpu: str, tmp_path: Path
 ) -> None:
     job = f"workdir: .\nresources: {{accelerators: '{gpu}:1'}}\nrun: python multiply.py 300\n"
     submit(portal, tmp_path, "name: busy\n" + job, "multiply.py")
@@ -60,13 +59,11 @@ def test_use_and_memory_of_a_busy_gpu_are_measured_and_the_next_job_waits_for_it
         lambda: (first_gpu().get("utilization") or 0) > BUSY_PERCENT, timeout_s=120
     ), log_of(portal, "busy") + portal.logs()
     seen = first_gpu()
-    record_property("measured", seen)
     assert GIB / 4 < seen["memory_used"] < seen["memory_total"]
     assert gpu in log_of(portal, "busy")
 
     submit(portal, tmp_path, "name: second\n" + job)
     assert eventually(lambda: newest(portal, "second")["wait_message"], timeout_s=30)
-    record_property("wait", newest(portal, "second")["wait_message"])
     assert newest(portal, "second")["wait_message"] == "Needs 1 GPU; 0 of 1 are free on local."
     cancel(portal, "second")
     cancel(portal, "busy")
@@ -74,13 +71,12 @@ def test_use_and_memory_of_a_busy_gpu_are_measured_and_the_next_job_waits_for_it
 
 @pytest.mark.timeout(240)
 def test_procs_of_a_mesh_compute_on_the_gpu_and_read_each_others_tensors(
-    portal: PortalProcess, gpu: str, tmp_path: Path, record_property: Callable[[str, object], None]
+    portal: PortalProcess, gpu: str, tmp_path: Path
 ) -> None:
     text = f"name: mesh\nworkdir: .\nresources: {{accelerators: '{gpu}:1'}}\nrun: python mesh.py\n"
     submit(portal, tmp_path, text + "portal: {meshes: {trainers: 1}}\n", "mesh.py")
     assert eventually(lambda: newest(portal, "mesh")["is_final"], timeout_s=200)
     lines = log_of(portal, "mesh")
-    record_property("log", lines)
     assert newest(portal, "mesh")["status"] == "SUCCEEDED", lines
     results = [line for line in lines.splitlines() if line.startswith(("owner ", "reader "))]
     assert [line.rpartition(" ")[2] for line in results] == ["True", "True"]
@@ -90,11 +86,10 @@ def test_procs_of_a_mesh_compute_on_the_gpu_and_read_each_others_tensors(
 @pytest.mark.feature("P6.2")
 @pytest.mark.timeout(300)
 def test_a_job_that_leaves_its_gpu_idle_is_ended(
-    portal: PortalProcess, gpu: str, tmp_path: Path, record_property: Callable[[str, object], None]
+    portal: PortalProcess, gpu: str, tmp_path: Path
 ) -> None:
     text = f"name: idle\nresources: {{accelerators: '{gpu}:1'}}\nrun: sleep 600\n"
     submit(portal, tmp_path, text + "portal: {idle: {minutes: 1, gpu_below: 5}}\n")
     assert eventually(lambda: newest(portal, "idle")["is_final"], timeout_s=240)
     ended = newest(portal, "idle")
-    record_property("message", ended["message"])
     assert (ended["status"], ended["stop_reason"]) == ("CANCELLED", "IDLE")
