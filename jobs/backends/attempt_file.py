@@ -32,6 +32,7 @@ def attempt_file(
     port, hub_port = ports_of(spec)
     workdir = spec.get("workdir")
     nodes = None if addresses is None else _nodes(addresses)
+    block = PortalBlock.from_dict(spec.get("portal", {}))
     return {
         "format": FORMAT,
         "attempt_id": request.attempt_id,
@@ -49,7 +50,8 @@ def attempt_file(
         "run": spec.get("run") or "",
         "envs": dict(spec.get("envs") or {}),
         # In their order, which the database does not keep.
-        "meshes": PortalBlock.from_dict(spec.get("portal", {})).meshes or None,
+        "meshes": block.meshes or None,
+        "gateway": block.gateway,
         "port": port,
         "hub_port": hub_port,
         "tls": {"ca_cert": authority.certificate, "ca_key": authority.key},

@@ -45,6 +45,8 @@ class Project(models.Model):
     # Limits that an administrator of the installation sets. None: no limit.
     max_idle_minutes = models.PositiveIntegerField(null=True, blank=True)
     max_duration_s = models.PositiveIntegerField(null=True, blank=True)
+    # Whether laptops may attach to jobs that have a driver of their own.
+    laptops_may_attach = models.BooleanField(default=False, db_default=False)
 
     # Its weight in a contended pool, relative to other projects.
     share_weight = models.FloatField(default=1.0, validators=[MinValueValidator(0.001)])

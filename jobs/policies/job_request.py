@@ -41,7 +41,8 @@ class JobRequest:
 
     `gpu_count` is that of all nodes. `price_key` is equal for jobs that cost the same on one
     backend. `fingerprint` is that of the machines, if the job may run on any matching warm cluster,
-    else "". `cluster` names the only warm cluster that the job may run on, else "".
+    else "". `cluster` names the only warm cluster that the job may run on, else "". `gateway`: the
+    job connects to the gateway by itself. `waits_for_laptops`: it has workers and no driver.
     """
 
     backend_name: str
@@ -57,6 +58,8 @@ class JobRequest:
     fingerprint: str = ""
     resources: Mapping[str, Any] = field(default_factory=dict)
     port: int = DEFAULT_PORT
+    gateway: bool = False
+    waits_for_laptops: bool = False
     reuse: bool = False
     cluster: str = ""
     idle: IdlePolicy = field(default_factory=IdlePolicy)
@@ -90,6 +93,8 @@ class JobRequest:
             fingerprint=fingerprint(spec, backend_name) if matches_any else "",
             resources=spec.resources,
             port=block.port,
+            gateway=block.gateway,
+            waits_for_laptops=spec.waits_for_laptops,
             reuse=block.reuse,
             cluster=block.cluster or "",
             idle=IdlePolicy.from_dict(block.idle.to_dict() if block.idle else {}),
@@ -109,6 +114,8 @@ class JobRequest:
             **columns,
             resources=options.get("resources", {}),
             port=options.get("port", DEFAULT_PORT),
+            gateway=options.get("gateway", False),
+            waits_for_laptops=options.get("waits_for_laptops", False),
             reuse=options.get("reuse", False),
             cluster=options.get("cluster", ""),
             idle=IdlePolicy.from_dict(idle),
@@ -134,6 +141,8 @@ class JobRequest:
             idle["gpu_below"] = self.gpu_below
         content = {
             "resources": dict(self.resources) or None,
+            "gateway": self.gateway or None,
+            "waits_for_laptops": self.waits_for_laptops or None,
             "reuse": self.reuse or None,
             "cluster": self.cluster or None,
             "idle": idle if idle != IdlePolicy().to_dict() else None,

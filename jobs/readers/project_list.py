@@ -47,4 +47,5 @@ def _view(project: Project, role: Role) -> wire.Project:
         role=role.value,
         state=project.state.value,
         archived_at=project.archived_at,
+        laptops_may_attach=project.laptops_may_attach,
     )

@@ -74,7 +74,7 @@ class JobSpec:
     def _of(cls, values: dict[str, Any], lines: Mapping[str, int]) -> JobSpec:
         return cls(
             name=values["name"],
-            run=values["run"],
+            run=values.get("run", ""),
             num_nodes=values["num_nodes"],
             setup=values.get("setup"),
             workdir=values.get("workdir"),
@@ -120,6 +120,11 @@ class JobSpec:
     def is_monarch(self) -> bool:
         """Whether it has meshes, so that `run` is a driver."""
         return bool(self.portal.meshes)
+
+    @property
+    def waits_for_laptops(self) -> bool:
+        """Whether it is a Monarch job without a driver, whose workers wait for laptops."""
+        return self.is_monarch and self.portal.gateway and not self.run.strip()
 
     @property
     def kind(self) -> str:

@@ -19,7 +19,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """The idle policy of a warm cluster, and of a job whose GPUs are idle.
+    """The idle policy of a warm cluster, of a job whose GPUs are idle, and of one without a driver.
 
     `down_after`: minutes from the stop to the termination; None: never. `gpu_below`: per cent;
     None: GPUs may be idle.
@@ -71,6 +71,7 @@ class PortalBlock:
     project: str | None = None
     meshes: dict[str, int] = field(default_factory=dict)
     port: int = DEFAULT_PORT
+    gateway: bool = False
     queue: str = "default"
     hold: bool = False
     priority: int = 50
@@ -111,6 +112,7 @@ class PortalBlock:
         """Return the normal form, `max_duration` in seconds; keys without default only if given."""
         optional = {
             "project": self.project,
+            "gateway": self.gateway or None,
             "hold": self.hold or None,
             "preemptible": self.preemptible or None,
             "detached": self.detached or None,

@@ -66,7 +66,8 @@ _IDLE_KEYS = (
     Key(
         "minutes",
         "How long the cluster waits for the next job; with `gpu_below`, also how long the job's "
-        "GPUs may be idle. Setup of a job is not idle time.",
+        "GPUs may be idle; in a job without a driver (see `gateway`), how long it waits for "
+        "laptops. Setup of a job is not idle time.",
         Whole(1, MOST_IDLE_MINUTES),
         10,
         required=True,
@@ -141,6 +142,14 @@ PORTAL_KEYS = (
         Whole(1024, 65_000),
         22_222,
         default=DEFAULT_PORT,
+    ),
+    Key(
+        "gateway",
+        "Lets programs on laptops attach to the job's meshes through the portal. Without `run` the "
+        "job has no driver: its workers wait for laptops, and the job ends after `idle.minutes` "
+        "without one.",
+        Flag(),
+        True,
     ),
     Key(
         "queue",
@@ -248,7 +257,7 @@ def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -
         return
     where = join(path, "idle")
     takes_reuse = f"is about warm clusters: it needs {join(path, 'reuse')}: true"
-    if not values.get("reuse") and "gpu_below" not in idle:
+    if not values.get("reuse") and not values.get("gateway") and "gpu_below" not in idle:
         findings.add(where, SpecCode.CONFLICT, f"{where} {takes_reuse}, or gpu_below.")
     elif not values.get("reuse") and idle.get("then") == "stop":
         inner = join(where, "then")
@@ -259,8 +268,21 @@ def _idle_goes_together(values: dict[str, Any], path: str, findings: Findings) -
         findings.add(inner, SpecCode.CONFLICT, message)
 
 
+def _gateway_needs_meshes(values: dict[str, Any], path: str, findings: Findings) -> None:
+    if values.get("gateway") is True and not values.get("meshes"):
+        where = join(path, "gateway")
+        message = f"{where} is for Monarch jobs: laptops attach to {join(path, 'meshes')}."
+        findings.add(where, SpecCode.CONFLICT, message)
+
+
 PORTAL = Table(
     PORTAL_KEYS,
-    rules=(_order_names_meshes, _idle_goes_together, names_are_used_once, array_is_sound),
+    rules=(
+        _order_names_meshes,
+        _gateway_needs_meshes,
+        _idle_goes_together,
+        names_are_used_once,
+        array_is_sound,
+    ),
     words="a mapping of the portal's own keys",
 )

@@ -8,6 +8,12 @@ from monarch_client.spec.task_keys import TASK
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+# Only a job whose workers wait for laptops may leave `run` out.
+_RUN_OR_GATEWAY = [
+    {"required": ["run"]},
+    {"required": ["portal"], "properties": {"portal": {"required": ["gateway"]}}},
+]
+
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of a job specification, for editors and forms.
@@ -21,4 +27,5 @@ def json_schema() -> dict[str, Any]:
         "description": "SkyPilot's task, within tiers, and the portal's own block. Keys marked "
         "x-tier: admin are for administrators of the installation.",
         **TASK.schema(),
+        "anyOf": _RUN_OR_GATEWAY,
     }

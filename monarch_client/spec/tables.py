@@ -32,6 +32,8 @@ class Key:
     tier: Tier = Tier.EVERYONE
     why: str = ""
     required: bool = False
+    # With which values of the other keys a required one may be left out.
+    optional_if: Callable[[dict[str, Any]], bool] | None = None
     default: Any = None
 
     @property
@@ -59,7 +61,7 @@ class Table(Shape):
         return self.words
 
     def schema(self) -> Schema:
-        required = [key.name for key in self.keys if key.required]
+        required = [key.name for key in self.keys if key.required and not key.optional_if]
         return {
             "type": "object",
             "properties": {k.name: _described(k) for k in self.keys if not k.is_refused},
@@ -88,7 +90,7 @@ class Table(Shape):
         for key in self.keys:
             if key.name in values:
                 continue
-            if key.required:
+            if key.required and not (key.optional_if and key.optional_if(values)):
                 where = join(path, key.name)
                 message = f"{where} is missing: {key.about}"
                 findings.add(where, SpecCode.MISSING, message, line=node.line)

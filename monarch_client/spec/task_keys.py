@@ -71,11 +71,30 @@ def _nodes_fit_meshes(values: dict[str, Any], _: str, findings: Findings) -> Non
         findings.add("num_nodes", SpecCode.CONFLICT, message)
 
 
+def _idle_is_counted(values: dict[str, Any], _: str, findings: Findings) -> None:
+    """Refuse `idle` in a job with a driver that neither keeps its cluster nor watches its GPUs."""
+    portal = values.get("portal")
+    if not isinstance(portal, dict) or not isinstance(portal.get("idle"), dict):
+        return
+    is_counted = portal.get("reuse") or "gpu_below" in portal["idle"]
+    if portal.get("gateway") and not is_counted and str(values.get("run") or "").strip():
+        message = (
+            "portal.idle without portal.reuse or gpu_below ends jobs that wait for laptops: leave "
+            "`run` out, or leave portal.idle out."
+        )
+        findings.add("portal.idle", SpecCode.CONFLICT, message)
+
+
 def _nodes_of_meshes(values: dict[str, Any]) -> int:
     portal = values.get("portal")
     meshes = portal.get("meshes") if isinstance(portal, dict) else None
     counts = list(meshes.values()) if isinstance(meshes, dict) else []
     return sum(counts) if all(isinstance(count, int) for count in counts) else 0
+
+
+def _waits_for_laptops(values: dict[str, Any]) -> bool:
+    portal = values.get("portal")
+    return isinstance(portal, dict) and portal.get("gateway") is True
 
 
 def _internal(name: str) -> Key:
@@ -105,10 +124,13 @@ TASK_KEYS = (
     ),
     Key(
         "run",
-        "The command to run: on every node, or with meshes the driver, once, on rank 0.",
+        "The command to run: on every node, or with meshes the driver, once, on rank 0. Required, "
+        "except in a Monarch job with `portal.gateway`, which may have no driver.",
         _script,
         "python train.py",
         required=True,
+        optional_if=_waits_for_laptops,
+        default="",
     ),
     Key(
         "setup",
@@ -202,6 +224,7 @@ def _elsewhere() -> tuple[tuple[str, str], ...]:
 TASK = Table(
     TASK_KEYS,
     rules=(
+        _idle_is_counted,
         _nodes_fit_meshes,
         refuse_inline_volumes,
         refuse_envs_that_are_secrets,

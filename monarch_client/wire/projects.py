@@ -22,6 +22,9 @@ class Project:
     role: str
     state: ProjectState = "active"
     archived_at: Moment | None = None
+    laptops_may_attach: Annotated[
+        bool, Meta(description="Whether laptops may attach to jobs that have a driver.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

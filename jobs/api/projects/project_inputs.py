@@ -18,10 +18,13 @@ class ProjectBody(serializers.Serializer[Any]):
 
 
 class ProjectChanges(serializers.Serializer[Any]):
-    """The new names of a project; a name that is left out does not change."""
+    """The changes of a project; what is left out does not change."""
 
     slug = TextField(required=False)
     name = TextField(required=False, allow_blank=True, help_text="Empty: the slug.")
+    laptops_may_attach = serializers.BooleanField(
+        required=False, help_text="Whether laptops may attach to jobs that have a driver."
+    )
 
 
 class ProjectListQuery(serializers.Serializer[Any]):

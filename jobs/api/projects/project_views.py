@@ -6,8 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobs.actions.projects.change_project import change_project
 from jobs.actions.projects.close_projects import archive_project, delete_project, unarchive_project
-from jobs.actions.projects.make_project import make_project, rename_project
+from jobs.actions.projects.make_project import make_project
 from jobs.api.base.answers import answer_with, page_with
 from jobs.api.base.portal_view import PortalView
 from jobs.api.base.schema import problems
@@ -93,11 +94,14 @@ class ProjectDetailView(ProjectView):
         responses={200: wire.Project, **problems(400, 401, 403, 404, 409, 413, 415, 422)},
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """Rename it. The old slug answers until another project takes it. Takes the role admin."""
+        """Rename it, or set whether laptops may attach to its jobs. Takes the role admin.
+
+        The old slug answers until another project takes it.
+        """
         project = self.project()
         require(self.actor, Verb.MANAGE_PROJECT, project)
         body = self.parsed(ProjectChanges, request.data)
-        return self.answer(rename_project(self.actor, project, **body))
+        return self.answer(change_project(self.actor, project, **body))
 
     @extend_schema(
         operation_id="project_delete",

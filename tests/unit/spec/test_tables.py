@@ -22,6 +22,7 @@ ADMINS = sorted(path for path, key in KEYS.items() if key.tier is Tier.ADMIN)
 REFUSAL_CODES = {Tier.PORTAL: SpecCode.SET_BY_PORTAL, Tier.LATER: SpecCode.NOT_ENFORCED}
 # Keys that make sense only beside another.
 COMPANIONS = {
+    "portal.gateway": ("portal", {"meshes": {"trainers": 2}}),
     "portal.mesh_order": ("portal", {"meshes": {"generators": 1, "trainers": 1}}),
     "workdir.ref": ("workdir", {"url": "https://github.com/org/repo.git"}),
     "config.hooks[].events": ("config.hooks", {"run": "sync.sh"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.models import Membership, Project
+from jobs.models import AuditEntry, Membership, Project, User
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_job, make_project
 from tests.integration.api.conftest import assert_problem, caller_for
@@ -50,6 +50,7 @@ def test_an_administrator_makes_a_project_and_is_its_first_admin(root):
         "role": "admin",
         "state": "active",
         "archived_at": None,
+        "laptops_may_attach": False,
     }
     again = root.send("POST", "/projects", {"slug": "rl-two"})
     assert_problem(again, 409, "conflict")
@@ -89,4 +90,31 @@ def test_administrators_alone_are_shown_what_is_left_of_a_deleted_project(admin,
     assert root.get(f"/projects/{row['slug']}/usage").status_code == 200
     assert_problem(
         root.post(f"/projects/{row['slug']}/actions/unarchive"), 403, "permission_denied"
+    )
+
+
+def test_an_admin_of_a_project_allows_laptops_and_it_is_audited(project):
+    admin = User.objects.create_user("admin-of-rl")
+    Membership.objects.create(project=project, user=admin, role=Role.ADMIN)
+    caller = caller_for(admin)
+    assert caller.get("/projects/rl").json()["laptops_may_attach"] is False
+    body = caller.send("PATCH", "/projects/rl", {"laptops_may_attach": True}).json()
+    assert (body["laptops_may_attach"], body["slug"]) == (True, "rl")
+    entry = AuditEntry.objects.get(verb="allow_laptops")
+    assert (entry.before, entry.after) == (
+        {"laptops_may_attach": False},
+        {"laptops_may_attach": True},
+    )
+
+
+def test_a_refused_rename_leaves_laptops_as_they_were(root, project):
+    changes = {"laptops_may_attach": True, "slug": "Not A Slug"}
+    assert_problem(root.send("PATCH", "/projects/rl", changes), 422, "invalid_settings")
+    project.refresh_from_db()
+    assert not project.laptops_may_attach
+
+
+def test_who_is_no_admin_of_the_project_may_not_allow_laptops(member):
+    assert_problem(
+        member.send("PATCH", "/projects/rl", {"laptops_may_attach": True}), 403, "permission_denied"
     )
