@@ -7,6 +7,7 @@ from __future__ import annotations
 
 SLOW = (
     "tests/acceptance",
+    "tests/integration/attaching",
     "tests/integration/backends/test_contract.py",
     "tests/integration/backends/test_keepers.py",
     "tests/integration/backends/local/test_backend.py",

@@ -1,0 +1,56 @@
+"""Monarch's time-outs in a program that is connected through a network which may be interrupted.
+
+With the time-outs of drivers, which are in the workers' network, an interruption of a minute loses
+all processes. Beyond these, calls wait for ever: `loss` ends them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from monarch_client.runner.programs.environment import MONARCH_TUNING
+
+# How long a program may be without its workers: these hold their replies for no longer.
+LIMIT_S = 300.0
+_LONGER = "900s"
+TIMEOUTS = {
+    **MONARCH_TUNING,
+    "HYPERACTOR_MESSAGE_DELIVERY_TIMEOUT": _LONGER,
+    "HYPERACTOR_CHANNEL_RECONNECT_TIMEOUT": _LONGER,
+    "HYPERACTOR_MESH_GET_PROC_STATE_MAX_IDLE": _LONGER,
+    "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE": _LONGER,
+    "HYPERACTOR_MESH_ORPHAN_TIMEOUT": _LONGER,
+    "HYPERACTOR_MESH_SUPERVISION_POLL_FREQUENCY": "5s",
+}
+CERTIFICATES = {"CERT": "leaf.crt", "KEY": "leaf.key", "CA": "ca.crt"}
+
+
+def use(certificates: Path | None = None) -> None:
+    """Set the time-outs, and the certificates of a folder, in this process's Monarch.
+
+    A time-out that the user has set in the environment stays. Monarch reads the files of the
+    certificates at each connection, so they can be renewed in place.
+    """
+    # Banned at the top of this module: programs without Monarch read the limit.
+    from monarch._rust_bindings.monarch_hyperactor.config import (  # noqa: PLC0415
+        reload_config_from_env,
+    )
+
+    os.environ.update(missing(os.environ))
+    if certificates is not None:
+        for name, file in CERTIFICATES.items():
+            os.environ[f"HYPERACTOR_TLS_{name}"] = str(certificates / file)
+    reload_config_from_env()
+
+
+def missing(environment: os._Environ[str] | dict[str, str]) -> dict[str, str]:
+    """Return the time-outs that the user of this environment has not set.
+
+    The environment of a driver has the runner's, which its user did not choose.
+    """
+    return {
+        name: value
+        for name, value in TIMEOUTS.items()
+        if environment.get(name) in (None, MONARCH_TUNING.get(name))
+    }
