@@ -8,32 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathspec.patterns.gitignore import GitIgnorePatternError
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 from monarch_client.errors import ArchiveError
+from monarch_client.sync.wildmatch import Match, git_match, sky_match
 
 _WILDCARDS = re.compile(r"[*?\[\\]")
-_CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "lower": "a-z",
-    "space": " \t",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
-# An escaped character or a set of them, in the expressions that pathspec writes.
-_SET = re.compile(r"\\.|\[(?P<negation>\^?)(?P<characters>\]?[^\]]*)\]", re.DOTALL)
-_SLASHES = re.compile("/+")
-# git compares the text before the first wildcard separately, so it reads stars after a name like
-# stars at the beginning of a pattern.
-_STARS_AFTER_NAME = re.compile(r"(?P<name>[^*?\[\\]*[^*?\[\\/])\*{2,}/(?P<rest>.+)")
-_MANY_STARS = re.compile(r"\*{3,}")
-_INSIDE = re.compile(r"(?:/\*\*)+\Z")
-# What pathspec makes of patterns that match everything, which is good for a search only.
-_EVERYTHING = "."
-_LAST_SPACE = re.compile(r"\\?(\s)\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +20,7 @@ class Rule:
 
     source: str
     text: str
-    regex: re.Pattern[str]
+    match: Match
     is_negated: bool = False
     only_folders: bool = False
     only_names: bool = False
@@ -60,7 +38,7 @@ class Rule:
         if self.only_folders and not is_folder:
             return False
         subject = path.rpartition("/")[2] if self.only_names else path
-        return self.regex.fullmatch(subject) is not None
+        return self.match(subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,35 +60,25 @@ class IgnoreFile:
 
 
 def git_rule(source: str, line: str) -> Rule | None:
-    """Return the rule of a line as git reads it; None for a comment or an impossible pattern."""
+    """Return the rule of a line as git reads it; None for a comment."""
     text = _without_trailing_spaces(line)
     if not text or text.startswith("#"):
         return None
     is_negated, body = text.startswith("!"), text.removeprefix("!")
     only_folders, body = body.endswith("/"), body.removesuffix("/")
-    only_names = "/" not in body
-    regex = _git_regex(body)
-    if regex is None:
-        return None
-    return Rule(source, text, regex, is_negated, only_folders, only_names)
+    return Rule(source, text, git_match(body), is_negated, only_folders, "/" not in body)
 
 
 def sky_rule(source: str, line: str) -> Rule | None:
-    """Return the rule of a line as SkyPilot reads it.
+    """Return the rule of a line as SkyPilot reads it; None for a comment.
 
-    A line without a slash in front counts at every depth, also where it has one inside, and "!"
-    is a character like any other.
+    "!" is a character like any other.
     """
     text = line.strip()
     if not text or text.startswith("#"):
         return None
-    only_folders, body = text.endswith("/"), _SLASHES.sub("/", text).removesuffix("/")
-    folder = _INSIDE.sub("", body)
-    if folder not in {"", "**", body}:
-        # In SkyPilot `folder/**` also matches the folder itself.
-        only_folders, body = True, folder
-    regex = _regex(body if text.startswith("/") else f"**/{body}")
-    return None if regex is None else Rule(source, text, regex, only_folders=only_folders)
+    match, only_folders = sky_match(text)
+    return Rule(source, text, match, only_folders=only_folders)
 
 
 def read_ignore_file(
@@ -143,53 +111,6 @@ def read_ignore_file(
             )
         rules.append(rule)
     return IgnoreFile(below, tuple(rules))
-
-
-def _git_regex(body: str) -> re.Pattern[str] | None:
-    glued = _STARS_AFTER_NAME.fullmatch(body)
-    if glued is None:
-        return _regex(body)
-    name, rest = glued["name"], glued["rest"]
-    # Any folders may be between them, and also nothing.
-    found = (_regex(f"{name}*/**/{rest}"), _git_regex(f"/{name.removeprefix('/')}{rest}"))
-    parts = [f"(?:{each.pattern})" for each in found if each]
-    return re.compile("|".join(parts), re.DOTALL) if parts else None
-
-
-def _regex(body: str) -> re.Pattern[str] | None:
-    """Return a regex for whole paths by git's rules; None for a pattern that never matches."""
-    body = _MANY_STARS.sub("**", body)
-    if body.rpartition("/")[2] == "**":
-        body = f"{body}/?*"
-    # A line's own grammar is read already: a slash in front and no space at the end keep pathspec
-    # from reading it again.
-    body = _LAST_SPACE.sub(r"[\1]", body)
-    anchored = body if body.startswith(("/", "**/")) else f"/{body}"
-    try:
-        regex, _ = GitIgnoreSpecPattern.pattern_to_regex(_with_ranges(anchored))
-        if regex is None:
-            return None
-        # The names of its groups would clash where one expression is put together of several.
-        regex = ".+" if regex == _EVERYTHING else regex.replace("(?P<ps_d>", "(?:")
-        return re.compile(_SET.sub(_git_set, regex), re.DOTALL)
-    except (GitIgnorePatternError, re.error):
-        return None
-
-
-def _with_ranges(pattern: str) -> str:
-    """Return a pattern with ranges in place of [:classes:], which pathspec lacks."""
-    for name, characters in _CLASSES.items():
-        pattern = pattern.replace(f"[:{name}:]", characters)
-    return pattern
-
-
-def _git_set(found: re.Match[str]) -> str:
-    """Return a set of characters with git's meaning: nested brackets are plain, no slash fits."""
-    negation, characters = found["negation"], found["characters"]
-    if characters is None:
-        return found[0]
-    characters = re.sub(r"[\[&|~]", r"\\\g<0>", characters).replace("--", r"-\-")
-    return f"[^/{characters}]" if negation else f"(?!/)[{characters}]"
 
 
 def _without_trailing_spaces(line: str) -> str:

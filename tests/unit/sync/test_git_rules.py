@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from monarch_client.sync.archive import DEFAULT_LIMITS
 from monarch_client.sync.selection import select
 
-NAMES = st.sampled_from(["a", "b", "a.key", ".env", "ab", "b.key", "[a]", "a b", "!a", "#a"])
+NAMES = st.sampled_from(["a", "b", "a.key", ".env", "ab", "b.key", "[a]", "a b", "!a", "#a", "ä"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 PIECES = st.sampled_from(
     ["a", "b", "*", "**", "?", "/", "/", ".key", ".env", "[ab]", "[!a]", "[^b]", "\\a", "\\*", "[",
-     " ", "\\ ", "!", "#", "**/", "/**"]
+     " ", "\\ ", "!", "#", "**/", "/**", "]", "-", "ä", "[/]", "[!/]", "[+-/]", "[[:alpha:]", ":]",
+     "\\/", "***"]
 )  # fmt: skip
 LINES = st.one_of(
     st.lists(PIECES, min_size=1, max_size=5).map("".join),
@@ -86,6 +87,17 @@ def is_ignored(root: Path, path: str) -> bool:
 @example({"a/b", "a.key", "b"}, {"": ["**/**/*"]}, set(), "")
 @example({"a/b", "a.key", "b"}, {"": ["/*"]}, set(), "")
 @example({"a/b", "a.key", "b"}, {"": ["***/**"]}, set(), "")
+@example({"#a/!a/a", ".env", "a"}, {"": ["[**/[ab]"]}, set(), "")
+@example({"a/b", "a.key", "b"}, {"": ["/[^/]"]}, set(), "")
+@example({"a/b", "a.key", "b"}, {"": ["a[/]b"]}, set(), "")
+@example({"a/b", "a.key", "b"}, {"": ["a[+-/]key"]}, set(), "")
+@example({"a/b", "a0key", "b"}, {"": ["a[/-1]key"]}, set(), "")
+@example({"ä", "a", "b"}, {"": ["?"]}, set(), "")
+@example({"ä", "a", "b"}, {"": ["[ä]"]}, set(), "")
+@example({"-", "a", "b", "]"}, {"": ["[]-b]"]}, set(), "")
+@example({"a/b", "b", "a.key"}, {"": ["**\\/b"]}, set(), "")
+@example({"a", "b", "1"}, {"": ["[[:alpha:]]"]}, set(), "")
+@example({"a", "b", "[", ":"}, {"": ["[[:none:]a]"]}, set(), "")
 def test_in_a_work_tree_the_files_travel_that_git_lists(paths, ignored, tracked, at):
     with TemporaryDirectory() as place:
         root = written(Path(place), dict.fromkeys(sorted(paths | tracked), "x"))
@@ -177,8 +189,9 @@ def excluded_by_skypilot(tmp_path_factory):
 
 
 SKY_PIECES = st.sampled_from(
-    ["a", "b", "ab", "*", "?", "/", "/", ".key", "[ab]", "[!a]", "**/", "!"]
-)
+    ["a", "b", "ab", "*", "?", "/", "/", ".key", "[ab]", "[!a]", "[", "**/", "***", "/**", "!", ".",
+     "\\", "ä"]
+)  # fmt: skip
 SKY_LINES = st.lists(SKY_PIECES, min_size=1, max_size=5).map("".join)
 
 
@@ -190,6 +203,10 @@ SKY_LINES = st.lists(SKY_PIECES, min_size=1, max_size=5).map("".join)
 @example({"a/b/a", "b/a", "a.key"}, ["b/a", "!a.key", "/a.key"])
 @example({"a", "a.key", "b"}, ["**/*"])
 @example({"a", "b/a", "a.key"}, ["b/**/"])
+@example({"a", "b/a", "a.key"}, ["***/a"])
+@example({"a", "b/a", "a.key"}, ["a/**"])
+@example({"a", "b/a", "a.key"}, ["[a]/**"])
+@example({"a", "b/a", "ab"}, ["[/b]", "b/./a"])
 def test_by_a_skyignore_stays_behind_what_skypilot_leaves(excluded_by_skypilot, paths, lines):
     with TemporaryDirectory() as place:
         root = written(Path(place), dict.fromkeys(sorted(paths), "x"))
