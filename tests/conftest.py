@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
 from tests.embedded_servers import SERVERS
 
@@ -20,6 +22,15 @@ if TYPE_CHECKING:
 
 # Slices of suites (`.ci/run`), and feature ids in JUnit files (`make features`).
 pytest_plugins = ["tests.suites.plugin"]
+
+# A change is tested with the same generated examples in each run, so that no run fails for code
+# that nobody changed; SEARCH=1 generates others. How busy the machine is fails no test: by default
+# an example fails that takes 200 ms, and a test whose first examples take a second.
+settings.register_profile(
+    "search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("same-examples", settings.get_profile("search"), derandomize=True)
+settings.load_profile("search" if os.environ.get("SEARCH") else "same-examples")
 
 
 def pytest_configure() -> None:

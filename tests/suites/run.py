@@ -184,7 +184,8 @@ def checks() -> int:
 
 
 def test_all() -> int:
-    """Run every suite whole."""
+    """Run every suite whole, and search with generated examples that differ in each run."""
+    os.environ["SEARCH"] = "1"
     run = Run(ALL_LIMIT_S, "junit")
     for target in ("test", *EXPENSIVE, "tensors"):
         run.suite(target)

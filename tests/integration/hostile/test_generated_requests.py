@@ -118,8 +118,6 @@ def portal(db: None, redis_client: object, monkeypatch: pytest.MonkeyPatch) -> I
 often = settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=True,
-    database=None,
     suppress_health_check=list(HealthCheck),
 )
 odd_but_meant = pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume async")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import jobs
@@ -169,7 +169,6 @@ ALPHABET = "ab\x1b[m3 0o\t.é"
 PATTERNS = ["a", "^a", "b$", "a.b", "[^a]b", r"\ba", r"\Bb", "a|^b", "(?m)a$", "^a|b", "a{2}", "o0"]
 
 
-@settings(deadline=None, derandomize=True, database=None)
 @given(st.lists(st.text(ALPHABET, max_size=8), min_size=1, max_size=8), st.sampled_from(PATTERNS))
 def test_looking_at_a_whole_piece_finds_what_looking_at_each_line_finds(texts, pattern) -> None:
     matcher = Matcher(Question(pattern, is_regex=True, with_case=True))
