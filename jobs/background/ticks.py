@@ -1,4 +1,8 @@
-"""Beat's ticks: how often each reconciler looks for work that no hint reported."""
+"""Beat's ticks: how often each reconciler looks for work that no hint reported.
+
+A tick is one message that names the reconcilers that are due. The worker that takes it sends a
+hint to those that have work, so an idle portal handles less than one message a second.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,10 @@ from celery.schedules import schedule
 from jobs.background.hints import Reconciler
 from jobs.ground.redis_client import connection
 
-# Seconds between two ticks. Hints drive the work; this bounds how long a lost one costs.
-INTERVALS_S: dict[Reconciler, float] = {
+TICK_S = 1
+# Seconds between two turns of a reconciler, in whole ticks. Hints drive the work; this bounds how
+# long a lost one costs.
+INTERVALS_S: dict[Reconciler, int] = {
     "queue": 2,
     "dependencies": 2,
     "children": 5,
@@ -38,6 +44,9 @@ INTERVALS_S: dict[Reconciler, float] = {
     "retention": 600,
 }
 
+# The name of the task that takes a tick.
+TICK = "jobs.tick"
+
 # A worker that returns finds at most this many ticks, which it works off in a moment.
 MAX_WAITING = 50
 
@@ -54,19 +63,30 @@ def beat_schedule() -> dict[str, dict[str, Any]]:
 
     No tick expires: that is a time of day, which the worker's host may already have passed.
     """
-    return {
-        f"jobs.{name}": {"task": f"jobs.{name}", "schedule": schedule(seconds, nowfun=steady_now)}
-        for name, seconds in INTERVALS_S.items()
-    }
+    return {"tick": {"task": TICK, "schedule": schedule(TICK_S, nowfun=steady_now)}}
+
+
+def names_at(number: int) -> list[Reconciler]:
+    """Return the reconcilers to check in tick `number`; the first tick is 1."""
+    return [name for name, seconds in INTERVALS_S.items() if number * TICK_S % seconds == 0]
 
 
 class BoundedScheduler(Scheduler):
     """Celery's scheduler in memory, which skips ticks while no worker takes them."""
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
-        """Send the tick, unless too many messages wait already."""
-        if self._waiting() < MAX_WAITING:
+        """Send the tick, unless too many messages wait or no reconciler is to be checked."""
+        names = names_at(entry.total_run_count + 1)
+        if names and self._waiting() < MAX_WAITING:
+            entry.args = (names,)
             super().apply_entry(entry, producer=producer)
+
+    def adjust(self, n: float, drift: float = 0.0) -> float:
+        """Return `n`, the seconds until the next tick.
+
+        Celery's drift of -10 ms ends each wait too early, and the rest of it is a busy loop.
+        """
+        return n + drift
 
     def _waiting(self) -> int:
         try:

@@ -51,6 +51,11 @@ def due(backend_name: str) -> list[Cluster]:
     return list(rows.order_by(F("billed_at").asc(nulls_first=True), "pk")[:AT_ONCE])
 
 
+def is_due() -> bool:
+    """Whether any enabled backend has bills."""
+    return bool(registry.keeping())
+
+
 def step() -> None:
     """Request all bills that are due. Safe to repeat; a crash loses nothing."""
     for name, backend in registry.keeping().items():

@@ -38,6 +38,11 @@ _MOST_NAMED = 1000
 Key = tuple[str, str]  # backend, Job.price_key
 
 
+def is_due() -> bool:
+    """Whether any quota limits money."""
+    return Quota.objects.filter(caps__has_key=USD_PER_HOUR).exists()
+
+
 def step() -> None:
     """Request all prices that are missing or old. Safe to repeat; a crash loses nothing."""
     counted = _counted()

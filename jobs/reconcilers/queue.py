@@ -51,6 +51,11 @@ TOGETHER = 50
 _ROWS, _ROWS_IN_USE = QueuedRows(), Lock()
 
 
+def is_due() -> bool:
+    """Whether any job is queued."""
+    return Job.objects.in_status(JobStatus.QUEUED).exists()
+
+
 def step() -> None:
     """Run a scheduling pass, or schedule one for later if the last one was too recent."""
     # Hints come with each job that is submitted or ends: most of them during a rest.
