@@ -21,6 +21,9 @@ PortalError
 ├── InvalidFrameError             400 invalid_frame
 ├── TooManyStreamsError           429 too_many_streams
 ├── TooManyTriesError             429 too_many_tries
+├── TooManySessionsError          429 too_many_sessions
+├── SessionRefusedError           401 session_refused
+├── SessionEndedError             410 session_ended
 ├── PortalBusyError               503 portal_busy
 ├── DatabaseUnavailableError      503 database_unavailable
 ├── LogStoreAwayError             503 log_store_away
@@ -212,6 +215,28 @@ class TooManyTriesError(PortalError):
     def __init__(self, message: str = "", *, retry_after: int = 60, **data: Any) -> None:
         super().__init__(message, **data)
         self.retry_after = retry_after
+
+
+class TooManySessionsError(PortalError):
+    """The job, or you, have as many gateway sessions as are allowed. End one first."""
+
+    code = "too_many_sessions"
+    http_status = 429
+    retry_after = 5
+
+
+class SessionRefusedError(PortalError):
+    """The gateway does not know this ticket or secret. Request a new session."""
+
+    code = "session_refused"
+    http_status = 401
+
+
+class SessionEndedError(PortalError):
+    """The gateway session has ended. Request a new one."""
+
+    code = "session_ended"
+    http_status = 410
 
 
 class PortalBusyError(PortalError):

@@ -8,7 +8,17 @@ from enum import Enum
 from django.db.models import QuerySet
 
 from jobs.errors import NotFoundError, PermissionDeniedError
-from jobs.models import ApiToken, Attempt, Cluster, Job, Membership, Project, Schedule, User
+from jobs.models import (
+    ApiToken,
+    Attempt,
+    Cluster,
+    GatewaySession,
+    Job,
+    Membership,
+    Project,
+    Schedule,
+    User,
+)
 from jobs.models.project import ProjectQuerySet
 from jobs.statuses import ProjectState, Role
 
@@ -29,6 +39,8 @@ class Verb(Enum):
     EXTEND_ANY_JOB = "extend others' jobs"
     DUMP_OWN_STACKS = "dump the stacks of your own jobs"
     DUMP_ANY_STACKS = "dump the stacks of others' jobs"
+    ATTACH_TO_OWN_JOB = "attach programs to your own jobs"
+    ATTACH_TO_ANY_JOB = "attach programs to others' jobs"
     DELETE_JOB = "delete jobs"
     MANAGE_OWN_CLUSTERS = "manage clusters that your own jobs made"
     MANAGE_CLUSTERS = "manage clusters"
@@ -57,6 +69,8 @@ LEAST_ROLE: dict[Verb, Role] = {
     Verb.EXTEND_ANY_JOB: Role.MAINTAINER,
     Verb.DUMP_OWN_STACKS: Role.MEMBER,
     Verb.DUMP_ANY_STACKS: Role.MAINTAINER,
+    Verb.ATTACH_TO_OWN_JOB: Role.MEMBER,
+    Verb.ATTACH_TO_ANY_JOB: Role.MAINTAINER,
     Verb.DELETE_JOB: Role.MAINTAINER,
     Verb.MANAGE_OWN_CLUSTERS: Role.MEMBER,
     Verb.MANAGE_CLUSTERS: Role.MAINTAINER,
@@ -261,6 +275,18 @@ def stacks_verb(actor: Actor, job: Job) -> Verb:
     """Return the verb that `actor` needs to dump the stacks of `job`."""
     own = job.submitted_by_id == actor.user.pk
     return Verb.DUMP_OWN_STACKS if own else Verb.DUMP_ANY_STACKS
+
+
+def require_attach(actor: Actor, job: Job) -> None:
+    """Raise PermissionDeniedError unless `actor` may run code in `job` from outside."""
+    own = job.submitted_by_id == actor.user.pk
+    require(actor, Verb.ATTACH_TO_OWN_JOB if own else Verb.ATTACH_TO_ANY_JOB, job.project)
+
+
+def verb_to_detach(actor: Actor, session: GatewaySession, job: Job) -> Verb:
+    """Return the verb that `actor` needs to end a gateway session in `job`."""
+    own = actor.user.pk in {session.user_id, job.submitted_by_id}
+    return Verb.ATTACH_TO_OWN_JOB if own else Verb.ATTACH_TO_ANY_JOB
 
 
 def require_cluster(actor: Actor, cluster: Cluster) -> None:

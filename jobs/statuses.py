@@ -228,6 +228,16 @@ class LogAction(TextChoices):
     EXCLUDE_NODE = "exclude_node", "Exclude the node from later attempts"
 
 
+class GatewayState(TextChoices):
+    """The state of a laptop's session in a job."""
+
+    OPENING = "opening", "Opening"
+    OPEN = "open", "Attached"
+    AWAY = "away", "Away"
+    CLOSED = "closed", "Closed"
+    LOST = "lost", "Lost"
+
+
 class EventKind(TextChoices):
     """The kind of an event in a job's history."""
 

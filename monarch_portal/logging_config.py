@@ -52,6 +52,7 @@ def logging_config(level: str) -> dict[str, Any]:
             "django.server": {"handlers": [], "level": level, "propagate": True},
             # A line for each task would drown the log: beat sends several a second.
             "celery": {"level": "WARNING"},
+            "websockets": {"level": "WARNING"},
             "uvicorn.access": {"level": "WARNING"},
         },
     }

@@ -162,6 +162,14 @@ MPORTAL_STREAMS = env_int("MPORTAL_STREAMS", 1000)
 MPORTAL_STREAMS_PER_USER = env_int("MPORTAL_STREAMS_PER_USER", 100)
 # Processes that look for matches in logs, of one web process; they start when they are needed.
 MPORTAL_SEARCHES = env_int("MPORTAL_SEARCHES", 2)
+# Programs outside of jobs that are attached to workers, of one job and of one user.
+MPORTAL_GATEWAY_PER_JOB = env_int("MPORTAL_GATEWAY_PER_JOB", 8)
+MPORTAL_GATEWAY_PER_USER = env_int("MPORTAL_GATEWAY_PER_USER", 4)
+# Megabytes a second of one user's sessions, and of one job's. 0: no limit.
+MPORTAL_GATEWAY_MB_PER_S = env_int("MPORTAL_GATEWAY_MB_PER_S", 0)
+# Where the gateway listens beside the socket through which web passes connections: "host:port".
+MPORTAL_GATEWAY_LISTEN = env_str("MPORTAL_GATEWAY_LISTEN").strip()
+MPORTAL_GATEWAY_SOCKET = _home.gateway_socket
 # Failed tries to sign in, within five minutes: under one name, and from one address. 0: no limit.
 MPORTAL_TRIES_PER_NAME = env_int("MPORTAL_TRIES_PER_NAME", 10)
 MPORTAL_TRIES_PER_ADDRESS = env_int("MPORTAL_TRIES_PER_ADDRESS", 100)

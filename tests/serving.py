@@ -17,10 +17,10 @@ class WebServer:
 
     def __init__(self, **config: Any) -> None:
         from monarch_portal.asgi import application
+        from monarch_portal.gateway_upgrade import GatewayUpgrade
 
-        self._server = uvicorn.Server(
-            uvicorn.Config(application, port=0, ws="none", timeout_graceful_shutdown=1, **config)
-        )
+        config = {"ws": GatewayUpgrade, "timeout_graceful_shutdown": 1, **config}
+        self._server = uvicorn.Server(uvicorn.Config(application, port=0, **config))
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
     def start(self) -> str:

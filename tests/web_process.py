@@ -21,8 +21,9 @@ SERVE = """
 import socket, sys
 import uvicorn
 from monarch_portal.asgi import application
+from monarch_portal.gateway_upgrade import GatewayUpgrade
 config = uvicorn.Config(
-    application, http="h11", log_level="warning", lifespan="off", ws="none"
+    application, http="h11", log_level="warning", lifespan="off", ws=GatewayUpgrade
 )
 uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
 """

@@ -12,6 +12,7 @@ from jobs.api.clusters import cloud_views, cluster_views, infra_views
 from jobs.api.jobs import (
     array_views,
     extend_views,
+    gateway_views,
     history_views,
     job_views,
     plan_views,
@@ -85,6 +86,16 @@ urlpatterns = [
     path(f"{_JOB}/metrics", metric_views.MetricsView.as_view(), name="metrics"),
     path(f"{_JOB}/why", why_view.WhyView.as_view(), name="why"),
     path(f"{_JOB}/mesh", mesh_view.MeshView.as_view(), name="mesh"),
+    path(
+        f"{_JOB}/gateway-sessions",
+        gateway_views.GatewaySessionListView.as_view(),
+        name="gateway_sessions",
+    ),
+    path(
+        f"{_JOB}/gateway-sessions/<int:session_id>",
+        gateway_views.GatewaySessionView.as_view(),
+        name="gateway_session",
+    ),
     path(f"{_JOB}/stacks", stacks_view.StacksView.as_view(), name="stacks"),
     path("attempts/<int:attempt_id>/frames", ingest_view, name="frames"),
     path(f"{_PROJECT}/uploads", upload_views.UploadListView.as_view(), name="uploads"),

@@ -10,6 +10,8 @@ from jobs.models.cluster import Cluster
 from jobs.models.expected_price import ExpectedPrice
 from jobs.models.follow_lease import FollowLease
 from jobs.models.former_slug import FormerSlug
+from jobs.models.gateway_head import GatewayHead
+from jobs.models.gateway_session import GatewaySession
 from jobs.models.handed_secrets import HandedSecrets
 from jobs.models.host_metrics import HostMetrics
 from jobs.models.idempotency_key import IdempotencyKey
@@ -51,6 +53,8 @@ __all__ = [
     "ExpectedPrice",
     "FollowLease",
     "FormerSlug",
+    "GatewayHead",
+    "GatewaySession",
     "HandedSecrets",
     "HostMetrics",
     "IdempotencyKey",

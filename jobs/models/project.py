@@ -15,7 +15,7 @@ SLUG_PATTERN = r"[a-z][a-z0-9-]{0,38}"
 # First segments of the portal's own paths, which would hide the pages of a project with that slug.
 # tests/integration/web/projects/test_reserved_names.py compares this with the routes.
 RESERVED_SLUGS = frozenset(
-    {"api", "healthz", "readyz", "settings", "sign-in", "sign-out", "static"}
+    {"api", "gateway", "healthz", "readyz", "settings", "sign-in", "sign-out", "static"}
 )
 
 

@@ -100,6 +100,11 @@ class Home:
         return RedisPaths(self.sockets / "redis", self.logs / "redis.log", self.binaries)
 
     @property
+    def gateway_socket(self) -> Path:
+        """The socket through which web passes connections to the gateway."""
+        return self.sockets / "gateway" / "connections"
+
+    @property
     def skypilot(self) -> SkyPilotPaths:
         """The paths of SkyPilot's server of this installation."""
         return SkyPilotPaths(self.path / "skypilot", self.logs / "skypilot.log")

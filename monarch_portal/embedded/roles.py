@@ -18,6 +18,7 @@ from django.conf import settings
 from django.core.management import call_command, get_commands
 
 from monarch_portal.celery import app
+from monarch_portal.gateway_upgrade import GatewayUpgrade
 
 # A browser's live stream stays open for ever; this is how long web waits for it when it stops.
 WEB_GRACE_S = 3
@@ -27,6 +28,7 @@ PRELOADED = (
     "celery.concurrency.thread",
     "celery.worker.consumer",
     "celery.worker.strategy",
+    "jobs.gateway.process",
     "jobs.tasks",
     "kombu.transport.redis",
     "monarch_portal.asgi",
@@ -60,7 +62,8 @@ def web(listener: socket.socket) -> None:
         log_config=None,
         access_log=False,
         lifespan="on",
-        ws="none",
+        # No stream passes this process: connections of the gateway are handed to it.
+        ws=GatewayUpgrade,
         # Who may say from where a request comes: nobody, unless named. A job could, otherwise.
         proxy_headers=bool(os.environ.get("FORWARDED_ALLOW_IPS")),
         server_header=False,
@@ -86,6 +89,11 @@ def worker() -> None:
 def beat() -> None:
     """Send the tick of each reconciler."""
     Beat(app=app, loglevel="WARNING", quiet=True).run()
+
+
+def gateway() -> None:
+    """Join programs outside of jobs with their workers."""
+    call_command("gateway")
 
 
 def follower() -> None:

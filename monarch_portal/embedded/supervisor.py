@@ -145,6 +145,7 @@ class Supervisor:
             self._role("worker", roles.worker),
             self._role("beat", roles.beat),
             self._role("follower", roles.follower),
+            self._role("gateway", roles.gateway),
         ]
         for role in self._roles:
             role.begin()

@@ -26,6 +26,8 @@ ALLOWED = {
     Verb.EXTEND_OWN_JOB: {"member", "maintainer", "admin"},
     Verb.EXTEND_ANY_JOB: {"maintainer", "admin"},
     Verb.MANAGE_OWN_CLUSTERS: {"member", "maintainer", "admin"},
+    Verb.ATTACH_TO_OWN_JOB: {"member", "maintainer", "admin"},
+    Verb.ATTACH_TO_ANY_JOB: {"maintainer", "admin"},
     Verb.DUMP_OWN_STACKS: {"member", "maintainer", "admin"},
     Verb.DUMP_ANY_STACKS: {"maintainer", "admin"},
     Verb.DELETE_JOB: {"maintainer", "admin"},

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from jobs.actions.attempts.open_gateway import open_session
 from jobs.actions.projects.secrets import set_secret
 from jobs.ground import clock
-from jobs.models import Budget, Cluster, Pool, Project, Queue, Quota, StrayCluster, User
+from jobs.models import Budget, Cluster, Job, Pool, Project, Queue, Quota, StrayCluster, User
 from jobs.permissions import Actor
 from jobs.statuses import Carrier, ClusterStatus, JobStatus, Role
 from tests.factories import (
@@ -68,6 +69,13 @@ def of_attempt(project: Project, user: User) -> Parts:
     job = make_job(project, status=JobStatus.RUNNING, submitted_by=user)
     make_attempt(job, contacted_at=clock.now(), carrier=Carrier.PUSH)
     return {"job_id": job.pk}
+
+
+def of_session(project: Project, user: User) -> Parts:
+    parts = of_attempt(project, user)
+    job = Job.objects.get(pk=parts["job_id"])
+    session, _ = open_session(Actor(user), job)
+    return {**parts, "session_id": session.pk}
 
 
 def of_cluster(project: Project, user: User) -> Parts:
@@ -147,6 +155,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         "extend", {"duration": "1h"}, of_job(status=JobStatus.RUNNING, spec=LIMITED)
     ),
     ("post", "rerun"): Operation("rerun", needs=of_job(status=JobStatus.FAILED)),
+    ("post", "gateway_sessions"): Operation("open_gateway_session", needs=of_attempt),
+    ("delete", "gateway_session"): Operation("end_gateway_session", needs=of_session),
     ("post", "stacks"): Operation("stacks", {"rank": 0}, of_attempt),
     ("post", "uploads"): Operation("upload", b"a folder"),
     ("put", "secret"): Operation("set_secret", {"value": SECRET}),

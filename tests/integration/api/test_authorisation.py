@@ -73,6 +73,12 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "metrics"): "viewer",
     ("get", "mesh"): "viewer",
     ("get", "why"): "viewer",
+    ("get", "gateway_sessions"): "viewer",
+    (
+        "post",
+        "gateway_sessions",
+    ): "maintainer",  # of another's job
+    ("delete", "gateway_session"): "member",  # others': test_gateway_sessions
     ("get", "stacks"): "viewer",
     ("post", "stacks"): "maintainer",  # of another's job; one's own: test_stacks
     ("post", "uploads"): "member",
@@ -132,7 +138,7 @@ BODIES = {
     ("put", "secret"): {"value": "x"},
 }
 # What they ask for is made up.
-NOT_THERE = {("get", "upload"), ("delete", "secret")}
+NOT_THERE = {("delete", "gateway_session"), ("get", "upload"), ("delete", "secret")}
 # These read in threads of their own, which see only what is committed.
 ARRAY_ID = 4711
 THREADED = {"log_stream", "log_download"}
@@ -207,6 +213,7 @@ def call(caller: Caller, operation: tuple[str, str], slug: str, job_id: int) -> 
         "digest": "a" * 64,
         "token_id": 1,
         "quota_id": 1,
+        "session_id": 1,
         "name": "A",
         "username": "vic",
         "kind": "aws",

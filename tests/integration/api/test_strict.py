@@ -49,6 +49,7 @@ def addresses(project, root) -> dict[str, Any]:
         "username": root.user.username,
         "token_id": 1,
         "quota_id": 1,
+        "session_id": 1,
         "digest": "a" * 64,
         "name": "some",
         "kind": "aws",

@@ -18,7 +18,7 @@ OURS = {name: one for name, one in COMPOSE["services"].items() if "build" in one
 
 
 def test_every_process_of_the_portal_has_a_service():
-    assert set(OURS) == {"web", "worker", "beat", "follower", "migrate"}
+    assert set(OURS) == {"web", "worker", "beat", "follower", "gateway", "migrate"}
     assert {"postgres", "redis"} <= set(COMPOSE["services"])
 
 

@@ -1,0 +1,158 @@
+"""The gateway's changes to rows: who connects, what is connected, who has left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Q
+
+from jobs.actions.attempts.open_gateway import close_session, new_secret
+from jobs.errors import AttemptClosedError, SessionEndedError, SessionRefusedError
+from jobs.ground import clock
+from jobs.models import Attempt, GatewayHead, GatewaySession
+from jobs.models.api_token import token_digest
+from jobs.models.gateway_session import AWAY_LIMIT, TICKET_LIFE
+from jobs.statuses import GatewayState
+
+# Renewed at every look of the gateway (`jobs/gateway/process.py`).
+HEAD_LEASE_S = 10.0
+_RENEW_HEADS = """
+UPDATE jobs_gatewayhead SET expires_at = clock_timestamp() + make_interval(secs => %s)
+WHERE instance = %s AND attempt_id = ANY(%s)
+AND EXISTS (SELECT FROM jobs_attempt AS attempt
+            WHERE attempt.id = jobs_gatewayhead.attempt_id AND attempt.ended_at IS NULL)
+RETURNING attempt_id
+"""
+_NOTE_TRAFFIC = """
+UPDATE jobs_gatewaysession AS session SET state = %s, seen_at = clock_timestamp(),
+    bytes_up = session.bytes_up + news.up, bytes_down = session.bytes_down + news.down
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS news(id, up, down)
+WHERE session.id = news.id AND session.ended_at IS NULL
+RETURNING session.id
+"""
+
+
+class SessionEntry(NamedTuple):
+    """A session that has connected, with its next secret."""
+
+    session_id: int
+    attempt_id: int
+    job_id: int
+    user_id: int
+    secret: str
+
+
+class HeadEntry(NamedTuple):
+    """An attempt whose head node has connected."""
+
+    attempt_id: int
+
+
+class Traffic(NamedTuple):
+    """Bytes from the program, and to it, since the last note."""
+
+    up: int
+    down: int
+
+
+@transaction.atomic
+def enter_session(secret: str) -> SessionEntry:
+    """Connect the session of a ticket or secret, and replace that by a new one.
+
+    SessionRefusedError: there is none. SessionEndedError: it is over, or was away for too long.
+    """
+    digest = token_digest(secret)
+    rows = GatewaySession.objects.select_for_update(of=("self",)).select_related("attempt")
+    session = rows.filter(Q(secret_digest=digest) | Q(former_digest=digest)).first()
+    if session is None:
+        raise SessionRefusedError
+    if session.ended_at is not None or session.attempt.ended_at is not None:
+        raise SessionEndedError(session.reason or "The attempt has ended.")
+    _refuse_late(session)
+    following = new_secret()
+    # A ticket is valid once; of a secret, whose successor may be lost on its way, until that is.
+    is_ticket = session.state == GatewayState.OPENING
+    session.former_digest = "" if is_ticket else digest
+    session.secret_digest = token_digest(following)
+    session.state = GatewayState.OPEN
+    session.seen_at = clock.now()
+    session.save(update_fields=["former_digest", "secret_digest", "state", "seen_at"])
+    attempt = session.attempt
+    return SessionEntry(session.pk, attempt.pk, attempt.job_id, session.user_id, following)
+
+
+def _refuse_late(session: GatewaySession) -> None:
+    now = clock.now()
+    if session.seen_at is None:
+        if now - session.created_at > TICKET_LIFE:
+            raise SessionRefusedError("This ticket has expired. Request a new session.")
+    elif now - session.seen_at > AWAY_LIMIT:
+        raise SessionEndedError(away_too_long())
+
+
+def away_too_long() -> str:
+    """Return the reason of a lost session."""
+    minutes = AWAY_LIMIT.seconds // 60
+    return f"Not connected for more than {minutes} minutes. Start the program again."
+
+
+def enter_head(token: str) -> HeadEntry:
+    """Return the attempt of a runner's token. SessionRefusedError, AttemptClosedError."""
+    attempt = Attempt.objects.filter(token_digest=token_digest(token)).first()
+    if attempt is None:
+        raise SessionRefusedError("This is not the token of an attempt.")
+    if attempt.ended_at is not None:
+        raise AttemptClosedError
+    return HeadEntry(attempt.pk)
+
+
+def note_head(attempt_id: int, instance: str, address: str, hello: Mapping[str, Any]) -> None:
+    """Store that the head of the attempt is connected to this process of the gateway."""
+    GatewayHead.objects.update_or_create(
+        attempt_id=attempt_id,
+        defaults={
+            "instance": instance,
+            "address": address,
+            "hello": dict(hello),
+            "expires_at": clock.now(),
+        },
+    )
+    renew_heads([attempt_id], instance)
+
+
+def drop_head(attempt_id: int, instance: str) -> None:
+    """Note that the head has left this process; it may be connected to another one by now."""
+    GatewayHead.objects.filter(attempt=attempt_id, instance=instance).delete()
+
+
+def renew_heads(attempt_ids: list[int], instance: str) -> set[int]:
+    """Keep the rows of connected heads; return the attempts that go on and are still here."""
+    return _ids(_RENEW_HEADS, [HEAD_LEASE_S, instance, attempt_ids])
+
+
+def note_traffic(news: Mapping[int, Traffic]) -> set[int]:
+    """Note that these sessions are connected, with their bytes; return those that are current."""
+    ups, downs = [each.up for each in news.values()], [each.down for each in news.values()]
+    return _ids(_NOTE_TRAFFIC, [GatewayState.OPEN.value, list(news), ups, downs])
+
+
+def note_away(session_id: int, traffic: Traffic) -> None:
+    """Note that the stream of a session has ended."""
+    note_traffic({session_id: traffic})
+    current = GatewaySession.objects.current().filter(pk=session_id)
+    current.update(state=GatewayState.AWAY)
+
+
+def leave_session(session_id: int) -> None:
+    """End a session that its program has closed."""
+    session = GatewaySession.objects.filter(pk=session_id).first()
+    if session is not None:
+        close_session(session, "Closed by the program.")
+
+
+def _ids(statement: str, parameters: list[Any]) -> set[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return {row[0] for row in cursor.fetchall()}

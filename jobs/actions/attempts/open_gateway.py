@@ -1,0 +1,96 @@
+"""Open and end gateway sessions: what people do. `gateway_streams` is what the gateway does."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.db import transaction
+
+from jobs.actions.jobs.history import note_action
+from jobs.actions.jobs.present import keep
+from jobs.audit.record import record
+from jobs.errors import ConflictError, NotFoundError, TooManySessionsError
+from jobs.ground import clock
+from jobs.models import Attempt, GatewaySession, Job
+from jobs.models.api_token import token_digest
+from jobs.permissions import Actor, Verb, require, require_attach, verb_to_detach
+from jobs.statuses import GatewayState, JobStatus
+
+TICKET_PREFIX = "mpg_"
+
+
+@transaction.atomic
+def open_session(actor: Actor, job: Job) -> tuple[GatewaySession, str]:
+    """Create a session in the open attempt of `job`, and return it with its ticket.
+
+    ConflictError: the job does not run. TooManySessionsError: at a limit.
+    """
+    require_attach(actor, job)
+    # Requests for one job, and those of one user, are counted one after the other.
+    keep(job)
+    type(actor.user).objects.select_for_update(no_key=True).get(pk=actor.user.pk)
+    attempt = _attempt_of(job)
+    _refuse_too_many(actor, job)
+    ticket = new_secret()
+    session = GatewaySession.objects.create(
+        attempt=attempt,
+        user=actor.user,
+        token=actor.token,
+        source=actor.source[:60],
+        secret_digest=token_digest(ticket),
+    )
+    record(actor, "open_gateway_session", job, after={"session": session.pk})
+    note_action(job, actor, "attach", f"Gateway session {session.pk} opened.")
+    return session, ticket
+
+
+@transaction.atomic
+def end_session(actor: Actor, job: Job, session_id: int) -> None:
+    """End a session of `job`. NotFoundError: the job has no such session."""
+    # The least that any of them takes.
+    require(actor, Verb.ATTACH_TO_OWN_JOB, job.project)
+    session = GatewaySession.objects.filter(attempt__job=job, pk=session_id).first()
+    if session is None:
+        raise NotFoundError(f"Job {job.pk} has no gateway session {session_id}.")
+    require(actor, verb_to_detach(actor, session, job), job.project)
+    if close_session(session, f"Ended by {actor.user.get_username()}."):
+        record(actor, "end_gateway_session", job, before={"session": session.pk})
+        note_action(job, actor, "detach", f"Gateway session {session.pk} ended.")
+
+
+def close_session(
+    session: GatewaySession, reason: str, state: GatewayState = GatewayState.CLOSED
+) -> bool:
+    """Whether the session was current and has ended now. The gateway then closes its streams."""
+    current = GatewaySession.objects.current().filter(pk=session.pk)
+    return bool(current.update(state=state, ended_at=clock.now(), reason=reason[:200]))
+
+
+def new_secret() -> str:
+    """Return a new ticket or secret of a session."""
+    return TICKET_PREFIX + secrets.token_urlsafe(32)
+
+
+def _attempt_of(job: Job) -> Attempt:
+    attempt = job.attempts.open().newest_of(job.pk, JobStatus.RUNNING)
+    if attempt is None:
+        job.refresh_from_db()
+        raise ConflictError(
+            f"Job {job.pk} is {JobStatus(job.status).label.lower()}: programs attach to running "
+            "jobs only."
+        )
+    return attempt
+
+
+def _refuse_too_many(actor: Actor, job: Job) -> None:
+    current = GatewaySession.objects.current()
+    of_job, of_user = settings.MPORTAL_GATEWAY_PER_JOB, settings.MPORTAL_GATEWAY_PER_USER
+    if current.filter(attempt__job=job).count() >= of_job:
+        raise TooManySessionsError(
+            f"Job {job.pk} has {of_job} gateway sessions, the most of one job. End one first."
+        )
+    if current.filter(user=actor.user).count() >= of_user:
+        raise TooManySessionsError(
+            f"You have {of_user} gateway sessions, the most of one user. End one first."
+        )

@@ -1,0 +1,65 @@
+"""Gateway sessions over REST: request a ticket, list who is attached, end a session."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.actions.attempts.open_gateway import end_session, open_session
+from jobs.api.base.answers import answer_with, page_with
+from jobs.api.base.portal_view import PortalView
+from jobs.api.base.schema import problems
+from jobs.models.gateway_session import TICKET_LIFE
+from jobs.readers.gateway_sessions import gateway_sessions, versions_of
+from monarch_client.wire.gateway import GatewaySession, GatewayTicket
+from monarch_client.wire.page import Page
+
+# Below the portal's address.
+SESSION_PATH = "/gateway/v1/session"
+
+
+class GatewaySessionListView(PortalView):
+    """`/projects/{slug}/jobs/{id}/gateway-sessions`."""
+
+    @extend_schema(
+        operation_id="gateway_sessions",
+        responses={200: Page[GatewaySession], **problems(400, 401, 404)},
+    )
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """List the programs that are attached to a job, then those that were."""
+        return page_with(gateway_sessions(self.actor, self.job()))
+
+    @extend_schema(
+        operation_id="gateway_session_open",
+        request=None,
+        responses={201: GatewayTicket, **problems(400, 401, 403, 404, 409, 429)},
+    )
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Request a session in a running job. Its ticket is valid once, and for a minute."""
+        session, ticket = open_session(self.actor, self.job())
+        python, torchmonarch = versions_of(session.attempt_id)
+        answer = GatewayTicket(
+            id=session.pk,
+            ticket=ticket,
+            expires_in_s=TICKET_LIFE.seconds,
+            path=SESSION_PATH,
+            python=python,
+            torchmonarch=torchmonarch,
+        )
+        return answer_with(answer, HTTPStatus.CREATED)
+
+
+class GatewaySessionView(PortalView):
+    """`/projects/{slug}/jobs/{id}/gateway-sessions/{session_id}`."""
+
+    @extend_schema(
+        operation_id="gateway_session_end",
+        responses={204: None, **problems(400, 401, 403, 404)},
+    )
+    def delete(self, request: Request, slug: str, job_id: int, session_id: int) -> Response:
+        """End a session. Its program loses the connection within seconds."""
+        end_session(self.actor, self.job(), session_id)
+        return Response(status=HTTPStatus.NO_CONTENT)

@@ -1,0 +1,196 @@
+"""The gateway process: admits connections by their tokens, and serves them until SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+from collections.abc import Awaitable, Callable
+from functools import partial
+from http import HTTPStatus
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import DatabaseError
+from websockets.http11 import Request, Response
+
+from jobs.actions.attempts import gateway_streams as rows
+from jobs.errors import DatabaseUnavailableError, PortalError, SessionRefusedError
+from jobs.gateway.exchange import Exchange
+from jobs.gateway.links import Link, Side
+from jobs.gateway.listeners import Connection, Listeners
+from jobs.gateway.streams import HeadStream, SessionStream
+from jobs.live.looking import in_thread
+from jobs.models.gateway_session import AWAY_LIMIT
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 2.0
+_PREFIX = "/gateway/"
+T = TypeVar("T")
+
+
+class Gateway:
+    """One gateway process."""
+
+    def __init__(self) -> None:
+        self.instance = secrets.token_hex(8)
+        self.exchange = Exchange()
+        self.listeners = Listeners(self._admit)
+        self._routes: dict[str, Callable[[Connection, str], Awaitable[None]]] = {
+            "v1/session": self._admit_session,
+            "v1/head": self._admit_head,
+            "v1/link": self._admit_link,
+        }
+
+    async def start(self) -> None:
+        """Begin to accept connections."""
+        self.listeners.receive_at(settings.MPORTAL_GATEWAY_SOCKET)
+        if settings.MPORTAL_GATEWAY_LISTEN:
+            await self.listeners.listen(settings.MPORTAL_GATEWAY_LISTEN)
+
+    async def run(self) -> None:
+        """Serve until SIGTERM or SIGINT."""
+        ending = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, ending.set)
+        await self.start()
+        looking = asyncio.create_task(self._look_on())
+        await ending.wait()
+        looking.cancel()
+        await self.listeners.end()
+
+    async def _admit(self, connection: Connection, request: Request) -> Response | None:
+        """Answer a request that opens no stream; None if it does."""
+        path = request.path.partition("?")[0]
+        path = path.removeprefix(settings.FORCE_SCRIPT_NAME or "")
+        if path == f"{_PREFIX}healthz":
+            return connection.respond(HTTPStatus.OK, "ok\n")
+        admit = self._routes.get(path.removeprefix(_PREFIX)) if path.startswith(_PREFIX) else None
+        if admit is None:
+            return connection.respond(HTTPStatus.NOT_FOUND, "There is nothing at this address.\n")
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        try:
+            if scheme.lower() != "bearer" or not token:
+                raise SessionRefusedError("This needs a bearer token.")
+            await admit(connection, token.strip())
+        except PortalError as error:
+            return _refusal(connection, error)
+        except DatabaseError as error:
+            log.warning("database away: %s", error, extra={"action": "gateway_admit"})
+            return _refusal(connection, DatabaseUnavailableError())
+        return None
+
+    async def _admit_session(self, connection: Connection, token: str) -> None:
+        entry = await in_thread(rows.enter_session, token)
+        connection.handle = partial(self._serve_session, entry)
+
+    async def _admit_head(self, connection: Connection, token: str) -> None:
+        entry = await in_thread(rows.enter_head, token)
+        connection.handle = partial(self._serve_head, entry.attempt_id)
+
+    async def _admit_link(self, connection: Connection, token: str) -> None:
+        found = self.exchange.take(token)
+        if found is None:
+            raise SessionRefusedError("This token of a link is unknown, used or expired.")
+        connection.handle = partial(self._serve_link, *found)
+
+    async def _serve_link(self, link: Link, side: Side, connection: Connection) -> None:
+        await link.serve(side, connection)
+
+    async def _serve_session(self, entry: rows.SessionEntry, connection: Connection) -> None:
+        meter = self.exchange.meter_of(entry.user_id, entry.job_id)
+        session = SessionStream(connection, entry.session_id, entry.attempt_id, meter)
+        connection.keep_alive()
+        await session.send(
+            "welcome",
+            session=entry.session_id,
+            secret=entry.secret,
+            away_limit_s=AWAY_LIMIT.seconds,
+        )
+        await self.exchange.add_session(session)
+        try:
+            async for message in session.messages():
+                if message["op"] == "close":
+                    await self._leave(session)
+                    return
+                await self.exchange.from_session(session, message)
+        finally:
+            if await self.exchange.remove_session(session):
+                await self._note("away", rows.note_away, entry.session_id, meter.read())
+
+    async def _leave(self, session: SessionStream) -> None:
+        await self._note("leave", rows.leave_session, session.session_id)
+        await self.exchange.end_session(session.session_id, session.attempt_id)
+
+    async def _serve_head(self, attempt_id: int, connection: Connection) -> None:
+        head = HeadStream(connection, attempt_id)
+        connection.keep_alive()
+        try:
+            async for message in head.messages():
+                if message["op"] == "hello":
+                    head.hello = message
+                    await self._note("head", self._note_head, head)
+                    await self.exchange.add_head(head)
+                elif head.hello:
+                    await self.exchange.from_head(head, message)
+        finally:
+            if await self.exchange.remove_head(head):
+                await self._note("head", rows.drop_head, attempt_id, self.instance)
+
+    def _note_head(self, head: HeadStream) -> None:
+        rows.note_head(head.attempt_id, self.instance, "", head.hello)
+
+    async def _note(self, action: str, write: Callable[..., object], *arguments: object) -> bool:
+        """Whether the rows could be changed; while the database is away streams go on."""
+        try:
+            await in_thread(write, *arguments)
+        except DatabaseError as error:
+            log.warning("database away: %s", error, extra={"action": f"gateway_{action}"})
+            return False
+        return True
+
+    async def _look_on(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+            except DatabaseError as error:
+                log.warning("database away: %s", error, extra={"action": "gateway_look"})
+
+    async def look(self) -> None:
+        """Renew the rows of what is connected, and close what has ended."""
+        await self._look_at_sessions()
+        heads = dict(self.exchange.heads)
+        if heads:
+            kept = await in_thread(rows.renew_heads, list(heads), self.instance)
+            for attempt_id in set(heads) - kept:
+                await heads[attempt_id].close(1000, "the attempt has ended")
+
+    async def _look_at_sessions(self) -> None:
+        streams = dict(self.exchange.sessions)
+        if not streams:
+            return
+        news = {session_id: each.meter.read() for session_id, each in streams.items()}
+        try:
+            current = await in_thread(rows.note_traffic, news)
+        except DatabaseError:
+            for session_id, traffic in news.items():
+                streams[session_id].meter.put_back(traffic)
+            raise
+        for session_id in set(news) - current:
+            await self.exchange.end_session(session_id, streams[session_id].attempt_id)
+
+
+def _refusal(connection: Connection, error: PortalError) -> Response:
+    response = connection.respond(HTTPStatus(error.http_status), f"{error.message}\n")
+    if wait := getattr(error, "retry_after", None):
+        response.headers["Retry-After"] = str(wait)
+    return response
+
+
+def run() -> None:
+    """Run the gateway in this process until SIGTERM or SIGINT."""
+    asyncio.run(Gateway().run())

@@ -1,0 +1,46 @@
+"""The gateway sessions of a job."""
+
+from __future__ import annotations
+
+from jobs.models import GatewayHead, GatewaySession, Job
+from jobs.permissions import Actor, verb_to_detach, verbs_of
+from monarch_client.wire import gateway as wire
+
+# Current ones first, then those that ended last.
+MOST_SHOWN = 50
+
+
+def gateway_sessions(actor: Actor, job: Job) -> list[wire.GatewaySession]:
+    """Return the sessions of `job`: current ones first, then the latest that have ended."""
+    rows = GatewaySession.objects.filter(attempt__job=job).select_related("attempt", "user")
+    current = list(rows.current().order_by("-pk"))
+    ended = rows.exclude(ended_at=None).order_by("-ended_at")[: MOST_SHOWN - len(current)]
+    verbs = verbs_of(actor, job.project)
+    return [
+        _view(row, can_end=row.ended_at is None and verb_to_detach(actor, row, job) in verbs)
+        for row in [*current, *ended]
+    ]
+
+
+def versions_of(attempt_id: int) -> tuple[str, str]:
+    """Return Python and torchmonarch of the attempt's workers, "" as long as they are unknown."""
+    head = GatewayHead.objects.filter(attempt=attempt_id).first()
+    hello = head.hello if head is not None else {}
+    return str(hello.get("python", "")), str(hello.get("torchmonarch", ""))
+
+
+def _view(row: GatewaySession, *, can_end: bool) -> wire.GatewaySession:
+    return wire.GatewaySession(
+        id=row.pk,
+        attempt=row.attempt.number,
+        user=row.user.get_username(),
+        source=row.source,
+        state=row.state,
+        created_at=row.created_at,
+        seen_at=row.seen_at,
+        ended_at=row.ended_at,
+        reason=row.reason,
+        bytes_up=row.bytes_up,
+        bytes_down=row.bytes_down,
+        can_end=can_end,
+    )

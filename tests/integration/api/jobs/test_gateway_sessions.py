@@ -1,0 +1,113 @@
+"""Gateway sessions over REST: who may open and end which, in which jobs, and how many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobs.models import GatewayHead, GatewaySession, Job, Project
+from jobs.statuses import GatewayState, JobStatus, Role
+from tests.factories import make_attempt, make_job, make_member
+from tests.integration.api.conftest import Caller, caller_for
+
+pytestmark = pytest.mark.django_db
+
+
+def sessions_of(job: Job) -> str:
+    return f"/projects/rl/jobs/{job.pk}/gateway-sessions"
+
+
+@pytest.fixture
+def member(project: Project) -> Caller:
+    return caller_for(make_member(project, Role.MEMBER))
+
+
+@pytest.fixture
+def job(project: Project, member: Caller) -> Job:
+    """Create a running job of the member."""
+    job = make_job(project, status=JobStatus.RUNNING, submitted_by=member.user)
+    make_attempt(job)
+    return job
+
+
+def test_a_ticket_names_the_path_and_the_versions_of_the_workers(member: Caller, job: Job) -> None:
+    GatewayHead.objects.create(
+        attempt=job.attempts.get(),
+        instance="a",
+        expires_at=job.created_at,
+        hello={"python": "3.11.7", "torchmonarch": "0.7.0"},
+    )
+    answer = member.post(sessions_of(job))
+    assert answer.status_code == 201
+    body = answer.json()
+    assert body.pop("ticket") != GatewaySession.objects.get().secret_digest
+    assert body == {
+        "id": GatewaySession.objects.get().pk,
+        "expires_in_s": 60,
+        "path": "/gateway/v1/session",
+        "python": "3.11.7",
+        "torchmonarch": "0.7.0",
+    }
+
+
+def test_the_list_names_who_is_attached_and_who_may_end_it(
+    member: Caller, viewer: Caller, job: Job
+) -> None:
+    member.post(sessions_of(job))
+    (mine,) = member.get(sessions_of(job)).json()["results"]
+    assert (mine["user"], mine["state"], mine["can_end"]) == (
+        member.user.get_username(),
+        "opening",
+        True,
+    )
+    (seen,) = viewer.get(sessions_of(job)).json()["results"]
+    assert not seen["can_end"]
+
+
+@pytest.mark.parametrize("status", [JobStatus.QUEUED, JobStatus.SUCCEEDED, JobStatus.STOPPING])
+def test_a_job_that_does_not_run_has_no_sessions(
+    member: Caller, project: Project, status: JobStatus
+) -> None:
+    job = make_job(project, status=status, submitted_by=member.user)
+    assert member.post(sessions_of(job)).status_code == 409
+
+
+def test_a_members_session_in_anothers_job_takes_a_maintainer(
+    member: Caller, project: Project
+) -> None:
+    job = make_job(project, status=JobStatus.RUNNING)
+    make_attempt(job)
+    assert member.post(sessions_of(job)).status_code == 403
+    maintainer = caller_for(make_member(project, Role.MAINTAINER))
+    assert maintainer.post(sessions_of(job)).status_code == 201
+
+
+def test_a_token_that_only_reads_opens_no_session(project: Project, job: Job) -> None:
+    reader = caller_for(job.submitted_by, read_only=True)
+    assert reader.post(sessions_of(job)).status_code == 403
+
+
+def test_sessions_of_a_job_and_of_a_user_are_limited(
+    member: Caller, project: Project, job: Job, settings: Any
+) -> None:
+    settings.MPORTAL_GATEWAY_PER_USER, settings.MPORTAL_GATEWAY_PER_JOB = 1, 2
+    maintainers = [caller_for(make_member(project, Role.MAINTAINER)) for _ in range(2)]
+    assert member.post(sessions_of(job)).status_code == 201
+    assert member.post(sessions_of(job)).json()["code"] == "too_many_sessions"
+    assert maintainers[0].post(sessions_of(job)).status_code == 201
+    assert maintainers[1].post(sessions_of(job)).status_code == 429
+
+
+def test_a_session_is_ended_by_its_user_and_by_the_jobs_submitter(
+    member: Caller, project: Project, job: Job
+) -> None:
+    maintainer = caller_for(make_member(project, Role.MAINTAINER))
+    other = caller_for(make_member(project, Role.MEMBER))
+    opened = maintainer.post(sessions_of(job)).json()["id"]
+    address = f"{sessions_of(job)}/{opened}"
+    assert other.delete(address).status_code == 403
+    assert member.delete(address).status_code == 204
+    assert GatewaySession.objects.get().state == GatewayState.CLOSED
+    assert member.get(f"{sessions_of(job)}").json()["results"][0]["reason"]
+    assert member.delete(f"{sessions_of(job)}/0").status_code == 404

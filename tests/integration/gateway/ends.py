@@ -1,0 +1,104 @@
+"""The two ends of a gateway, for tests: a program and a head node, with `websockets`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from jobs.attempt_tokens import attempt_token
+from jobs.models import Attempt
+
+HELLO = {
+    "python": "3.11.7",
+    "torchmonarch": "0.7.0",
+    "workers": [{"rank": 0, "host": "node0", "address": "service1@tls://10.0.0.5:26600"}],
+    "meshes": {"trainers": [0]},
+}
+WAIT_S = 10.0
+
+
+def dial(url: str, path: str, token: str, **options: Any) -> ClientConnection:
+    """Open a WebSocket of the gateway at `url` (http)."""
+    opening = connect(
+        f"{url.replace('http', 'ws', 1)}/gateway/v1/{path}",
+        additional_headers={"Authorization": f"Bearer {token}"} if token else {},
+        compression=None,
+        ping_interval=None,
+        proxy=None,
+        open_timeout=WAIT_S,
+        **options,
+    )
+    return opening.__enter__()
+
+
+def refusal(url: str, path: str, token: str) -> tuple[int, str]:
+    """Return status and text of a refused request."""
+    try:
+        dial(url, path, token).close()
+    except InvalidStatus as error:
+        return error.response.status_code, (error.response.body or b"").decode()
+    return 101, ""
+
+
+class End:
+    """A control stream."""
+
+    def __init__(self, url: str, path: str, token: str) -> None:
+        self.url = url
+        self.stream = dial(url, path, token)
+
+    def send(self, op: str, **fields: Any) -> None:
+        self.stream.send(json.dumps({"op": op, **fields}))
+
+    def read(self, op: str) -> dict[str, Any]:
+        """Return the next message with `op`; others are skipped."""
+        while True:
+            message = json.loads(self.stream.recv(WAIT_S))
+            if message["op"] == op:
+                return message
+
+    def is_closed(self) -> bool:
+        """Whether the gateway has closed it, within the time-out; messages are skipped."""
+        try:
+            while True:
+                self.stream.recv(WAIT_S)
+        except ConnectionClosed:
+            return True
+        except TimeoutError:
+            return False
+
+    def link(self, token: str, **options: Any) -> ClientConnection:
+        return dial(self.url, "link", token, **options)
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+class Head(End):
+    """The head node of an attempt; it has sent its hello."""
+
+    def __init__(self, url: str, attempt: Attempt, **hello: Any) -> None:
+        super().__init__(url, "head", attempt_token(attempt.job_id, attempt.number))
+        self.send("hello", attempt=attempt.pk, **{**HELLO, **hello})
+
+
+class Program(End):
+    """A program with a session; it has received its welcome."""
+
+    def __init__(self, url: str, secret: str) -> None:
+        super().__init__(url, "session", secret)
+        self.welcome = self.read("welcome")
+
+    @property
+    def secret(self) -> str:
+        return self.welcome["secret"]
+
+
+def join(program: Program, head: Head, number: int = 1, generation: int = 1) -> tuple[Any, Any]:
+    """Open a link and return both its ends."""
+    program.send("link", link=number, generation=generation, rank=0)
+    to_program, to_head = program.read("dial"), head.read("dial")
+    return program.link(to_program["token"]), head.link(to_head["token"])

@@ -1,0 +1,78 @@
+"""Data links: joined once, closed together, with bounded memory."""
+
+from __future__ import annotations
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests.integration.gateway.conftest import GatewayThread, session
+from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
+
+
+def is_closed(connection) -> bool:
+    try:
+        connection.recv(WAIT_S)
+    except ConnectionClosed:
+        return True
+    except TimeoutError:
+        return False
+    return False
+
+
+def test_bytes_pass_in_both_directions_and_are_counted(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    near, far = join(program, head)
+    near.send(b"ping" * 1000)
+    assert far.recv(WAIT_S) == b"ping" * 1000
+    far.send(b"pong")
+    assert near.recv(WAIT_S) == b"pong"
+    gateway.look()
+    assert (session().bytes_up, session().bytes_down) == (4000, 4)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_end_that_goes_closes_the_other(program: Program, head: Head, first: int) -> None:
+    ends = join(program, head)
+    ends[first].send(b"last words")
+    ends[first].close()
+    assert ends[1 - first].recv(WAIT_S) == b"last words"
+    assert is_closed(ends[1 - first])
+
+
+def test_a_newer_generation_ends_the_older(program: Program, head: Head) -> None:
+    near, far = join(program, head)
+    newer, _ = join(program, head, generation=2)
+    assert is_closed(near)
+    assert is_closed(far)
+    newer.send(b"still open")
+
+
+def test_a_stream_that_ends_takes_its_links_along(program: Program, head: Head) -> None:
+    near, far = join(program, head)
+    program.close()
+    assert is_closed(near)
+    assert is_closed(far)
+
+
+def test_a_token_of_a_link_is_good_once(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    program.send("link", link=1, generation=1, rank=0)
+    token = program.read("dial")["token"]
+    program.link(token)
+    assert refusal(gateway.url, "link", token)[0] == 401
+
+
+def test_without_a_head_a_link_is_refused(program: Program, head: Head) -> None:
+    head.close()
+    program.read("head_away")
+    program.send("link", link=3, generation=1, rank=0)
+    assert program.read("refused")["link"] == 3
+
+
+def test_a_message_that_is_too_large_ends_the_link(program: Program, head: Head) -> None:
+    near, far = join(program, head)
+    near.send(b"x" * (1024 * 1024 + 1))
+    assert is_closed(near)
+    assert is_closed(far)

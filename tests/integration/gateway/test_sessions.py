@@ -1,0 +1,109 @@
+"""Sessions: who is admitted, with what, and what becomes of the row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from jobs.ground import clock
+from jobs.models import Attempt, GatewayHead, GatewaySession
+from jobs.statuses import GatewayState
+from tests.integration.gateway.conftest import GatewayThread, session
+from tests.integration.gateway.ends import HELLO, Head, Program, refusal
+from tests.waiting import eventually
+
+NewTicket = Callable[[], str]
+
+
+def test_a_program_learns_the_mesh_from_the_heads_hello(program: Program) -> None:
+    assert program.welcome["away_limit_s"] == 300
+    mesh = program.read("mesh")
+    assert {name: mesh[name] for name in HELLO} == HELLO
+    assert session().state == GatewayState.OPEN
+    assert GatewayHead.objects.get().hello["python"] == "3.11.7"
+
+
+def test_a_head_that_comes_later_is_announced(
+    gateway: GatewayThread, ticket: NewTicket, attempt: Attempt
+) -> None:
+    program = Program(gateway.url, ticket())
+    assert program.read("head_away")
+    head = Head(gateway.url, attempt)
+    assert program.read("mesh")["workers"] == HELLO["workers"]
+    head.close()
+    assert program.read("head_away")
+    assert eventually(lambda: not GatewayHead.objects.exists())
+
+
+def test_a_certificate_request_reaches_the_head_and_its_answer_the_program(
+    program: Program, head: Head
+) -> None:
+    program.send("sign", id=7, csr="PEM")
+    asked = head.read("sign")
+    assert (asked["csr"], asked["session"]) == ("PEM", program.welcome["session"])
+    head.send("signed", id=asked["id"], leaf="LEAF", ca="CA", not_after=1)
+    answer = program.read("signed")
+    assert (answer["id"], answer["leaf"], answer["ca"]) == (7, "LEAF", "CA")
+
+
+def test_a_ticket_opens_one_connection(gateway: GatewayThread, ticket: NewTicket) -> None:
+    once = ticket()
+    Program(gateway.url, once).close()
+    assert refusal(gateway.url, "session", once)[0] == 401
+
+
+def test_a_ticket_expires(gateway: GatewayThread, ticket: NewTicket) -> None:
+    late = ticket()
+    GatewaySession.objects.update(created_at=clock.now() - timedelta(seconds=61))
+    assert refusal(gateway.url, "session", late)[0] == 401
+
+
+def test_each_welcome_brings_a_new_secret_and_ends_the_one_before_the_last(
+    gateway: GatewayThread, program: Program
+) -> None:
+    first = program.secret
+    second = Program(gateway.url, first).secret
+    # The welcome may be lost: the secret that was used is good until its successor is.
+    third = Program(gateway.url, first).secret
+    assert refusal(gateway.url, "session", second)[0] == 401
+    Program(gateway.url, third).close()
+    assert refusal(gateway.url, "session", first)[0] == 401
+
+
+def test_a_session_without_its_stream_is_away_and_comes_back(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    program.close()
+    assert eventually(lambda: session().state == GatewayState.AWAY)
+    back = Program(gateway.url, program.secret)
+    assert back.read("mesh")
+    assert session().state == GatewayState.OPEN
+
+
+def test_a_session_that_was_away_for_too_long_stays_away(
+    gateway: GatewayThread, program: Program
+) -> None:
+    program.close()
+    assert eventually(lambda: session().state == GatewayState.AWAY)
+    GatewaySession.objects.update(seen_at=clock.now() - timedelta(seconds=301))
+    status, text = refusal(gateway.url, "session", program.secret)
+    assert (status, "5 minutes" in text) == (410, True)
+
+
+def test_a_session_that_ends_is_closed_at_both_ends(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    GatewaySession.objects.update(ended_at=clock.now(), state=GatewayState.CLOSED)
+    gateway.look()
+    assert program.is_closed()
+    assert head.read("close")["session"] == program.welcome["session"]
+    assert refusal(gateway.url, "session", program.secret)[0] == 410
+
+
+def test_a_program_may_close_its_session(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    program.send("close")
+    assert program.is_closed()
+    assert head.read("close")
+    assert session().state == GatewayState.CLOSED
