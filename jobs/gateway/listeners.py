@@ -50,12 +50,14 @@ class Connection(ServerConnection):
         self.head = b""
         super().data_received(data)
 
-    def keep_alive(self) -> None:
-        """Send a ping every 10 s, and close after 20 s of silence.
+    def keep_alive(self, *, ends_silence: bool) -> None:
+        """Send a ping every 10 s; `ends_silence`: close after 20 s without an answer.
 
-        Control streams alone do so: the reader of a data stream may be slow on purpose.
+        Pings keep proxies from closing what is idle. A data link may be silent for longer: its
+        reader is slow on purpose, and its control stream notices a lost peer.
         """
-        self.ping_interval = self.ping_timeout = PING_S
+        self.ping_interval = PING_S
+        self.ping_timeout = PING_S if ends_silence else None
         self.start_keepalive()
 
 

@@ -98,12 +98,13 @@ class Gateway:
         connection.handle = partial(self._serve_link, *found)
 
     async def _serve_link(self, link: Link, side: Side, connection: Connection) -> None:
+        connection.keep_alive(ends_silence=False)
         await link.serve(side, connection)
 
     async def _serve_session(self, entry: rows.SessionEntry, connection: Connection) -> None:
         meter = self.exchange.meter_of(entry.user_id, entry.job_id)
         session = SessionStream(connection, entry.session_id, entry.attempt_id, meter)
-        connection.keep_alive()
+        connection.keep_alive(ends_silence=True)
         await session.send(
             "welcome",
             session=entry.session_id,
@@ -127,7 +128,7 @@ class Gateway:
 
     async def _serve_head(self, attempt_id: int, connection: Connection) -> None:
         head = HeadStream(connection, attempt_id)
-        connection.keep_alive()
+        connection.keep_alive(ends_silence=True)
         try:
             async for message in head.messages():
                 if message["op"] == "hello":
