@@ -12,8 +12,6 @@ from jobs.gateway.links import Link, Side
 from jobs.gateway.rates import Bucket, Meter
 from jobs.gateway.streams import HeadStream, Message, SessionStream, csr_in, number_in
 
-# What heads send to one session, beside answers to its requests.
-_TO_ONE = frozenset({"dial_failed"})
 # What heads send to all sessions of their attempt.
 _TO_ALL = frozenset({"lost_hosts"})
 
@@ -76,14 +74,14 @@ class Exchange:
         del self.sessions[session.session_id]
         return True
 
-    async def end_session(self, session_id: int, attempt_id: int) -> None:
-        """Have both ends close a session that has ended."""
+    async def end_session(self, session_id: int, attempt_id: int, detail: str) -> None:
+        """Have both ends close a session that has ended; `detail` says why."""
         head = self.heads.get(attempt_id)
         if head is not None:
             await head.send("close", session=session_id)
         stream = self.sessions.get(session_id)
         if stream is not None:
-            await stream.send("closed", reason="This session has ended.")
+            await stream.send("close", detail=detail)
             await stream.close(1000, "ended")
 
     def take(self, token: str) -> tuple[Link, Side] | None:
@@ -111,10 +109,8 @@ class Exchange:
         elif op in _TO_ALL:
             for each in self._sessions_of(head.attempt_id):
                 await each.send(op, **fields)
-        elif op in _TO_ONE:
-            one = self.sessions.get(number_in(message, "session") or 0)
-            if one is not None and one.attempt_id == head.attempt_id:
-                await one.send(op, **fields)
+        elif op == "dial_failed":
+            await self._give_up(head, message)
 
     async def _link(self, session: SessionStream, message: Message) -> None:
         number, generation = number_in(message, "link"), number_in(message, "generation")
@@ -141,6 +137,15 @@ class Exchange:
             token=link.tokens[Side.HEAD],
         )
         await session.send("dial", **known, token=link.tokens[Side.PROGRAM])
+
+    async def _give_up(self, head: HeadStream, message: Message) -> None:
+        """Close a link whose worker the head does not reach: the program dials anew."""
+        session = self.sessions.get(number_in(message, "session") or 0)
+        if session is None or session.attempt_id != head.attempt_id:
+            return
+        link = session.links.get(number_in(message, "link") or 0)
+        if link is not None and link.generation == number_in(message, "generation"):
+            await link.close(1011, str(message.get("detail", "")))
 
     async def _sign(self, session: SessionStream, message: Message) -> None:
         head, csr = self.heads.get(session.attempt_id), csr_in(message)

@@ -18,6 +18,8 @@ from jobs.gateway.rates import Meter
 TOKEN_LIFE_S = 60.0
 # Not joined yet, of one session.
 MOST_PENDING = 64
+# Of RFC 6455.
+_LONGEST_REASON = 123
 PassOn = Callable[[int], Awaitable[None]]
 
 
@@ -71,10 +73,11 @@ class Link:
             over.cancel()
         await self.close()
 
-    async def close(self) -> None:
-        """Close both connections at once."""
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Close both connections at once, with a reason of at most 123 bytes."""
         self._over.set()
-        await asyncio.gather(*(each.close() for each in self._ends.values()))
+        short = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
+        await asyncio.gather(*(each.close(code, short) for each in self._ends.values()))
 
     def cut(self) -> None:
         """Abort both connections: a newer generation is on its way, and one end may be gone."""

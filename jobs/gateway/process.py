@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
@@ -124,7 +124,15 @@ class Gateway:
 
     async def _leave(self, session: SessionStream) -> None:
         await self._note("leave", rows.leave_session, session.session_id)
-        await self.exchange.end_session(session.session_id, session.attempt_id)
+        await self._end([session.session_id])
+
+    async def _end(self, session_ids: Iterable[int]) -> None:
+        """Close the streams of sessions that have ended."""
+        streams = [each for pk in session_ids if (each := self.exchange.sessions.get(pk))]
+        reasons = await in_thread(rows.reasons_of, [each.session_id for each in streams])
+        for each in streams:
+            detail = reasons.get(each.session_id, "The session was deleted with its job.")
+            await self.exchange.end_session(each.session_id, each.attempt_id, detail)
 
     async def _serve_head(self, attempt_id: int, connection: Connection) -> None:
         head = HeadStream(connection, attempt_id)
@@ -181,8 +189,8 @@ class Gateway:
             for session_id, traffic in news.items():
                 streams[session_id].meter.put_back(traffic)
             raise
-        for session_id in set(news) - current:
-            await self.exchange.end_session(session_id, streams[session_id].attempt_id)
+        if ended := set(news) - current:
+            await self._end(ended)
 
 
 def _refusal(connection: Connection, error: PortalError) -> Response:

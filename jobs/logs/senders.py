@@ -21,7 +21,10 @@ SELECT attempt.id, attempt.job_id, attempt.number, job.num_nodes, job.request_op
        attempt.contacted_at, attempt.last_seen_at,
        attempt.carrier <> %(push)s OR job.status = %(stopping)s OR EXISTS (
            SELECT FROM jobs_stackdump AS dump
-           WHERE dump.attempt_id = attempt.id AND dump.state = %(asked)s),
+           WHERE dump.attempt_id = attempt.id AND dump.state = %(asked)s)
+       OR EXISTS (
+           SELECT FROM jobs_gatewaysession AS session
+           WHERE session.attempt_id = attempt.id AND session.ended_at IS NULL),
        attempt.token_digest, attempt.ended_at, cluster.status
 FROM jobs_attempt AS attempt
 JOIN jobs_job AS job ON job.id = attempt.job_id

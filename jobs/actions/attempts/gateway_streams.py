@@ -145,6 +145,12 @@ def note_away(session_id: int, traffic: Traffic) -> None:
     current.update(state=GatewayState.AWAY)
 
 
+def reasons_of(session_ids: list[int]) -> dict[int, str]:
+    """Return why these sessions have ended, by id."""
+    rows = GatewaySession.objects.filter(pk__in=session_ids)
+    return dict(rows.values_list("pk", "reason"))
+
+
 def leave_session(session_id: int) -> None:
     """End a session that its program has closed."""
     session = GatewaySession.objects.filter(pk=session_id).first()

@@ -15,7 +15,7 @@ from jobs.ground import clock
 from jobs.models import Attempt, GatewaySession, Job
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor, Verb, require, require_attach, verb_to_detach
-from jobs.statuses import GatewayState, JobStatus
+from jobs.statuses import Carrier, GatewayState, JobKind, JobStatus
 
 TICKET_PREFIX = "mpg_"
 
@@ -31,6 +31,7 @@ def open_session(actor: Actor, job: Job) -> tuple[GatewaySession, str]:
     keep(job)
     type(actor.user).objects.select_for_update(no_key=True).get(pk=actor.user.pk)
     attempt = _attempt_of(job)
+    _refuse_unreachable(job, attempt)
     _refuse_too_many(actor, job)
     ticket = new_secret()
     session = GatewaySession.objects.create(
@@ -81,6 +82,24 @@ def _attempt_of(job: Job) -> Attempt:
             "jobs only."
         )
     return attempt
+
+
+def _refuse_unreachable(job: Job, attempt: Attempt) -> None:
+    """Raise ConflictError if no program may or can attach to the workers of `job`."""
+    if job.kind != JobKind.MONARCH:
+        raise ConflictError(
+            f"Job {job.pk} is a plain job: programs attach to the workers of Monarch jobs."
+        )
+    if not job.request.waits_for_laptops and not job.project.laptops_may_attach:
+        raise ConflictError(
+            f"Job {job.pk} has a driver of its own, and project {job.project.slug} does not allow "
+            "laptops in such jobs. One of its admins can; or start a job with `mportal dev`."
+        )
+    if attempt.carrier == Carrier.PULL:
+        raise ConflictError(
+            f"The nodes of job {job.pk} do not reach this portal, so programs cannot attach to "
+            "its workers through it."
+        )
 
 
 def _refuse_too_many(actor: Actor, job: Job) -> None:

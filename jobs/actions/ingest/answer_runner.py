@@ -1,4 +1,4 @@
-"""The orders in the answer to a runner that pushes: to end, or to dump stacks."""
+"""The orders in the answer to a runner that pushes: to end, to dump stacks, to dial the gateway."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef
 
-from jobs.models import Attempt, StackDump
+from jobs.models import Attempt, GatewaySession, StackDump
 from jobs.statuses import Carrier, JobStatus
 from monarch_client.crash_points import reach
 from monarch_client.runner.vocabulary.stack_requests import StackRequest
@@ -16,10 +16,14 @@ GRACE_S = 10.0
 
 
 class Orders(NamedTuple):
-    """`stop_grace_s`: the grace with which the attempt is to end; None: it goes on."""
+    """`stop_grace_s`: the grace with which the attempt is to end; None: it goes on.
+
+    `gateway`: a program wants to attach, so that the head node connects to the gateway.
+    """
 
     stop_grace_s: float | None
     stacks: list[StackRequest]
+    gateway: bool = False
 
 
 NO_ORDERS = Orders(None, [])
@@ -33,15 +37,16 @@ def answer_runner(attempt_id: int) -> Orders:
     attempts = Attempt.objects.filter(pk=attempt_id)
     # With the rest, in one question: this is asked for every batch of lines.
     open_dumps = StackDump.objects.open().filter(attempt=OuterRef("pk"))
-    row = attempts.annotate(is_asked=Exists(open_dumps)).values_list(
-        "carrier", "ended_at", "job__status", "is_asked"
+    sessions = GatewaySession.objects.current().filter(attempt=OuterRef("pk"))
+    row = attempts.annotate(is_asked=Exists(open_dumps), is_wanted=Exists(sessions)).values_list(
+        "carrier", "ended_at", "job__status", "is_asked", "is_wanted"
     )
-    carrier, ended_at, status, is_asked = row.get()
+    carrier, ended_at, status, is_asked, is_wanted = row.get()
     if carrier != Carrier.PUSH:
         attempts.update(carrier=Carrier.PUSH)
     asks = _stack_requests(attempt_id) if is_asked and ended_at is None else []
     if status != JobStatus.STOPPING or ended_at is not None:
-        return Orders(None, asks)
+        return Orders(None, asks, is_wanted and ended_at is None)
     reach("stop.answering")
     return Orders(GRACE_S, asks)
 

@@ -66,6 +66,8 @@ def _answer(acked: dict[str, int], orders: Orders) -> dict[str, Any]:
         answer["stop"] = {"grace_s": orders.stop_grace_s}
     if orders.stacks:
         answer["stacks"] = [ask._asdict() for ask in orders.stacks]
+    if orders.gateway:
+        answer["gateway"] = True
     return answer
 
 

@@ -12,7 +12,7 @@ from jobs.actions.projects.secrets import set_secret
 from jobs.ground import clock
 from jobs.models import Budget, Cluster, Job, Pool, Project, Queue, Quota, StrayCluster, User
 from jobs.permissions import Actor
-from jobs.statuses import Carrier, ClusterStatus, JobStatus, Role
+from jobs.statuses import Carrier, ClusterStatus, JobKind, JobStatus, Role
 from tests.factories import (
     make_array,
     make_attempt,
@@ -71,10 +71,16 @@ def of_attempt(project: Project, user: User) -> Parts:
     return {"job_id": job.pk}
 
 
-def of_session(project: Project, user: User) -> Parts:
+def of_open_job(project: Project, user: User) -> Parts:
+    Project.objects.filter(pk=project.pk).update(laptops_may_attach=True)
     parts = of_attempt(project, user)
-    job = Job.objects.get(pk=parts["job_id"])
-    session, _ = open_session(Actor(user), job)
+    Job.objects.filter(pk=parts["job_id"]).update(kind=JobKind.MONARCH)
+    return parts
+
+
+def of_session(project: Project, user: User) -> Parts:
+    parts = of_open_job(project, user)
+    session, _ = open_session(Actor(user), Job.objects.get(pk=parts["job_id"]))
     return {**parts, "session_id": session.pk}
 
 
@@ -155,7 +161,7 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         "extend", {"duration": "1h"}, of_job(status=JobStatus.RUNNING, spec=LIMITED)
     ),
     ("post", "rerun"): Operation("rerun", needs=of_job(status=JobStatus.FAILED)),
-    ("post", "gateway_sessions"): Operation("open_gateway_session", needs=of_attempt),
+    ("post", "gateway_sessions"): Operation("open_gateway_session", needs=of_open_job),
     ("delete", "gateway_session"): Operation("end_gateway_session", needs=of_session),
     ("post", "stacks"): Operation("stacks", {"rank": 0}, of_attempt),
     ("post", "uploads"): Operation("upload", b"a folder"),

@@ -14,7 +14,7 @@ from jobs.actions.attempts.open_gateway import open_session
 from jobs.gateway.process import Gateway
 from jobs.models import Attempt, GatewaySession
 from jobs.permissions import Actor
-from jobs.statuses import JobStatus
+from jobs.statuses import JobKind, JobStatus
 from tests.factories import make_attempt, make_job, make_member, make_project
 from tests.integration.gateway.ends import Head, Program
 
@@ -59,8 +59,13 @@ def gateway(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[G
 
 @pytest.fixture
 def attempt(transactional_db: None) -> Attempt:
-    project = make_project("rl")
-    job = make_job(project, submitted_by=make_member(project), status=JobStatus.RUNNING)
+    project = make_project("rl", laptops_may_attach=True)
+    job = make_job(
+        project,
+        submitted_by=make_member(project),
+        status=JobStatus.RUNNING,
+        kind=JobKind.MONARCH,
+    )
     return make_attempt(job)
 
 

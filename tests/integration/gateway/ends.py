@@ -46,9 +46,9 @@ def refusal(url: str, path: str, token: str) -> tuple[int, str]:
 class End:
     """A control stream."""
 
-    def __init__(self, url: str, path: str, token: str) -> None:
+    def __init__(self, url: str, path: str, token: str, **options: Any) -> None:
         self.url = url
-        self.stream = dial(url, path, token)
+        self.stream = dial(url, path, token, **options)
 
     def send(self, op: str, **fields: Any) -> None:
         self.stream.send(json.dumps({"op": op, **fields}))
@@ -80,9 +80,9 @@ class End:
 class Head(End):
     """The head node of an attempt; it has sent its hello."""
 
-    def __init__(self, url: str, attempt: Attempt, **hello: Any) -> None:
-        super().__init__(url, "head", attempt_token(attempt.job_id, attempt.number))
-        self.send("hello", attempt=attempt.pk, **{**HELLO, **hello})
+    def __init__(self, url: str, attempt: Attempt, **options: Any) -> None:
+        super().__init__(url, "head", attempt_token(attempt.job_id, attempt.number), **options)
+        self.send("hello", attempt=attempt.pk, **HELLO)
 
 
 class Program(End):

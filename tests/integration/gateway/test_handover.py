@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -54,3 +56,16 @@ def test_other_paths_open_no_websocket(db: None, path: str) -> None:
     }
     with serving() as url:
         assert httpx.get(f"{url}{path}", headers=headers).status_code == 404
+
+
+def test_a_connection_may_carry_requests_before_it_is_handed_over(
+    gateway: GatewayThread, attempt: Attempt
+) -> None:
+    # As a runner does, which has the portal prove itself first.
+    with serving() as url:
+        address = urlsplit(url)
+        connection = HTTPConnection(address.hostname, address.port, timeout=10)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read() == b"ok\n"
+        used, connection.sock = connection.sock, None
+        Head(url, attempt, sock=used).close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 
 from tests.integration.gateway.conftest import GatewayThread, session
 from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
@@ -76,3 +76,15 @@ def test_a_message_that_is_too_large_ends_the_link(program: Program, head: Head)
     near.send(b"x" * (1024 * 1024 + 1))
     assert is_closed(near)
     assert is_closed(far)
+
+
+def test_a_link_whose_worker_is_not_reached_is_closed_with_the_reason(
+    program: Program, head: Head
+) -> None:
+    program.send("link", link=1, generation=1, rank=0)
+    near = program.link(program.read("dial")["token"])
+    asked = head.read("dial")
+    named = {name: asked[name] for name in ("session", "link", "generation")}
+    head.send("dial_failed", **named, detail="connection refused")
+    with pytest.raises(ConnectionClosedError, match="connection refused"):
+        near.recv(WAIT_S)

@@ -93,8 +93,10 @@ def test_a_session_that_was_away_for_too_long_stays_away(
 def test_a_session_that_ends_is_closed_at_both_ends(
     gateway: GatewayThread, program: Program, head: Head
 ) -> None:
-    GatewaySession.objects.update(ended_at=clock.now(), state=GatewayState.CLOSED)
+    over = {"ended_at": clock.now(), "state": GatewayState.CLOSED, "reason": "Ended by root."}
+    GatewaySession.objects.update(**over)
     gateway.look()
+    assert program.read("close")["detail"] == "Ended by root."
     assert program.is_closed()
     assert head.read("close")["session"] == program.welcome["session"]
     assert refusal(gateway.url, "session", program.secret)[0] == 410

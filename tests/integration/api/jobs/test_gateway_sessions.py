@@ -6,16 +6,26 @@ from typing import Any
 
 import pytest
 
-from jobs.models import GatewayHead, GatewaySession, Job, Project
-from jobs.statuses import GatewayState, JobStatus, Role
+from jobs.models import Attempt, GatewayHead, GatewaySession, Job, Project, User
+from jobs.statuses import Carrier, GatewayState, JobKind, JobStatus, Role
 from tests.factories import make_attempt, make_job, make_member
 from tests.integration.api.conftest import Caller, caller_for
+from tests.integration.api.stack_calls import heartbeat
 
 pytestmark = pytest.mark.django_db
 
 
 def sessions_of(job: Job) -> str:
     return f"/projects/rl/jobs/{job.pk}/gateway-sessions"
+
+
+def make_open_job(project: Project, submitter: User, **fields: Any) -> Job:
+    """Create a running Monarch job in a project that allows laptops."""
+    Project.objects.filter(pk=project.pk).update(laptops_may_attach=True)
+    fields = {"status": JobStatus.RUNNING, "kind": JobKind.MONARCH, **fields}
+    job = make_job(Project.objects.get(pk=project.pk), submitted_by=submitter, **fields)
+    make_attempt(job)
+    return job
 
 
 @pytest.fixture
@@ -26,9 +36,7 @@ def member(project: Project) -> Caller:
 @pytest.fixture
 def job(project: Project, member: Caller) -> Job:
     """Create a running job of the member."""
-    job = make_job(project, status=JobStatus.RUNNING, submitted_by=member.user)
-    make_attempt(job)
-    return job
+    return make_open_job(project, member.user)
 
 
 def test_a_ticket_names_the_path_and_the_versions_of_the_workers(member: Caller, job: Job) -> None:
@@ -69,15 +77,35 @@ def test_the_list_names_who_is_attached_and_who_may_end_it(
 def test_a_job_that_does_not_run_has_no_sessions(
     member: Caller, project: Project, status: JobStatus
 ) -> None:
-    job = make_job(project, status=status, submitted_by=member.user)
+    job = make_open_job(project, member.user, status=status)
     assert member.post(sessions_of(job)).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "fields", [{"kind": JobKind.PLAIN}, {"carrier": Carrier.PULL}, {"laptops_may_attach": False}]
+)
+def test_a_job_that_takes_no_programs_says_so(
+    member: Caller, project: Project, job: Job, fields: dict[str, Any]
+) -> None:
+    for rows in (Job.objects.all(), Attempt.objects.all(), Project.objects.all()):
+        if set(fields) <= {field.name for field in rows.model._meta.fields}:
+            rows.update(**fields)
+    answer = member.post(sessions_of(job))
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+
+
+def test_a_job_that_waits_for_laptops_takes_them_in_every_project(
+    member: Caller, project: Project, job: Job
+) -> None:
+    Project.objects.update(laptops_may_attach=False)
+    Job.objects.update(request_options={"waits_for_laptops": True})
+    assert member.post(sessions_of(job)).status_code == 201
 
 
 def test_a_members_session_in_anothers_job_takes_a_maintainer(
     member: Caller, project: Project
 ) -> None:
-    job = make_job(project, status=JobStatus.RUNNING)
-    make_attempt(job)
+    job = make_open_job(project, make_member(project))
     assert member.post(sessions_of(job)).status_code == 403
     maintainer = caller_for(make_member(project, Role.MAINTAINER))
     assert maintainer.post(sessions_of(job)).status_code == 201
@@ -111,3 +139,14 @@ def test_a_session_is_ended_by_its_user_and_by_the_jobs_submitter(
     assert GatewaySession.objects.get().state == GatewayState.CLOSED
     assert member.get(f"{sessions_of(job)}").json()["results"][0]["reason"]
     assert member.delete(f"{sessions_of(job)}/0").status_code == 404
+
+
+def test_the_runner_is_requested_to_connect_as_long_as_there_is_a_session(
+    member: Caller, job: Job
+) -> None:
+    attempt = job.attempts.get()
+    assert "gateway" not in heartbeat(attempt)
+    opened = member.post(sessions_of(job)).json()["id"]
+    assert heartbeat(attempt)["gateway"] is True
+    member.delete(f"{sessions_of(job)}/{opened}")
+    assert "gateway" not in heartbeat(attempt)

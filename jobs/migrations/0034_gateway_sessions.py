@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0032_plain_choice_labels'),
+        ('jobs', '0033_laptops_may_attach'),
     ]
 
     operations = [
