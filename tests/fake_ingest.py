@@ -48,6 +48,10 @@ class FakeIngest:
         self.wish: dict[str, float] | None = None
         # The stack dumps that an answer requests.
         self.stacks: list[dict[str, Any]] = []
+        # Whether an answer requests the node to connect to the gateway.
+        self.wants_gateway = False
+        # The port of a gateway, to which requests for WebSockets are passed on.
+        self.gateway_port: int | None = None
         self.lost_answers = 0
         self.delay_s = 0.0
         self.refuse: Callable[[Frame], bool] = lambda _frame: False
@@ -106,6 +110,12 @@ class FakeIngest:
         self.wait_for(lambda: self.of_kind("end"))
         return self.of_kind("end")[0]
 
+    def take_from(self, credential: str, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Check the token, then handle the request."""
+        if credential != f"Bearer {self.token}":
+            return _refusal("permission_denied")
+        return self.take(body)
+
     def take(self, body: bytes) -> tuple[int, dict[str, Any]]:
         """Handle one request and return status and answer."""
         with self._changed:
@@ -126,6 +136,8 @@ class FakeIngest:
             }
             if self.stacks:
                 answer["stacks"] = self.stacks
+            if self.wants_gateway:
+                answer["gateway"] = True
             return 200, answer if self.wish is None else {**answer, "stop": self.wish}
 
     def proof(self, path: str) -> dict[str, Any]:
@@ -133,6 +145,14 @@ class FakeIngest:
         nonce = parse_qs(urlsplit(path).query)["nonce"][0]
         origin = Origin(machine="", address="127.0.0.1", port=self._port, uid=os.geteuid())
         return {**origin._asdict(), "mac": origin.mac(digest_of(self.token), nonce)}
+
+    def pass_on(self, request: BaseHTTPRequestHandler) -> bool:
+        """Pass a request for a WebSocket on to the gateway, if there is one."""
+        if "Upgrade" not in request.headers or self.gateway_port is None:
+            return False
+        request.close_connection = True
+        relay(request, self.gateway_port)
+        return True
 
     def _store(self, frame: Frame) -> None:
         if frame["kind"] == "metrics":
@@ -159,18 +179,15 @@ class FakeIngest:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                self.answer(200, ingest.proof(self.path))
+                if not ingest.pass_on(self):
+                    self.answer(200, ingest.proof(self.path))
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
                 time.sleep(ingest.delay_s)
-                answer: dict[str, Any] = {}
-                if self.headers["Authorization"] != f"Bearer {ingest.token}":
-                    status, answer = _refusal("permission_denied")
-                else:
-                    status, answer = ingest.take(body)
+                status, answer = ingest.take_from(self.headers["Authorization"], body)
                 if ingest.lost_answers and status == 200:
                     ingest.lost_answers -= 1
                     self.close_connection = True
@@ -188,6 +205,27 @@ class FakeIngest:
                 """Stay silent."""
 
         return Handler
+
+
+def relay(request: BaseHTTPRequestHandler, port: int) -> None:
+    """Pass a request and its connection on to another port of this machine."""
+    client = request.connection
+    head = request.raw_requestline + request.headers.as_bytes().replace(b"\n", b"\r\n")
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as server:
+        server.sendall(head)
+        back = threading.Thread(target=_pump, args=(server, client), daemon=True)
+        back.start()
+        _pump(client, server)
+        back.join()
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    for each in (source, target):
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
 
 
 def _refusal(code: str, detail: str = "") -> tuple[int, dict[str, Any]]:

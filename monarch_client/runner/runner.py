@@ -15,6 +15,7 @@ from monarch_client.runner.base.process_tree import marked_processes, signal_all
 from monarch_client.runner.base.processes import Children
 from monarch_client.runner.delivery.carriers import carrier_of
 from monarch_client.runner.delivery.push import Callbacks
+from monarch_client.runner.gateway.gateway_process import GatewayProcess
 from monarch_client.runner.journal.journal import Journal
 from monarch_client.runner.journal.recorder import Recorder
 from monarch_client.runner.journal.samples import Samples
@@ -51,12 +52,14 @@ class Runner:
         self._place = Place(config, rank, folder, self._loop, self._children, recorder, Samples())
         self._sampler = Sampler(self._place)
         self._mesh_watch = MeshWatch(self._place)
+        self._gateway = GatewayProcess(self._place)
         self._stacks = StackDumps(self._place)
-        self._stacks.leave_out = lambda: [self._mesh_watch.admin_process.pid]
+        self._stacks.leave_out = lambda: [self._mesh_watch.admin_process.pid, self._gateway.pid]
         # Sends requests for stack dumps to the other ranks.
         self._request_peers_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
         self._node = Node(self._place)
         self._mesh_watch.admin_process.on_out_of_memory = self._node.ignore_oom_kill
+        self._gateway.on_out_of_memory = self._node.ignore_oom_kill
         self._attempt: Attempt | None = None
         self._is_lingering = False
 
@@ -112,6 +115,7 @@ class Runner:
             on_closed=lambda: self._loop.post(self._close),
             on_stop=lambda grace_s: self._loop.post(lambda: self._stop_requested(grace_s)),
             on_stacks=lambda requests: self._loop.post(lambda: self._stacks_requested(requests)),
+            on_gateway=lambda: self._loop.post(self._gateway.request),
         )
         carrier = carrier_of(self._place, self._journal, callbacks)
         carrier.start()
@@ -128,6 +132,8 @@ class Runner:
             self._mesh_watch.has_ended = attempt.has_worker_ended
             self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
+            attempt.on_workers = self._gateway.open
+            attempt.on_lost = self._gateway.report_lost
             attempt.begin()
 
     def _linger(self, carrier: Carrier) -> None:

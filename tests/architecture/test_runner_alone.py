@@ -19,6 +19,7 @@ IN_THE_USERS_PYTHON = {
     "mportal_runtime": {"monarch"},
     "serve_mesh_admin.py": {"monarch"},
     "mint_with_cryptography.py": {"cryptography"},
+    "sign_with_cryptography.py": {"cryptography"},
 }
 
 

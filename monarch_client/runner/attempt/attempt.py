@@ -44,6 +44,10 @@ class Attempt:
         self.grace_s = place.config.timeouts.grace_s
         # Sends a goal to the other ranks.
         self.send_goal: Callable[[str], None] = lambda _goal: None
+        # Called with the workers' versions of Python and torchmonarch, once all are ready.
+        self.on_workers: Callable[[str, str], None] = lambda _python, _torchmonarch: None
+        # Called with the rank of a host that is lost, before the attempt ends by it.
+        self.on_lost: Callable[[int], None] = lambda _rank: None
         self._place = place
         self._node = node
         self._on_over = on_over
@@ -78,6 +82,8 @@ class Attempt:
         failure = judgement.failure_of_node(config, rank, state)
         outcome = judgement.outcome_of_job(config, self._states, report)
         if failure is not None:
+            if state.worker == node_state.LOST:
+                self.on_lost(rank)
             self.end(failure)
         elif outcome is not None:
             self._end_soon(outcome)
@@ -92,6 +98,7 @@ class Attempt:
         seconds = self._place.config.timeouts.peer_silence_s
         what = f"nothing was heard from it for {seconds:g} s"
         self._record_loss(rank, what)
+        self.on_lost(rank)
         if self.goal == "end":
             self._finish_when_all_ended()
         else:
@@ -137,6 +144,8 @@ class Attempt:
             self._end_stage(self.goal, ok=True, detail=detail)
         if goal == "run" and self._place.config.is_monarch:
             self._write_meshes()
+            head = self._states[self._place.rank]
+            self.on_workers(head.python, head.torchmonarch)
         self._begin_stage(goal)
 
     def _begin_stage(self, goal: str) -> None:

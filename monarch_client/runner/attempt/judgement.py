@@ -54,6 +54,10 @@ def outcome_of_job(
     config: AttemptConfig, states: Mapping[int, NodeState], report: Path
 ) -> Verdict | None:
     """Return the verdict on the users' programs; None while open. `report` is the driver's."""
+    if config.waits_for_laptops:
+        have_ended = [states[rank].worker == node_state.EXITED for rank in states]
+        is_over = len(have_ended) == len(config.ranks) and all(have_ended)
+        return _mismatch(states) or (verdicts.hosts_shut_down() if is_over else None)
     if config.is_monarch:
         return _mismatch(states) or _outcome_of_driver(config, states, report)
     for rank, state in sorted(states.items()):

@@ -1,4 +1,7 @@
-"""The certificate of a node, signed by the attempt's authority, whose key is then deleted."""
+"""Certificates that the attempt's authority signs: of this node, and of programs on laptops.
+
+The authority's key is written to a scratch folder and deleted with it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner import scripts
 from monarch_client.runner.base.small_files import write_private
@@ -43,9 +46,19 @@ commonName = supplied
 [leaf]
 basicConstraints = CA:FALSE
 keyUsage = digitalSignature
-extendedKeyUsage = serverAuth, clientAuth
-subjectAltName = {names}
+{purpose}
 """
+_OF_NODE = "extendedKeyUsage = serverAuth, clientAuth\nsubjectAltName = {names}"
+# No name and no server's purpose: it cannot pose as a worker.
+_OF_CLIENT = "extendedKeyUsage = clientAuth"
+
+
+class ClientLeaf(NamedTuple):
+    """A client's certificate and the authority's, PEM; and its end, in seconds since 1970."""
+
+    leaf: str
+    ca: str
+    not_after: int
 
 
 class CertificateError(Exception):
@@ -73,15 +86,35 @@ def mint_leaf(authority: Authority, names: list[str], folder: Path, python: str)
 def _mint(authority: Authority, names: list[str], folder: Path, python: str) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=str(folder)) as scratch:
-        work = Path(scratch)
-        write_private(work / "ca.crt", authority.ca_cert)
-        write_private(work / "ca.key", authority.ca_key)
+        work = _with_authority(Path(scratch), authority)
         if shutil.which("openssl"):
             _mint_with_openssl(work, names)
         else:
-            _mint_with_cryptography(work, names, python)
+            script = "mint_with_cryptography.py"
+            _run_with_cryptography(work, script, [str(_DAYS), *names], python)
         for name in ("leaf.crt", "leaf.key", "ca.crt"):
             (work / name).replace(folder / name)
+
+
+def sign_request(
+    authority: Authority, request: str, subject: str, seconds: int, python: str
+) -> ClientLeaf:
+    """Sign a client's request (PEM), for its key alone: `subject` is the name in the leaf.
+
+    Uses the same programs as `mint_leaf`.
+    """
+    not_after = int(time.time()) + seconds
+    with tempfile.TemporaryDirectory() as scratch:
+        work = _with_authority(Path(scratch), authority)
+        write_private(work / "request", request)
+        if shutil.which("openssl"):
+            write_private(work / "config", _OPENSSL_CONFIG.format(purpose=_OF_CLIENT))
+            _sign_with_openssl(work, seconds, ["-subj", f"/CN={subject}"])
+        else:
+            _run_with_cryptography(
+                work, "sign_with_cryptography.py", [str(seconds), subject], python
+            )
+        return ClientLeaf((work / "leaf.crt").read_text(), authority.ca_cert, not_after)
 
 
 def has_leaf(folder: Path) -> bool:
@@ -89,28 +122,41 @@ def has_leaf(folder: Path) -> bool:
     return (folder / "ca.crt").exists()
 
 
+def _with_authority(work: Path, authority: Authority) -> Path:
+    write_private(work / "ca.crt", authority.ca_cert)
+    write_private(work / "ca.key", authority.ca_key)
+    return work
+
+
 def _mint_with_openssl(work: Path, names: list[str]) -> None:
     alternatives = ", ".join(("IP:" if _is_ip(name) else "DNS:") + name for name in names)
-    write_private(work / "config", _OPENSSL_CONFIG.format(names=alternatives))
-    write_private(work / "index", "")
+    purpose = _OF_NODE.format(names=alternatives)
+    write_private(work / "config", _OPENSSL_CONFIG.format(purpose=purpose))
     request = "openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config config"
     _call([*request.split(), "-keyout", "leaf.key", "-out", "request"], work)
+    _sign_with_openssl(work, _DAYS * 86400, [])
+
+
+def _sign_with_openssl(work: Path, seconds: int, more: list[str]) -> None:
+    """Sign the file `request`; write leaf.crt."""
+    write_private(work / "index", "")
     sign = "openssl ca -batch -notext -config config -cert ca.crt -keyfile ca.key -in request"
-    dates = ["-startdate", _moment(-_BACK_S), "-enddate", _moment(_DAYS * 86400)]
-    _call([*sign.split(), "-out", "leaf.crt", *dates], work)
+    dates = ["-startdate", _moment(-_BACK_S), "-enddate", _moment(seconds)]
+    _call([*sign.split(), "-out", "leaf.crt", *dates, *more], work)
 
 
 def _moment(seconds_from_now: float) -> str:
     return time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + seconds_from_now))
 
 
-def _mint_with_cryptography(work: Path, names: list[str], python: str) -> None:
-    script = work / "mint.py"
-    script.write_bytes(scripts.read("mint_with_cryptography.py"))
+def _run_with_cryptography(work: Path, name: str, arguments: list[str], python: str) -> None:
+    """Run a script in `work`, by the first interpreter that has the package."""
+    script = work / name
+    script.write_bytes(scripts.read(name))
     troubles = []
     for candidate in (python, *_other_pythons()):
         try:
-            _call([candidate, script.name, str(_DAYS), *names], work)
+            _call([candidate, script.name, *arguments], work)
         except CertificateError as error:  # noqa: PERF203 - the next one may have it
             troubles.append(str(error))
         else:

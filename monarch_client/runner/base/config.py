@@ -107,6 +107,8 @@ class AttemptConfig:
     driver_token: str = ""
     # Remarks of the portal for the start of the job's log.
     remarks: tuple[str, ...] = ()
+    # Whether this node connects to the portal's gateway by itself, for programs on laptops.
+    gateway: bool = False
     # The repository to fetch the work directory from, if it is not uploaded.
     repository: Repository | None = None
 
@@ -114,6 +116,11 @@ class AttemptConfig:
     def is_monarch(self) -> bool:
         """Whether `run` is a driver that finds workers on every node."""
         return self.meshes is not None
+
+    @property
+    def waits_for_laptops(self) -> bool:
+        """Whether it has workers and no driver: programs on laptops use them."""
+        return self.is_monarch and self.gateway and not self.run.strip()
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -298,6 +305,7 @@ def _parse(raw: dict[str, Any], folder: Path = Path()) -> AttemptConfig:
         setup_always=bool(raw.get("setup_always")),
         metrics_s=max(0.0, float(raw.get("metrics_s", 10))),
         driver_token=str(raw.get("driver_token") or ""),
+        gateway=bool(raw.get("gateway")),
         remarks=tuple(str(text) for text in raw.get("remarks") or ()),
         repository=_parse_repository(raw.get("git")),
     )

@@ -64,7 +64,12 @@ class Command:
     """A running program whose output is read line by line."""
 
     def __init__(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], on_pieces: OnPieces
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        on_pieces: OnPieces,
+        stdin: int = subprocess.DEVNULL,
     ) -> None:
         self.last_lines: deque[str] = deque(maxlen=_EVIDENCE_LINES)
         self._on_pieces = on_pieces
@@ -72,7 +77,7 @@ class Command:
             argv,
             cwd=cwd,
             env=dict(env),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
@@ -139,9 +144,13 @@ class Children:
         env: Mapping[str, str],
         on_pieces: OnPieces,
         on_exit: OnExit,
+        stdin: int = subprocess.DEVNULL,
     ) -> Command:
-        """Start a program; `on_exit` gets its return code after its output. May raise OSError."""
-        command = Command(argv, cwd, env, on_pieces)
+        """Start a program; `on_exit` gets its return code after its output. May raise OSError.
+
+        `stdin`: PIPE, for a program to which the caller writes.
+        """
+        command = Command(argv, cwd, env, on_pieces, stdin)
         self._watched[command.pid] = (command, on_exit)
         return command
 

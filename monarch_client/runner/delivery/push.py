@@ -5,15 +5,12 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
-import os
-import stat
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from monarch_client.runner.delivery.portal_proof import require_proof
+from monarch_client.runner.delivery.portal_address import open_connection, portal_url
 from monarch_client.runner.journal.samples import MOST_PUSHED_BYTES, Samples
 from monarch_client.runner.vocabulary.frames import replacement_for, stored_prefix
 from monarch_client.runner.vocabulary.limits import MAX_BODY_BYTES
@@ -36,7 +33,6 @@ _OK, _TOO_LARGE = 200, 413
 # or from another portal that has taken the port meanwhile.
 _CLOSED_CODE = "attempt_closed"
 _BAD_FRAME_CODE = "invalid_frame"
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _PROBLEM = "urn:mportal:problem:"
 
 
@@ -77,6 +73,14 @@ class Answer(NamedTuple):
             return []
 
     @property
+    def wants_gateway(self) -> bool:
+        """Whether a laptop wants to attach, so that this node is to connect to the gateway."""
+        try:
+            return json.loads(self.body)["gateway"] is True
+        except (ValueError, KeyError, TypeError):
+            return False
+
+    @property
     def code(self) -> str:
         """The portal's error code; "" if there is none or another server answered."""
         try:
@@ -114,7 +118,9 @@ class PortalConnection:
 
     def _post_once(self, body: bytes) -> Answer:
         url = urlsplit(self._url)
-        connection = self._connection = self._connection or self._connect()
+        if self._connection is None:
+            self._connection = open_connection(self._url, self._config.token, self._timeout_s)
+        connection = self._connection
         headers = {
             "Authorization": "Bearer " + self._config.token,
             "Content-Type": "application/x-ndjson",
@@ -129,26 +135,6 @@ class PortalConnection:
         response = connection.getresponse()
         return Answer(response.status, response.read())
 
-    def _connect(self) -> http.client.HTTPConnection:
-        """Open a connection to the portal: a certificate (https) or a MAC proves its identity.
-
-        An unproved server gets no token, and its acknowledgements are ignored.
-        """
-        url = urlsplit(self._url)
-        host = url.hostname or "localhost"
-        if url.scheme == "https":
-            return http.client.HTTPSConnection(host, url.port, timeout=self._timeout_s)
-        connection = http.client.HTTPConnection(host, url.port, timeout=self._timeout_s)
-        connection.connect()
-        # It must never reconnect by itself: that connection would be unproved.
-        connection.auto_open = 0
-        try:
-            require_proof(connection, url.path, self._config.token)
-        except (OSError, http.client.HTTPException):
-            connection.close()
-            raise
-        return connection
-
     def close(self) -> None:
         """Close the connection; a later post opens another."""
         if self._connection is not None:
@@ -158,24 +144,7 @@ class PortalConnection:
     def forget(self) -> None:
         """Close the connection, and look up anew where the portal is."""
         self.close()
-        self._url = _url_in_file(self._config.portal_file) or self._config.portal_url
-
-
-def _url_in_file(path: str | None) -> str | None:
-    """Return the address in the portal's file, if only root or our user can have written it.
-
-    As root the portal writes it; else portal and runners are one user.
-    """
-    if path is None:
-        return None
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            found = os.fstat(file.fileno())
-            if found.st_uid not in {0, os.geteuid()} or found.st_mode & _WRITABLE_BY_OTHERS:
-                return None
-            return str(json.load(file)["url"]).rstrip("/")
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        self._url = portal_url(self._config.portal_url, self._config.portal_file)
 
 
 class Callbacks(NamedTuple):
@@ -186,6 +155,7 @@ class Callbacks(NamedTuple):
     on_stop: Callable[[float], None]  # the portal wants it to end, within a grace time in seconds
     # The requested stack dumps, repeated until they have arrived, then once an empty list.
     on_stacks: Callable[[list[StackRequest]], None] = lambda _requests: None
+    on_gateway: Callable[[], None] = lambda: None  # a laptop wants to attach
 
 
 class PushCarrier:
@@ -203,6 +173,7 @@ class PushCarrier:
         self._portal = portal
         self._callbacks = callbacks
         self._has_stop_request = False
+        self._has_gateway_request = False
         self._stack_requests: list[StackRequest] = []
         self._finishing = threading.Event()
         self._max_bytes = MAX_BODY_BYTES
@@ -278,6 +249,9 @@ class PushCarrier:
         if grace_s is not None and not self._has_stop_request:
             self._has_stop_request = True
             self._callbacks.on_stop(grace_s)
+        if answer.wants_gateway and not self._has_gateway_request:
+            self._has_gateway_request = True
+            self._callbacks.on_gateway()
         requests = answer.stack_requests
         if requests != self._stack_requests:
             self._stack_requests = requests

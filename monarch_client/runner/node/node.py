@@ -121,6 +121,7 @@ class Node:
             worker_why=worker.why,
             worker_exit=worker.exit_code,
             python=worker.python,
+            torchmonarch=worker.torchmonarch,
             oom=self._was_oom(worker.exit_code),
             evidence=worker.evidence,
         )
@@ -132,7 +133,7 @@ class Node:
 
     def _run(self) -> None:
         config = self._place.config
-        if config.is_monarch and self._place.rank != 0:
+        if config.is_monarch and (self._place.rank != 0 or config.waits_for_laptops):
             self._report(worker_states.RUNNING)
             return
         if config.is_monarch:

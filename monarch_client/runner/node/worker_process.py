@@ -30,6 +30,7 @@ class WorkerProcess:
         self.status = node_state.STARTING
         self.why = ""
         self.python = ""
+        self.torchmonarch = ""
         self.exit_code: int | None = None
         self._place = place
         self._on_change = on_change
@@ -80,7 +81,7 @@ class WorkerProcess:
         if self.status != node_state.STARTING:
             return
         if self._listens():
-            self.python = _python_in(self._facts)
+            self.python, self.torchmonarch = _versions_in(self._facts)
             self._become(node_state.READY)
         elif time.monotonic() > self._deadline:
             limit = self._place.config.timeouts.workers_s
@@ -112,8 +113,10 @@ class WorkerProcess:
         self._on_change()
 
 
-def _python_in(facts: Path) -> str:
+def _versions_in(facts: Path) -> tuple[str, str]:
+    """Return the versions of Python and torchmonarch; "" where one is not known."""
     try:
-        return str(json.loads(facts.read_text())["python"])
+        found = json.loads(facts.read_text())
+        return str(found["python"]), str(found.get("torchmonarch", ""))
     except (OSError, ValueError, KeyError):
-        return ""
+        return "", ""

@@ -30,6 +30,7 @@ class NodeState:
     # Of a lost worker's process; None if its end was not observed.
     worker_exit: int | None = None
     python: str = ""
+    torchmonarch: str = ""
     run: int | None = None
     # A signal ended the command itself, not a program whose signal the shell reports.
     run_signalled: bool = False

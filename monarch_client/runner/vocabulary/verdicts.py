@@ -52,6 +52,11 @@ def completed() -> Verdict:
     return Verdict(reasons.COMPLETED, "The program finished.", exit_code=0)
 
 
+def hosts_shut_down() -> Verdict:
+    """Return the verdict on workers without a driver, after a program has shut all of them down."""
+    return Verdict(reasons.COMPLETED, "A program shut down all hosts.", exit_code=0)
+
+
 def stopped(signal_name: str) -> Verdict:
     """Return the verdict on a runner that got a stop signal from outside the portal."""
     return Verdict(

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from monarch_client.runner.base import certificates
-from monarch_client.runner.base.certificates import CertificateError, mint_leaf
+from monarch_client.runner.base.certificates import CertificateError, mint_leaf, sign_request
 from monarch_client.runner.base.config import Authority
 from tests.fake_ca import make_authority
 
@@ -116,3 +118,33 @@ def test_a_command_that_a_signal_ends_is_run_once_more(
         with pytest.raises(CertificateError, match="killed by signal 9"):
             mint_leaf(AUTHORITY, NAMES, tmp_path / "tls", sys.executable)
     assert (tmp_path / "tls" / "leaf.crt").exists() is is_minted
+
+
+@pytest.mark.parametrize("tool", ["openssl", "cryptography"])
+def test_a_clients_leaf_is_for_its_key_alone_whatever_the_request_wants(
+    tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if tool == "cryptography":
+        monkeypatch.setattr(certificates.shutil, "which", lambda _name: None)
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "root of all")]))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    csr = request.public_bytes(serialization.Encoding.PEM).decode()
+    signed = sign_request(AUTHORITY, csr, "laptop 9", 3600, sys.executable)
+    leaf = x509.load_pem_x509_certificate(signed.leaf.encode())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(signed.ca.encode()))
+    assert leaf.subject.rfc4514_string() == "CN=laptop 9"
+    assert leaf.public_key() == key.public_key()
+    purposes = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(purposes) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    assert not leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    with pytest.raises(x509.ExtensionNotFound):
+        leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    assert abs(leaf.not_valid_after_utc.timestamp() - signed.not_after) < 30
+    with pytest.raises(CertificateError):
+        sign_request(AUTHORITY, "nonsense", "laptop 9", 3600, sys.executable)

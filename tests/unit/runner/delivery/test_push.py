@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +20,7 @@ from monarch_client.runner.journal.samples import Samples
 from monarch_client.runner.vocabulary.stack_requests import StackRequest
 from tests.fake_ingest import FakeIngest
 from tests.runner_harness import wait_until
-from tests.thief import A_STRANGER, Thief
+from tests.thief import Thief
 from tests.unit.runner.base.test_config import MINIMAL
 
 
@@ -47,6 +45,8 @@ class Pushing:
         self.closed = threading.Event()
         self.stops: list[float] = []
         self.asks: list[list[StackRequest]] = []
+        # One entry for each order to connect to the gateway.
+        self.gateways: list[bool] = []
         self.samples = Samples()
         self.journal = Journal(folder / "journal")
         self.recorder = Recorder(self.journal, 0)
@@ -54,7 +54,13 @@ class Pushing:
         self.carrier = PushCarrier(
             self.journal,
             PortalConnection(settings),
-            Callbacks(self.drained.set, self.closed.set, self.stops.append, self.asks.append),
+            Callbacks(
+                self.drained.set,
+                self.closed.set,
+                self.stops.append,
+                self.asks.append,
+                lambda: self.gateways.append(True),
+            ),
             self.samples,
         )
         self.carrier.start()
@@ -233,6 +239,15 @@ def test_stack_dumps_are_asked_for_once_however_often_the_portal_repeats_it(
     pushing.finish()
 
 
+def test_an_order_to_connect_to_the_gateway_is_passed_on_once(tmp_path, ingest, monkeypatch):
+    monkeypatch.setattr(push, "HEARTBEAT_S", 0.05)
+    ingest.wants_gateway = True
+    pushing = Pushing(tmp_path, ingest)
+    ingest.wait_for(lambda: len(ingest.requests) > 4)
+    assert pushing.gateways == [True]
+    pushing.finish()
+
+
 def test_a_thief_of_the_portals_port_gets_no_token_and_acknowledges_no_line(tmp_path, ingest):
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
@@ -252,19 +267,3 @@ def test_a_thief_of_the_portals_port_gets_no_token_and_acknowledges_no_line(tmp_
     assert pushing.drained.wait(20)
     assert len(ingest.texts()) == 3
     assert ingest.holes == []
-
-
-@pytest.mark.parametrize("is_safe", [True, False])
-def test_where_the_portal_is_now_is_believed_only_if_no_job_can_have_written_it(tmp_path, is_safe):
-    file = tmp_path / "portal.json"
-    file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
-    file.chmod(0o644 if is_safe else 0o666)
-    assert push._url_in_file(str(file)) == ("http://127.0.0.1:9" if is_safe else None)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_the_file_of_a_stranger_does_not_say_where_the_portal_is(tmp_path):
-    file = tmp_path / "portal.json"
-    file.write_text(json.dumps({"url": "http://127.0.0.1:9"}))
-    os.chown(file, A_STRANGER, A_STRANGER)
-    assert push._url_in_file(str(file)) is None

@@ -1,0 +1,157 @@
+"""The head of an attempt at the portal's gateway: its control stream, and what it orders."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import random
+from typing import TYPE_CHECKING
+
+from monarch_client.runner.base.certificates import CertificateError, sign_request
+from monarch_client.runner.gateway import dialing
+from monarch_client.runner.gateway.links import LinkRequest, Links
+from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError, WebSocketError
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from monarch_client.runner.gateway.settings import HeadSettings
+    from monarch_client.runner.gateway.websocket import WebSocket
+
+PING_S = 10.0
+SILENCE_S = 20.0
+LEAF_S = 3600
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 2.0
+# These answers seldom change: the portal has no gateway, or the attempt has ended for it.
+_FINAL = frozenset({401, 403, 404, 409, 410, 426})
+_LAST_PAUSE_OF_REFUSED_S = 30.0
+_MAX_REQUEST_CHARS = 8192
+
+
+class Head:
+    """The control stream, which is dialed again whenever it is lost; and the links."""
+
+    def __init__(self, settings: HeadSettings) -> None:
+        self._settings = settings
+        self._stream: WebSocket | None = None
+        self._links = Links(settings.workers, functools.partial(dialing.dial_link, settings))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lost: list[int] = []
+
+    async def run(self) -> None:
+        """Stay connected until the task is cancelled."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            longest_s = _LAST_PAUSE_S
+            try:
+                self._stream = await dialing.dial_head(self._settings)
+                pause_s = _FIRST_PAUSE_S
+                await self._talk(self._stream)
+            except RefusedError as error:
+                is_final = error.status in _FINAL
+                longest_s = _LAST_PAUSE_OF_REFUSED_S if is_final else _LAST_PAUSE_S
+            except OSError:
+                pass
+            finally:
+                self._stream = None
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1))  # noqa: S311 - no secret
+            pause_s = min(pause_s * 2, longest_s)
+
+    async def report_lost(self, rank: int) -> None:
+        """Report that the host of a rank is lost, now and after each reconnection."""
+        self._lost.append(rank)
+        if self._stream is not None:
+            await self._send_lost(self._stream)
+
+    async def end(self) -> None:
+        """Close all streams, since the attempt ends."""
+        stream = self._stream
+        await self._links.close()
+        if stream is not None:
+            await stream.close(GOING_AWAY, "the attempt ends")
+
+    async def _talk(self, stream: WebSocket) -> None:
+        pinging = asyncio.ensure_future(_keep_alive(stream))
+        try:
+            await stream.send_text(json.dumps(self._settings.hello))
+            if self._lost:
+                await self._send_lost(stream)
+            while True:
+                message = await stream.receive()
+                self._obey(json.loads(message.content))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise WebSocketError(f"the portal sent an order that is none: {error!r}") from error
+        finally:
+            pinging.cancel()
+            stream.abort()
+
+    async def _send_lost(self, stream: WebSocket) -> None:
+        await stream.send_text(json.dumps({"op": "lost_hosts", "ranks": sorted(set(self._lost))}))
+
+    def _obey(self, order: dict[str, Any]) -> None:
+        """Begin what the portal orders; orders that this version does not know are skipped."""
+        if order["op"] == "dial":
+            request = LinkRequest.parse(order)
+            link = self._links.open(request)
+            if link is not None:
+                self._start(self._watch(request, link))
+        elif order["op"] == "sign":
+            self._start(self._sign(order["id"], int(order["session"]), str(order["csr"])))
+        elif order["op"] == "close":
+            self._start(self._links.close(int(order["session"])))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self, request: LinkRequest, link: asyncio.Task[None]) -> None:
+        """Report a link that could not be opened; the end of one that was is no fault."""
+        await asyncio.wait([link])
+        error = None if link.cancelled() else link.exception()
+        if error is not None:
+            await self._answer(
+                op="dial_failed",
+                session=request.session,
+                link=request.number,
+                generation=request.generation,
+                detail=str(error),
+            )
+
+    async def _sign(self, number: object, session: int, request: str) -> None:
+        authority = self._settings.authority
+        try:
+            if authority is None or len(request) > _MAX_REQUEST_CHARS:
+                why = "this attempt has no authority" if authority is None else "it is too large"
+                raise CertificateError(why)
+            work = functools.partial(
+                sign_request,
+                authority,
+                request,
+                f"laptop {session}",
+                LEAF_S,
+                self._settings.python,
+            )
+            signed = await asyncio.get_running_loop().run_in_executor(None, work)
+        except (CertificateError, OSError) as error:
+            detail = f"The head node could not sign the certificate: {error}."
+            await self._answer(op="refused", id=number, session=session, detail=detail)
+        else:
+            await self._answer(op="signed", id=number, session=session, **signed._asdict())
+
+    async def _answer(self, **fields: Any) -> None:
+        """Send an answer; if the stream was lost, the portal asks again."""
+        stream = self._stream
+        if stream is not None:
+            try:
+                await stream.send_text(json.dumps(fields))
+            except OSError:
+                stream.abort()
+
+
+async def _keep_alive(stream: WebSocket) -> None:
+    while stream.silent_s < SILENCE_S:
+        await stream.ping()
+        await asyncio.sleep(PING_S)
+    stream.abort()

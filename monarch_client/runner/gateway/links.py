@@ -1,0 +1,167 @@
+"""Data links: each joins a WebSocket to the portal with a connection to a worker of the attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from monarch_client.runner.gateway.dialing import CHUNK_BYTES, send_at_once
+from monarch_client.runner.gateway.websocket import FAILED, NORMAL, WebSocketError
+
+if TYPE_CHECKING:
+    from typing import Any, Awaitable, Callable
+
+    from monarch_client.runner.gateway.websocket import WebSocket
+
+WORKER = "worker"
+# Proxies cut connections that are idle for 60 s.
+_PING_S = 10.0
+# A slow program on a laptop is no fault: its control stream notices a broken network much earlier.
+_SILENCE_S = 60.0
+_CONNECT_TIMEOUT_S = 10.0
+
+
+class LinkRequest(NamedTuple):
+    """A request of the portal to dial back: `number` identifies a connection of a session.
+
+    Each reconnection has a higher `generation`.
+    """
+
+    session: int
+    number: int
+    generation: int
+    rank: int
+    kind: str
+    token: str
+
+    @classmethod
+    def parse(cls, message: dict[str, Any]) -> LinkRequest:
+        """Parse a message. KeyError, TypeError and ValueError if it is none."""
+        return cls(
+            session=int(message["session"]),
+            number=int(message["link"]),
+            generation=int(message["generation"]),
+            rank=int(message.get("rank", 0)),
+            kind=str(message.get("kind", WORKER)),
+            token=str(message["token"]),
+        )
+
+
+class Links:
+    """The links of all sessions, each in its newest generation."""
+
+    def __init__(
+        self, workers: list[tuple[str, int]], dial: Callable[[str], Awaitable[WebSocket]]
+    ) -> None:
+        self._workers = workers
+        self._dial = dial
+        self._newest: dict[tuple[int, int], tuple[int, asyncio.Task[None]]] = {}
+
+    def open(self, request: LinkRequest) -> asyncio.Task[None] | None:
+        """Open a link, after older generations of it are closed.
+
+        The task ends with the link; LinkError if it could not be opened. None: the request is older
+        than the link.
+        """
+        key = (request.session, request.number)
+        generation, former = self._newest.get(key, (-1, None))
+        if generation >= request.generation:
+            return None
+        task = asyncio.ensure_future(self._serve(request, former))
+        self._newest[key] = (request.generation, task)
+        return task
+
+    async def close(self, session: int | None = None) -> None:
+        """Close all links of a session, or of all sessions."""
+        keys = [key for key in self._newest if session is None or key[0] == session]
+        await _cancel([self._newest.pop(key)[1] for key in keys])
+
+    async def _serve(self, request: LinkRequest, former: asyncio.Task[None] | None) -> None:
+        # A worker reads the older connection first: behind an open one the new one hangs for ever.
+        if former is not None:
+            await _cancel([former])
+        if request.kind != WORKER:
+            raise LinkError(f"this version has no streams of the kind {request.kind!r}")
+        if not 0 <= request.rank < len(self._workers):
+            raise LinkError(f"there is no rank {request.rank}")
+        stream = await self._dial(request.token)
+        try:
+            reader, writer = await self._connect(request.rank)
+            try:
+                await _join(stream, reader, writer)
+            finally:
+                await _end(writer)
+        except asyncio.CancelledError:
+            # A newer generation waits for this end.
+            stream.abort()
+            raise
+        except LinkError:
+            await stream.close(FAILED)
+            raise
+        await stream.close(NORMAL)
+
+    async def _connect(self, rank: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        host, port = self._workers[rank]
+        try:
+            reader, writer = await asyncio.wait_for(
+                asyncio.open_connection(host, port, limit=CHUNK_BYTES), _CONNECT_TIMEOUT_S
+            )
+        except (OSError, asyncio.TimeoutError) as error:
+            why = str(error) or f"no answer in {_CONNECT_TIMEOUT_S:g} s"
+            raise LinkError(f"the worker of rank {rank} does not accept: {why}") from error
+        send_at_once(writer)
+        return reader, writer
+
+
+class LinkError(OSError):
+    """A link that could not be opened; the message contains the reason."""
+
+
+async def _join(
+    stream: WebSocket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Pass bytes both ways until one side ends."""
+    tasks = [
+        asyncio.ensure_future(_to_worker(stream, writer)),
+        asyncio.ensure_future(_from_worker(stream, reader)),
+        asyncio.ensure_future(_keep_alive(stream)),
+    ]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await _cancel(tasks)
+
+
+async def _to_worker(stream: WebSocket, writer: asyncio.StreamWriter) -> None:
+    while True:
+        message = await stream.receive()
+        if message.is_text:
+            raise WebSocketError("a data stream carries binary messages only")
+        writer.write(message.content)
+        await writer.drain()
+
+
+async def _from_worker(stream: WebSocket, reader: asyncio.StreamReader) -> None:
+    while True:
+        content = await reader.read(CHUNK_BYTES)
+        if not content:
+            return
+        await stream.send_binary(content)
+
+
+async def _keep_alive(stream: WebSocket) -> None:
+    while stream.silent_s < _SILENCE_S:
+        await asyncio.sleep(_PING_S)
+        await stream.ping()
+
+
+async def _end(writer: asyncio.StreamWriter) -> None:
+    """Close a worker's connection, and wait until the socket is closed."""
+    writer.transport.abort()
+    await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
