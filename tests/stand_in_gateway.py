@@ -61,7 +61,7 @@ class StandInGateway:
         self._wait_for(lambda: self.heads >= number)
 
     def cut_head(self) -> None:
-        """End the control stream without a word."""
+        """End the control stream without a close frame."""
         assert self._head is not None
         self._head.socket.shutdown(2)
 

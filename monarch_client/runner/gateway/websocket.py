@@ -116,7 +116,7 @@ class WebSocket:
         await self._send(BINARY, content)
 
     async def ping(self) -> None:
-        """Send a ping. Its answer counts for `silent_s`."""
+        """Send a ping; its answer resets `silent_s`."""
         # Never waits: where the other side does not read, `silent_s` grows.
         self._writer.write(frame_of(PING, b"", os.urandom(4)))
 
