@@ -46,7 +46,7 @@ def _proved_socket(url: str, token: str) -> socket.socket:
     # The response was read whole, so the connection holds no bytes of it any more.
     proved, connection.sock = connection.sock, None
     proved.setblocking(False)
-    return proved  # type: ignore[no-any-return]
+    return proved
 
 
 async def _open(url: str, path: str, token: str, proved: socket.socket | None = None) -> WebSocket:

@@ -122,7 +122,8 @@ class WebSocket:
 
     async def receive(self) -> Message:
         """Return the next message. ClosedError, or another WebSocketError: there is none."""
-        opcode, parts, size = 0, [], 0
+        opcode, size = 0, 0
+        parts: list[bytes] = []
         while True:
             is_final, kind, content = await self._receive_frame()
             if kind >= CLOSE:

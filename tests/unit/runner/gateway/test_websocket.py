@@ -129,7 +129,7 @@ def test_a_server_that_breaks_the_protocol_is_left() -> None:
             reader = asyncio.StreamReader()
             reader.feed_data(frames[name])
             reader.feed_eof()
-            await WebSocket(reader, None).receive()  # type: ignore[arg-type]
+            await WebSocket(reader, None).receive()
 
         with pytest.raises(WebSocketError):
             asyncio.run(read())
