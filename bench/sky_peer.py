@@ -56,13 +56,13 @@ class BareSky:
         """
         FIRST_LINE.unlink(missing_ok=True)
         options = {"idle_minutes_to_autostop": BACKSTOP_MARGIN_MINUTES, "down": True}
-        told = self._ask(call=call, cluster=cluster, task=self._task(), options=options)
+        answer = self._ask(call=call, cluster=cluster, task=self._task(), options=options)
         line_at = self._first_line()
-        job_id = self._ask(call="wait", request_id=told["request_id"])["job_id"]
+        job_id = self._ask(call="wait", request_id=answer["request_id"])["job_id"]
         ended = self._until_ended(cluster, job_id)
         if ended != "SUCCEEDED":
             raise RuntimeError(f"the bare job {job_id} on {cluster} has {ended}")
-        return {"called": told["called_at"], "line": line_at}
+        return {"called": answer["called_at"], "line": line_at}
 
     def down(self, cluster: str) -> None:
         """Terminate the cluster and wait until it no longer exists."""
@@ -107,8 +107,8 @@ class BareSky:
         line = stdout.readline()
         if not line:
             raise RuntimeError(f"SkyPilot's client ended during {request['call']}")
-        told: dict[str, Any] = json.loads(line)
-        return told
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
 
 @contextmanager

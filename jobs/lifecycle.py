@@ -138,16 +138,16 @@ def end_together(jobs: Sequence[Job], *, reason: StopReason, message: str) -> No
 
 
 def _move_together(jobs: Sequence[Job], to: JobStatus, reason: StopReason, message: str) -> None:
-    told = {"stop_reason": reason, "message": message, "hint": ""}
+    changes = {"stop_reason": reason, "message": message, "hint": ""}
     rows = Job.objects.filter(pk__in=[job.pk for job in jobs])
-    rows.update(status=to, **_moments(jobs[0], to), **told)
+    rows.update(status=to, **_moments(jobs[0], to), **changes)
     events = (
         JobEvent(**_event(job, to, attempt=None, reason=reason, message=message)) for job in jobs
     )
     JobEvent.objects.bulk_create(events)
     if to.is_final:
-        _tell_dependants(jobs, to)
-        _tell_children(jobs)
+        _notify_dependants(jobs, to)
+        _wake_children(jobs)
     _publish_together(jobs)
 
 
@@ -162,8 +162,8 @@ def _record(
     """Record the move in the job's history, and notify the jobs that depend on it."""
     JobEvent.objects.create(**_event(job, to, reason=reason, message=message, attempt=attempt))
     if to.is_final:
-        _tell_dependants([job], to)
-        _tell_children([job])
+        _notify_dependants([job], to)
+        _wake_children([job])
     _publish(job)
 
 
@@ -195,19 +195,19 @@ def _publish(job: Job) -> None:
 
 
 def _publish_together(jobs: Sequence[Job]) -> None:
-    told = {job.pk: job.project_id for job in jobs}
-    told |= {job.parent_id: job.project_id for job in jobs if job.parent_id is not None}
-    publish_many_on_commit(told.items())
+    projects = {job.pk: job.project_id for job in jobs}
+    projects |= {job.parent_id: job.project_id for job in jobs if job.parent_id is not None}
+    publish_many_on_commit(projects.items())
     publish_queue_on_commit()
 
 
-def _tell_dependants(jobs: Sequence[Job], ended_as: JobStatus) -> None:
+def _notify_dependants(jobs: Sequence[Job], ended_as: JobStatus) -> None:
     """Record the end of `jobs` for their dependants, and wake those after the commit."""
     if JobDependency.objects.filter(needs__in=jobs, ended_as="").update(ended_as=ended_as):
         wake_on_commit("dependencies")
 
 
-def _tell_children(jobs: Sequence[Job]) -> None:
+def _wake_children(jobs: Sequence[Job]) -> None:
     """Wake the reconciler that ends the children of `jobs`; else it acts on the next tick."""
     if Job.objects.unfinished().filter(parent__in=jobs, detached=False).exists():
         wake_on_commit("children")

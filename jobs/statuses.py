@@ -155,7 +155,7 @@ class LogStore(TextChoices):
 class StackState(TextChoices):
     """The state of a stack dump."""
 
-    ASKED = "asked", "Requested"
+    REQUESTED = "asked", "Requested"
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
 

@@ -45,7 +45,7 @@ class Ours:
         for (project, _), node_hours in used.items():
             by_project[project] += node_hours
         return Snapshot(
-            queued=tuple(self._asked(job) for job in state.queued.values()),
+            queued=tuple(self._queued_job(job) for job in state.queued.values()),
             running=tuple(self._holds(run) for run in state.running.values()),
             limits={
                 POOL: Limit(
@@ -63,7 +63,7 @@ class Ours:
             now_s=state.now_s,
         )
 
-    def _asked(self, job: TraceJob) -> QueuedJob:
+    def _queued_job(self, job: TraceJob) -> QueuedJob:
         queued = self._queued.get(job.number)
         if queued is None:
             queued = self._queued[job.number] = QueuedJob(

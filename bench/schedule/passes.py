@@ -35,12 +35,12 @@ class Pass:
 
     load_s: float
     plan_s: float
-    tell_s: float
+    report_s: float
 
     @property
     def seconds(self) -> float:
         """Seconds of the whole pass."""
-        return self.load_s + self.plan_s + self.tell_s
+        return self.load_s + self.plan_s + self.report_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
 
     Before it another hundredth of the rows has changed.
     """
-    from jobs.actions.jobs.tell_waits import changed_waits, tell_waits  # noqa: PLC0415
+    from jobs.actions.jobs.report_waits import changed_waits, report_waits  # noqa: PLC0415
     from jobs.ground.garbage import look_later  # noqa: PLC0415
     from jobs.models import Job  # noqa: PLC0415
     from jobs.queueing.pass_number import begin_pass  # noqa: PLC0415
@@ -138,7 +138,7 @@ def _one_pass(rows: QueuedRows, number: int) -> Pass:
             raise RuntimeError("something starts, though the machine is full")
         pools = {job.job_id: job.shape.pool for job in snapshot.queued}
         changed = changed_waits(waits, rows.known, pools)
-    tell_waits(changed)
+    report_waits(changed)
     return Pass(loaded - began, planned - loaded, time.perf_counter() - planned)
 
 
@@ -171,13 +171,13 @@ def report_passes(found: Found, queued: int) -> None:
     for name, each in [*named, *((everything, one) for one in found.bare)]:
         say(
             f"  {name}: {each.seconds:.2f} s = loading {each.load_s:.2f} + planning "
-            f"{each.plan_s:.2f} + reporting {each.tell_s:.2f}"
+            f"{each.plan_s:.2f} + reporting {each.report_s:.2f}"
         )
     for part, field, peer in (
         ("pass", "seconds", everything),
         ("load", "load_s", bare.SELECT),
         ("plan", "plan_s", bare.SORT),
-        ("tell", "tell_s", bare.COMPARE),
+        ("tell", "report_s", bare.COMPARE),
     ):
         values = [getattr(each, field) for each in found.passes]
         bare_s = median(getattr(each, field) for each in found.bare)

@@ -118,8 +118,8 @@ class _Runners(threading.Thread):
         if now_s - getattr(mine, "used_s", -math.inf) > _SILENT_S:
             mine.connection = Connection(self._ground)
         mine.used_s = now_s
-        told = mine.connection.post(talker, gzip.compress(b"".join(frames), 1))
-        return {int(rank): number for rank, number in told.items()}
+        acknowledged = mine.connection.post(talker, gzip.compress(b"".join(frames), 1))
+        return {int(rank): number for rank, number in acknowledged.items()}
 
 
 @contextmanager

@@ -26,10 +26,10 @@ def wait_for_dependencies(rows: Sequence[JobDependency]) -> dict[str, Any]:
 def why_it_cannot_start(rows: Sequence[JobDependency]) -> str:
     """Describe which of the needed jobs did not succeed."""
     broken = [row for row in rows if row.is_broken]
-    told = [f"{_job(row)} {_ENDED[row.ended_as]}" for row in broken[:_MOST_NAMED]]
+    parts = [f"{_job(row)} {_ENDED[row.ended_as]}" for row in broken[:_MOST_NAMED]]
     if len(broken) > _MOST_NAMED:
-        told.append(f"{len(broken) - _MOST_NAMED} more did not succeed")
-    return f"It needs what did not succeed: {_listed(told)}."
+        parts.append(f"{len(broken) - _MOST_NAMED} more did not succeed")
+    return f"It needs what did not succeed: {_listed(parts)}."
 
 
 _ENDED = {JobStatus.FAILED.value: "failed", JobStatus.CANCELLED.value: "was cancelled"}

@@ -26,11 +26,11 @@ _WHOSE = {
 
 def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[Problem]:
     """Return (path, code, message) of each problem."""
-    places, spec, backend_name = PoolLimits.load(), checked.spec, checked.backend_name
+    pool_limits, spec, backend_name = PoolLimits.load(), checked.spec, checked.backend_name
     name = spec.portal.queue
-    queue = places.queues.get(name)
+    queue = pool_limits.queues.get(name)
     if queue is None and name != DEFAULT_QUEUE:
-        known = ", ".join(sorted({*places.queues, DEFAULT_QUEUE}))
+        known = ", ".join(sorted({*pool_limits.queues, DEFAULT_QUEUE}))
         message = f"portal.queue: There is no queue {name}; there are: {known}."
         yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
         return
@@ -42,13 +42,13 @@ def queue_problems(project: Project, user: User, checked: Checked) -> Iterator[P
         )
         yield "portal.queue", SpecCode.UNKNOWN_QUEUE, message
         return
-    shape = places.shape_of(_asked(project, user, checked.request))
-    limits = [places.limits[key] for key in shape.limits]
+    shape = pool_limits.shape_of(_requested(project, user, checked.request))
+    limits = [pool_limits.limits[key] for key in shape.limits]
     yield from _never_fits(shape, limits)
     yield from _not_counted(spec, limits)
 
 
-def _asked(project: Project, user: User, request: JobRequest) -> RequestedResources:
+def _requested(project: Project, user: User, request: JobRequest) -> RequestedResources:
     return RequestedResources(
         project_id=project.pk,
         user_id=user.pk,

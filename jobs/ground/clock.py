@@ -29,7 +29,7 @@ _LEAP_S = 1.0
 class Reading:
     """The database's time at one moment of this process's clocks."""
 
-    told: datetime
+    server_time: datetime
     at: float  # monotonic
     own: datetime
     trip_s: float
@@ -57,7 +57,7 @@ class DatabaseClock:
         last = self._last
         if last is None:
             return timezone.now()
-        return last.told + timedelta(seconds=time.monotonic() - last.at)
+        return last.server_time + timedelta(seconds=time.monotonic() - last.at)
 
     def _is_due(self) -> bool:
         rest_s = LOOK_AGAIN_S if self._leapt() else self._rest_s
@@ -83,13 +83,15 @@ def read_database_clock() -> Reading | None:
     """Ask on the caller's connection. None: the database is away, or this is an event loop."""
     try:
         with connection.cursor() as cursor:
-            own, asked = timezone.now(), time.monotonic()
+            own, requested_at = timezone.now(), time.monotonic()
             cursor.execute("SELECT clock_timestamp()")
-            (told,) = cursor.fetchone()
+            (server_time,) = cursor.fetchone()
     except (Error, SynchronousOnlyOperation):
         return None
-    trip_s = time.monotonic() - asked
-    return Reading(told, asked + trip_s / 2, own + timedelta(seconds=trip_s / 2), trip_s)
+    trip_s = time.monotonic() - requested_at
+    return Reading(
+        server_time, requested_at + trip_s / 2, own + timedelta(seconds=trip_s / 2), trip_s
+    )
 
 
 THE_CLOCK = DatabaseClock(read_database_clock)

@@ -90,7 +90,7 @@ class Feed:
         self._url = url
         self._watchers: dict[str, set[Hints]] = {}
         self._streams = 0
-        self._told_at: dict[str, float] = {}
+        self._sent_at: dict[str, float] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
         self.number = 0  # of the last hint that was told to anybody
         self._wanted = asyncio.Event()
@@ -121,7 +121,7 @@ class Feed:
             hints.note(topic, self.number)
         for topic in topics:
             self._watchers.setdefault(topic, set()).add(hints)
-        await self._tell("subscribe", unknown)
+        await self._send_command("subscribe", unknown)
 
     async def _remove(self, hints: Hints) -> None:
         unwatched = set()
@@ -130,13 +130,13 @@ class Feed:
             watchers.discard(hints)
             if not watchers:
                 self._watchers.pop(topic, None)
-                self._told_at.pop(topic, None)
+                self._sent_at.pop(topic, None)
                 if waiting := self._later.pop(topic, None):
                     waiting.cancel()
                 unwatched.add(topic)
-        await self._tell("unsubscribe", unwatched)
+        await self._send_command("unsubscribe", unwatched)
 
-    async def _tell(self, command: str, topics: set[str]) -> None:
+    async def _send_command(self, command: str, topics: set[str]) -> None:
         """Send a command, if connected: the next connection begins with all topics anyway."""
         if topics and self._pubsub is not None:
             # RuntimeError: the connection is just being closed.
@@ -156,7 +156,7 @@ class Feed:
                 return
             # Hints may be lost from now on: let everybody look.
             for topic in list(self._watchers):
-                self._tell_all(topic)
+                self._notify_watchers(topic)
             if not self._watchers:
                 # Nobody would miss it until somebody comes.
                 self._wanted.clear()
@@ -174,7 +174,7 @@ class Feed:
                 await pubsub.subscribe(_OWN_TOPIC)
                 self._pubsub, self.connected = pubsub, True
                 # From here on watchers subscribe to new topics themselves: none is forgotten.
-                await self._tell("subscribe", set(self._watchers))
+                await self._send_command("subscribe", set(self._watchers))
                 while not _is_cancelled():
                     message = await pubsub.get_message(timeout=_PING_S)
                     if message is None:
@@ -188,7 +188,7 @@ class Feed:
         topic: str = message["channel"]
         if message["type"] == "unsubscribe" and topic in self._watchers:
             # Somebody came while the last watcher was leaving.
-            await self._tell("subscribe", {topic})
+            await self._send_command("subscribe", {topic})
         # The first word of a subscription is a hint too: it may have come too late for one.
         return topic if message["type"] in {"message", "subscribe"} else None
 
@@ -198,16 +198,16 @@ class Feed:
             return
         loop = asyncio.get_running_loop()
         together_s = min(MOST_TOGETHER_S, self._streams * TOGETHER_A_STREAM_S)
-        rest_s = self._told_at.get(topic, -math.inf) + together_s - loop.time()
+        rest_s = self._sent_at.get(topic, -math.inf) + together_s - loop.time()
         if rest_s > 0:
-            self._later[topic] = loop.call_later(rest_s, self._tell_all, topic)
+            self._later[topic] = loop.call_later(rest_s, self._notify_watchers, topic)
         else:
-            self._tell_all(topic)
+            self._notify_watchers(topic)
 
-    def _tell_all(self, topic: str) -> None:
+    def _notify_watchers(self, topic: str) -> None:
         if waiting := self._later.pop(topic, None):
             waiting.cancel()
-        self._told_at[topic] = asyncio.get_running_loop().time()
+        self._sent_at[topic] = asyncio.get_running_loop().time()
         self.number += 1
         for hints in self._watchers.get(topic, ()):
             hints.note(topic, self.number)

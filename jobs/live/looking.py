@@ -23,8 +23,8 @@ from jobs.live import sse
 from jobs.live.access import Access
 from jobs.live.feed import LOOK_S, feed
 from jobs.live.packing import Piece
-from jobs.live.places import Place
 from jobs.live.shared_reads import Common, Newest, SharedReads
+from jobs.live.stream_slots import StreamSlot
 
 T = TypeVar("T")
 
@@ -124,14 +124,14 @@ async def _look(
         return Look([], is_over=True)
 
 
-async def events_of(watch: Watch, place: Place) -> AsyncGenerator[Piece]:
+async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
     """Yield the body of a stream, for as long as it is read and there may be more.
 
     It keeps `place` until it ends.
     """
     now = asyncio.get_running_loop().time
     reads, hinting = _shared_reads(), feed()
-    with place:
+    with slot:
         yield sse.OPENING
         sent_at = now()
         async with hinting.subscribe(*watch.topics()) as hints:
@@ -139,8 +139,8 @@ async def events_of(watch: Watch, place: Place) -> AsyncGenerator[Piece]:
             found = Look([])
             while True:
                 # Without a hint only time tells that what others have read may be old.
-                is_told = hinted and not found.is_behind and hinting.connected
-                wanted = Newest(hints.number, math.inf if is_told else MOST_AGE_S)
+                is_hinted = hinted and not found.is_behind and hinting.connected
+                wanted = Newest(hints.number, math.inf if is_hinted else MOST_AGE_S)
                 found = await _look(watch, hinted, wanted, reads, hinting.number)
                 for each in found.events:
                     yield each

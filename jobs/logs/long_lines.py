@@ -77,9 +77,9 @@ def end_of_match_across(pattern: Any, before: str, text: str) -> int | None:
     return int(match.end()) - border
 
 
-def _numbered(text: bytes, places: list[tuple[int, bytes]]) -> Iterator[Border]:
+def _numbered(text: bytes, borders: list[tuple[int, bytes]]) -> Iterator[Border]:
     offset = counted = 0
-    for place, before in places:
+    for place, before in borders:
         offset += text.count(b"\n", counted, place)
         counted = place
         until = text.find(b"\n", place)

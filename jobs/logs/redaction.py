@@ -113,8 +113,10 @@ class Redaction:
         """Return the spans of values that are split by line ends."""
         if len(flat) == len(raw):
             return []
-        places = [place for place, byte in enumerate(raw) if byte != ord("\n")]
-        return [(places[begin], places[end - 1] + 1) for begin, end in self._needles.found(flat)]
+        positions = [place for place, byte in enumerate(raw) if byte != ord("\n")]
+        return [
+            (positions[begin], positions[end - 1] + 1) for begin, end in self._needles.found(flat)
+        ]
 
 
 def redacted(text: str) -> str:

@@ -34,7 +34,7 @@ WHERE attempt.id = %(attempt)s
 _WORDS = {
     "push": Carrier.PUSH.value,
     "stopping": JobStatus.STOPPING.value,
-    "asked": StackState.ASKED.value,
+    "asked": StackState.REQUESTED.value,
 }
 
 

@@ -62,7 +62,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 # The condition on jobs that may run on a warm cluster.
-TAKES_KEPT = Q(request_options__has_key="reuse") | Q(request_options__has_key="cluster")
+REQUESTS_REUSE = Q(request_options__has_key="reuse") | Q(request_options__has_key="cluster")
 
 
 class Job(models.Model):
@@ -159,7 +159,7 @@ class Job(models.Model):
             ),
             models.Index(
                 fields=["id"],
-                condition=Q(status=JobStatus.QUEUED) & TAKES_KEPT,
+                condition=Q(status=JobStatus.QUEUED) & REQUESTS_REUSE,
                 name="job_takes_kept",
             ),
             # A name means the newest job of that name.

@@ -21,7 +21,7 @@ class StackDumpQuerySet(models.QuerySet["StackDump"]):
 
     def open(self) -> Self:
         """Return the dumps that the runner has not answered."""
-        return self.filter(state=StackState.ASKED)
+        return self.filter(state=StackState.REQUESTED)
 
 
 class StackDump(models.Model):
@@ -39,7 +39,7 @@ class StackDump(models.Model):
     )
     asked_at = models.DateTimeField(default=clock.now, editable=False)
     ended_at = models.DateTimeField(null=True, blank=True)
-    state = models.CharField(max_length=6, choices=StackState, default=StackState.ASKED)
+    state = models.CharField(max_length=6, choices=StackState, default=StackState.REQUESTED)
     why = models.TextField(blank=True)
     processes = models.JSONField(default=list)
     left_out = models.PositiveIntegerField(default=0)
@@ -51,7 +51,7 @@ class StackDump(models.Model):
             # A rank answers one request at a time.
             models.UniqueConstraint(
                 fields=["attempt", "rank"],
-                condition=models.Q(state=StackState.ASKED),
+                condition=models.Q(state=StackState.REQUESTED),
                 name="one_open_stack_dump",
             ),
         )
@@ -62,4 +62,4 @@ class StackDump(models.Model):
     @property
     def is_overdue(self) -> bool:
         """Whether the time for an answer is over and none has arrived."""
-        return self.state == StackState.ASKED and clock.now() - self.asked_at > ANSWER_WITHIN
+        return self.state == StackState.REQUESTED and clock.now() - self.asked_at > ANSWER_WITHIN

@@ -22,7 +22,7 @@ def startable_jobs(now: datetime, among: JobQuerySet | None = None) -> JobQueryS
     ready = is_time & Q(~Exists(unmet), status=JobStatus.QUEUED, held=False)
     # Of each array that has a limit: who is on machines first, then those who may follow.
     limited = Job.objects.filter(ready | Q(status__in=ACTIVE_STATUSES))
-    places = Window(
+    row_number = Window(
         RowNumber(),
         partition_by=F("array_id"),
         order_by=[
@@ -33,7 +33,7 @@ def startable_jobs(now: datetime, among: JobQuerySet | None = None) -> JobQueryS
     )
     beyond = (
         limited.filter(array__max_parallel__isnull=False)
-        .annotate(place=places)
+        .annotate(place=row_number)
         .filter(place__gt=F("array__max_parallel"))
     )
     jobs = Job.objects.all() if among is None else among

@@ -24,14 +24,16 @@ class GpuRule:
     """
 
     below: int
-    asked_minutes: int
+    requested_minutes: int
     limit: Limit | None = None
 
     @property
     def minutes(self) -> int:
         """The minutes that count."""
         return (
-            self.asked_minutes if self.limit is None else min(self.asked_minutes, self.limit.value)
+            self.requested_minutes
+            if self.limit is None
+            else min(self.requested_minutes, self.limit.value)
         )
 
 
@@ -42,7 +44,7 @@ class GpuHost:
     `idle_since` is None while one of them works, and while that is not known.
     """
 
-    told_at: datetime
+    reported_at: datetime
     idle_since: datetime | None
 
 
@@ -59,7 +61,7 @@ def after_sample(
     """
     if not uses or any(use is None or use >= below for use in uses):
         return GpuHost(at, None)
-    if before is None or before.idle_since is None or at - before.told_at > late:
+    if before is None or before.idle_since is None or at - before.reported_at > late:
         return GpuHost(at, at)
     return GpuHost(at, before.idle_since)
 
@@ -72,7 +74,7 @@ def idle_for(
     """
     latest = begun_at
     for host in hosts:
-        if host.idle_since is None or now - host.told_at > late:
+        if host.idle_since is None or now - host.reported_at > late:
             return None
         latest = max(latest, host.idle_since)
     return now - latest

@@ -23,23 +23,23 @@ def smaller(of_project: int | None, of_installation: int | None, slug: str) -> L
     return min(limits, key=lambda limit: limit.value, default=None)
 
 
-def walltime_s(asked_s: int | None, extended_s: int, limit: Limit | None) -> int | None:
+def walltime_s(requested_s: int | None, extended_s: int, limit: Limit | None) -> int | None:
     """Return the seconds that one attempt may run; None: there is no limit.
 
     A job without a request gets the limit. Nothing goes beyond the limit, also of what was
     requested or added before it was set.
     """
-    wanted = None if asked_s is None else asked_s + extended_s
+    wanted = None if requested_s is None else requested_s + extended_s
     if limit is None:
         return wanted
     return limit.value if wanted is None else min(wanted, limit.value)
 
 
-def most_extension_s(asked_s: int | None, extended_s: int, limit: Limit | None) -> int | None:
+def most_extension_s(requested_s: int | None, extended_s: int, limit: Limit | None) -> int | None:
     """Return the seconds by which the walltime can still grow, not below 0; None: no limit."""
-    if asked_s is None:
+    if requested_s is None:
         return 0
-    return None if limit is None else max(0, limit.value - asked_s - extended_s)
+    return None if limit is None else max(0, limit.value - requested_s - extended_s)
 
 
 def should_warn(ran_s: float, walltime: int) -> bool:

@@ -28,7 +28,7 @@ class ActiveJob:
     """
 
     job_id: int
-    asked: RequestedResources
+    requested: RequestedResources
     since_s: float
     begin_s: float
     ends_s: float | None
@@ -53,8 +53,8 @@ class Holders:
     once all was counted.
     """
 
-    def __init__(self, places: PoolLimits, now_s: float, named: NamedClusters) -> None:
-        self._places, self._now_s, self._named = places, now_s, named
+    def __init__(self, pool_limits: PoolLimits, now_s: float, named: NamedClusters) -> None:
+        self._pool_limits, self._now_s, self._named = pool_limits, now_s, named
         # Idle clusters that recovering jobs will take: by project, pool, and name or fingerprint.
         self._claims: Counter[tuple[int, str, str]] = Counter()
         self.warm: list[WarmCluster] = []
@@ -68,7 +68,7 @@ class Holders:
                 on_clusters[job.cluster_id] = job
             else:
                 yield self._between(job)
-        with_prices = self._places.prices.are_counted
+        with_prices = self._pool_limits.prices.are_counted
         clusters = list(machines_of(there, with_prices=with_prices))
         last = last_on([each.pk for each in clusters if each.pk not in on_clusters])
         idle: list[UpCluster] = []
@@ -83,7 +83,7 @@ class Holders:
             yield self._on(cluster, job_there, last.get(cluster.pk))
         for job in on_clusters.values():
             # Its machines are gone, and it is not over yet.
-            self._take_quotas(self._places.shape_of(job.asked), job.job_id)
+            self._take_quotas(self._pool_limits.shape_of(job.requested), job.job_id)
         self.warm = [
             warm_cluster(each, self._shape(each), is_ending=self._given_back_s(each) is not None)
             for each in in_order(idle)
@@ -91,9 +91,9 @@ class Holders:
 
     def _between(self, job: ActiveJob) -> RunningJob:
         """Return a job between two attempts, which will have machines again without waiting."""
-        shape = self._places.shape_of(job.asked)
+        shape = self._pool_limits.shape_of(job.requested)
         if not job.is_over and (key := job.names_cluster or job.fingerprint):
-            self._claims[job.asked.project_id, shape.pool, key] += 1
+            self._claims[job.requested.project_id, shape.pool, key] += 1
         self._take_machines(shape)
         self._take_quotas(shape, job.job_id)
         return RunningJob(job.job_id, shape, job.ends_s, self._now_s, is_leaving=job.is_over)
@@ -109,15 +109,15 @@ class Holders:
         if is_stuck:
             self.stuck.add(shape.pool)
         is_leaving = self._is_leaving(cluster, job) and not is_stuck
-        asked = cluster.asked if job is None else job.asked
+        requested = cluster.requested if job is None else job.requested
         return RunningJob(
             # No job has a number below 0.
             job_id=last.job_id if last else -cluster.pk,
             shape=shape,
             ends_s=self._free_at(cluster, job, is_leaving=is_leaving),
             began_s=last.began_s if last else 0.0,
-            project_id=asked.project_id,
-            rank=self._places.rank_of(asked.queue_name),
+            project_id=requested.project_id,
+            rank=self._pool_limits.rank_of(requested.queue_name),
             is_preemptible=job is not None and self._may_be_preempted(cluster, job),
             is_leaving=is_leaving,
             stopped_for=(last and last.preempted_by) or 0 if is_leaving else 0,
@@ -125,14 +125,18 @@ class Holders:
         )
 
     def _shape(self, cluster: UpCluster) -> Shape:
-        return self._places.prices.of_running(self._places.shape_of(cluster.asked), cluster.pk)
+        return self._pool_limits.prices.of_running(
+            self._pool_limits.shape_of(cluster.requested), cluster.pk
+        )
 
     def _shape_on(self, cluster: UpCluster, job: ActiveJob) -> Shape:
         """Return all machines of the cluster, and the quotas in which the job counts."""
-        asked = job.asked
-        if asked.amounts != cluster.asked.amounts:
-            asked = asked.with_machines_of(cluster.asked)
-        return self._places.prices.of_running(self._places.shape_of(asked), cluster.pk)
+        requested = job.requested
+        if requested.amounts != cluster.requested.amounts:
+            requested = requested.with_machines_of(cluster.requested)
+        return self._pool_limits.prices.of_running(
+            self._pool_limits.shape_of(requested), cluster.pk
+        )
 
     def _may_be_preempted(self, cluster: UpCluster, job: ActiveJob) -> bool:
         """Whether the job may be stopped for another one, which would have its machines then."""
@@ -140,7 +144,7 @@ class Holders:
             job.status != JobStatus.STOPPING
             and not job.names_cluster
             and not self._is_named(cluster)
-            and self._places.may_be_stopped(job.asked, says_so=job.preemptible)
+            and self._pool_limits.may_be_stopped(job.requested, says_so=job.preemptible)
         )
 
     def _is_free(self, cluster: UpCluster) -> bool:
@@ -153,7 +157,10 @@ class Holders:
         """Whether a recovering job will take the idle cluster, and is counted for it."""
         if not self._claims or not _is_warm(cluster):
             return False
-        project_id, pool = cluster.asked.project_id, self._places.shape_of(cluster.asked).pool
+        project_id, pool = (
+            cluster.requested.project_id,
+            self._pool_limits.shape_of(cluster.requested).pool,
+        )
         for key in (cluster.name, cluster.fingerprint):
             if self._claims[project_id, pool, key]:
                 self._claims[project_id, pool, key] -= 1
@@ -170,8 +177,8 @@ class Holders:
 
     def _is_stuck(self, cluster: UpCluster) -> bool:
         """Whether giving its machines back has failed for too long to count on it."""
-        asked_s = self._given_back_s(cluster)
-        return asked_s is not None and self._now_s - asked_s >= AROUND_RUN_S
+        requested_s = self._given_back_s(cluster)
+        return requested_s is not None and self._now_s - requested_s >= AROUND_RUN_S
 
     def _given_back_s(self, cluster: UpCluster) -> float | None:
         """Return since when its machines are being given back; None: they are not."""
@@ -186,8 +193,8 @@ class Holders:
     ) -> float | None:
         """Return when a cluster's machines are free at the latest; None: unknown."""
         if is_leaving:
-            asked_s = self._given_back_s(cluster)
-            return (self._now_s if asked_s is None else asked_s) + AROUND_RUN_S
+            requested_s = self._given_back_s(cluster)
+            return (self._now_s if requested_s is None else requested_s) + AROUND_RUN_S
         # One that a waiting job names is for that one then.
         is_bounded = job is not None and not self._is_stuck(cluster) and not self._is_named(cluster)
         return job.ends_s if is_bounded and job is not None else None
@@ -195,16 +202,16 @@ class Holders:
     def _is_named(self, cluster: UpCluster) -> bool:
         if not self._named.of_jobs:
             return False
-        pool = self._places.shape_of(cluster.asked).pool
-        return self._named.has(cluster.asked.project_id, pool, cluster.name)
+        pool = self._pool_limits.shape_of(cluster.requested).pool
+        return self._named.has(cluster.requested.project_id, pool, cluster.name)
 
     def _take_machines(self, shape: Shape) -> None:
-        for limit in (self._places.limits[key] for key in shape.limits):
+        for limit in (self._pool_limits.limits[key] for key in shape.limits):
             if limit.kind.is_machines:
                 limit.take(shape.demand)
 
     def _take_quotas(self, shape: Shape, job_id: int) -> None:
-        for limit in (self._places.limits[key] for key in shape.limits):
+        for limit in (self._pool_limits.limits[key] for key in shape.limits):
             if not limit.kind.is_machines:
                 limit.take(shape.demand)
             if limit.counts_money and shape.unpriced is not None:

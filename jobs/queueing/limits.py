@@ -107,22 +107,22 @@ class PoolLimits:
         queue = self.queues.get(queue_name)
         return queue.rank if queue else 0
 
-    def shape_of(self, asked: RequestedResources) -> Shape:
+    def shape_of(self, requested: RequestedResources) -> Shape:
         """Return the shape of all jobs with this request; create its limits."""
-        shape = self._shapes.get(asked)
+        shape = self._shapes.get(requested)
         if shape is None:
-            pool = pool_of(self.queues.get(asked.queue_name), asked.backend_name)
+            pool = pool_of(self.queues.get(requested.queue_name), requested.backend_name)
             shape = Shape(
                 pool=pool,
-                backend_name=asked.backend_name,
-                num_nodes=asked.num_nodes,
-                demand=asked.amounts,
-                limits=tuple(self._limits_of(asked)),
-                units=asked.units,
+                backend_name=requested.backend_name,
+                num_nodes=requested.num_nodes,
+                demand=requested.amounts,
+                limits=tuple(self._limits_of(requested)),
+                units=requested.units,
             )
             if self.counts_money(shape):
-                shape = self.prices.of_waiting(shape, asked.price_key)
-            self._shapes[asked] = shape
+                shape = self.prices.of_waiting(shape, requested.price_key)
+            self._shapes[requested] = shape
         return shape
 
     def counts_money(self, shape: Shape) -> bool:
@@ -146,30 +146,30 @@ class PoolLimits:
             return Preemption()
         return Preemption(there.reclaim, there.preempts_by_rank)
 
-    def may_be_stopped(self, asked: RequestedResources, *, says_so: bool) -> bool:
+    def may_be_stopped(self, requested: RequestedResources, *, says_so: bool) -> bool:
         """Whether a job may be preempted, by itself or by its queue."""
-        queue = self.queues.get(asked.queue_name)
+        queue = self.queues.get(requested.queue_name)
         return says_so or (queue is not None and queue.preemptible)
 
     def _pool(self, key: str) -> Pool | None:
         pools = (queue.pool for queue in self.queues.values() if queue.pool is not None)
         return next((pool for pool in pools if pool_key(pool.name) == key), None)
 
-    def _limits_of(self, asked: RequestedResources) -> Iterator[str]:
-        queue = self.queues.get(asked.queue_name)
+    def _limits_of(self, requested: RequestedResources) -> Iterator[str]:
+        queue = self.queues.get(requested.queue_name)
         pool = queue.pool if queue else None
         for quota in self.quotas:
             if quota.pool_id is not None and (pool is None or quota.pool_id != pool.pk):
                 continue
-            if _holds(quota, asked, queue):
-                yield self._quota_limit(quota, asked)
-        if asked.group_name:
-            key = group_key(asked)
-            self.limits.setdefault(key, Limit(LimitKind.GROUP, asked.group_name, {}))
+            if _holds(quota, requested, queue):
+                yield self._quota_limit(quota, requested)
+        if requested.group_name:
+            key = group_key(requested)
+            self.limits.setdefault(key, Limit(LimitKind.GROUP, requested.group_name, {}))
             yield key
         if pool is not None:
-            yield self._pool_limit(pool, asked)
-        yield self.ask_for_backend(asked.backend_name)
+            yield self._pool_limit(pool, requested)
+        yield self.ask_for_backend(requested.backend_name)
 
     def ask_for_backend(self, name: str) -> str:
         """Return the key of the backend's limit; create the limit."""
@@ -178,10 +178,10 @@ class PoolLimits:
             self.limits[key] = Limit(LimitKind.BACKEND, name, {})
         return key
 
-    def _quota_limit(self, quota: Quota, asked: RequestedResources) -> str:
-        key, kind, name = quota_key(quota, asked.user_id), LimitKind.PROJECT, str(quota.project)
+    def _quota_limit(self, quota: Quota, requested: RequestedResources) -> str:
+        key, kind, name = quota_key(quota, requested.user_id), LimitKind.PROJECT, str(quota.project)
         if quota.per_person or quota.user_id is not None:
-            kind, name = LimitKind.PERSON, self._name_of(asked.user_id)
+            kind, name = LimitKind.PERSON, self._name_of(requested.user_id)
         elif quota.queue is not None:
             kind, name = LimitKind.QUEUE, quota.queue.name
         if key not in self.limits:
@@ -192,14 +192,14 @@ class PoolLimits:
             self.limits[key] = Limit(kind, words, dict(quota.caps), nominal=own, whose=name)
         return key
 
-    def _pool_limit(self, pool: Pool, asked: RequestedResources) -> str:
+    def _pool_limit(self, pool: Pool, requested: RequestedResources) -> str:
         key = pool_key(pool.name)
         limit = self.limits.get(key)
         if limit is None:
             limit = self.limits[key] = Limit(LimitKind.POOL, pool.name, dict(pool.caps))
-        if asked.gpu_count and any(what.startswith(f"{GPUS}:") for what in pool.caps):
+        if requested.gpu_count and any(what.startswith(f"{GPUS}:") for what in pool.caps):
             # A pool that limits some GPU types has no others.
-            limit.caps.setdefault(gpus_of(asked.gpu_type), 0.0)
+            limit.caps.setdefault(gpus_of(requested.gpu_type), 0.0)
         return key
 
     def _name_of(self, user_id: int) -> str:
@@ -236,9 +236,9 @@ def quota_key(quota: Quota, user_id: int) -> str:
     return f"quota:{quota.pk}:{user_id}" if of_person else f"quota:{quota.pk}"
 
 
-def group_key(asked: RequestedResources) -> str:
+def group_key(requested: RequestedResources) -> str:
     """Return the key of a project's `portal.concurrency` group."""
-    return f"group:{asked.project_id}:{asked.group_name}"
+    return f"group:{requested.project_id}:{requested.group_name}"
 
 
 def _words(quota: Quota, kind: LimitKind, name: str) -> str:
@@ -249,8 +249,8 @@ def _words(quota: Quota, kind: LimitKind, name: str) -> str:
     return f"{name} in {' and '.join(where)}" if where else name
 
 
-def _holds(quota: Quota, asked: RequestedResources, queue: Queue | None) -> bool:
+def _holds(quota: Quota, requested: RequestedResources, queue: Queue | None) -> bool:
     if quota.queue_id is not None:
         return queue is not None and quota.queue_id == queue.pk
-    of_person = quota.user_id in (None, asked.user_id)
-    return quota.project_id == asked.project_id and of_person
+    of_person = quota.user_id in (None, requested.user_id)
+    return quota.project_id == requested.project_id and of_person

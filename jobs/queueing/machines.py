@@ -47,7 +47,7 @@ class UpCluster(NamedTuple):
     release_requested_at: datetime | None
     idle_since: datetime | None
     idle_policy: Mapping[str, Any]  # empty where it is not kept
-    asked: RequestedResources
+    requested: RequestedResources
 
 
 class LastJob(NamedTuple):
@@ -66,8 +66,8 @@ def machines_of(clusters: QuerySet[Cluster], *, with_prices: bool) -> Iterator[U
     rows = clusters.order_by("pk").values_list(*_COLUMNS, *_REQUEST_COLUMNS, "price_key")
     for row in rows.iterator(chunk_size=20_000):
         cluster, price_key = row[: len(_COLUMNS)], row[-1] if with_prices else ""
-        asked = RequestedResources._make((*row[len(_COLUMNS) : -1], "", price_key))
-        yield UpCluster._make((*cluster, policies.get(cluster[0], _NO_POLICY), asked))
+        requested = RequestedResources._make((*row[len(_COLUMNS) : -1], "", price_key))
+        yield UpCluster._make((*cluster, policies.get(cluster[0], _NO_POLICY), requested))
 
 
 def last_on(clusters: Collection[int]) -> dict[int, LastJob]:

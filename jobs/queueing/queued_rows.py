@@ -52,12 +52,12 @@ class QueuedRow(NamedTuple):
     since_s: float
     preempted_by: int | None
     is_owed: bool
-    asked_s: int | None
+    requested_s: int | None
     extended_s: int
     group_limit: int
     wait_reason: str
     message: str
-    asked: RequestedResources  # the same object for all that are alike
+    requested: RequestedResources  # the same object for all that are alike
 
 
 class QueuedRows:
@@ -107,10 +107,10 @@ class QueuedRows:
         for row in rows.values_list(*_OWN, *self._columns).iterator(chunk_size=_FETCHED_AT_ONCE):
             key = row[own:]
             # Most ask for what others have asked for.
-            asked = alike.get(key)
-            if asked is None:
-                asked = alike[key] = RequestedResources(*key)
-            yield row[0], QueuedRow._make((*row[1:own], asked))
+            requested = alike.get(key)
+            if requested is None:
+                requested = alike[key] = RequestedResources(*key)
+            yield row[0], QueuedRow._make((*row[1:own], requested))
 
 
 _version = attrgetter("version")

@@ -45,9 +45,9 @@ class _Loader:
 
     def __init__(self, now: datetime, backends: Iterable[str], rows: QueuedRows) -> None:
         self._now, self._now_s, self._rows = now, now.timestamp(), rows
-        self._places = PoolLimits.load()
+        self._pool_limits = PoolLimits.load()
         for name in backends:
-            self._places.ask_for_backend(name)
+            self._pool_limits.ask_for_backend(name)
         projects = {project.pk: project for project in Project.objects.all()}
         self._most = {pk: duration_limit(project) for pk, project in projects.items()}
         self._weights = {pk: project.share_weight for pk, project in projects.items()}
@@ -56,22 +56,22 @@ class _Loader:
     def snapshot(self) -> Snapshot:
         """Return the snapshot."""
         active = list(self._active())
-        startable = self._rows.read(startable_jobs(self._now), self._places.columns)
-        named = NamedClusters.load(naming_jobs(), self._places)
+        startable = self._rows.read(startable_jobs(self._now), self._pool_limits.columns)
+        named = NamedClusters.load(naming_jobs(), self._pool_limits)
         queued = tuple(self._queued(startable, named))
         there = Cluster.objects.existing().exclude(status=ClusterStatus.STOPPED)
-        holders = Holders(self._places, self._now_s, named)
+        holders = Holders(self._pool_limits, self._now_s, named)
         running = tuple(holders.count(active, there))
         self._ask_backends()
-        warm = (*holders.warm, *stopped_clusters(self._places, named))
+        warm = (*holders.warm, *stopped_clusters(self._pool_limits, named))
         reused = {each.fingerprint for each in warm}
-        runs = ((job.asked, job.begin_s, job.ends_s) for job in active)
-        persons = used_by_persons(runs, self._places, self._now_s)
+        runs = ((job.requested, job.begin_s, job.ends_s) for job in active)
+        persons = used_by_persons(runs, self._pool_limits, self._now_s)
         pools = {job.shape.pool for job in queued}
         return Snapshot(
             queued,
             running,
-            self._places.limits,
+            self._pool_limits.limits,
             problems=self._problems,
             barred={
                 project_id: (WaitReason.BUDGET, sentence)
@@ -79,10 +79,12 @@ class _Loader:
             },
             shares=shares_of(queued, persons, self._weights),
             persons=persons,
-            patience_s={pool: self._places.patience_of(pool) for pool in pools},
+            patience_s={pool: self._pool_limits.patience_of(pool) for pool in pools},
             # A job that is stopped there frees nothing: it would go on with the next one for ever.
             preemption={
-                pool: Preemption() if pool in holders.stuck else self._places.preemption_of(pool)
+                pool: Preemption()
+                if pool in holders.stuck
+                else self._pool_limits.preemption_of(pool)
                 for pool in pools
             },
             warm=warm,
@@ -94,25 +96,28 @@ class _Loader:
     def _queued(self, rows: Mapping[int, QueuedRow], named: NamedClusters) -> Iterator[QueuedJob]:
         known: dict[int, tuple[Shape, int, MostOf | None]] = {}
         for pk, row in rows.items():
-            asked = row.asked
+            requested = row.requested
             # Of most jobs others have asked for the same: what follows from it is looked up.
-            alike = known.get(id(asked))
+            alike = known.get(id(requested))
             if alike is None:
-                shape, rank = self._places.shape_of(asked), self._places.rank_of(asked.queue_name)
-                alike = known[id(asked)] = shape, rank, self._most.get(asked.project_id)
+                shape, rank = (
+                    self._pool_limits.shape_of(requested),
+                    self._pool_limits.rank_of(requested.queue_name),
+                )
+                alike = known[id(requested)] = shape, rank, self._most.get(requested.project_id)
             shape, rank, most = alike
             if (cluster := named.of_jobs.get(pk)) is not None:
-                shape = named.shape_for(pk, asked, self._places)
-            if asked.group_name:
-                self._limit_group(asked, row.group_limit)
-            lasts_s = walltime_s(row.asked_s, row.extended_s, most)
+                shape = named.shape_for(pk, requested, self._pool_limits)
+            if requested.group_name:
+                self._limit_group(requested, row.group_limit)
+            lasts_s = walltime_s(row.requested_s, row.extended_s, most)
             # By place: names would take a third of the time of all of this.
             yield QueuedJob(
                 pk,
                 shape,
                 row.priority,
-                asked.project_id,
-                asked.user_id,
+                requested.project_id,
+                requested.user_id,
                 rank,
                 row.since_s,
                 None if lasts_s is None else lasts_s + AROUND_RUN_S,
@@ -130,26 +135,30 @@ class _Loader:
             there_since_s=epoch_s("now__created_at"),
         )
         attempt = ("run_since_s", "there_since_s", "now__cluster_id")
-        columns = ("pk", *attempt, *_GIVES_WAY, *_TIMES, *self._places.columns)
+        columns = ("pk", *attempt, *_GIVES_WAY, *_TIMES, *self._pool_limits.columns)
         for row in rows.order_by("pk").values_list(*columns):
             pk, run_since_s, there_since_s, cluster_id, *more = row
-            status, preemptible, by, fingerprint, named, asked_s, extended_s, limit, *rest = more
-            asked = RequestedResources(*rest)
-            self._places.shape_of(asked)
-            if asked.group_name:
-                self._limit_group(asked, limit)
+            status, preemptible, by, fingerprint, named, requested_s, extended_s, limit, *rest = (
+                more
+            )
+            requested = RequestedResources(*rest)
+            self._pool_limits.shape_of(requested)
+            if requested.group_name:
+                self._limit_group(requested, limit)
             # Between two attempts a job holds no machines, but will again.
             there_since_s = there_since_s or self._now_s
             begin_s = run_since_s or there_since_s
-            walltime = walltime_s(asked_s, extended_s, self._most.get(asked.project_id))
+            walltime = walltime_s(requested_s, extended_s, self._most.get(requested.project_id))
             ends_s = None
             if walltime is not None:
                 ends_s = self._bound_s(max(there_since_s + AROUND_RUN_S, begin_s) + walltime)
             of_now = (there_since_s, begin_s, ends_s, cluster_id)
-            yield ActiveJob(pk, asked, *of_now, status, preemptible, by, fingerprint, named or "")
+            yield ActiveJob(
+                pk, requested, *of_now, status, preemptible, by, fingerprint, named or ""
+            )
 
-    def _limit_group(self, asked: RequestedResources, limit: int) -> None:
-        caps = self._places.limits[group_key(asked)].caps
+    def _limit_group(self, requested: RequestedResources, limit: int) -> None:
+        caps = self._pool_limits.limits[group_key(requested)].caps
         caps[JOBS] = min(caps.get(JOBS, limit), limit)
 
     def _bound_s(self, ends_s: float) -> float:
@@ -165,7 +174,7 @@ class _Loader:
         return ends_s
 
     def _ask_backends(self) -> None:
-        for key, limit in self._places.limits.items():
+        for key, limit in self._pool_limits.limits.items():
             if key.startswith(backend_key("")):
                 limit.caps.update(self._capacity_of(limit.name))
 

@@ -13,7 +13,7 @@ from jobs.scheduling.snapshot import QueuedJob, Share
 
 def used_by_persons(
     running: Iterable[tuple[RequestedResources, float, float | None]],
-    places: PoolLimits,
+    pool_limits: PoolLimits,
     now_s: float,
 ) -> dict[tuple[str, int, int], float]:
     """Return the effective usage in normalized hours by (pool, project, person).
@@ -23,17 +23,17 @@ def used_by_persons(
     used: dict[tuple[str, int, int], float] = defaultdict(float)
     for row in UseAccount.objects.all():
         account = Account(row.unit_hours, row.at.timestamp())
-        left = account.carried_to(now_s, places.half_life_of(row.pool))
+        left = account.carried_to(now_s, pool_limits.half_life_of(row.pool))
         used[row.pool, row.project_id, row.user_id] += left
     half_lives: dict[str, float] = {}  # looked up once a pool: thousands may run there
-    for asked, begin_s, ends_s in running:
-        shape = places.shape_of(asked)
+    for requested, begin_s, ends_s in running:
+        shape = pool_limits.shape_of(requested)
         half_life_s = half_lives.get(shape.pool)
         if half_life_s is None:
-            half_life_s = half_lives[shape.pool] = places.half_life_of(shape.pool)
+            half_life_s = half_lives[shape.pool] = pool_limits.half_life_of(shape.pool)
         ran = decayed_use(shape.units, begin_s, now_s, now_s=now_s, half_life_s=half_life_s)
         promised = promised_use(shape.units, None if ends_s is None else ends_s - now_s)
-        used[shape.pool, asked.project_id, asked.user_id] += ran + promised
+        used[shape.pool, requested.project_id, requested.user_id] += ran + promised
     return dict(used)
 
 

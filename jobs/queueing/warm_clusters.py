@@ -38,8 +38,8 @@ def no_such_cluster(name: str) -> str:
 def warm_cluster(cluster: UpCluster, shape: Shape, *, is_ending: bool = False) -> WarmCluster:
     """Return an idle cluster as a plan sees it."""
     is_on = cluster.status != ClusterStatus.STOPPED
-    asked, fingerprint = cluster.asked, cluster.fingerprint
-    return WarmCluster(cluster.name, asked.project_id, fingerprint, shape, is_on, is_ending)
+    requested, fingerprint = cluster.requested, cluster.fingerprint
+    return WarmCluster(cluster.name, requested.project_id, fingerprint, shape, is_on, is_ending)
 
 
 def in_order(idle: Iterable[UpCluster]) -> list[UpCluster]:
@@ -64,7 +64,7 @@ class NamedClusters:
     _reserved: Collection[tuple[int, str, str]]
 
     @classmethod
-    def load(cls, jobs: Collection[NamingJob], places: PoolLimits) -> Self:
+    def load(cls, jobs: Collection[NamingJob], pool_limits: PoolLimits) -> Self:
         """Return those of `jobs`."""
         if not jobs:
             return cls({}, {}, ())
@@ -78,13 +78,13 @@ class NamedClusters:
         of_jobs, clusters, reserved = {}, {}, set()
         for job in jobs:
             cluster = there.get((job.project_id, job.cluster))
-            pool = pool_of(places.queues.get(job.queue_name), job.backend_name)
+            pool = pool_of(pool_limits.queues.get(job.queue_name), job.backend_name)
             reserved.add((job.project_id, pool, job.cluster))
             if cluster is None or cluster.num_nodes < job.num_nodes:
                 gone = NamedCluster(job.cluster, no_such_cluster(job.cluster), is_gone=True)
                 of_jobs[job.job_id] = gone
                 continue
-            problem = _problem(cluster, pool, busy.get(cluster.pk), places)
+            problem = _problem(cluster, pool, busy.get(cluster.pk), pool_limits)
             of_jobs[job.job_id] = NamedCluster(job.cluster, problem)
             clusters[job.job_id] = cluster
         return cls(of_jobs, clusters, reserved)
@@ -93,35 +93,37 @@ class NamedClusters:
         """Whether a waiting job of the project and the pool names that cluster."""
         return (project_id, pool, name) in self._reserved
 
-    def shape_for(self, job_id: int, asked: RequestedResources, places: PoolLimits) -> Shape:
-        """Return what `job_id`, which names a cluster and requests `asked`, takes of the limits.
+    def shape_for(
+        self, job_id: int, requested: RequestedResources, pool_limits: PoolLimits
+    ) -> Shape:
+        """Return the limits that `job_id`, which names a cluster, takes of for `requested`.
 
         It has the whole cluster. Machines that are on are its already: no limit of machines counts
         them again.
         """
         cluster = self._clusters.get(job_id)
         if cluster is None:
-            return places.shape_of(asked)
-        whole = places.shape_of(asked.with_machines_of(cluster))
-        if cluster.usd_per_hour is not None and places.counts_money(whole):
+            return pool_limits.shape_of(requested)
+        whole = pool_limits.shape_of(requested.with_machines_of(cluster))
+        if cluster.usd_per_hour is not None and pool_limits.counts_money(whole):
             whole = whole.priced(float(cluster.usd_per_hour))
         if cluster.status == ClusterStatus.STOPPED:
             return whole
-        quotas = (key for key in whole.limits if not places.limits[key].kind.is_machines)
+        quotas = (key for key in whole.limits if not pool_limits.limits[key].kind.is_machines)
         return replace(whole, limits=tuple(quotas))
 
 
-def stopped_clusters(places: PoolLimits, named: NamedClusters) -> list[WarmCluster]:
+def stopped_clusters(pool_limits: PoolLimits, named: NamedClusters) -> list[WarmCluster]:
     """Return the stopped warm clusters that no waiting job names, the last used first."""
     stopped = joinable().filter(status=ClusterStatus.STOPPED).exclude(fingerprint="")
     rows = sorted(machines_of(stopped, with_prices=False), key=_last_used, reverse=True)
-    found = (warm_cluster(row, places.shape_of(row.asked)) for row in rows)
+    found = (warm_cluster(row, pool_limits.shape_of(row.requested)) for row in rows)
     return [each for each in found if not named.has(each.project_id, each.shape.pool, each.name)]
 
 
-def _problem(cluster: Cluster, pool: str, busy_with: int | None, places: PoolLimits) -> str:
+def _problem(cluster: Cluster, pool: str, busy_with: int | None, pool_limits: PoolLimits) -> str:
     """Return why a job that names the cluster has to wait; "" if it need not."""
-    own = pool_of(places.queues.get(cluster.queue_name), cluster.backend_name)
+    own = pool_of(pool_limits.queues.get(cluster.queue_name), cluster.backend_name)
     if own != pool:
         return (
             f"Cluster {cluster.name} is one of {_pool_words(own)}, and the job's queue has "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.db.models import Q, QuerySet
 
 from jobs.models import Cluster, Job
-from jobs.models.job import TAKES_KEPT
+from jobs.models.job import REQUESTS_REUSE
 from jobs.queueing.limits import load_queues, pool_of
 from jobs.statuses import JobStatus
 
@@ -38,7 +38,9 @@ def naming_jobs(project_id: int | None = None) -> list[NamingJob]:
 
 def fingerprints_of_queued(among: Collection[str]) -> dict[int, str]:
     """Return the fingerprints of queued jobs by their numbers, of those that are `among` these."""
-    queued = Job.objects.filter(TAKES_KEPT, status=JobStatus.QUEUED, fingerprint__in=list(among))
+    queued = Job.objects.filter(
+        REQUESTS_REUSE, status=JobStatus.QUEUED, fingerprint__in=list(among)
+    )
     return dict(queued.values_list("pk", "fingerprint"))
 
 
@@ -52,5 +54,5 @@ def is_named(cluster: Cluster) -> bool:
 
 def _waiting() -> QuerySet[Job]:
     # The index of queued jobs that take warm clusters has the same condition.
-    queued = Q(status=JobStatus.QUEUED) & TAKES_KEPT
+    queued = Q(status=JobStatus.QUEUED) & REQUESTS_REUSE
     return Job.objects.filter(queued | Q(status=JobStatus.RECOVERING), held=False)

@@ -54,8 +54,8 @@ class HostView(Host):
     @property
     def gpu(self) -> float | None:
         """The mean utilization of its GPUs, in per cent."""
-        told = [each.utilization for each in self.gpus if each.utilization is not None]
-        return round(sum(told) / len(told), 1) if told else None
+        reported = [each.utilization for each in self.gpus if each.utilization is not None]
+        return round(sum(reported) / len(reported), 1) if reported else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ def host_metrics(actor: Actor, slug: str, job_id: int, choice: HostChoice) -> Ho
 def _hosts(attempt: Attempt) -> list[HostView]:
     workers = {worker.rank: worker for worker in attempt.workers.all()}
     rows = attempt.host_metrics.only("attempt", "rank", "at", "latest")
-    told = {row.rank: row for row in rows}
+    reported = {row.rank: row for row in rows}
     late = late_after(settings.MPORTAL_METRICS_SECONDS)
     silent_before = None if attempt.ended_at else clock.now() - late
     return [
-        _host(rank, workers.get(rank), told.get(rank), silent_before)
-        for rank in sorted({*workers, *told})
+        _host(rank, workers.get(rank), reported.get(rank), silent_before)
+        for rank in sorted({*workers, *reported})
     ]
 
 

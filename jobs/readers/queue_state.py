@@ -22,7 +22,7 @@ from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import planned_now
 from jobs.queueing.limits import PoolLimits, backend_key, pool_key, quota_key
 from jobs.readers.queue_rows import AmountRow, place_words, share_row
-from jobs.readers.visible_causes import told_to
+from jobs.readers.visible_causes import visible_causes
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.limits import JOBS, NODES, Limit
 from jobs.scheduling.snapshot import (
@@ -51,7 +51,7 @@ class QueueState:
         return planned_now()
 
     @cached_property
-    def _places(self) -> PoolLimits:
+    def _pool_limits(self) -> PoolLimits:
         return PoolLimits.load()
 
     @cached_property
@@ -72,13 +72,13 @@ class QueueState:
         }
         rows = []
         # A queue may be gone while its last jobs are there.
-        for name in {DEFAULT_QUEUE, *self._places.queues, *numbers}:
-            queue = self._places.queues.get(name)
+        for name in {DEFAULT_QUEUE, *self._pool_limits.queues, *numbers}:
+            queue = self._pool_limits.queues.get(name)
             there: Mapping[str, Any] = numbers.get(name, {})
             rows.append(
                 wire.Queue(
                     name=name,
-                    rank=self._places.rank_of(name),
+                    rank=self._pool_limits.rank_of(name),
                     pool=queue.pool.name if queue and queue.pool else "",
                     waiting=there.get("waiting", 0),
                     held=there.get("held", 0),
@@ -88,11 +88,11 @@ class QueueState:
             )
         return sorted(rows, key=lambda row: (-row.rank, row.name))
 
-    def places(self) -> list[wire.Place]:
+    def pools(self) -> list[wire.Place]:
         """Return pools by name, then the totals of backends, with what is in use of each."""
         snapshot = self._planned[0]
         queues: dict[str, list[str]] = defaultdict(list)
-        for queue in self._places.queues.values():
+        for queue in self._pool_limits.queues.values():
             queues[queue.pool.name if queue.pool else ""].append(queue.name)
         rows = [
             self._place(pool_key(pool.name), pool, queues[pool.name])
@@ -109,8 +109,8 @@ class QueueState:
                     kept=self._idle_nodes(name),
                     problem=snapshot.problems.get(name, ""),
                     queues=[],
-                    patience_s=int(self._places.patience_of(backend_key(name))),
-                    half_life_s=int(self._places.half_life_of(backend_key(name))),
+                    patience_s=int(self._pool_limits.patience_of(backend_key(name))),
+                    half_life_s=int(self._pool_limits.half_life_of(backend_key(name))),
                     reclaim=False,
                     preempts_by_rank=False,
                 )
@@ -231,7 +231,7 @@ class QueueState:
 
     def _sentences(self, decisions: Sequence[Decision]) -> list[str]:
         waits = [each for each in decisions if isinstance(each, StaysQueued)]
-        causes = iter(told_to(self._actor, [each.cause for each in waits]))
+        causes = iter(visible_causes(self._actor, [each.cause for each in waits]))
         return [
             next(causes).sentence if isinstance(each, StaysQueued) else _sentence(each)
             for each in decisions
@@ -248,7 +248,7 @@ class QueueState:
             place=place,
             position=position,
             needs=", ".join(
-                counted(what, amount) for what, amount in queued.shape.demand if _is_told(what)
+                counted(what, amount) for what, amount in queued.shape.demand if _is_shown(what)
             ),
             since=datetime.fromtimestamp(queued.since_s, UTC),
             job_id=None,
@@ -295,7 +295,7 @@ def _amounts(
     ]
 
 
-def _is_told(what: str) -> bool:
+def _is_shown(what: str) -> bool:
     """Whether to show an amount: GPUs by type, not jobs, nor prices, which are their project's."""
     return what == NODES or ":" in what
 

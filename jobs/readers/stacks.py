@@ -46,11 +46,11 @@ def job_stacks(
         )
     is_over = attempt.ended_at is not None
     dumps = _dumps(attempt, choice)
-    is_asked = any(dump.state == StackState.ASKED for dump in dumps)
+    is_pending = any(dump.state == StackState.REQUESTED for dump in dumps)
     return wire.Stacks(
         attempt=attempt.number,
         is_over=is_over,
-        is_final=is_over and not is_asked and (job.is_final or choice.attempt is not None),
+        is_final=is_over and not is_pending and (job.is_final or choice.attempt is not None),
         can_ask=not is_over and _may_ask(actor, job),
         ranks=job.num_nodes,
         dumps=dumps,

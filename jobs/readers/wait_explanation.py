@@ -12,16 +12,16 @@ from jobs.models import Job
 from jobs.permissions import Actor, projects_of
 from jobs.queueing.current_pass import planned_now
 from jobs.queueing.past_runs import usual_seconds
-from jobs.readers.visible_causes import told_to
+from jobs.readers.visible_causes import visible_causes
 from jobs.scheduling.amounts import counted
 from jobs.scheduling.causes import (
     Cause,
     ClusterEnding,
-    GaveWay,
     NoPrice,
     NoRoom,
     OverQuota,
-    Told,
+    Preempted,
+    ReportedBlocker,
     job_words,
 )
 from jobs.scheduling.estimate import MOST_AHEAD, expected_start
@@ -47,14 +47,14 @@ def explain_wait(actor: Actor, job: Job) -> Waiting:
     if job.status != JobStatus.QUEUED:
         has_ended = job.status in FINAL_STATUSES
         said = _ended(job) if has_ended else "It is not queued: it has started."
-        return _told(job, "not_waiting", "", said)
+        return _explanation(job, "not_waiting", "", said)
     if job.held:
-        return _told(job, "held", WaitReason.HELD, _held(job))
+        return _explanation(job, "held", WaitReason.HELD, _held(job))
     snapshot, decisions = planned_now()
     if job.pk not in {each.job_id for each in snapshot.queued}:
         # It may not even be planned yet: it says itself what it waits for.
         code = job.wait_reason.lower() or "queued"
-        return _told(job, code, job.wait_reason, job.message or "It is queued.")
+        return _explanation(job, code, job.wait_reason, job.message or "It is queued.")
     return _Explained(actor, job, snapshot, decisions).answer()
 
 
@@ -93,23 +93,23 @@ class _Explained:
     def answer(self) -> Waiting:
         """Return the whole explanation."""
         if isinstance(self._decision, Refuse):
-            return _told(self._job, "never", WaitReason.CAPACITY, self._decision.message)
+            return _explanation(self._job, "never", WaitReason.CAPACITY, self._decision.message)
         position = {"position": len(self._before) + 1, "of": self._of}
         if not isinstance(self._decision, StaysQueued):
             said = "It starts with the next scheduling pass, within a second or two."
-            return _told(self._job, "next", "", said, **position)
+            return _explanation(self._job, "next", "", said, **position)
         cause = self._decision.cause
         # One that was stopped for another waits for machines as all do.
-        now = cause.then if isinstance(cause, GaveWay) else cause
+        now = cause.then if isinstance(cause, Preempted) else cause
         key = self._binding(now)
         holders = sorted(self._holders(key), key=lambda each: -each.shape.num_nodes)
         what = getattr(now, "what", "nodes")
         expected_at, basis, no_estimate = self._expected(now)
-        return _told(
+        return _explanation(
             self._job,
             "budget" if cause.reason == WaitReason.BUDGET else cause.code,
             cause.reason,
-            told_to(self._actor, [cause])[0].sentence,
+            visible_causes(self._actor, [cause])[0].sentence,
             **position,
             ahead=self._named(each.job_id for each in self._ahead[-MOST_NAMED:]),
             limit=self._limit(now, key) if isinstance(now, OverQuota | NoRoom) else None,
@@ -152,7 +152,7 @@ class _Explained:
         if isinstance(cause, NoRoom) and cause.expected_s is not None:
             return _moment(cause.expected_s), "bounds", ""
         # A plan does not know when these end; the source of the message may.
-        if isinstance(cause, NoPrice | Told | ClusterEnding):
+        if isinstance(cause, NoPrice | ReportedBlocker | ClusterEnding):
             return None, "", ""
         if len(self._ahead) > MOST_AHEAD:
             return None, "", f"No estimate: more than {MOST_AHEAD} jobs are ahead of it."
@@ -226,7 +226,7 @@ class _Explained:
 def _counts(decision: Decision) -> bool:
     """Whether it will take machines before: not what else keeps it back, nor what is refused."""
     if isinstance(decision, Wait):
-        return not isinstance(decision.cause, OverQuota | NoPrice | Told)
+        return not isinstance(decision.cause, OverQuota | NoPrice | ReportedBlocker)
     return not isinstance(decision, Refuse)
 
 
@@ -248,7 +248,7 @@ def _nameless(has: str) -> NamedJob:
     return NamedJob(job_id=None, project="", name="", owner="", status="", has=has)
 
 
-def _told(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:
+def _explanation(job: Job, code: str, reason: str, sentence: str, **more: Any) -> Waiting:
     """Return an explanation; what `more` does not have is not known."""
     waiting = Waiting(
         job_id=job.pk,

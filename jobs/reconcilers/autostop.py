@@ -84,7 +84,7 @@ def _look_at(cluster: Cluster, backend: ClusterKeeper) -> None:
 def _take_down(cluster: Cluster, reason: str) -> None:
     if _still_waits(cluster):
         take_down(cluster.pk)
-        _tell(cluster, f"Warm cluster {cluster.name} is terminated. {reason}")
+        _record_change(cluster, f"Warm cluster {cluster.name} is terminated. {reason}")
 
 
 @transaction.atomic
@@ -93,7 +93,7 @@ def _begin_switching_off(cluster: Cluster, reason: str) -> bool:
     if not _still_waits(cluster):
         return False
     begin_switching_off(cluster.pk)
-    _tell(cluster, f"Warm cluster {cluster.name} is stopped. {reason}")
+    _record_change(cluster, f"Warm cluster {cluster.name} is stopped. {reason}")
     transaction.on_commit(lambda: reach("autostop.begun"))
     return True
 
@@ -122,11 +122,11 @@ def _switch_off(cluster: Cluster, backend: ClusterKeeper) -> None:
 
 def _move_backstop(cluster: Cluster, backend: ClusterKeeper, *, is_named: bool) -> None:
     """Delay the backend's own stop, if a job or a user needs the cluster longer."""
-    told, minutes = cluster.idle_policy.get("backstop", 0), backstop_of(cluster)
+    backstop, minutes = cluster.idle_policy.get("backstop", 0), backstop_of(cluster)
     if is_named and cluster.idle_since is not None:
         idle = clock.now() - cluster.idle_since
-        minutes = max(minutes, longer_backstop(told, idle_limit(cluster.project), idle))
-    if cluster.status != ClusterStatus.UP or minutes <= told:
+        minutes = max(minutes, longer_backstop(backstop, idle_limit(cluster.project), idle))
+    if cluster.status != ClusterStatus.UP or minutes <= backstop:
         return
     backend.autostop(cluster.name, minutes, down=True)
     policy = {**cluster.idle_policy, "backstop": minutes}
@@ -141,7 +141,7 @@ def _still_waits(cluster: Cluster) -> bool:
     return rows.select_for_update(no_key=True).exists()
 
 
-def _tell(cluster: Cluster, message: str) -> None:
+def _record_change(cluster: Cluster, message: str) -> None:
     last = cluster.attempts.select_related("job").order_by("-pk").first()
     if last is not None:
         record_note(last.job, message, last, verb="cluster_ended")

@@ -51,7 +51,7 @@ def _said(rows: list[HostMetrics], rule: GpuRule, idle: timedelta) -> str:
     whose = "Its GPU was" if gpus == 1 else f"Its {gpus} GPUs on {hosts} were"
     lasted = shown_minutes_s(idle.total_seconds())
     message = f"{whose} used less than {rule.below} % for {lasted}."
-    if rule.limit is not None and rule.limit.value < rule.asked_minutes:
+    if rule.limit is not None and rule.limit.value < rule.requested_minutes:
         message += f" {rule.limit.value} min are the limit of {rule.limit.set_by}."
     return message
 

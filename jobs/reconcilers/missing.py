@@ -37,10 +37,10 @@ def note(backend_name: str, shown: set[str], limit: datetime) -> None:
     for row in there_by_rows:
         is_missed = row.name not in shown and _missed_since(row) < limit
         if is_missed and row.backend_status != NOT_SHOWN:
-            _tell(row)
+            _record_missing(row)
 
 
-def _tell(row: Cluster) -> None:
+def _record_missing(row: Cluster) -> None:
     log.warning("a cluster is not shown", extra={"action": "unseen", "cluster": row.name})
     Cluster.objects.filter(pk=row.pk).update(backend_status=NOT_SHOWN)
     open_attempts = Attempt.objects.filter(cluster=row, ended_at=None).select_related("job")
@@ -53,9 +53,9 @@ def _tell(row: Cluster) -> None:
 
 def _forget(rows: list[Cluster]) -> None:
     """Forget that these clusters were missing. There may be thousands."""
-    told = [row.pk for row in rows if row.backend_status == NOT_SHOWN]
-    if told:
-        Cluster.objects.filter(pk__in=told).update(backend_status="")
+    shown_again = [row.pk for row in rows if row.backend_status == NOT_SHOWN]
+    if shown_again:
+        Cluster.objects.filter(pk__in=shown_again).update(backend_status="")
     with suppress(redis.RedisError):
         if rows:
             connection().delete(*map(_key, rows))

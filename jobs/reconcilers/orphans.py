@@ -91,13 +91,13 @@ def _look_at(row: Cluster, seen: SeenCluster, limit: datetime) -> None:
             context = {"action": "orphan_found", "cluster": row.name}
             log.warning("a cluster was there again after its end", extra=context)
         return
-    told = {
+    reported = {
         "infra": seen.infra[:100],
         "resources": seen.resources[:200],
         "backend_key": seen.key[:64],
         "usd_per_hour": seen.usd_per_hour,
     }
-    news = {name: value for name, value in told.items() if value not in ("", None)}
+    news = {name: value for name, value in reported.items() if value not in ("", None)}
     if any(getattr(row, name) != value for name, value in news.items()):
         Cluster.objects.filter(pk=row.pk).update(**news)
         publish_clusters_on_commit(row.project_id)

@@ -85,7 +85,7 @@ def _provision(attempt: Attempt) -> None:
         return
     try:
         with masked_errors(attempt):
-            view = _asked_for(job, attempt, cluster, registry.get(job.backend_name))
+            view = _requested(job, attempt, cluster, registry.get(job.backend_name))
     except NoCapacityError as error:
         _back_off(job, attempt, error)
         return
@@ -109,7 +109,7 @@ def _provision(attempt: Attempt) -> None:
         raise
 
 
-def _asked_for(
+def _requested(
     job: Job, attempt: Attempt, cluster: Cluster, backend: ComputeBackend
 ) -> ClusterView:
     """Return the state of the cluster; launch it if there is none. BackendError: it failed."""

@@ -17,7 +17,7 @@ from django.db import transaction
 
 from jobs.actions.attempts.preempt import evict, preempt
 from jobs.actions.attempts.start_attempt import start_attempt, start_attempts
-from jobs.actions.jobs.tell_waits import Changed, changed_waits, tell_waits
+from jobs.actions.jobs.report_waits import Changed, changed_waits, report_waits
 from jobs.background import pace
 from jobs.background.exclusive import LockSpace, exclusive
 from jobs.background.hints import begin_queue_pass, wake, wake_later
@@ -101,7 +101,7 @@ def run_pass() -> None:
         _carry_out(decision, number)
     if planned.wants_prices:
         wake("prices")
-    tell_waits(planned.changed)
+    report_waits(planned.changed)
 
 
 def _planned() -> _Planned:

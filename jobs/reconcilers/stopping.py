@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from jobs.actions.attempts.end_attempt import close_attempt, finish_stopping
-from jobs.actions.clusters.warm_clusters import let_nobody_in
+from jobs.actions.clusters.warm_clusters import close_to_jobs
 from jobs.actions.ingest.answer_runner import GRACE_S
 from jobs.actions.ingest.leftovers import ingest_leftovers
 from jobs.backends import registry
@@ -85,7 +85,7 @@ def _has_ended(job: Job, attempt: Attempt) -> bool:
 
 def _take_away(job: Job, attempt: Attempt, backend: ComputeBackend) -> bool:
     assert attempt.cluster is not None  # noqa: S101 - start_attempt makes them together
-    let_nobody_in(attempt.cluster.pk)
+    close_to_jobs(attempt.cluster.pk)
     ingest_leftovers(attempt, backend, may_live=True)
     try:
         backend.tear_down(attempt.cluster.name)

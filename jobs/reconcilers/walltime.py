@@ -29,8 +29,8 @@ def timed_out(attempts: QuerySet[Attempt]) -> set[int]:
     begun = attempts.filter(run_started_at__isnull=False)
     over, soon = set(), {}
     for row in begun.values_list(*columns, "run_started_at"):
-        pk, job_id, project_id, asked_s, extended_s, began = row
-        walltime = walltime_s(asked_s, extended_s, most.get(project_id))
+        pk, job_id, project_id, requested_s, extended_s, began = row
+        walltime = walltime_s(requested_s, extended_s, most.get(project_id))
         ran_s = (now - began).total_seconds()
         if walltime is not None and ran_s > walltime:
             over.add(job_id)
@@ -58,18 +58,18 @@ def watch_time(job: Job, attempt: Attempt) -> None:
 
 def _warned(attempts: Mapping[int, int]) -> set[int]:
     """Return the jobs that were warned since their time limit was last extended."""
-    told = Q(verb=WARNED, attempt__in=attempts.values()) | Q(verb="extend")
-    events = JobEvent.objects.filter(told, job__in=attempts).order_by("pk")
+    notices = Q(verb=WARNED, attempt__in=attempts.values()) | Q(verb="extend")
+    events = JobEvent.objects.filter(notices, job__in=attempts).order_by("pk")
     last = dict(events.values_list("job_id", "verb"))
     return {job_id for job_id, verb in last.items() if verb == WARNED}
 
 
 def _stop(job: Job, attempt: Attempt, walltime: int) -> None:
     limit = duration_limit(job.project)
-    asked_s = job.duration_s
+    requested_s = job.duration_s
     message = f"Ran longer than its max_duration of {shown_s(walltime)}."
     hint = "Raise portal.max_duration, or make the job save and resume its work."
-    if limit is not None and (asked_s is None or asked_s + job.extended_s > limit.value):
+    if limit is not None and (requested_s is None or requested_s + job.extended_s > limit.value):
         message = f"Ran longer than {shown_s(walltime)}, the limit of {limit.set_by}."
         hint = "Make the job save and resume its work; only an administrator raises the limit."
     move(

@@ -8,12 +8,12 @@ from jobs.scheduling.amounts import counted
 from jobs.scheduling.causes import (
     Behind,
     Cause,
-    GaveWay,
     NeverRoom,
     NoPrice,
     NoRoom,
     OverQuota,
-    Told,
+    Preempted,
+    ReportedBlocker,
 )
 from jobs.scheduling.limits import Limit, LimitKind, Shape, binding, scarce_for
 from jobs.scheduling.room import Room
@@ -23,10 +23,10 @@ from jobs.scheduling.snapshot import QueuedJob
 Blocker = Cause | str
 
 
-def project_is_blocked(job: QueuedJob, room: Room) -> Told | None:
+def project_is_blocked(job: QueuedJob, room: Room) -> ReportedBlocker | None:
     """Check that no job of the project is kept from starting, as where a budget is spent."""
     blocked = room.snapshot.barred.get(job.project_id)
-    return None if blocked is None else Told(blocked[1], blocked[0])
+    return None if blocked is None else ReportedBlocker(blocked[1], blocked[0])
 
 
 def named_cluster_is_gone(job: QueuedJob, room: Room) -> str | None:
@@ -34,20 +34,20 @@ def named_cluster_is_gone(job: QueuedJob, room: Room) -> str | None:
     return job.cluster.problem if job.cluster is not None and job.cluster.is_gone else None
 
 
-def named_cluster_is_busy(job: QueuedJob, room: Room) -> Told | None:
+def named_cluster_is_busy(job: QueuedJob, room: Room) -> ReportedBlocker | None:
     """Check that the cluster that the job names is ready, and that no other job runs on it."""
     if job.cluster is None:
         return None
     if job.cluster.problem:
-        return Told(job.cluster.problem)
+        return ReportedBlocker(job.cluster.problem)
     other = room.taken.get(job.cluster.name)
-    return None if other is None else Told(busy_cluster(job.cluster.name, other))
+    return None if other is None else ReportedBlocker(busy_cluster(job.cluster.name, other))
 
 
-def backend_is_unavailable(job: QueuedJob, room: Room) -> Told | None:
+def backend_is_unavailable(job: QueuedJob, room: Room) -> ReportedBlocker | None:
     """Check that the backend reports no problem."""
     problem = room.snapshot.problems.get(job.shape.backend_name)
-    return Told(problem) if problem else None
+    return ReportedBlocker(problem) if problem else None
 
 
 def price_is_unknown(job: QueuedJob, room: Room) -> NoPrice | None:
@@ -104,7 +104,7 @@ def start_would_delay_another(job: QueuedJob, room: Room) -> Behind | None:
 def of_victim(job: QueuedJob, cause: Cause) -> Cause:
     """Return what is shown to a job that was preempted: that, and what it waits for now."""
     if job.stopped_for and type(cause) in (NoRoom, Behind):
-        return GaveWay(job.stopped_for, cause)
+        return Preempted(job.stopped_for, cause)
     return cause
 
 

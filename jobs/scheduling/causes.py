@@ -1,7 +1,7 @@
 """Causes of waiting: values with their numbers, and the one sentence that each is reported in.
 
 A cause may name other jobs. Its caller decides which of them the reader may know of
-(`told_to`): the others stay in the sentence, without their numbers.
+(`visible_to`): the others stay in the sentence, without their numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Cause:
         """Numbers of the other jobs that the cause names."""
         return ()
 
-    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+    def visible_to(self, is_known: Callable[[int], bool]) -> Self:
         """Return the cause without the numbers of jobs that the reader does not know."""
         return self
 
@@ -92,7 +92,7 @@ class Behind(Cause):
         """Number of the earlier job."""
         return _numbers(self.job_id)
 
-    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+    def visible_to(self, is_known: Callable[[int], bool]) -> Self:
         """Return the cause without the job's number, where that is not known."""
         return self if all(map(is_known, self.named)) else replace(self, job_id=None)
 
@@ -128,7 +128,7 @@ class StoppedForIt(Cause):
         """Numbers of the jobs that are being stopped."""
         return self.job_ids
 
-    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+    def visible_to(self, is_known: Callable[[int], bool]) -> Self:
         """Return the cause with the known jobs alone, and the number of others."""
         known = tuple(filter(is_known, self.job_ids))
         others = self.others + len(self.job_ids) - len(known)
@@ -149,7 +149,7 @@ class ClusterEnding(Cause):
 
 
 @dataclass(frozen=True, slots=True)
-class GaveWay(Cause):
+class Preempted(Cause):
     """A wait of a preempted job for machines again."""
 
     code: ClassVar[str] = "preempted"
@@ -171,10 +171,10 @@ class GaveWay(Cause):
         """Numbers of the preempting job and of the jobs in the present cause."""
         return (*_numbers(self.by), *self.then.named)
 
-    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+    def visible_to(self, is_known: Callable[[int], bool]) -> Self:
         """Return the cause without the numbers that are not known."""
         by = self.by if all(map(is_known, _numbers(self.by))) else None
-        return replace(self, by=by, then=self.then.told_to(is_known))
+        return replace(self, by=by, then=self.then.visible_to(is_known))
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the cause to JSON values."""
@@ -249,7 +249,7 @@ class NoPrice(Cause):
         """Number of the job with the unknown price, if it is another one."""
         return _numbers(self.of)
 
-    def told_to(self, is_known: Callable[[int], bool]) -> Self:
+    def visible_to(self, is_known: Callable[[int], bool]) -> Self:
         """Return the cause without the job's number, where that is not known."""
         if all(map(is_known, self.named)):
             return self
@@ -257,7 +257,7 @@ class NoPrice(Cause):
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Cause):
+class ReportedBlocker(Cause):
     """A report from outside the plan that keeps the job waiting: by a backend, budget, cluster."""
 
     code: ClassVar[str] = "told"

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.scheduling.blockers import of_victim
-from jobs.scheduling.causes import Behind, GaveWay, NoRoom, StoppedForIt
+from jobs.scheduling.causes import Behind, NoRoom, Preempted, StoppedForIt
 from jobs.scheduling.limits import LimitKind
 from jobs.scheduling.order import Order
-from jobs.scheduling.places import owed_now, sharing_machines
+from jobs.scheduling.pool_groups import claimants, pool_groups
 from jobs.scheduling.preemption import victims, without_leaving
 from jobs.scheduling.room import Room
 from jobs.scheduling.rules import Rules
@@ -48,12 +48,16 @@ def plan(snapshot: Snapshot) -> list[Decision]:
 
 def _turns(snapshot: Snapshot) -> Iterator[tuple[Order, QueuedJob]]:
     """Yield the scheduling order: jobs with preempted machines first, then each group of pools."""
-    owed = owed_now(snapshot)
+    claiming = claimants(snapshot)
     orders = [
-        Order(pools, [job for job in jobs if job.job_id not in owed] if owed else jobs, snapshot)
-        for pools, jobs in sharing_machines(snapshot)
+        Order(
+            pools,
+            [job for job in jobs if job.job_id not in claiming] if claiming else jobs,
+            snapshot,
+        )
+        for pools, jobs in pool_groups(snapshot)
     ]
-    for job in owed.values():
+    for job in claiming.values():
         yield next(order for order in orders if job.shape.pool in order.pools), job
     for order in orders:
         for job in order:
@@ -61,7 +65,7 @@ def _turns(snapshot: Snapshot) -> Iterator[tuple[Order, QueuedJob]]:
 
 
 # Kept, since each is asked for every job: what waits for machines alone, what gets some.
-_FOR_MACHINES = frozenset({NoRoom, Behind, StoppedForIt, GaveWay})
+_FOR_MACHINES = frozenset({NoRoom, Behind, StoppedForIt, Preempted})
 _GETS_MACHINES = (Start, Preempt)
 
 

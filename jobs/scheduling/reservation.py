@@ -46,7 +46,7 @@ class Reservation:
         """Limits in which capacity is reserved."""
         return self.scarce if self.at_s == math.inf else self.spare
 
-    def lets_pass(self, job: QueuedJob, until_s: float) -> bool:
+    def permits(self, job: QueuedJob, until_s: float) -> bool:
         """Whether its moment stays as it is if `job` has machines until then."""
         return self._is_after(until_s) or self.has_beside(job.shape)
 
@@ -126,7 +126,7 @@ class Reservations:
             return None
         concerned = self._concerned(job.shape)
         for each in concerned:
-            if not each.lets_pass(job, until_s):
+            if not each.permits(job, until_s):
                 return self._behind[each.job_id]
         for each in concerned:
             each.let_pass(job, until_s)

@@ -43,7 +43,7 @@ def get(session: Session, array_id: int, project: str | None, output: Output) ->
     found = session.client.array(session.project(project), array_id)
 
     def show() -> None:
-        say(told(found))
+        say(array_summary(found))
         say(found.url)
         say("")
         rows = [[show(job) for show in _COLUMNS.values()] for job in found.jobs]
@@ -58,7 +58,7 @@ def get(session: Session, array_id: int, project: str | None, output: Output) ->
 @pass_session
 def cancel(session: Session, array_id: int, project: str | None) -> None:
     """Cancel all jobs of an array that have not ended."""
-    say(told(session.client.cancel_array(session.project(project), array_id)))
+    say(array_summary(session.client.cancel_array(session.project(project), array_id)))
 
 
 @array.command(name="rerun-failed")
@@ -71,10 +71,10 @@ def rerun_failed(
 ) -> None:
     """Rerun the failed and cancelled jobs of an array, in their positions."""
     slug = session.project(project)
-    say(told(session.client.rerun_failed(slug, array_id, drop_deleted=drop_deleted)))
+    say(array_summary(session.client.rerun_failed(slug, array_id, drop_deleted=drop_deleted)))
 
 
-def told(found: Array) -> str:
+def array_summary(found: Array) -> str:
     """Return an array in one line."""
     shares = [f"{count} {status}" for status, count in found.counts.items()]
     counts = ", ".join([*shares, *([f"{found.deleted} deleted"] if found.deleted else [])])

@@ -187,9 +187,9 @@ def _show_workers(workers: list[Worker], most: int) -> None:
             say(f"  rank {worker.rank}: {worker.ssh}")
     if len(shown) < len(workers):
         counts = Counter(each.status for each in workers)
-        told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+        totals = ", ".join(f"{count} {status}" for status, count in counts.most_common())
         left = len(workers) - len(shown)
-        say(f"  and {left} more; {len(workers)} in all: {told}. --all lists them.")
+        say(f"  and {left} more; {len(workers)} in all: {totals}. --all lists them.")
 
 
 def _said_of(stage: Stage, known: tuple[str, ...]) -> str:

@@ -68,7 +68,7 @@ def search_options(command: C) -> C:
 
 
 @dataclass(frozen=True)
-class SearchWish:
+class SearchRequest:
     """A search that the command line requests."""
 
     grep: str | None
@@ -78,7 +78,7 @@ class SearchWish:
     since: str | None
 
     @classmethod
-    def take(cls, options: dict[str, Any]) -> SearchWish:
+    def take(cls, options: dict[str, Any]) -> SearchRequest:
         """Take it out of all options."""
         return cls(*(options.pop(name) for name in _OPTIONS))
 
@@ -102,18 +102,18 @@ class Search:
     """Searching the lines of `job` that `choice` (rank, stream, attempt) names."""
 
     def __init__(
-        self, client: PortalClient, job: Job, choice: dict[str, Any], wish: SearchWish
+        self, client: PortalClient, job: Job, choice: dict[str, Any], request: SearchRequest
     ) -> None:
         self._client = client
         self._job = job
         self._question = {
             **choice,
-            "regex": None if wish.fixed or wish.grep is None else "true",
-            "case": None if wish.ignore_case else "true",
-            "level": wish.level,
-            "since": wish.since,
+            "regex": None if request.fixed or request.grep is None else "true",
+            "case": None if request.ignore_case else "true",
+            "level": request.level,
+            "since": request.since,
         }
-        self._words = wish.grep or ""
+        self._words = request.grep or ""
         # Of which attempts the log was removed, once something was looked through.
         self.removed = ""
 

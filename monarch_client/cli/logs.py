@@ -11,7 +11,7 @@ from monarch_client.cli.exit_codes import NOTHING_FOUND
 from monarch_client.cli.follow import JobView
 from monarch_client.cli.jobs import job_argument, project_option
 from monarch_client.cli.log_printer import LogPrinter
-from monarch_client.cli.log_search import Search, SearchWish, search_options
+from monarch_client.cli.log_search import Search, SearchRequest, search_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.rest.client import PortalClient
@@ -37,25 +37,25 @@ PAGE = 1000
 @pass_session
 def logs(session: Session, /, job_id: int, project: str | None, **options: Any) -> None:
     """Print a job's log."""
-    follow, tail, wish = options.pop("follow"), options.pop("tail"), SearchWish.take(options)
-    wish.check(following=follow, job_id=job_id)
+    follow, tail, request = options.pop("follow"), options.pop("tail"), SearchRequest.take(options)
+    request.check(following=follow, job_id=job_id)
     job = session.client.job(session.project(project), job_id)
     _check(session.client, job, options)
     if follow:
         code = JobView(session.client, job).follow(tail, options)
         click.get_current_context().exit(code)
     printer = LogPrinter(many_ranks=job.num_nodes > 1)
-    if wish.is_search:
-        search = Search(session.client, job, options, wish)
+    if request.is_search:
+        search = Search(session.client, job, options, request)
         for lines in search.pages(tail):
             printer.show(lines)
-        _tell_removed(search.removed)
+        _warn_of_removed(search.removed)
         click.get_current_context().exit(0 if printer.count else NOTHING_FOUND)
     reading = _Reading(session.client, job, options)
     for lines in reading.pages() if tail is None else [reading.tail(tail)]:
         printer.show(lines)
     printer.finish()
-    _tell_removed(reading.removed)
+    _warn_of_removed(reading.removed)
     if not printer.count and tail != 0:
         if not reading.removed:
             tell(_nothing(session.client, job, options))
@@ -63,7 +63,7 @@ def logs(session: Session, /, job_id: int, project: str | None, **options: Any) 
         click.get_current_context().exit(NOTHING_FOUND if narrowed else 0)
 
 
-def _tell_removed(removed: str) -> None:
+def _warn_of_removed(removed: str) -> None:
     if removed:
         tell(one_line(removed))
 

@@ -131,12 +131,12 @@ def plan(
 @pass_session
 def infra(session: Session, *, output: Output) -> None:
     """List clouds, why some cannot be used, and free GPUs."""
-    places = session.client.infra()
+    rows = session.client.infra()
     if output.form == "table" and not output.quiet:
-        for place in places:
+        for place in rows:
             _show_place(place)
     else:
-        output.rows(places, {}, key="backend")
+        output.rows(rows, {}, key="backend")
 
 
 def _plan(session: Session, text: str, base: Path, project: str | None) -> Plan:

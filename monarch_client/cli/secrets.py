@@ -68,10 +68,10 @@ def secret_delete(session: Session, *, names: tuple[str, ...], project: str | No
 
 def _value(name: str, file: IO[bytes] | None) -> str:
     if file is None and _is_terminal():
-        asked: str = click.prompt(
+        answer: str = click.prompt(
             f"Value of {name}", hide_input=True, confirmation_prompt=True, err=True
         )
-        return asked
+        return answer
     content = (file or sys.stdin.buffer).read()
     try:
         text = content.decode()

@@ -103,9 +103,9 @@ def pool_set(session: Session, /, name: str, caps: Caps, **change: str | bool | 
     """Create or change a pool, such as nodes=8 gpus:H100=64."""
     made = session.client.set_pool(name, caps=dict(caps) or None, **change)
     lengths = {"patience": made.patience_s, "half-life": made.half_life_s}
-    told = [f"{name} {duration(seconds)}" for name, seconds in lengths.items()]
-    told += [preemption(made)] if preemption(made) else []
-    say(f"{made.name}: {said(made.amounts)} on {made.backend}; {'; '.join(told)}")
+    parts = [f"{name} {duration(seconds)}" for name, seconds in lengths.items()]
+    parts += [preemption(made)] if preemption(made) else []
+    say(f"{made.name}: {said(made.amounts)} on {made.backend}; {'; '.join(parts)}")
 
 
 @pool.command("rm")

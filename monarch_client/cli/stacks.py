@@ -57,8 +57,8 @@ def stacks(
             context.exit(NOTHING_FOUND)
         dump = kept[0]
     else:
-        asked = session.client.ask_stacks(slug, job_id, rank=choice["rank"], pid=choice["pid"])
-        dump = _answered(session, slug, job_id, asked)
+        request = session.client.ask_stacks(slug, job_id, rank=choice["rank"], pid=choice["pid"])
+        dump = _answered(session, slug, job_id, request)
     output.one(dump, lambda: _show(dump))
     if dump.state == "asked":
         context.exit(TIMED_OUT)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 import yaml
 
-from monarch_client.cli.arrays import told
+from monarch_client.cli.arrays import array_summary
 from monarch_client.cli.exit_codes import BAD_REQUEST
 from monarch_client.cli.folders import Folders, Sender, Travels
 from monarch_client.cli.follow import JobView
@@ -221,7 +221,7 @@ class _Submission:
             click.get_current_context().exit(BAD_REQUEST)
         if job.array is not None:
             array = self._session.client.array(job.project, job.array)
-            output.one(array, lambda: say(f"{told(array)}\n{array.url}"))
+            output.one(array, lambda: say(f"{array_summary(array)}\n{array.url}"))
             return
         if not follow:
             output.one(job, lambda: say(f"Job {job.id} ({job.name}): {job.url}"))

@@ -134,8 +134,8 @@ class MachineCalls:
         def ask() -> list[Infra]:
             return decode_page(Infra, self.connection.request("GET", "/infra")).results
 
-        def is_known(places: list[Infra]) -> bool:
-            return all(place.asked_at or not place.is_asking for place in places)
+        def is_known(rows: list[Infra]) -> bool:
+            return all(place.asked_at or not place.is_asking for place in rows)
 
         return self._ask_until(ask, is_known)
 

@@ -88,7 +88,7 @@ def _planned(task: Any) -> dict[str, Any]:
     placed, more = _placed(task)
     rows = [_row(one, task.num_nodes) for one in placed]
     best = _row(chosen, task.num_nodes) if chosen is not None else None
-    # Wishes may overlap: the same machine in the same place is one candidate.
+    # Requests may overlap: the same machine in the same place is one candidate.
     unique = [row for at, row in enumerate(rows) if row not in rows[:at] and row != best]
     unique.sort(key=lambda row: (row["usd_per_hour"], row["infra"]))
     rows = [row | {"chosen": row is best} for row in ([best] if best else []) + unique]
@@ -106,8 +106,10 @@ def _placed(task: Any) -> tuple[list[Any], list[str]]:
         return [], []
     reasons = [str(hint) for each in hints.values() for hint in each]
     if any(launchable.values()):
-        # Of several wishes only some are granted.
-        reasons += [f"Nothing fits {wish}." for wish, fitting in launchable.items() if not fitting]
+        # Of several requests only some are granted.
+        reasons += [
+            f"Nothing fits {resources}." for resources, fitting in launchable.items() if not fitting
+        ]
     elif alike:
         reasons.append(f"Did you mean {' or '.join(map(str, alike))}?")
     feasible = (one for each in by_cloud.values() for one in each)

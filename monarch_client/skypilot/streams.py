@@ -33,7 +33,7 @@ class LineStream:
         if "piece" in message:
             self._unreported += 1
             if self._unreported == REPORT_AFTER:
-                self._tell({"more": self._unreported})
+                self._send({"more": self._unreported})
                 self._unreported = 0
             return message["piece"]
         self._end = message
@@ -44,7 +44,7 @@ class LineStream:
     def close(self) -> None:
         """Read no further: the child ends the call."""
         if self._end is None:
-            self._tell({"close": True})
+            self._send({"close": True})
 
     def fail(self, error: SkyPilotError) -> None:
         """End the stream with an error."""
@@ -55,5 +55,5 @@ class LineStream:
         if not message.get("taken"):
             self._messages.put(message)
 
-    def _tell(self, words: dict[str, Any]) -> None:
+    def _send(self, words: dict[str, Any]) -> None:
         self.connection.send(json.dumps({"id": self._number, **words}).encode())

@@ -50,8 +50,8 @@ def documents_in(text: str) -> list[Document]:
         return [Document(text)]
     # A header is no specification: what is left are the last ones.
     texts = in_order([each.text for each in found])
-    places = found[len(found) - len(texts) :]
+    documents = found[len(found) - len(texts) :]
     return [
         Document(text, each.lines_before, each.text)
-        for text, each in zip(texts, places, strict=True)
+        for text, each in zip(texts, documents, strict=True)
     ]

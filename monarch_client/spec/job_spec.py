@@ -13,7 +13,7 @@ from monarch_client.spec.envs import with_envs
 from monarch_client.spec.findings import Findings, SpecCode, join
 from monarch_client.spec.from_object import read_object
 from monarch_client.spec.from_yaml import read_yaml
-from monarch_client.spec.places import SourceKind, kind_of_source
+from monarch_client.spec.locations import SourceKind, kind_of_source
 from monarch_client.spec.portal_block import PortalBlock
 from monarch_client.spec.task_keys import TASK
 

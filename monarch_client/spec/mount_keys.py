@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from monarch_client.spec.findings import Findings, SpecCode, join
-from monarch_client.spec.places import TARGET, Source
+from monarch_client.spec.locations import TARGET, Source
 from monarch_client.spec.resource_keys import SIZE
 from monarch_client.spec.shapes import (
     Anything,

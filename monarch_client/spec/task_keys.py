@@ -10,8 +10,8 @@ from monarch_client.spec.array_keys import array_leaves_envs_alone
 from monarch_client.spec.config_keys import CONFIG
 from monarch_client.spec.envs import ENVS
 from monarch_client.spec.findings import Findings, SpecCode, join
+from monarch_client.spec.locations import Source
 from monarch_client.spec.mount_keys import FILE_MOUNTS, VOLUMES, refuse_inline_volumes
-from monarch_client.spec.places import Source
 from monarch_client.spec.portal_keys import MOST_NODES, PORTAL, PORTAL_KEYS
 from monarch_client.spec.resource_keys import RESOURCE_KEYS, RESOURCES
 from monarch_client.spec.secret_keys import Secrets, refuse_envs_that_are_secrets
@@ -217,8 +217,8 @@ TASK_KEYS = (
 
 
 def _elsewhere() -> tuple[tuple[str, str], ...]:
-    places = [("resources", key) for key in RESOURCE_KEYS] + [("portal", k) for k in PORTAL_KEYS]
-    return tuple((key.name, f"{place}.{key.name}") for place, key in places if not key.is_refused)
+    keys = [("resources", key) for key in RESOURCE_KEYS] + [("portal", k) for k in PORTAL_KEYS]
+    return tuple((key.name, f"{place}.{key.name}") for place, key in keys if not key.is_refused)
 
 
 TASK = Table(

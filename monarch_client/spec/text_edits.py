@@ -51,7 +51,7 @@ def _set_in(mapping: yaml.MappingNode, text: str, keys: Sequence[str], value: An
     if found is None:
         return _added_to(mapping, text, _entry(keys, value))
     name, node = found
-    start, end = _place_of(node, text, name.end_mark.index)
+    start, end = _span_of(node, text, name.end_mark.index)
     if len(keys) > 1 and isinstance(node, yaml.MappingNode) and start == node.start_mark.index:
         return _set_in(node, text, keys[1:], value)
     # What follows keeps its lines.
@@ -63,7 +63,7 @@ def _found(mapping: yaml.MappingNode, key: str) -> tuple[yaml.Node, yaml.Node] |
     return next((pair for pair in mapping.value if pair[0].value == key), None)
 
 
-def _place_of(node: yaml.Node, text: str, after: int) -> tuple[int, int]:
+def _span_of(node: yaml.Node, text: str, after: int) -> tuple[int, int]:
     """Return the begin and end of the value whose key ends at `after`."""
     start, end = node.start_mark.index, node.end_mark.index
     if start < after and (alias := _ALIAS.match(text, after)):

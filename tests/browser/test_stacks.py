@@ -57,7 +57,7 @@ def camera(request, visitors, address, faults, ada) -> Camera:
 @pytest.mark.timeout(400)
 def test_stack_dumps_are_fine_in_every_look_asked_done_failed_or_none(camera, project, ada) -> None:
     make_running(project, ada, EMPTY)
-    kept(make_running(project, ada, ASKED), 1, StackState.ASKED)
+    kept(make_running(project, ada, ASKED), 1, StackState.REQUESTED)
     attempt = make_running(project, ada, DONE)
     kept(attempt, 0, StackState.FAILED, why=WHY)
     kept(attempt, 3, left_out=2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 
-from jobs.actions.clusters.warm_clusters import let_nobody_in
+from jobs.actions.clusters.warm_clusters import close_to_jobs
 from jobs.actions.jobs.history import record_note
 from jobs.backends import registry
 from jobs.backends.base import AvoidedNode
@@ -94,11 +94,11 @@ def _apply(found: _Findings, rule: LogRule, line: LogLine) -> None:
     if LogAction.ANNOTATE in rule.actions or said:
         if count == MOST_TOLD:
             said.append("Further lines of this kind are not reported.")
-        message = " ".join([_told(rule, line), *said])
+        message = " ".join([_message(rule, line), *said])
         record_note(found.attempt.job, message, found.attempt, verb=LOG_POLICY, line=line.number)
 
 
-def _told(rule: LogRule, line: LogLine) -> str:
+def _message(rule: LogRule, line: LogLine) -> str:
     text = readable(line.text).strip()
     return f"{rule.title} (rank {line.rank}): {storable(text, len(text))}"
 
@@ -118,7 +118,7 @@ def _avoid(found: _Findings, rank: int) -> list[str]:
     watch.avoided = [*others, {"rank": rank, "host": host, "infra": infra}]
     if attempt.cluster_id is not None:
         # Kept for a next job it would bring the same node again.
-        let_nobody_in(attempt.cluster_id)
+        close_to_jobs(attempt.cluster_id)
     why_not = _why_not_avoided(attempt.job, AvoidedNode(host, infra))
     if why_not:
         return [f"The node {host or rank} is not avoided by further attempts: {why_not}"]
@@ -146,7 +146,7 @@ def _end(attempt: Attempt, rule: LogRule, line: LogLine) -> None:
         return
     if not can_move(JobStatus(job.status), JobStatus.STOPPING):
         return
-    message = f"Line {line.number} ended it. {_told(rule, line)}"
+    message = f"Line {line.number} ended it. {_message(rule, line)}"
     move(
         job,
         JobStatus.STOPPING,

@@ -48,8 +48,8 @@ def ask_stacks(actor: Actor, job: Job, rank: int, pid: int | None = None) -> Sta
         dump = StackDump.objects.create(attempt=attempt, rank=rank, pid=pid, asked_by=actor.user)
         _drop_oldest(attempt)
         what = f"rank {rank}" if pid is None else f"process {pid} of rank {rank}"
-        asked = {"attempt": attempt.number, "rank": rank, "pid": pid}
-        record(actor, "stacks", job, after=asked)
+        request = {"attempt": attempt.number, "rank": rank, "pid": pid}
+        record(actor, "stacks", job, after=request)
         note_action(job, actor, "stacks", f"Stack dump of {what}, attempt {attempt.number}.")
     return dump
 
@@ -71,6 +71,6 @@ def _attempt_to_ask(job: Job) -> Attempt:
 
 
 def _drop_oldest(attempt: Attempt) -> None:
-    answered = attempt.stack_dumps.exclude(state=StackState.ASKED)
+    answered = attempt.stack_dumps.exclude(state=StackState.REQUESTED)
     kept = answered.order_by("-pk").values_list("pk", flat=True)[: MOST_KEPT - 1]
     answered.exclude(pk__in=list(kept)).delete()

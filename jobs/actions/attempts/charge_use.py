@@ -13,11 +13,11 @@ def charge_use(job: Job, attempt: Attempt) -> None:
 
     Call it last there: it holds the account's row until the transaction is over.
     """
-    asked = RequestedResources.of(job)
+    requested = RequestedResources.of(job)
     # Of what a place has only its pool counts here: no quota is asked for.
-    places = PoolLimits(load_queues(), [])
-    shape = places.shape_of(asked)
-    half_life_s = places.half_life_of(shape.pool)
+    pool_limits = PoolLimits(load_queues(), [])
+    shape = pool_limits.shape_of(requested)
+    half_life_s = pool_limits.half_life_of(shape.pool)
     now = clock.now()
     hours = decayed_use(
         shape.units,
@@ -28,8 +28,8 @@ def charge_use(job: Job, attempt: Attempt) -> None:
     )
     row, _ = UseAccount.objects.select_for_update(no_key=True).get_or_create(
         pool=shape.pool,
-        project_id=asked.project_id,
-        user_id=asked.user_id,
+        project_id=requested.project_id,
+        user_id=requested.user_id,
         defaults={"at": now},
     )
     before = Account(row.unit_hours, row.at.timestamp())

@@ -9,9 +9,9 @@ from django.db import transaction
 
 from jobs.actions.attempts.charge_use import charge_use
 from jobs.actions.attempts.diagnose_attempt import diagnose_attempt
+from jobs.actions.attempts.report_lost_lines import report_lost_lines
 from jobs.actions.attempts.store_stacks import end_stacks
-from jobs.actions.attempts.tell_losses import tell_losses
-from jobs.actions.clusters.warm_clusters import keep_cluster
+from jobs.actions.clusters.warm_clusters import keep_warm
 from jobs.background.hints import wake_on_commit
 from jobs.errors import StaleJobError
 from jobs.ground import clock
@@ -46,7 +46,7 @@ def close_attempt(
             ended_at=clock.now(), stop_reason=reason, message=message, hint=hint
         )
         if changed:
-            tell_losses(attempt, all_silent=True)
+            report_lost_lines(attempt, all_silent=True)
             diagnose_attempt(attempt.pk, redaction_of(attempt).excerpt(evidence))
         lost = reason == StopReason.WORKER_LOST
         end_workers(attempt, WorkerStatus.LOST if lost else WorkerStatus.EXITED)
@@ -103,8 +103,8 @@ def finish_stopping(job: Job, attempt: Attempt) -> None:
     """End a STOPPING job as its reason says, once nothing of `attempt` runs any more."""
     reason = StopReason(job.stop_reason)
     # A runner that was told to stop does not know why; the job does. Other verdicts stand.
-    told_to_stop = Attempt.objects.filter(pk=attempt.pk, stop_reason=StopReason.CANCELLED_BY_USER)
-    told_to_stop.update(stop_reason=reason, message=job.message)
+    cancelled = Attempt.objects.filter(pk=attempt.pk, stop_reason=StopReason.CANCELLED_BY_USER)
+    cancelled.update(stop_reason=reason, message=job.message)
     release_cluster(attempt)
     # Whoever cancels a job that is to give way changes its reason alone.
     same = Job.objects.filter(pk=job.pk, stop_reason=job.stop_reason)
@@ -159,7 +159,7 @@ def release_cluster(attempt: Attempt) -> None:
 
     Call it in a transaction, with the attempt's verdict. A second call changes nothing.
     """
-    if attempt.cluster_id is not None and not keep_cluster(attempt):
+    if attempt.cluster_id is not None and not keep_warm(attempt):
         take_down(attempt.cluster_id)
 
 

@@ -21,7 +21,7 @@ def news_of(cluster: Cluster, seen: SeenCluster | None) -> dict[str, Any]:
     """Return the columns in which the row differs from the report, with the reported values."""
     if seen is None:
         return {}
-    told: dict[str, Any] = {
+    seen_values: dict[str, Any] = {
         "infra": seen.infra[:100],
         "resources": seen.resources[:200],
         "backend_key": seen.key[:64],
@@ -30,6 +30,6 @@ def news_of(cluster: Cluster, seen: SeenCluster | None) -> dict[str, Any]:
     }
     return {
         name: value
-        for name, value in told.items()
+        for name, value in seen_values.items()
         if value not in ("", None) and value != getattr(cluster, name)
     }

@@ -96,8 +96,8 @@ def _stop_for(job: Job, number: int) -> None:
         raise _MovedError from error
     nodes = "1 node" if victim.num_nodes == 1 else f"{victim.num_nodes} nodes"
     whose = _shown(victim, job.project_id)
-    told = f"Waits for {nodes} of {whose}, which is being stopped for it."
-    record_note(job, told, verb="preempt")
+    message = f"Waits for {nodes} of {whose}, which is being stopped for it."
+    record_note(job, message, verb="preempt")
     wake_on_commit("stopping", number)
 
 

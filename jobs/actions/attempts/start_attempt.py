@@ -53,7 +53,7 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") ->
     _launch_stage(attempt).save(force_insert=True)
     # It has got what others were stopped for: should it wait again, it comes in its turn.
     move(job, JobStatus.PROVISIONING, attempt=attempt, is_owed=False)
-    _tell(job)
+    _wake_provisioning(job)
     return attempt
 
 
@@ -86,11 +86,11 @@ def start_attempts(job_ids: Collection[int], *, planned_by: int) -> list[int]:
     AttemptStage.objects.bulk_create(map(_launch_stage, attempts))
     start_together(attempts)
     for job in jobs:
-        _tell(job)
+        _wake_provisioning(job)
     return [job.pk for job in jobs]
 
 
-def _tell(job: Job) -> None:
+def _wake_provisioning(job: Job) -> None:
     transaction.on_commit(lambda: reach("plan.started"))
     wake_on_commit("provisioning", job.pk)
 

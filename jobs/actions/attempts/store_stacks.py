@@ -32,9 +32,9 @@ def store_stacks(attempt: Attempt, reports: list[Frame]) -> None:
         if dump is None:
             continue
         # A rank speaks for itself alone.
-        told = [r for r in reports if r["ask"] == number and r["rank"] == dump.rank]
-        if told:
-            _store(attempt, dump, told)
+        answers = [r for r in reports if r["ask"] == number and r["rank"] == dump.rank]
+        if answers:
+            _store(attempt, dump, answers)
 
 
 def end_stacks(attempt: Attempt) -> None:
@@ -44,10 +44,10 @@ def end_stacks(attempt: Attempt) -> None:
     )
 
 
-def _store(attempt: Attempt, dump: StackDump, told: list[Frame]) -> None:
+def _store(attempt: Attempt, dump: StackDump, answers: list[Frame]) -> None:
     excerpt = redaction_of(attempt).excerpt
     room = MAX_DUMP_CHARS - sum(len(each["text"]) for each in dump.processes)
-    for report in told:
+    for report in answers:
         if report.get("done"):
             _end(dump, report, storable(excerpt(report.get("why") or ""), _WHY_CHARS))
             break

@@ -32,11 +32,14 @@ def note_strays(backend_name: str, own_prefix: str, seen: Iterable[SeenCluster])
             kind = StrayKind.OWN if each.name.startswith(own_prefix) else StrayKind.FOREIGN
             row = rows.get(each.name)
             order = row.ordered_by if row else ""
-            told = {"kind": kind, "seen": _told(each) | ({ORDERED_BY: order} if order else {})}
+            columns = {
+                "kind": kind,
+                "seen": _seen_values(each) | ({ORDERED_BY: order} if order else {}),
+            }
             if row is None:
-                new.append(StrayCluster(backend_name=backend_name, name=each.name, **told))
-            elif (row.kind, row.seen) != (told["kind"], told["seen"]):
-                row.kind, row.seen = kind, told["seen"]
+                new.append(StrayCluster(backend_name=backend_name, name=each.name, **columns))
+            elif (row.kind, row.seen) != (columns["kind"], columns["seen"]):
+                row.kind, row.seen = kind, columns["seen"]
                 changed.append(row)
             names.add(each.name)
         StrayCluster.objects.bulk_create(new, ignore_conflicts=True, batch_size=_AT_ONCE)
@@ -83,7 +86,7 @@ def ordered_strays(backend_name: str) -> list[StrayCluster]:
     return [row for row in rows if row.name not in known]
 
 
-def _told(seen: SeenCluster) -> dict[str, Any]:
+def _seen_values(seen: SeenCluster) -> dict[str, Any]:
     return {
         "status": seen.status,
         "infra": seen.infra,

@@ -76,7 +76,7 @@ def idle_policy_of(job: Job) -> dict[str, Any]:
     return {**policy.to_dict(), "backstop": backstop}
 
 
-def keep_cluster(attempt: Attempt) -> bool:
+def keep_warm(attempt: Attempt) -> bool:
     """Keep the cluster of an attempt that has ended for a next job, if its machines are sound.
 
     Return whether it is kept. Call it in a transaction.
@@ -96,7 +96,7 @@ def keep_cluster(attempt: Attempt) -> bool:
     if is_sound:
         _keep(cluster, attempt)
     else:
-        let_nobody_in(cluster.pk)
+        close_to_jobs(cluster.pk)
     return is_sound
 
 
@@ -110,7 +110,7 @@ def begin_switching_off(cluster_id: int) -> None:
     Cluster.objects.filter(pk=cluster_id).update(status=ClusterStatus.STOPPING, idle_policy=policy)
 
 
-def let_nobody_in(cluster_id: int) -> None:
+def close_to_jobs(cluster_id: int) -> None:
     """Let the cluster take no further job, and end with the last one on it."""
     Cluster.objects.filter(pk=cluster_id).update(is_reusable=False)
 
@@ -121,8 +121,8 @@ def _take(job: Job, cluster: Cluster) -> Cluster:
         changes["status"] = ClusterStatus.STARTING
     if job.request.reuse:
         # A backend goes by what it was told last, whichever job is on the machines.
-        told = {"backstop": cluster.idle_policy.get("backstop", 0)}
-        changes["idle_policy"] = {**idle_policy_of(job), **told}
+        last_backstop = {"backstop": cluster.idle_policy.get("backstop", 0)}
+        changes["idle_policy"] = {**idle_policy_of(job), **last_backstop}
     Cluster.objects.filter(pk=cluster.pk).update(**changes)
     for name, value in changes.items():
         setattr(cluster, name, value)

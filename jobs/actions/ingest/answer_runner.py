@@ -38,13 +38,13 @@ def answer_runner(attempt_id: int) -> Orders:
     # With the rest, in one question: this is asked for every batch of lines.
     open_dumps = StackDump.objects.open().filter(attempt=OuterRef("pk"))
     sessions = GatewaySession.objects.current().filter(attempt=OuterRef("pk"))
-    row = attempts.annotate(is_asked=Exists(open_dumps), is_wanted=Exists(sessions)).values_list(
-        "carrier", "ended_at", "job__status", "is_asked", "is_wanted"
-    )
-    carrier, ended_at, status, is_asked, is_wanted = row.get()
+    row = attempts.annotate(
+        has_requests=Exists(open_dumps), is_wanted=Exists(sessions)
+    ).values_list("carrier", "ended_at", "job__status", "has_requests", "is_wanted")
+    carrier, ended_at, status, has_requests, is_wanted = row.get()
     if carrier != Carrier.PUSH:
         attempts.update(carrier=Carrier.PUSH)
-    asks = _stack_requests(attempt_id) if is_asked and ended_at is None else []
+    asks = _stack_requests(attempt_id) if has_requests and ended_at is None else []
     if status != JobStatus.STOPPING or ended_at is not None:
         return Orders(None, asks, is_wanted and ended_at is None)
     reach("stop.answering")

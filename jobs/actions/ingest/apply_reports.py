@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from jobs.actions.attempts.diagnose_attempt import diagnose_attempt
 from jobs.actions.attempts.end_attempt import end_workers
+from jobs.actions.attempts.report_lost_lines import report_lost_lines
 from jobs.actions.attempts.store_stacks import end_stacks, store_stacks
-from jobs.actions.attempts.tell_losses import tell_losses
 from jobs.actions.ingest.apply_stage_reports import apply_stage_reports, reported_at
 from jobs.actions.ingest.apply_worker_reports import apply_worker_reports
 from jobs.actions.jobs.history import record_note
@@ -67,7 +67,9 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     AttemptStage.objects.filter(attempt=attempt, name__in=_RUNNERS_STAGES, ended_at=None).update(
         ended_at=at, failure=failure
     )
-    tell_losses(attempt, all_silent=reason == StopReason.WORKER_LOST, told_by=report["rank"])
+    report_lost_lines(
+        attempt, all_silent=reason == StopReason.WORKER_LOST, reported_by=report["rank"]
+    )
     end_workers(attempt)
     end_stacks(attempt)
     evidence = storable(excerpt(report.get("evidence") or ""), _MESSAGE_CHARS)

@@ -40,8 +40,8 @@ def apply_stage_reports(attempt: Attempt, reports: list[Frame]) -> None:
 
 def reported_at(attempt: Attempt, report: Frame) -> datetime:
     """Return the time of a report by the node's clock, within what the portal's clock allows."""
-    told = moment_of(int(report["t"] * 1000))
-    return min(max(told, attempt.created_at), clock.now())
+    reported = moment_of(int(report["t"] * 1000))
+    return min(max(reported, attempt.created_at), clock.now())
 
 
 def _begun(attempt: Attempt, report: Frame) -> AttemptStage:
@@ -72,7 +72,7 @@ def _note_run(attempt: Attempt, reports: list[Frame]) -> None:
     if first is None:
         return
     attempts = Attempt.objects.filter(pk=attempt.pk, run_started_at=None)
-    told = attempts.update(run_started_at=reported_at(attempt, first))
+    is_first = attempts.update(run_started_at=reported_at(attempt, first))
     # This wakes provisioning, which moves the job to running.
-    if told and attempt.contacted_at is not None:
+    if is_first and attempt.contacted_at is not None:
         wake_on_commit("running", attempt.job_id)

@@ -41,11 +41,11 @@ def store_mesh(attempt: Attempt, masked: Frame) -> None:
         # A tree may be large: what stays is not written again.
         MeshTree.objects.filter(pk=attempt.pk).update(at=at)
         return
-    told = row.changes if row else []
-    new = changes_between(row.latest if row else None, tree, told)
+    known = row.changes if row else []
+    new = changes_between(row.latest if row else None, tree, known)
     # The lines before this one are those that came before anybody knew.
     marks = {"at": at.timestamp(), "line": head.next_line}
-    changes = with_changes(told, [{**each, **marks} for each in new])
+    changes = with_changes(known, [{**each, **marks} for each in new])
     MeshTree(attempt=attempt, at=at, latest=tree, changes=changes).save(force_insert=row is None)
 
 

@@ -28,11 +28,11 @@ def store_samples(attempt: Attempt, samples: list[Frame]) -> None:
     """Store the newest of `samples` of each rank, in one statement whatever their number."""
     # Whoever changes an attempt and its log locks the log first; so samples come one by one, too.
     locked_head(attempt.pk)
-    told: dict[int, list[Frame]] = defaultdict(list)
+    by_rank: dict[int, list[Frame]] = defaultdict(list)
     for sample in sorted(samples, key=lambda each: each["t"]):
-        told[sample["rank"]].append(sample)
-    known = _known(attempt, told)
-    rows = [_row(attempt, known.get(rank), told[rank]) for rank in sorted(told)]
+        by_rank[sample["rank"]].append(sample)
+    known = _known(attempt, by_rank)
+    rows = [_row(attempt, known.get(rank), by_rank[rank]) for rank in sorted(by_rank)]
     fresh = [row for row in rows if row is not None]
     HostMetrics.objects.bulk_create(
         fresh,
@@ -79,7 +79,7 @@ def _idle_since(
     host = GpuHost(known.at, known.gpus_idle_since) if known else None
     for sample in samples:
         at = _moment(sample)
-        if host is None or at > host.told_at:
+        if host is None or at > host.reported_at:
             uses = [gpu["utilization"] for gpu in kept_of(sample)["gpus"]]
             host = after_sample(host, at, uses, below, late)
     return host.idle_since if host else None

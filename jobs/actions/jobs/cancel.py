@@ -85,15 +85,19 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
 
 def _end_for_good(actor: Actor, job: Job, message: str) -> Job:
     """Make sure that a job which is being preempted is not queued again."""
-    told = {"stop_reason": StopReason.CANCELLED_BY_USER, "message": message, "preempted_by": None}
+    changes = {
+        "stop_reason": StopReason.CANCELLED_BY_USER,
+        "message": message,
+        "preempted_by": None,
+    }
     stopping = Job.objects.in_status(JobStatus.STOPPING).filter(stop_reason=StopReason.PREEMPTED)
     with transaction.atomic():
-        if not stopping.filter(pk=job.pk).update(**told):
+        if not stopping.filter(pk=job.pk).update(**changes):
             raise StaleJobError(job=job.pk)
         reasons = {"reason": StopReason.PREEMPTED}, {"reason": StopReason.CANCELLED_BY_USER}
         record(actor, "cancel", job, before=reasons[0], after=reasons[1])
         note_action(job, actor, "cancel", message)
-    for name, value in told.items():
+    for name, value in changes.items():
         setattr(job, name, value)
     return job
 

@@ -67,11 +67,13 @@ def refuse_children(driver: Attempt, parent: Job, count: int) -> None:
         )
 
 
-def tell_parent(driver: Attempt, children: list[Job]) -> None:
+def note_on_parent(driver: Attempt, children: list[Job]) -> None:
     """Note on the parent what it submitted, in the transaction of that."""
     first, count = children[0], len(children)
-    told = f"job {first.pk} ({first.name})" if count == 1 else f"{count} jobs, from {first.pk} on"
-    record_note(driver.job, f"Submitted {told}.", driver)
+    submitted = (
+        f"job {first.pk} ({first.name})" if count == 1 else f"{count} jobs, from {first.pk} on"
+    )
+    record_note(driver.job, f"Submitted {submitted}.", driver)
 
 
 def end_with_parent(job_id: int) -> None:
@@ -98,7 +100,7 @@ def end_with_parent(job_id: int) -> None:
 @transaction.atomic
 def _queue_no_more(job: Job, message: str) -> None:
     """Make sure that a job which is being preempted is not queued again."""
-    told = {"stop_reason": StopReason.PARENT, "message": message, "hint": _HINT}
-    if not Job.objects.orphaned().filter(pk=job.pk).update(**told, preempted_by=None):
+    changes = {"stop_reason": StopReason.PARENT, "message": message, "hint": _HINT}
+    if not Job.objects.orphaned().filter(pk=job.pk).update(**changes, preempted_by=None):
         raise StaleJobError(job=job.pk)
     record_note(job, message)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from jobs.actions.jobs.children import refuse_children, tell_parent
+from jobs.actions.jobs.children import note_on_parent, refuse_children
 from jobs.actions.jobs.draft_jobs import Draft
 from jobs.actions.jobs.follow_reruns import follow_reruns
 from jobs.actions.jobs.history import note_actions
@@ -48,7 +48,7 @@ def create_jobs(actor: Actor, drafts: Sequence[Draft], *, message: str = "Submit
         follow_reruns(jobs)
     _record(actor, jobs, message)
     if actor.driver is not None:
-        tell_parent(actor.driver, jobs)
+        note_on_parent(actor.driver, jobs)
     transaction.on_commit(lambda: reach("submit.committed"))
     wake_on_commit("queue")
     reach("submit.stored")
@@ -85,10 +85,10 @@ def _store(draft: Draft, needs: Sequence[tuple[Job, str]]) -> None:
     if draft.array is not None:
         draft.array.save(force_insert=True)
         _say_who_waits(draft.array, draft.jobs)
-    told = wait_for_dependencies([_row(None, *each) for each in needs])
+    waits = wait_for_dependencies([_row(None, *each) for each in needs])
     for job in draft.jobs:
-        if told and not job.held:
-            job.wait_reason, job.message = told["wait_reason"], told["message"]
+        if waits and not job.held:
+            job.wait_reason, job.message = waits["wait_reason"], waits["message"]
     Job.objects.bulk_create(draft.jobs, batch_size=_BATCH)
     rows = (_row(job, *each) for job in draft.jobs for each in needs)
     JobDependency.objects.bulk_create(rows, batch_size=_BATCH)
@@ -119,6 +119,6 @@ def _row(job: Job | None, needed: Job, after: str) -> JobDependency:
 def _record(actor: Actor, jobs: Sequence[Job], message: str) -> None:
     reruns = [(job, f"Rerun of job {job.rerun_of_id}") for job in jobs if job.rerun_of_id]
     others = [(job, message) for job in jobs if not job.rerun_of_id]
-    for verb, told in (("rerun", reruns), ("submit", others)):
-        if told:
-            note_actions(told, actor, verb)
+    for verb, some in (("rerun", reruns), ("submit", others)):
+        if some:
+            note_actions(some, actor, verb)

@@ -83,11 +83,11 @@ def extend_cluster(actor: Actor, cluster: Cluster, seconds: int) -> Cluster:
         row.idle_policy = {**row.idle_policy, "until": until.isoformat()}
         row.save(update_fields=["idle_policy"])
         record(actor, "cluster_extend", row, before=before, after={"until": until.isoformat()})
-        _tell(actor, row, f"Keeps {row.name} for {shown_s(seconds)} more")
+        _record_extension(actor, row, f"Keeps {row.name} for {shown_s(seconds)} more")
     return row
 
 
-def _tell(actor: Actor, cluster: Cluster, message: str) -> None:
+def _record_extension(actor: Actor, cluster: Cluster, message: str) -> None:
     last = cluster.attempts.select_related("job").order_by("-pk").first()
     if last is not None:
         note_action(last.job, actor, "cluster_extend", message)

@@ -28,10 +28,10 @@ def follow_reruns(again: Sequence[Job]) -> None:
         return
     _exchange(jobs, replaced)
     for job in jobs:
-        told = wait_for_dependencies(list(job.dependencies.order_by("needs_number")))
+        changes = wait_for_dependencies(list(job.dependencies.order_by("needs_number")))
         if job.held:
-            told = {"message": told.get("message", ""), "hint": _HELD_HINT}
-        Job.objects.filter(pk=job.pk).update(**told)
+            changes = {"message": changes.get("message", ""), "hint": _HELD_HINT}
+        Job.objects.filter(pk=job.pk).update(**changes)
     publish_many_on_commit([(job.pk, job.project_id) for job in jobs])
     publish_queue_on_commit()
 

@@ -26,7 +26,7 @@ def note_action(job: Job, actor: Actor, verb: str, message: str) -> None:
 
 def note_actions(messages: Sequence[tuple[Job, str]], actor: Actor, verb: str) -> None:
     """Store an event for each job, with its message, that `actor` did `verb`; in few statements."""
-    JobEvent.objects.bulk_create(_action(job, actor, verb, told) for job, told in messages)
+    JobEvent.objects.bulk_create(_action(job, actor, verb, message) for job, message in messages)
     publish_many_on_commit([(job.pk, job.project_id) for job, _ in messages])
     publish_queue_on_commit()
 

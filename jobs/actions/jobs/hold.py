@@ -73,8 +73,8 @@ def held_by(actor: Actor) -> dict[str, Any]:
 
 def _what_it_waits_for(job: Job) -> dict[str, Any]:
     """Return the wait reason of a released job, as far as it is known before the next pass."""
-    if told := wait_for_dependencies(list(job.dependencies.all())):
-        return told
+    if changes := wait_for_dependencies(list(job.dependencies.all())):
+        return changes
     last = job.attempts.newest()
     if last is None:
         return {"wait_reason": "", "message": ""}

@@ -36,8 +36,8 @@ def settle_dependencies(job_id: int) -> None:
     if any(row.is_broken for row in rows):
         _act_on_failure(job, rows)
     elif not job.held:
-        told = wait_for_dependencies(rows) or _waits_no_more(job)
-        Job.objects.filter(pk=job.pk).update(**told)
+        changes = wait_for_dependencies(rows) or _waits_no_more(job)
+        Job.objects.filter(pk=job.pk).update(**changes)
         publish_on_commit(job)
     wake_on_commit("queue")
 
@@ -68,6 +68,6 @@ def _act_on_failure(job: Job, rows: list[JobDependency]) -> None:
         )
         return
     job.dependencies.filter(pk__in=[row.pk for row in rows if row.is_broken]).update(waived=True)
-    told = {"wait_reason": WaitReason.HELD, "message": message, "hint": _HELD_HINT}
-    Job.objects.filter(pk=job.pk).update(held=True, **told)
+    changes = {"wait_reason": WaitReason.HELD, "message": message, "hint": _HELD_HINT}
+    Job.objects.filter(pk=job.pk).update(held=True, **changes)
     record_note(job, f"Held. {message}", verb="hold")

@@ -130,8 +130,8 @@ def check_specs(actor: Actor, project: Project, sources: Sequence[Source]) -> li
     needs, problems = find_dependencies(project, specs, would_end_with(actor))
     for number, (spec, found_here) in enumerate(zip(specs, problems, strict=True)):
         if spec is not None:
-            told = [_error(spec, *problem) for problem in found_here]
-            errors += [_numbered(each, number, len(sources)) for each in told]
+            own_errors = [_error(spec, *problem) for problem in found_here]
+            errors += [_numbered(each, number, len(sources)) for each in own_errors]
     if errors:
         raise InvalidSpecError(errors=errors)
     return [replace(each, needs=needed) for each, needed in zip(checked, needs, strict=True)]

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ScheduleContent:
     """The requested content of a schedule. `source`: the specification; None leaves it as it is."""
 
     source: Source | None
@@ -40,7 +40,7 @@ class Wish:
 
 
 def create_schedule(
-    actor: Actor, project: Project, name: str, wish: Wish, *, paused: bool = False
+    actor: Actor, project: Project, name: str, content: ScheduleContent, *, paused: bool = False
 ) -> Schedule:
     """Create a schedule of the actor's, whose first time is still to come.
 
@@ -48,7 +48,7 @@ def create_schedule(
     ConflictError: there is one of that name, or the project has too many.
     """
     require(actor, Verb.MANAGE_OWN_SCHEDULES, project)
-    checked = _checked(actor, project, wish, _about_name(name))
+    checked = _checked(actor, project, content, _about_name(name))
     with transaction.atomic():
         # Two at once would both find room.
         lock_project(project, Verb.MANAGE_OWN_SCHEDULES)
@@ -61,24 +61,24 @@ def create_schedule(
         schedule = Schedule(project=project, name=name, owner=actor.user, paused=paused)
         if paused:
             schedule.message = _paused_by(actor)
-        _take_over(schedule, actor, wish, checked)
+        _take_over(schedule, actor, content, checked)
         schedule.next_at = _next_of(schedule)
         schedule.save()
         record(actor, "create_schedule", schedule, after=_terms(schedule))
     return schedule
 
 
-def change_schedule(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
-    """Make it what `wish` says. Who changes what it runs becomes its owner.
+def change_schedule(actor: Actor, schedule: Schedule, content: ScheduleContent) -> Schedule:
+    """Make it what `content` says. Who changes what it runs becomes its owner.
 
     InvalidSpecError as in `create_schedule`. Where its times change, it begins anew with the next.
     """
     require_schedule(actor, schedule)
-    checked = _checked(actor, schedule.project, wish)
+    checked = _checked(actor, schedule.project, content)
     with transaction.atomic():
         keep_schedule(schedule)
         before, times = _terms(schedule), (schedule.cron, schedule.zone)
-        _take_over(schedule, actor, wish, checked)
+        _take_over(schedule, actor, content, checked)
         if (schedule.cron, schedule.zone) != times:
             schedule.next_at = _next_of(schedule)
             if not schedule.paused:
@@ -138,13 +138,15 @@ def _save(schedule: Schedule) -> None:
     schedule.save()
 
 
-def _take_over(schedule: Schedule, actor: Actor, wish: Wish, checked: Checked | None) -> None:
-    """Write `wish` into the row's fields."""
-    schedule.cron, schedule.zone = wish.cron.strip(), wish.zone
-    schedule.overlap, schedule.catch_up = wish.overlap, wish.catch_up
-    if checked is None or wish.source is None:
+def _take_over(
+    schedule: Schedule, actor: Actor, content: ScheduleContent, checked: Checked | None
+) -> None:
+    """Write `content` into the row's fields."""
+    schedule.cron, schedule.zone = content.cron.strip(), content.zone
+    schedule.overlap, schedule.catch_up = content.overlap, content.catch_up
+    if checked is None or content.source is None:
         return
-    source = wish.source
+    source = content.source
     schedule.spec_source = source if isinstance(source, str) else json.dumps(source, indent=2)
     schedule.spec = checked.content
     # It would run in somebody else's name what they have never seen.
@@ -161,16 +163,19 @@ def _paused_by(actor: Actor) -> str:
     return f"Paused by {actor.user.get_username()}."
 
 
-def _checked(actor: Actor, project: Project, wish: Wish, about_name: str = "") -> Checked | None:
+def _checked(
+    actor: Actor, project: Project, content: ScheduleContent, about_name: str = ""
+) -> Checked | None:
     """Return the checked specification, if given; InvalidSpecError with everything at once."""
     errors = [_error("schedule.name", about_name)] if about_name else []
     errors += [
-        _error(f"schedule.{field}", message) for field, message in complaints(wish.cron, wish.zone)
+        _error(f"schedule.{field}", message)
+        for field, message in complaints(content.cron, content.zone)
     ]
     checked = None
-    if wish.source is not None:
+    if content.source is not None:
         try:
-            checked = check_spec(actor, project, wish.source)
+            checked = check_spec(actor, project, content.source)
         except InvalidSpecError as error:
             errors += error.data["errors"]
         if checked is not None and checked.spec.portal.array:

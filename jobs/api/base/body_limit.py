@@ -157,7 +157,7 @@ class _Request:
 
     async def drain(self) -> None:
         """Let the rest go by unkept: who is cut off while sending never reads the answer."""
-        if _waits_to_be_asked(self._scope) and not self._size:
+        if _expects_continue(self._scope) and not self._size:
             return
         until = time.monotonic() + DRAIN_S
         while self._more and time.monotonic() < until:
@@ -222,7 +222,7 @@ def _announced(scope: Scope) -> int:
     return int(length) if length.isdigit() else 0
 
 
-def _waits_to_be_asked(scope: Scope) -> bool:
+def _expects_continue(scope: Scope) -> bool:
     return _header(scope, b"expect").lower() == b"100-continue"
 
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.actions.schedules.edit_schedules import (
-    Wish,
+    ScheduleContent,
     change_schedule,
     create_schedule,
     delete_schedule,
@@ -97,8 +97,8 @@ class ScheduleListView(ScheduleView):
         require(self.actor, Verb.MANAGE_OWN_SCHEDULES, project)
         body = self.parsed(ScheduleBody, request.data)
         name, paused = body.pop("name"), body.pop("paused")
-        wish = Wish(source=body.pop("spec"), **body)
-        schedule = create_schedule(self.actor, project, name, wish, paused=paused)
+        content = ScheduleContent(source=body.pop("spec"), **body)
+        schedule = create_schedule(self.actor, project, name, content, paused=paused)
         return self.answer(schedule, HTTPStatus.CREATED)
 
 
@@ -124,8 +124,8 @@ class ScheduleDetailView(ScheduleView):
         require_schedule(self.actor, schedule)
         body = self.parsed(ScheduleChanges, request.data)
         now = {key: getattr(schedule, key) for key in ("cron", "zone", "overlap", "catch_up")}
-        wish = Wish(source=body.pop("spec", None), **{**now, **body})
-        return self.answer(change_schedule(self.actor, schedule, wish))
+        content = ScheduleContent(source=body.pop("spec", None), **{**now, **body})
+        return self.answer(change_schedule(self.actor, schedule, content))
 
     @extend_schema(operation_id="schedule_delete", responses={204: None, **problems(401, 403, 404)})
     def delete(self, request: Request, slug: str, schedule_name: str) -> Response:

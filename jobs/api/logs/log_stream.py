@@ -24,8 +24,8 @@ from jobs.live.access import Access
 from jobs.live.channel import job_topic, log_topic
 from jobs.live.looking import Look, News, Watch, events_of
 from jobs.live.packing import Piece
-from jobs.live.places import PLACES, Place
 from jobs.live.shared_reads import Common
+from jobs.live.stream_slots import STREAM_SLOTS, StreamSlot
 from jobs.logs.cursor import START, Cursor, parse
 from jobs.models import Job
 from jobs.permissions import job_for
@@ -40,14 +40,14 @@ LINES_AN_EVENT = 2000
 def log_stream(request: HttpRequest, slug: str, job_id: int) -> HttpResponseBase:
     """Answer `/projects/{slug}/jobs/{id}/logs/stream`."""
     try:
-        PLACES.refuse_when_full()
-        watch, place = _open(request, slug, job_id)
+        STREAM_SLOTS.refuse_when_full()
+        watch, slot = _open(request, slug, job_id)
     except Exception as error:  # noqa: BLE001 - every answer here is a problem document
         return problem_of(error)
-    return sse.response(request, events_of(watch, place))
+    return sse.response(request, events_of(watch, slot))
 
 
-def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place]:
+def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, StreamSlot]:
     query = checked(StreamQuery, request.GET)
     choice = choice_of(query)
 
@@ -55,7 +55,7 @@ def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place
         return job_for(authenticate_again(request, drivers_too=True), slug, job_id)
 
     actor = authenticate(request, drivers_too=True)
-    place = PLACES.take(actor.user.pk)
+    slot = STREAM_SLOTS.take(actor.user.pk)
     job = job_for(actor, slug, job_id)
     if last_id := request.headers.get("Last-Event-ID", ""):
         after = parse(last_id)
@@ -65,7 +65,7 @@ def _open(request: HttpRequest, slug: str, job_id: int) -> tuple[LogWatch, Place
         after = query["after"] or START
     by = (actor.token and actor.token.pk, actor.driver and actor.driver.pk)
     whose = (actor.user.pk, *by, request.session.session_key)
-    return LogWatch(Access(access, (whose, slug, job_id)), job, after, choice), place
+    return LogWatch(Access(access, (whose, slug, job_id)), job, after, choice), slot
 
 
 def _before_the_last(job: Job, count: int, choice: LogChoice) -> Cursor:
@@ -98,7 +98,7 @@ class LogWatch(Watch):
         self._topics = {job_topic(job.pk)}
         self._after = after
         self._choice = choice
-        self._told: str | None = None  # the status that the reader knows
+        self._known_status: str | None = None  # the status that the reader knows
         self._is_changed = False  # so somebody has hinted, since the reader was told
 
     def topics(self) -> set[str]:
@@ -118,9 +118,9 @@ class LogWatch(Watch):
         if not is_newest:
             return Look(news.events, is_behind=True)
         events = news.events
-        if self._is_changed or found.status != self._told:
+        if self._is_changed or found.status != self._known_status:
             events = [*events, found.changed]
-        self._told, self._is_changed = found.status, False
+        self._known_status, self._is_changed = found.status, False
         if found.is_cut:
             return Look(events, is_behind=True)
         if JobStatus(found.status).is_final:

@@ -34,7 +34,7 @@ class PoolListView(PortalView):
     @extend_schema(operation_id="pool_list", responses={200: Page[Place], **_READS})
     def get(self, request: Request) -> Response:
         """List the machines by pool, then by backend, with what is in use of each now."""
-        return page_with(QueueState(self.actor).places())
+        return page_with(QueueState(self.actor).pools())
 
 
 class PoolView(PortalView):
@@ -46,7 +46,7 @@ class PoolView(PortalView):
     def put(self, request: Request, name: str) -> Response:
         """Make a pool, or change what is named of it."""
         set_pool(self.actor, name, PoolChange(**self.parsed(PoolBody, request.data)))
-        rows = QueueState(self.actor).places()
+        rows = QueueState(self.actor).pools()
         made = next(row for row in rows if (row.kind, row.name) == ("pool", name))
         return answer_with(made)
 

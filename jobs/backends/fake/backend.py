@@ -167,10 +167,10 @@ class FakeBackend(FakeKeeper):
             cluster, now = self._find(cluster_name), self._clock()
             if cluster is None:
                 return
-            if cluster.gone_asked_at is None:
-                cluster = replace(cluster, gone_asked_at=now)
+            if cluster.termination_requested_at is None:
+                cluster = replace(cluster, termination_requested_at=now)
                 self._store(cluster_name, cluster)
-            if now < (cluster.gone_asked_at or now) + cluster.plan.tear_down_s:
+            if now < (cluster.termination_requested_at or now) + cluster.plan.tear_down_s:
                 raise NotYetGoneError(f"{cluster_name} is still being terminated.")
             self._keep_bill(cluster_name, cluster)
             self._forget(cluster_name)

@@ -68,7 +68,7 @@ class FakeCluster:
     runs: tuple[FakeRun, ...]
     on_s: float = 0.0  # for how long they were on before `on_at`
     off_at: float | None = None  # when they are switched off, if somebody asked for that
-    gone_asked_at: float | None = None
+    termination_requested_at: float | None = None
     autostop_minutes: int | None = None
     avoid: tuple[str, ...] = ()
 

@@ -109,11 +109,11 @@ class FakeStore:
         BackendUnavailableError: another process holds the file for too long.
         """
         try:
-            return self._asked(statement, values)
+            return self._answer(statement, values)
         except sqlite3.OperationalError as error:
             raise BackendUnavailableError(f"The file of the fake clusters: {error}") from error
 
-    def _asked(self, statement: str, values: Sequence[Any]) -> list[Any]:
+    def _answer(self, statement: str, values: Sequence[Any]) -> list[Any]:
         opened = sqlite3.connect(self._clusters, timeout=_BUSY_LIMIT_S, isolation_level=None)
         with closing(opened) as file:
             # What a power cut would lose is of no use to anybody after it.

@@ -73,7 +73,7 @@ class NodeFolder:
         """The node's Python environment."""
         return self.path / "python"
 
-    def place_of(self, target: str) -> Path | None:
+    def path_for(self, target: str) -> Path | None:
         """Return where an upload goes: the working directory, or a path in it or below ~.
 
         None for any other path, for ~ as a whole, and for the portal's own names below ~.

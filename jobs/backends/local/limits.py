@@ -79,7 +79,7 @@ def _folders(spec: Mapping[str, Any]) -> Iterator[Obstacle]:
         path = f"file_mounts.{target}"
         if not _is_upload(source):
             yield path, "The local backend takes uploads only; it mounts no buckets."
-        elif NodeFolder(Path("node")).place_of(target) is None:
+        elif NodeFolder(Path("node")).path_for(target) is None:
             yield path, _NO_TARGET
     if spec.get("volumes"):
         yield "volumes", "The local backend has no volumes."

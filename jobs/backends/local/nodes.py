@@ -167,7 +167,7 @@ def _tmp_directory(layout: Layout, rank: int) -> str:
 
 
 def _unpack(archive: Path, node: NodeFolder, target: str) -> None:
-    place = node.place_of(target)
+    place = node.path_for(target)
     if place is None:
         raise BackendError(f"Nothing can be uploaded to {target} on a local node.")
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ def why_not_avoided(spec: Mapping[str, Any], node: AvoidedNode) -> str:
     if not cluster:
         return "Only Slurm can exclude nodes."
     # A name that Slurm does not know would keep the job from starting at all.
-    if {_slurm_cluster(place) for place in _places(spec)} != {cluster}:
+    if {_slurm_cluster(place) for place in _infras(spec)} != {cluster}:
         return f"Slurm excludes nodes only if resources.infra is slurm/{cluster}."
     if not _NAME.fullmatch(node.host):
         return "The node did not report the name by which Slurm knows it."
@@ -40,7 +40,7 @@ def config_avoiding(spec: Mapping[str, Any], nodes: Iterable[AvoidedNode]) -> di
     return config
 
 
-def _places(spec: Mapping[str, Any]) -> list[str]:
+def _infras(spec: Mapping[str, Any]) -> list[str]:
     """List the infrastructure on which the job may run, as `infra` names it."""
     resources = spec.get("resources") or {}
     choices = resources.get("any_of") or resources.get("ordered") or [{}]

@@ -15,7 +15,7 @@ from jobs.backends.skypilot.avoiding import config_avoiding
 from jobs.errors import BackendError
 from monarch_client.runner.boot import boot_script
 from monarch_client.runner.programs.hidden_values import hidden
-from monarch_client.spec.places import SourceKind, kind_of_source
+from monarch_client.spec.locations import SourceKind, kind_of_source
 
 # Keys of the specification that SkyPilot gets as they are written.
 _AS_WRITTEN = ("volumes", "config", "event_callback")

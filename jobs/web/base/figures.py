@@ -57,8 +57,8 @@ def hours(value: float | None) -> str:
         return "?"
     if not value:
         return "0"
-    places = 1 if value >= 1 else 2 if value >= _TENTH else 3
-    return f"{value:,.{places}f}"
+    decimals = 1 if value >= 1 else 2 if value >= _TENTH else 3
+    return f"{value:,.{decimals}f}"
 
 
 def round_above(highest: float) -> float:

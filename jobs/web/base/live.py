@@ -17,7 +17,7 @@ from jobs.live import sse
 from jobs.live.access import Access, read_session_again
 from jobs.live.channel import QUEUE_TOPIC, project_topic
 from jobs.live.looking import Look, News, Watch, events_of
-from jobs.live.places import PLACES
+from jobs.live.stream_slots import STREAM_SLOTS
 from jobs.models import Project
 from jobs.permissions import project_for
 from jobs.web.base.access import actor_of
@@ -63,13 +63,13 @@ def _stream(
     request: HttpRequest, slug: str, name: str, topic_of: Callable[[Project], str]
 ) -> HttpResponseBase:
     try:
-        PLACES.refuse_when_full()
+        STREAM_SLOTS.refuse_when_full()
         project = _project(request, slug)
         # Nobody is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
         # but its page asks for its parts on every loss, and goes to the sign-in page by itself.
         if project is None:
             return HttpResponse(status=204)
-        place = PLACES.take(request.user.pk or 0)
+        slot = STREAM_SLOTS.take(request.user.pk or 0)
     except PortalError as error:
         wait = getattr(error, "retry_after", None)
         headers = {"Retry-After": str(wait)} if wait else None
@@ -79,7 +79,7 @@ def _stream(
         (name, request.user.pk, request.session.session_key, slug),
     )
     watch = ChangesWatch(right, topic_of(project))
-    return sse.response(request, events_of(watch, place))
+    return sse.response(request, events_of(watch, slot))
 
 
 def _project(request: HttpRequest, slug: str) -> Project | None:

@@ -95,8 +95,8 @@ def charts_of(series: Series, gpus: Sequence[HostGpu]) -> list[Chart]:
 
 
 def _named(names: list[str], columns: list[list[Any]]) -> list[tuple[str, Values]]:
-    told = [*names, *(f"GPU {place}" for place in range(len(names), len(columns)))]
-    return list(zip(told, columns, strict=False))
+    labels = [*names, *(f"GPU {place}" for place in range(len(names), len(columns)))]
+    return list(zip(labels, columns, strict=False))
 
 
 def _known(values: Values) -> list[float]:
@@ -177,10 +177,10 @@ def _bands(kind: _Kind, lines: list[tuple[str, Values]], scale: _Scale) -> list[
     edges = [LEFT, *(scale.x(place) for place in places[1:]), RIGHT]
     bands = []
     for number, place in enumerate(places):
-        told = [(name, values[place]) for name, values in lines if values[place] is not None]
+        present = [(name, values[place]) for name, values in lines if values[place] is not None]
         words = ", ".join(
             kind.say(value) if len(lines) == 1 else f"{name} {kind.say(value)}"
-            for name, value in told
+            for name, value in present
         )
         width = round(edges[number + 1] - edges[number], 1)
         bands.append(Band(edges[number], width, f"{scale.since(place)}: {words or 'not known'}"))

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jobs.actions.jobs.submit import expect_job
 from jobs.actions.schedules.edit_schedules import (
-    Wish,
+    ScheduleContent,
     change_schedule,
     create_schedule,
     delete_schedule,
@@ -57,8 +57,8 @@ def new(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     initial = {"source": first_source(request, actor, slug)}
     form = ScheduleForm(_typed(request), initial=initial, is_new=True)
 
-    def make(wish: Wish) -> Schedule:
-        return create_schedule(actor, project, form.cleaned_data["name"], wish)
+    def make(content: ScheduleContent) -> Schedule:
+        return create_schedule(actor, project, form.cleaned_data["name"], content)
 
     if request.method == "POST" and (schedule := _sent(form, make)):
         messages.success(request, f"{schedule.name} was created.")
@@ -79,7 +79,7 @@ def page(request: HttpRequest, actor: Actor, slug: str, schedule_name: str) -> H
     )
     if request.method == "POST":
         require_schedule(actor, schedule)
-        if _sent(form, lambda wish: _change(actor, schedule, wish)):
+        if _sent(form, lambda content: _change(actor, schedule, content)):
             messages.success(request, f"{schedule_name} was changed.")
             return redirect("web:schedule", slug=slug, schedule_name=schedule_name)
         schedule = schedule_named(actor, project, schedule_name)
@@ -141,25 +141,25 @@ def _do(
     return attempt_action(request, lambda: action(actor, schedule), back=back)
 
 
-def _change(actor: Actor, schedule: Schedule, wish: Wish) -> Schedule:
+def _change(actor: Actor, schedule: Schedule, content: ScheduleContent) -> Schedule:
     """Change a schedule; an unchanged specification is left out, so that it stays its owner's."""
-    is_same = wish.source == schedule.spec_source
-    source = None if is_same else wish.source
-    wish = Wish(source, wish.cron, wish.zone, wish.overlap, wish.catch_up)
-    return change_schedule(actor, schedule, wish)
+    is_same = content.source == schedule.spec_source
+    source = None if is_same else content.source
+    content = ScheduleContent(source, content.cron, content.zone, content.overlap, content.catch_up)
+    return change_schedule(actor, schedule, content)
 
 
 def _typed(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
-def _sent(form: ScheduleForm, act: Callable[[Wish], Schedule]) -> Schedule | None:
+def _sent(form: ScheduleForm, act: Callable[[ScheduleContent], Schedule]) -> Schedule | None:
     """Return the schedule that `act` made of the form; None: the form shows the errors."""
     if not form.is_valid():
         return None
     fields = ("source", "cron", "zone", "overlap", "catch_up")
     try:
-        return act(Wish(**{name: form.cleaned_data[name] for name in fields}))
+        return act(ScheduleContent(**{name: form.cleaned_data[name] for name in fields}))
     except InvalidSpecError as error:
         for row in error.data["errors"]:
             field = row["path"].removeprefix(_PREFIX)

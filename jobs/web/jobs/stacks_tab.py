@@ -45,8 +45,8 @@ def stacks_context(
     actor: Actor, slug: str, job_id: int, query: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the context of the tab; `query` may choose attempt, rank and dump."""
-    asked = number_in(query, "attempt")
-    choice = StackChoice(asked, shown=number_in(query, "dump"))
+    attempt_number = number_in(query, "attempt")
+    choice = StackChoice(attempt_number, shown=number_in(query, "dump"))
     found = job_stacks(actor, slug, job_id, choice)
     wanted = next((dump for dump in found.dumps if dump.id == choice.shown), None)
     shown = wanted or (found.dumps[0] if found.dumps else None)
@@ -57,7 +57,7 @@ def stacks_context(
         "slug": slug,
         "job_id": job_id,
         "stacks": found,
-        "asked_attempt": asked,
+        "asked_attempt": attempt_number,
         "stack_rank": rank,
         "last_rank": found.ranks - 1,
         "shown_dump": shown,

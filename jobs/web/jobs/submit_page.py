@@ -44,7 +44,7 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
             messages.error(request, error.message)
             status = error.http_status
         else:
-            return redirect(_place_of(slug, jobs))
+            return redirect(_url_of(slug, jobs))
     context: dict[str, Any] = {
         "project": project,
         "nav": "jobs",
@@ -64,7 +64,7 @@ def submit(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     )
 
 
-def _place_of(slug: str, jobs: Sequence[Job]) -> str:
+def _url_of(slug: str, jobs: Sequence[Job]) -> str:
     """Return the page of what was submitted: the job's, its array's, or that of all jobs."""
     arrays = {job.array_id for job in jobs}
     if len(jobs) == 1:

@@ -34,12 +34,12 @@ class WorkersPart:
     left_out: int = 0
 
 
-def workers_part(workers: list[Worker], num_nodes: int, asked: str) -> WorkersPart:
-    """Select, of many workers, the group `asked`; else those in trouble, or the first ones."""
+def workers_part(workers: list[Worker], num_nodes: int, requested: str) -> WorkersPart:
+    """Select, of many workers, the group `requested`; else those in trouble, or the first ones."""
     if len(workers) <= MOST_ROWS:
         return WorkersPart(workers)
     groups = _groups(workers)
-    chosen = asked if asked in groups else next(iter(groups))
+    chosen = requested if requested in groups else next(iter(groups))
     rows = groups[chosen]
     choices = (
         WorkersChoice(name, _words(name, group), name == chosen) for name, group in groups.items()
@@ -83,8 +83,8 @@ def _summary(workers: list[Worker], num_nodes: int) -> str:
     codes = Counter(worker.exit_code for worker in workers if worker.exit_code is not None)
     if not codes:
         return said
-    told = [f"{code} on {count}" for code, count in codes.most_common(MOST_CODES)]
+    counts_shown = [f"{code} on {count}" for code, count in codes.most_common(MOST_CODES)]
     others = codes.total() - sum(count for _, count in codes.most_common(MOST_CODES))
     if others:
-        told.append(f"others on {others}")
-    return f"{said} Exit code {', '.join(told)}."
+        counts_shown.append(f"others on {others}")
+    return f"{said} Exit code {', '.join(counts_shown)}."

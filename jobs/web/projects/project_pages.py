@@ -83,7 +83,7 @@ def delete(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
     try:
         delete_project(actor, project, confirmation)
     except (ConflictError, InvalidSettingsError) as error:
-        _tell(form, error)
+        _add_errors(form, error)
         names = ProjectForm(initial={"slug": name, "name": project.name})
         return _page(request, actor, slug, names, form)
     messages.success(request, f"Project {name} was deleted.")
@@ -115,12 +115,12 @@ def _renamed(actor: Actor, project: Project, form: ProjectForm) -> bool:
     try:
         rename_project(actor, project, **form.cleaned_data)
     except (ConflictError, InvalidSettingsError) as error:
-        _tell(form, error)
+        _add_errors(form, error)
         return False
     return True
 
 
-def _tell(form: forms.Form, error: ConflictError | InvalidSettingsError) -> None:
+def _add_errors(form: forms.Form, error: ConflictError | InvalidSettingsError) -> None:
     first = next(iter(form.fields))
     for row in error.data.get("errors", [{"path": first, "message": error.message}]):
         if not form.has_error(row["path"]):

@@ -47,7 +47,7 @@ def _context(request: HttpRequest, actor: Actor) -> dict[str, Any]:
         "number_apart": max(0, unplanned),
         "page": number,
         "pages": last,
-        "places": state.places(),
+        "places": state.pools(),
         "queues": queues,
         "quotas": state.quotas(),
         "shares": state.shares(),

@@ -56,7 +56,7 @@ class Walk:
         self._procs_of: dict[str, list[str]] = {}
         self._have_answered: set[str] = set()
         # By level, the look that last requested each node: the oldest goes first.
-        self._asked_in: dict[tuple[MeshAdmin, str], dict[str, int]] = {}
+        self._queried_in: dict[tuple[MeshAdmin, str], dict[str, int]] = {}
         self._looks = self._questions = 0
         self._until = 0.0
 
@@ -97,25 +97,27 @@ class Walk:
         `part`: the fraction of the remaining requests and time that may be used.
         """
         oldest = self._looks - _LOOKS_REMEMBERED
-        before = self._asked_in.get((admin, level), {})
-        asked_in = {each: look for each, look in before.items() if look >= oldest}
-        self._asked_in[admin, level] = asked_in
+        before = self._queried_in.get((admin, level), {})
+        queried_in = {each: look for each, look in before.items() if look >= oldest}
+        self._queried_in[admin, level] = queried_in
         # Nodes that may be lost go first.
         suspect = self.misses.is_suspect
-        waiting = sorted(references, key=lambda each: (not suspect(each), asked_in.get(each, 0)))
+        waiting = sorted(references, key=lambda each: (not suspect(each), queried_in.get(each, 0)))
         now = time.monotonic()
         until = now + (self._until - now) * part
-        asked = waiting[: int(self._questions * part)]
-        answers = dict(zip(asked, admin.ask_all(asked, until)))
+        queried = waiting[: int(self._questions * part)]
+        answers = dict(zip(queried, admin.ask_all(queried, until)))
         if self.misses.has_reported_loss:
             # The driver is about to end: there may be no second look.
-            again = [each for each in asked if (one := answers[each]) is not None and not one.is_ok]
+            again = [
+                each for each in queried if (one := answers[each]) is not None and not one.is_ok
+            ]
             found = zip(again, admin.ask_all(again, until))
             answers.update({each: answer for each, answer in found if answer is not None})
         for reference, answer in answers.items():
             if answer is not None:
                 self._questions -= 1
-                asked_in[reference] = self._looks
+                queried_in[reference] = self._looks
                 if answer.is_ok:
                     self.misses.forget(reference)
         return [answers.get(each) for each in references]

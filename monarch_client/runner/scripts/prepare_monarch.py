@@ -119,11 +119,11 @@ def _install(version: str, venv: Path) -> bool:
 def _show_packages(venv: Path) -> None:
     """Add this interpreter's packages, which the user's setup installed, to the environment."""
     paths = sysconfig.get_paths()
-    places = dict.fromkeys([paths["purelib"], paths["platlib"], *site.getsitepackages()])
+    folders = dict.fromkeys([paths["purelib"], paths["platlib"], *site.getsitepackages()])
     if site.ENABLE_USER_SITE:
-        places[site.getusersitepackages()] = None
+        folders[site.getusersitepackages()] = None
     packages = next((venv / "lib").glob("python*")) / "site-packages"
-    lines = [f"import site; site.addsitedir({place!r})\n" for place in places]
+    lines = [f"import site; site.addsitedir({place!r})\n" for place in folders]
     (packages / "mportal.pth").write_text("".join(lines))
 
 

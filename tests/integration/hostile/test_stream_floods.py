@@ -16,7 +16,7 @@ from redis import Redis
 from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.api.logs import log_stream
 from jobs.attempt_tokens import attempt_token
-from jobs.live.places import PLACES
+from jobs.live.stream_slots import STREAM_SLOTS
 from jobs.models import Job, Project, User
 from tests.factories import make_attempt, make_job, make_member, make_project, make_token
 from tests.frame_bytes import body, lines
@@ -86,7 +86,7 @@ def test_one_process_has_so_many_streams_of_every_kind(web, connect, job, secret
     table = httpx.get(f"{web}/rl/jobs/stream", headers={"Cookie": cookie})
     assert (table.status_code, table.headers["Retry-After"]) == (503, "5")
     first.close()
-    assert eventually(lambda: PLACES.taken == 1)
+    assert eventually(lambda: STREAM_SLOTS.taken == 1)
     opened(connect, job, secret)
 
 

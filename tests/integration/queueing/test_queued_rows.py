@@ -8,14 +8,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs.actions.jobs.tell_waits import changed_waits
+from jobs.actions.jobs.report_waits import changed_waits
 from jobs.ground import clock
 from jobs.models import Job
 from jobs.models.startable_jobs import startable_jobs
 from jobs.queueing.limits import PRICED, REQUEST_COLUMNS
 from jobs.queueing.queued_rows import QueuedRow, QueuedRows
 from jobs.queueing.snapshot import load_snapshot
-from jobs.scheduling.causes import Told
+from jobs.scheduling.causes import ReportedBlocker
 from jobs.scheduling.snapshot import Wait
 from tests.factories import make_job, make_project
 
@@ -78,15 +78,15 @@ def test_jobs_that_ask_for_the_same_share_what_is_known_of_it(remembered):
     one = make_job(project)
     rows = read(remembered)
     later = make_job(project, submitted_by=one.submitted_by)
-    assert read(remembered)[later.pk].asked is rows[one.pk].asked
+    assert read(remembered)[later.pk].requested is rows[one.pk].requested
 
 
 def test_what_counts_of_a_job_is_read_anew_once_prices_count(remembered):
     job = make_job()
     Job.objects.filter(pk=job.pk).update(price_key="abc")
-    assert read(remembered)[job.pk].asked.price_key == ""
+    assert read(remembered)[job.pk].requested.price_key == ""
     priced = remembered.read(startable_jobs(clock.now()), PRICED)
-    assert priced[job.pk].asked.price_key == "abc"
+    assert priced[job.pk].requested.price_key == "abc"
 
 
 def test_a_snapshot_with_what_was_known_before_is_that_of_now(remembered):
@@ -119,11 +119,14 @@ def test_wishes_of_jobs_that_have_left_are_forgotten_and_new_ones_shared(remembe
     same = make_job(project, num_nodes=9, submitted_by=stays.submitted_by)
     rows = read(remembered)
     assert len(remembered._alike) == 1
-    assert rows[same.pk].asked is rows[stays.pk].asked
+    assert rows[same.pk].requested is rows[stays.pk].requested
 
 
 def test_only_what_a_job_is_not_told_yet_is_written(remembered):
     said, unsaid = (make_job(wait_reason="CAPACITY", message="Needs 9 nodes.") for _ in range(2))
-    waits = [Wait(said.pk, Told("Needs 9 nodes.")), Wait(unsaid.pk, Told("Needs 8 nodes."))]
+    waits = [
+        Wait(said.pk, ReportedBlocker("Needs 9 nodes.")),
+        Wait(unsaid.pk, ReportedBlocker("Needs 8 nodes.")),
+    ]
     changed = changed_waits(waits, read(remembered), {})
     assert changed == {("CAPACITY", "Needs 8 nodes."): [unsaid.pk]}

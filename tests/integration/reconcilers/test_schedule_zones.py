@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.actions.schedules.edit_schedules import Wish, change_schedule, resume_schedule
+from jobs.actions.schedules.edit_schedules import ScheduleContent, change_schedule, resume_schedule
 from jobs.admission.checked_spec import Source
 from jobs.models import Job, Schedule
 from jobs.permissions import Actor
@@ -58,7 +58,7 @@ def test_it_goes_on_with_its_next_time_when_it_is_given_another_zone(make, at):
     schedule = make(zone=GONE)
     tick()
     source: Source | None = None
-    change_schedule(Actor(schedule.owner), schedule, Wish(source, schedule.cron, "UTC"))
+    change_schedule(Actor(schedule.owner), schedule, ScheduleContent(source, schedule.cron, "UTC"))
     assert (stored(schedule).message, schedule.next_at) == ("", THREE + timedelta(days=1))
     at(THREE + timedelta(days=1))
     tick()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from django.db import connection
 
-from jobs.actions.schedules.edit_schedules import Wish, change_schedule
+from jobs.actions.schedules.edit_schedules import ScheduleContent, change_schedule
 from jobs.actions.schedules.run_schedule import run_due
 from jobs.errors import BackendUnavailableError, StorageFullError
 from jobs.models import Job, Membership, Schedule, ScheduleRun
@@ -222,7 +222,9 @@ def test_who_changes_it_between_the_look_and_the_run_wins(make, monkeypatch):
 
     def change(point: str) -> None:
         if point == "schedule.due":
-            change_schedule(owner, Schedule.objects.get(), Wish("run: echo new\n", "0 4 * * *"))
+            change_schedule(
+                owner, Schedule.objects.get(), ScheduleContent("run: echo new\n", "0 4 * * *")
+            )
 
     monkeypatch.setattr("jobs.actions.schedules.run_schedule.reach", change)
     assert not run_due(schedule.pk)

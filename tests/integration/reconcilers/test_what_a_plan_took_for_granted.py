@@ -8,14 +8,14 @@ from jobs.actions.attempts.preempt import preempt
 from jobs.actions.attempts.start_attempt import start_attempt
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.hold import hold_job, release_job
-from jobs.actions.jobs.tell_waits import changed_waits, tell_waits
+from jobs.actions.jobs.report_waits import changed_waits, report_waits
 from jobs.errors import StaleJobError
 from jobs.models import Attempt, Cluster, Job
 from jobs.permissions import Actor
 from jobs.queueing.pass_number import begin_pass
 from jobs.queueing.snapshot import AROUND_RUN_S, load_snapshot
 from jobs.reconcilers import queue
-from jobs.scheduling.causes import Told
+from jobs.scheduling.causes import ReportedBlocker
 from jobs.scheduling.snapshot import Wait
 from jobs.statuses import ClusterStatus, JobStatus
 from tests.factories import make_attempt, make_job
@@ -117,10 +117,12 @@ def test_machines_that_nobody_gets_back_are_not_counted_on_for_ever(project, tim
 
 @pytest.mark.feature("P5.5")
 def test_those_in_front_are_told_exactly_in_each_pool(project, monkeypatch):
-    monkeypatch.setattr("jobs.actions.jobs.tell_waits.TOLD_EXACTLY", 1)
+    monkeypatch.setattr("jobs.actions.jobs.report_waits.REPORTED_EXACTLY", 1)
     jobs = [make_job(project) for _ in range(4)]
-    waits = [Wait(job.pk, Told(f"Sentence {number}.")) for number, job in enumerate(jobs)]
+    waits = [
+        Wait(job.pk, ReportedBlocker(f"Sentence {number}.")) for number, job in enumerate(jobs)
+    ]
     pools = {job.pk: pool for job, pool in zip(jobs, "aabb", strict=True)}
-    tell_waits(changed_waits(waits, {}, pools))
+    report_waits(changed_waits(waits, {}, pools))
     said = Job.objects.order_by("pk").values_list("message", flat=True)
     assert list(said) == ["Sentence 0.", "", "Sentence 2.", ""]

@@ -45,8 +45,8 @@ def test_a_gap_between_samples_says_nothing_of_the_time_between():
     assert host_after((0, [0]), (151, [0])).idle_since == at(151)
 
 
-def hosts(*idle_since: float | None, told_at: float = 590) -> list[GpuHost]:
-    return [GpuHost(at(told_at), None if s is None else at(s)) for s in idle_since]
+def hosts(*idle_since: float | None, reported_at: float = 590) -> list[GpuHost]:
+    return [GpuHost(at(reported_at), None if s is None else at(s)) for s in idle_since]
 
 
 def idle(found: list[GpuHost], begun_at: float = 0) -> timedelta | None:
@@ -66,8 +66,8 @@ def test_a_job_with_a_busy_host_is_not_idle():
 
 
 def test_a_host_that_has_told_nothing_lately_may_be_busy():
-    assert idle([*hosts(100), *hosts(100, told_at=440)]) is None
-    assert idle([*hosts(100), *hosts(100, told_at=450)]) == timedelta(seconds=500)
+    assert idle([*hosts(100), *hosts(100, reported_at=440)]) is None
+    assert idle([*hosts(100), *hosts(100, reported_at=450)]) == timedelta(seconds=500)
 
 
 def test_nobody_goes_beyond_an_administrators_minutes():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.scheduling.causes import GaveWay
+from jobs.scheduling.causes import Preempted
 from jobs.scheduling.limits import Limit, LimitKind, Shape
 from jobs.scheduling.plan import plan
 from jobs.scheduling.preemption import victims, without_leaving
@@ -251,7 +251,7 @@ def test_what_was_given_up_goes_to_the_one_it_was_given_up_for():
     first, second = planned([], [victim, owed], 2)
     assert first == Start(100)
     assert isinstance(second, Wait)
-    assert isinstance(second.cause, GaveWay)
+    assert isinstance(second.cause, Preempted)
     assert (
         second.cause.sentence
         == "Was preempted by job 100. Needs 2 nodes; 0 of 2 are free on pool:a."

@@ -12,9 +12,9 @@ from jobs.actions.attempts.start_attempt import start_attempt
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.hold import hold_job, release_job
+from jobs.actions.jobs.report_waits import changed_waits, report_waits
 from jobs.actions.jobs.rerun import rerun_job
 from jobs.actions.jobs.submit import submit_job
-from jobs.actions.jobs.tell_waits import changed_waits, tell_waits
 from jobs.backends import registry
 from jobs.backends.fake.backend import FakeBackend
 from jobs.errors import (
@@ -27,7 +27,7 @@ from jobs.lifecycle import move
 from jobs.models import Attempt, Cluster, Job, JobEvent
 from jobs.permissions import Actor
 from jobs.reconcilers import queue
-from jobs.scheduling.causes import Told
+from jobs.scheduling.causes import ReportedBlocker
 from jobs.scheduling.snapshot import Wait
 from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, EventKind, JobStatus, Role, StopReason
 from tests.factories import make_actor, make_attempt, make_job, make_project, make_token
@@ -216,7 +216,7 @@ def test_what_was_decided_before_the_hold_does_not_happen_after_it(owner):
         start_attempt(stale)
     with pytest.raises(StaleJobError):
         move(stale, JobStatus.FAILED, reason=StopReason.NO_CAPACITY)
-    tell_waits(changed_waits([Wait(stale.pk, Told("Needs 9 nodes."))], {}, {}))
+    report_waits(changed_waits([Wait(stale.pk, ReportedBlocker("Needs 9 nodes."))], {}, {}))
     assert (now_of(job).status, now_of(job).wait_reason) == (QUEUED, HELD)
     assert not Attempt.objects.exists()
 

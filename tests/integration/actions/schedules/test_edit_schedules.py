@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.actions.schedules import edit_schedules as module
 from jobs.actions.schedules.edit_schedules import (
-    Wish,
+    ScheduleContent,
     change_schedule,
     create_schedule,
     delete_schedule,
@@ -27,7 +27,7 @@ from tests.factories import make_actor, make_job, make_project, make_schedule
 
 pytestmark = pytest.mark.django_db
 SPEC = "name: train\nrun: echo hello\n"
-NIGHTLY = Wish(SPEC, "0 3 * * *", "Europe/Berlin")
+NIGHTLY = ScheduleContent(SPEC, "0 3 * * *", "Europe/Berlin")
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +61,9 @@ def test_a_schedule_begins_with_the_first_time_that_is_still_to_come(project, me
 
 @pytest.mark.feature("P9.2")
 def test_all_that_is_wrong_with_it_is_told_at_once_as_submit_tells_it(project, member):
-    wish = Wish("nam: x\nnum_nodes: 0\n", "61 * * * *", "Berlin")
+    content = ScheduleContent("nam: x\nnum_nodes: 0\n", "61 * * * *", "Berlin")
     with pytest.raises(InvalidSpecError) as refused:
-        create_schedule(member, project, "Not a name", wish)
+        create_schedule(member, project, "Not a name", content)
     paths = [row["path"] for row in refused.value.data["errors"]]
     assert {"schedule.name", "schedule.cron", "schedule.zone", "nam", "num_nodes"} <= set(paths)
     assert not Schedule.objects.exists()
@@ -122,9 +122,11 @@ def test_a_pause_takes_its_times_away_and_a_resume_goes_on_from_now(project, mem
 def test_a_change_of_its_times_begins_anew_and_one_of_anything_else_does_not(project, member):
     due = timezone.now() - timedelta(minutes=1)
     schedule = make_schedule(project, owner=member.user, next_at=due)
-    change_schedule(member, schedule, Wish(None, "0 3 * * *", overlap=OverlapPolicy.ALLOW))
+    change_schedule(
+        member, schedule, ScheduleContent(None, "0 3 * * *", overlap=OverlapPolicy.ALLOW)
+    )
     assert (schedule.next_at, schedule.overlap) == (due, "allow")
-    change_schedule(member, schedule, Wish(None, "0 4 * * *"))
+    change_schedule(member, schedule, ScheduleContent(None, "0 4 * * *"))
     assert schedule.next_at > timezone.now()
 
 
@@ -133,9 +135,9 @@ def test_who_changes_what_it_runs_becomes_its_owner_and_nobody_else_does(
     project, member, maintainer
 ):
     schedule = make_schedule(project, owner=member.user)
-    change_schedule(maintainer, schedule, Wish(None, "0 4 * * *"))
+    change_schedule(maintainer, schedule, ScheduleContent(None, "0 4 * * *"))
     assert schedule.owner == member.user
-    change_schedule(maintainer, schedule, Wish("run: echo other\n", "0 4 * * *"))
+    change_schedule(maintainer, schedule, ScheduleContent("run: echo other\n", "0 4 * * *"))
     assert schedule.owner == maintainer.user
     assert schedule.spec["run"] == "echo other"
 

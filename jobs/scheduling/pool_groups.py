@@ -10,7 +10,7 @@ from jobs.scheduling.preemption import without_leaving
 from jobs.scheduling.snapshot import QueuedJob, Snapshot
 
 
-def sharing_machines(snapshot: Snapshot) -> list[tuple[frozenset[str], list[QueuedJob]]]:
+def pool_groups(snapshot: Snapshot) -> list[tuple[frozenset[str], list[QueuedJob]]]:
     """Group the pools that share machines, with their queued jobs; in the order of their names.
 
     An unlimited resource is not shared: no pool has less of it for what others take.
@@ -48,16 +48,16 @@ def _roots(shapes: Iterable[Shape], snapshot: Snapshot) -> dict[str, str]:
     return {pool: root(pool) for pool in {shape.pool for shape in shapes}}
 
 
-def owed_now(snapshot: Snapshot) -> dict[int, QueuedJob]:
+def claimants(snapshot: Snapshot) -> dict[int, QueuedJob]:
     """Find the jobs for which others were stopped, and that fit once these have left; oldest first.
 
     They come before all others, whatever the rank: preempted machines go to no other job.
     If the machines went elsewhere all the same, the job loses that precedence.
     """
-    owed = sorted((job for job in snapshot.queued if job.is_owed), key=lambda job: job.job_id)
-    left = without_leaving(snapshot.limits, snapshot.running) if owed else {}
+    claiming = sorted((job for job in snapshot.queued if job.is_owed), key=lambda job: job.job_id)
+    left = without_leaving(snapshot.limits, snapshot.running) if claiming else {}
     found = {}
-    for job in owed:
+    for job in claiming:
         limits = {key: left[key] for key in job.shape.limits}
         if not any(limit.lacks(job.shape.demand) for limit in limits.values()):
             found[job.job_id] = job

@@ -10,11 +10,13 @@ from jobs.models import Attempt, LogHead, Worker
 from jobs.statuses import WorkerStatus
 
 
-def tell_losses(attempt: Attempt, *, all_silent: bool, told_by: int | None = None) -> None:
+def report_lost_lines(
+    attempt: Attempt, *, all_silent: bool, reported_by: int | None = None
+) -> None:
     """Say for each lost rank after which of its messages some may be missing.
 
     `all_silent`: every rank that did not report its end is lost, not only one that was given up.
-    `told_by`: the rank that reported the attempt's end. It lost what came before, if any.
+    `reported_by`: the rank that reported the attempt's end. It lost what came before, if any.
     Within the transaction that ends the attempt, before its workers are ended. Locks the log.
     Without any acknowledged frame, there is nothing to report.
     """
@@ -22,7 +24,7 @@ def tell_losses(attempt: Attempt, *, all_silent: bool, told_by: int | None = Non
     if head is None or not head.acked:
         return
     lines = [
-        _told(attempt, rank, None if rank == told_by else head.acked.get(str(rank), 0))
+        _line(attempt, rank, None if rank == reported_by else head.acked.get(str(rank), 0))
         for rank in _lost(attempt, all_silent=all_silent)
     ]
     if lines:
@@ -39,7 +41,7 @@ def _lost(attempt: Attempt, *, all_silent: bool) -> list[int]:
     return [rank for rank in ranks if statuses.get(rank) != WorkerStatus.EXITED]
 
 
-def _told(attempt: Attempt, rank: int, number: int | None) -> str:
+def _line(attempt: Attempt, rank: int, number: int | None) -> str:
     missing = "its last lines" if number is None else f"messages after its number {number}"
     text = (
         f"[portal] The end of rank {rank} in attempt {attempt.number} was not heard: "

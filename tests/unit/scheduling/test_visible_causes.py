@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.scheduling.causes import Behind, Cause, GaveWay, NoPrice, OverQuota, StoppedForIt
+from jobs.scheduling.causes import Behind, Cause, NoPrice, OverQuota, Preempted, StoppedForIt
 
-SMALL = Behind(1), GaveWay(1, Behind(2)), NoPrice(of=1), StoppedForIt((1, 2, 3), 3)
+SMALL = Behind(1), Preempted(1, Behind(2)), NoPrice(of=1), StoppedForIt((1, 2, 3), 3)
 
 
 def known(*numbers: int) -> set[int]:
@@ -15,16 +15,16 @@ def known(*numbers: int) -> set[int]:
 
 @pytest.mark.parametrize("cause", SMALL)
 def test_who_knows_all_reads_all(cause: Cause):
-    assert cause.told_to(known(1, 2, 3).__contains__) == cause
+    assert cause.visible_to(known(1, 2, 3).__contains__) == cause
 
 
 @pytest.mark.parametrize("cause", SMALL)
 def test_who_knows_none_reads_no_number_and_the_same_code(cause: Cause):
-    told = cause.told_to(known().__contains__)
+    told = cause.visible_to(known().__contains__)
     assert told.named == ()
     assert not any(letter in told.sentence.replace("3 nodes", "") for letter in "12")
     assert (told.code, told.reason) == (cause.code, cause.reason)
-    assert told.told_to(known(1, 2, 3).__contains__) == told
+    assert told.visible_to(known(1, 2, 3).__contains__) == told
 
 
 @pytest.mark.parametrize(
@@ -36,18 +36,18 @@ def test_who_knows_none_reads_no_number_and_the_same_code(cause: Cause):
     ],
 )
 def test_those_who_are_stopped_are_counted_where_they_are_not_known(numbers, said):
-    told = StoppedForIt((1, 2, 3), 5).told_to(known(*numbers).__contains__)
+    told = StoppedForIt((1, 2, 3), 5).visible_to(known(*numbers).__contains__)
     assert told.sentence == f"Waits for 5 nodes of {said}, which are being stopped for it."
 
 
 def test_one_that_is_stopped_alone_and_not_known_is_one_job():
-    told = StoppedForIt((1,), 1).told_to(known().__contains__)
+    told = StoppedForIt((1,), 1).visible_to(known().__contains__)
     said = "Waits for 1 node of a job of another project, which is being stopped for it."
     assert told.sentence == said
 
 
 def test_what_it_waits_for_now_is_told_by_the_same_rule():
-    told = GaveWay(1, Behind(2)).told_to(known(2).__contains__)
+    told = Preempted(1, Behind(2)).visible_to(known(2).__contains__)
     assert told.to_dict() == {
         "code": "preempted",
         "reason": "PREEMPTED",
@@ -58,4 +58,4 @@ def test_what_it_waits_for_now_is_told_by_the_same_rule():
 
 def test_a_cause_that_names_no_job_is_told_to_everybody():
     cause = OverQuota("queue", "q", "jobs", 1, 1, 1)
-    assert cause.told_to(known().__contains__) is cause
+    assert cause.visible_to(known().__contains__) is cause

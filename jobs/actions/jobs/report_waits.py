@@ -20,7 +20,7 @@ from jobs.statuses import JobStatus
 
 # Whoever waits further back in a pool than so is told the class of the cause only: sentences with
 # numbers change with each start, and nobody acts on them there. Asked, the portal says it exactly.
-TOLD_EXACTLY = 200
+REPORTED_EXACTLY = 200
 # Rows in one transaction. All of a deep queue in one would outlast what a transaction may.
 _AT_ONCE = 1000
 
@@ -41,30 +41,30 @@ def changed_waits(
     exactly: dict[int, Cause] = {}
     # Most wait for what others wait for: one answer for all of them.
     briefly: dict[int, tuple[str, str]] = {}
-    places = Counter[str]()
+    in_front = Counter[str]()
 
-    def compare(number: int, told: tuple[str, str]) -> None:
+    def compare(number: int, reported: tuple[str, str]) -> None:
         row = rows.get(number)
-        if row is None or row.wait_reason != told[0] or row.message != told[1]:
-            changed[told].append(number)
+        if row is None or row.wait_reason != reported[0] or row.message != reported[1]:
+            changed[reported].append(number)
 
     for wait in waits:
         number, cause = wait.job_id, wait.cause
         pool = pools.get(number, "")
-        if places[pool] < TOLD_EXACTLY:
-            places[pool] += 1
+        if in_front[pool] < REPORTED_EXACTLY:
+            in_front[pool] += 1
             exactly[number] = cause
             continue
-        told = briefly.get(id(cause))
-        if told is None:
-            told = briefly[id(cause)] = (str(cause.reason), "")
-        compare(number, told)
+        reported = briefly.get(id(cause))
+        if reported is None:
+            reported = briefly[id(cause)] = (str(cause.reason), "")
+        compare(number, reported)
     for number, cause in _within_projects(exactly).items():
         compare(number, (str(cause.reason), cause.sentence))
     return changed
 
 
-def tell_waits(changed: Changed) -> None:
+def report_waits(changed: Changed) -> None:
     """Store it; jobs that left the queue, or are held, are left alone."""
     queued = Job.objects.in_status(JobStatus.QUEUED).filter(held=False)
     for (reason, message), numbers in changed.items():
@@ -73,11 +73,11 @@ def tell_waits(changed: Changed) -> None:
                 some = queued.filter(pk__in=numbers[begin : begin + _AT_ONCE]).order_by("pk")
                 # In the order in which others lock jobs; one that is locked is told next time.
                 locked = some.select_for_update(no_key=True, skip_locked=True)
-                told_now = list(locked.values_list("pk", "project_id"))
-                some.filter(pk__in=[pk for pk, _ in told_now]).order_by().update(
+                updated = list(locked.values_list("pk", "project_id"))
+                some.filter(pk__in=[pk for pk, _ in updated]).order_by().update(
                     wait_reason=reason, message=message
                 )
-                publish_many_on_commit(told_now)
+                publish_many_on_commit(updated)
 
 
 def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
@@ -87,9 +87,9 @@ def _within_projects(causes: Mapping[int, Cause]) -> Mapping[int, Cause]:
         return causes
     wanted = {*naming, *(other for cause in naming.values() for other in cause.named)}
     project_of = dict(Job.objects.filter(pk__in=wanted).values_list("pk", "project_id"))
-    told = dict(causes)
+    reported = dict(causes)
     for number, cause in naming.items():
         own = project_of.get(number)
         same = {other for other in cause.named if own and project_of.get(other) == own}
-        told[number] = cause.told_to(same.__contains__)
-    return told
+        reported[number] = cause.visible_to(same.__contains__)
+    return reported

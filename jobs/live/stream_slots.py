@@ -14,7 +14,7 @@ from django.conf import settings
 from jobs.errors import PortalBusyError, TooManyStreamsError
 
 
-class Places:
+class StreamSlots:
     """The streams that are open now."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Places:
         self._of_user: Counter[int] = Counter()
         self.taken = 0
 
-    def take(self, user_id: int) -> Place:
+    def take(self, user_id: int) -> StreamSlot:
         """Take a slot for one more stream of that user.
 
         TooManyStreamsError: the user has enough. PortalBusyError: the process has.
@@ -34,7 +34,7 @@ class Places:
                 raise TooManyStreamsError
             self._of_user[user_id] += 1
             self.taken += 1
-        return Place(self, user_id)
+        return StreamSlot(self, user_id)
 
     def refuse_when_full(self) -> None:
         """Raise PortalBusyError when all slots are taken. Costs nothing: call this first."""
@@ -50,20 +50,20 @@ class Places:
                 del self._of_user[user_id]
 
 
-class Place:
+class StreamSlot:
     """Held by the body of one stream, as a context."""
 
-    def __init__(self, places: Places, user_id: int) -> None:
-        self._places: Places | None = places
+    def __init__(self, slots: StreamSlots, user_id: int) -> None:
+        self._slots: StreamSlots | None = slots
         self._user_id = user_id
 
     def leave(self) -> None:
         """Give the place back; a second time is nothing."""
-        places, self._places = self._places, None
-        if places is not None:
-            places.give_back(self._user_id)
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            slots.give_back(self._user_id)
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> StreamSlot:
         """Return the slot, which is taken already."""
         return self
 
@@ -74,4 +74,4 @@ class Place:
     __del__ = leave
 
 
-PLACES = Places()
+STREAM_SLOTS = StreamSlots()
