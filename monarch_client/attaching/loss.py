@@ -6,6 +6,7 @@ interrupts the main thread where it waits, as Ctrl-C does, and its handler raise
 
 from __future__ import annotations
 
+import atexit
 import logging
 import signal
 import sys
@@ -34,6 +35,8 @@ class LossAlarm:
         self._is_armed = threading.current_thread() is threading.main_thread()
         if self._is_armed:
             self._former = signal.signal(SIGNAL, self._handle)
+            # Before Monarch's own end, which may wait for workers that are lost.
+            atexit.register(self.close)
 
     @property
     def error(self) -> Exception | None:
@@ -55,6 +58,7 @@ class LossAlarm:
     def close(self) -> None:
         """Raise nothing any more."""
         self._is_closed.set()
+        atexit.unregister(self.close)
         in_main = threading.current_thread() is threading.main_thread()
         if self._is_armed and in_main and signal.getsignal(SIGNAL) == self._handle:
             signal.signal(SIGNAL, self._former)  # type: ignore[arg-type]

@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from monarch.job import JobState, JobTrait, job_load
 
+from monarch_client.attaching.loss import LossAlarm
+from monarch_client.attaching.tunnel import Tunnel
+from monarch_client.attaching.watch import LossWatch, PortLook
 from monarch_client.runner.base import config as runner_config
 from monarch_client.runner.base.certificates import mint_leaf
 from monarch_client.skypilot import job_cache, job_end, job_gateway, task
@@ -32,7 +35,7 @@ from monarch_client.skypilot.job_errors import (
 )
 from monarch_client.skypilot.job_log import Worker, refuse_other_pythons
 from monarch_client.skypilot.job_spec import JobOptions, JobSpec
-from monarch_client.skypilot.tunnel import Tunnel, way_to
+from monarch_client.skypilot.tunnel import way_to
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -53,6 +56,7 @@ class _Live:
         self.tunnel: Tunnel | None = None
         self.folder: Path | None = None
         self.cluster: JobCluster | None = None
+        self.watch: LossWatch | None = None
 
 
 class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
@@ -212,6 +216,7 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
     def _state(self) -> JobState:
         try:
             if not self._live.meshes:
+                self._watch()
                 job_gateway.join(self._gateway, self._folder)
                 self._live.meshes = job_gateway.meshes_of(self._addresses())
         except BaseException:
@@ -244,6 +249,18 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
             log.info("cluster %s: reached %s", self.cluster_name, how)
         return self._live.gateway
 
+    def _watch(self) -> None:
+        """Have an error raised where Monarch would wait for lost workers for ever."""
+        if self._live.watch is None:
+            gateway, tunnel = self._gateway, self._live.tunnel
+            host, port = self._workers[0].address, self._spec.monarch_port
+            self._live.watch = LossWatch(
+                f"cluster {self.cluster_name}",
+                {gateway: tunnel.look if tunnel else PortLook(host, port)},
+                LossAlarm(),
+                hint=f"The workers' output: sky logs {self.cluster_name}",
+            )
+
     def _addresses(self) -> dict[str, list[str]]:
         """Return the addresses of each mesh's workers, dealt in rank order."""
         ranks = iter(self._workers)
@@ -261,8 +278,12 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
 
     def _end(self) -> None:
         """Terminate the cluster and release everything. NotTakenDownError: it may be there."""
+        watch = self._live.watch
+        if watch is not None:
+            watch.close()
         with job_end.undisturbed():
-            job_gateway.stop(self._live.meshes)
+            if watch is None or watch.error is None:
+                job_gateway.stop(self._live.meshes)
             request = self._cluster.ask_for_end()
         self._cluster.wait_for_end(request)
         job_end.disarm(self)
@@ -277,6 +298,8 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
 
     def _let_go(self) -> None:
         live, self._live = self._live, _Live()
+        if live.watch is not None:
+            live.watch.close()
         if live.tunnel is not None:
             live.tunnel.close()
         if live.cluster is not None:

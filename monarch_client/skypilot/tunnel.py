@@ -7,29 +7,47 @@ with the same private address nor one on the way can be taken for the head.
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import ssl
-import subprocess
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from monarch_client.attaching.tunnel import Tunnel
+from monarch_client.attaching.tunnel_process import PORT
 from monarch_client.skypilot.job_errors import ClusterError, UnreachableError
 
 DIRECT_S = 3.0
 TUNNEL_S = 60.0
 LOOK_S = 0.1
-AGAIN_S = 2.0
+READY = "mportal-tunnel-ready"
+SILENCE_S = 20
+# Runs on ssh's host. A worker serves one connection of a client: the old one, which may look alive
+# there long after it has broken, must end before the new one begins. So ssh's former process is
+# ended first, and each one ends without its client's signs of life.
+REMOTE = (
+    "exec bash -c '"
+    "umask 077; f=/tmp/.mportal-tunnel-{token}; "
+    "is_ssh() {{ read c 2>/dev/null </proc/$1/comm; case $c in sshd*|dropbear*) true;; *) false;; "
+    "esac; }}; "
+    "if [ -f $f ]; then read p <$f; if is_ssh $p; then kill $p; "
+    "for i in {{1..50}}; do [ -d /proc/$p ] || break; sleep 0.1; done; fi; fi; "
+    "echo $PPID >$f; echo {ready}; "
+    "while read -t {silence_s}; do :; done; "
+    "read p <$f; if [ $p = $PPID ]; then rm -f $f; fi; "
+    "if is_ssh $PPID; then kill $PPID; fi'"
+)
 # SkyPilot keeps no host keys either, and TLS inside of the tunnel tells who answers.
 OPTIONS = (
     "StrictHostKeyChecking=no",
     "UserKnownHostsFile=/dev/null",
     "GlobalKnownHostsFile=/dev/null",
     "ExitOnForwardFailure=yes",
-    "ServerAliveInterval=15",
-    "ServerAliveCountMax=4",
+    # A silent connection is given up after 20 s: far below what Monarch endures.
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
     "ConnectTimeout=15",
     "BatchMode=yes",
     "LogLevel=ERROR",
@@ -70,11 +88,11 @@ def way_to(
     if reach == "direct":
         raise UnreachableError(f"{address}:{port} is not reached from here: {why}")
     try:
-        tunnel = Tunnel(ssh_access(), head, folder)
+        tunnel = open_ssh(ssh_access(), head, folder)
     except (ClusterError, OSError) as error:
         raise _neither(head, why, error) from error
     try:
-        tunnel.wait(folder)
+        _wait(tunnel, folder)
     except BaseException as error:
         tunnel.close()
         if isinstance(error, UnreachableError):
@@ -89,52 +107,30 @@ def _neither(head: tuple[str, int], direct: str, ssh: Exception) -> UnreachableE
     )
 
 
-class Tunnel:
-    """A port of this machine that leads to one of a node. `close` ends it; so does our end."""
-
-    def __init__(self, access: Mapping[str, Any], target: tuple[str, int], folder: Path) -> None:
-        self.port = _free_port()
-        self._errors = folder / "ssh.log"
-        self._argv = _argv(access, self.port, target, folder)
-        self._is_closed = threading.Event()
-        self._process = self._start()
-        threading.Thread(target=self._keep, daemon=True, name="tunnel").start()
-
-    def wait(self, certificates: Path) -> None:
-        """Wait until a worker answers through it. UnreachableError: none does."""
-        deadline = time.monotonic() + TUNNEL_S
-        while why := why_unreachable("127.0.0.1", self.port, certificates, DIRECT_S):
-            if time.monotonic() > deadline or self._process.poll() is not None:
-                said = self._errors.read_text(errors="replace").strip()[-1000:]
-                raise UnreachableError(said or why)
-            time.sleep(LOOK_S)
-
-    def close(self) -> None:
-        """End ssh."""
-        self._is_closed.set()
-        self._process.terminate()
-
-    def _keep(self) -> None:
-        """Connect again, on the same port, whenever the connection is lost."""
-        while not self._is_closed.is_set():
-            self._process.wait()
-            if not self._is_closed.wait(AGAIN_S):
-                self._process = self._start()
-        self._process.terminate()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        with self._errors.open("wb") as errors:
-            # `cat` ends when we do, whatever ends us, and ssh with it.
-            return subprocess.Popen(
-                self._argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,
-            )
+def open_ssh(access: Mapping[str, Any], target: tuple[str, int], folder: Path) -> Tunnel:
+    """Return a tunnel through ssh; `access` as in `JobCluster.ssh_access`, `folder` is private."""
+    token = secrets.token_hex(16)
+    forward = f"127.0.0.1:{PORT}:{target[0]}:{target[1]}"
+    remote = REMOTE.format(token=token, ready=READY, silence_s=SILENCE_S)
+    command = [*_ssh(access, folder), "-L", forward, _login(access), remote]
+    return Tunnel(command, READY, folder / "ssh.log")
 
 
-def _argv(access: Mapping[str, Any], port: int, target: tuple[str, int], folder: Path) -> list[str]:
+def _wait(tunnel: Tunnel, certificates: Path) -> None:
+    """Wait until a worker answers through it. UnreachableError: none does."""
+    deadline = time.monotonic() + TUNNEL_S
+    tunnel.wait(TUNNEL_S)
+    while not isinstance(trouble := tunnel.look(), TimeoutError):
+        why = why_unreachable("127.0.0.1", tunnel.port, certificates, DIRECT_S)
+        if not why:
+            return
+        if time.monotonic() > deadline:
+            raise UnreachableError(why)
+        time.sleep(LOOK_S)
+    raise UnreachableError(str(trouble))
+
+
+def _ssh(access: Mapping[str, Any], folder: Path) -> list[str]:
     argv = ["ssh", "-T"]
     for option in OPTIONS:
         argv += ["-o", option]
@@ -145,12 +141,8 @@ def _argv(access: Mapping[str, Any], port: int, target: tuple[str, int], folder:
         argv += ["-i", str(key), "-o", "IdentitiesOnly=yes"]
     if access["proxy_command"]:
         argv += ["-o", f"ProxyCommand={access['proxy_command']}"]
-    address, worker_port = target
-    argv += ["-L", f"127.0.0.1:{port}:{address}:{worker_port}", "-p", str(access["port"])]
-    login = f"{access['user']}@{access['host']}" if access["user"] else str(access["host"])
-    return [*argv, login, "cat"]
+    return [*argv, "-p", str(access["port"])]
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+def _login(access: Mapping[str, Any]) -> str:
+    return f"{access['user']}@{access['host']}" if access["user"] else str(access["host"])

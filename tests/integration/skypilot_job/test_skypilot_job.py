@@ -224,9 +224,9 @@ with SkyPilotJob({"hosts": 2}, reach="tunnel") as job:
     assert remains(stub) == []
 
 
-# Takes the one option it needs, and what is connected to its port on to there.
+# Takes the one option it needs, runs the remote command here, and ends with it.
 FAKE_SSH = """#!{python}
-import os, socket, sys, threading
+import os, socket, subprocess, sys, threading
 here, port, there, to = sys.argv[sys.argv.index("-L") + 1].split(":")
 
 def carry(source, target):
@@ -234,15 +234,14 @@ def carry(source, target):
         target.sendall(data)
     target.shutdown(socket.SHUT_WR)
 
-def serve():
-    with socket.create_server((here, int(port))) as listener:
-        while True:
-            client = listener.accept()[0]
-            worker = socket.create_connection((there, int(to)))
-            for pair in ((client, worker), (worker, client)):
-                threading.Thread(target=carry, args=pair, daemon=True).start()
+def serve(listener):
+    while True:
+        client = listener.accept()[0]
+        worker = socket.create_connection((there, int(to)))
+        for pair in ((client, worker), (worker, client)):
+            threading.Thread(target=carry, args=pair, daemon=True).start()
 
-threading.Thread(target=serve, daemon=True).start()
-sys.stdin.read()
-os._exit(0)
+listener = socket.create_server((here, int(port)))
+threading.Thread(target=serve, args=(listener,), daemon=True).start()
+os._exit(subprocess.run(["sh", "-c", sys.argv[-1]]).returncode)
 """
