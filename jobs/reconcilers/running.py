@@ -19,6 +19,7 @@ from jobs.models import Attempt, Job
 from jobs.reconcilers.gpu_idle import may_be_idle, watch_gpus
 from jobs.reconcilers.log_policies import catch_up, has_unseen_lines
 from jobs.reconcilers.silence import SILENT_AFTER, look_for_runners
+from jobs.reconcilers.unattended import unattended, watch_programs
 from jobs.reconcilers.walltime import timed_out, watch_time
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.crash_points import reach
@@ -56,7 +57,8 @@ def due() -> list[int]:
     silent = Q(last_seen_at__lt=silent_since) | Q(last_seen_at=None, created_at__lt=silent_since)
     starting = Q(job__status=JobStatus.SETTING_UP, created_at__lt=silent_since)
     due = attempts.filter(changed | silent | starting | Q(may_be_idle()))
-    return sorted(timed_out(attempts.open()).union(due.values_list("job_id", flat=True)))
+    found = timed_out(attempts.open()) | unattended(attempts.open())
+    return sorted(found.union(due.values_list("job_id", flat=True)))
 
 
 def step(job_id: int) -> None:
@@ -102,6 +104,7 @@ def _follow(attempt: Attempt) -> None:
     else:
         watch_time(job, attempt)
         watch_gpus(job, attempt)
+        watch_programs(job, attempt)
 
 
 def _is_looked_through(job: Job, attempt: Attempt) -> bool:

@@ -57,6 +57,7 @@ urlpatterns = [
     path("<slug:slug>/members/role", member_pages.change_role, name="change_role"),
     path("<slug:slug>/members/remove", member_pages.remove, name="remove_member"),
     path("<slug:slug>/settings", project_pages.settings, name="settings"),
+    path("<slug:slug>/settings/laptops", project_pages.laptops, name="allow_laptops"),
     path("<slug:slug>/settings/archive", project_pages.archive, name="archive_project"),
     path("<slug:slug>/settings/unarchive", project_pages.unarchive, name="unarchive_project"),
     path("<slug:slug>/settings/delete", project_pages.delete, name="delete_project"),

@@ -54,6 +54,19 @@ def project_rename(session: Session, slug: str, new_slug: str | None, name: str 
     say(f"{slug}: now {made.slug} ({made.name})")
 
 
+@project.command("laptops")
+@click.argument("slug")
+@click.option("--allow/--refuse", "allowed", required=True, default=None)
+@pass_session
+def project_laptops(session: Session, slug: str, *, allowed: bool) -> None:
+    """Allow laptops to attach to jobs that have a driver, or refuse it.
+
+    Jobs without a driver (`mportal dev`) need no permission. Open sessions continue.
+    """
+    made = session.client.allow_laptops(slug, allowed=allowed)
+    say(f"{made.slug}: laptops {'may' if made.laptops_may_attach else 'may not'} attach")
+
+
 @project.command("archive")
 @click.argument("slug")
 @pass_session

@@ -38,6 +38,11 @@ class ProjectCalls:
         body = {key: value for key, value in given.items() if value is not None}
         return decode(Project, self._send("PATCH", project, "", json=body))
 
+    def allow_laptops(self, project: str, *, allowed: bool) -> Project:
+        """Set whether laptops may attach to jobs of a project that have a driver."""
+        body = {"laptops_may_attach": allowed}
+        return decode(Project, self._send("PATCH", project, "", json=body, repeatable=True))
+
     def archive_project(self, project: str) -> Project:
         """Make a project read-only. ConflictError: it has jobs that have not ended, or clusters."""
         return decode(Project, self._send("POST", project, "/actions/archive", repeatable=True))

@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from jobs.actions.projects.change_project import change_project
 from jobs.actions.projects.close_projects import archive_project, delete_project, unarchive_project
 from jobs.actions.projects.make_project import rename_project
 from jobs.actions.sharing.queue_input import InvalidSettingsError
@@ -44,6 +45,20 @@ def settings(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
             messages.success(request, f"The project is now named {project.slug}.")
             return redirect("web:settings", slug=project.slug)
     return _page(request, actor, slug, form, DeleteProjectForm())
+
+
+@require_POST
+@signed_in
+def laptops(request: HttpRequest, actor: Actor, slug: str) -> HttpResponse:
+    """Allow laptops to attach to jobs that have a driver, or refuse it."""
+    project = project_for(actor, slug)
+    allowed = request.POST.get("allowed") == "yes"
+    return attempt_action(
+        request,
+        lambda: change_project(actor, project, laptops_may_attach=allowed),
+        done=f"Laptops {'may' if allowed else 'may not'} attach to running jobs.",
+        back=reverse("web:settings", args=[project.slug]),
+    )
 
 
 @require_POST

@@ -24,6 +24,13 @@ def test_a_project_is_renamed(mportal, portal):
     assert mportal("project", "rename", "rl").exit_code == 2
 
 
+def test_laptops_are_allowed_in_a_project(mportal, portal):
+    portal.on("PATCH /projects/rl", ok({**RL, "laptops_may_attach": True}))
+    assert mportal("project", "laptops", "rl", "--allow").stdout == "rl: laptops may attach\n"
+    assert json.loads(portal.requests[-1].content) == {"laptops_may_attach": True}
+    assert mportal("project", "laptops", "rl").exit_code == 2
+
+
 def test_a_project_is_archived_and_unarchived(mportal, portal):
     portal.on("POST /projects/rl/actions/archive", ok({**RL, "state": "archived"}))
     portal.on("POST /projects/rl/actions/unarchive", ok(RL))

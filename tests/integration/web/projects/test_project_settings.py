@@ -36,6 +36,15 @@ def test_a_name_that_does_not_do_is_said_beside_its_field(admin, project):
     assert Project.objects.filter(slug="rl").exists()
 
 
+def test_an_admin_allows_laptops_and_refuses_them_again(admin, project):
+    page = text_of(admin.post("/rl/settings/laptops", {"allowed": "yes"}, follow=True))
+    assert "Laptops may attach to running jobs." in page
+    assert Project.objects.get(slug="rl").laptops_may_attach
+    page = text_of(admin.post("/rl/settings/laptops", follow=True))
+    assert "Allow laptops in running jobs" in page
+    assert not Project.objects.get(slug="rl").laptops_may_attach
+
+
 def test_an_archived_project_says_so_and_lists_leave_it_out(admin, project):
     Membership.objects.create(project=make_project("alpha"), user=admin.user, role=Role.VIEWER)
     admin.post("/rl/settings/archive")

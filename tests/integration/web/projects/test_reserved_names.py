@@ -55,8 +55,8 @@ def test_every_fixed_word_beside_a_chosen_name_is_reserved():
     beside = words_beside_names()
     # The tab of a job is the portal's own word, and so are those beside it.
     del beside["tab"]
-    # Static files come before the routes.
-    beside["slug"].add(settings.STATIC_URL.strip("/"))
+    # Static files and the gateway's streams come before the routes.
+    beside["slug"] |= {settings.STATIC_URL.strip("/"), "gateway"}
     assert beside == {"slug": set(RESERVED_SLUGS), **CLOSED}
 
 
