@@ -36,6 +36,7 @@ Reconciler = Literal[
     "teardown",
     "autostop",
     "log_policies",
+    "gateway",
     "schedules",
     "sealing",
     "billing",

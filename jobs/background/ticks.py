@@ -31,6 +31,7 @@ INTERVALS_S: dict[Reconciler, int] = {
     "teardown": 3,
     "autostop": 5,
     "log_policies": 3,
+    "gateway": 5,
     # No hint reports that a schedule is due: this is how late its job may be.
     "schedules": 3,
     "sealing": 10,

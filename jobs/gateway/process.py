@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
@@ -38,6 +38,8 @@ class Gateway:
         self.instance = secrets.token_hex(8)
         self.exchange = Exchange()
         self.listeners = Listeners(self._admit)
+        # Current sessions of the attempts that are connected here, with their attempts.
+        self._known: dict[int, int] = {}
         self._routes: dict[str, Callable[[Connection, str], Awaitable[None]]] = {
             "v1/session": self._admit_session,
             "v1/head": self._admit_head,
@@ -124,15 +126,14 @@ class Gateway:
 
     async def _leave(self, session: SessionStream) -> None:
         await self._note("leave", rows.leave_session, session.session_id)
-        await self._end([session.session_id])
+        await self._end({session.session_id: session.attempt_id})
 
-    async def _end(self, session_ids: Iterable[int]) -> None:
-        """Close the streams of sessions that have ended."""
-        streams = [each for pk in session_ids if (each := self.exchange.sessions.get(pk))]
-        reasons = await in_thread(rows.reasons_of, [each.session_id for each in streams])
-        for each in streams:
-            detail = reasons.get(each.session_id, "The session was deleted with its job.")
-            await self.exchange.end_session(each.session_id, each.attempt_id, detail)
+    async def _end(self, ended: Mapping[int, int]) -> None:
+        """Close the streams of sessions that have ended, and notify their heads."""
+        reasons = await in_thread(rows.reasons_of, list(ended))
+        for session_id, attempt_id in ended.items():
+            detail = reasons.get(session_id, "It was deleted with its job.")
+            await self.exchange.end_session(session_id, attempt_id, detail)
 
     async def _serve_head(self, attempt_id: int, connection: Connection) -> None:
         head = HeadStream(connection, attempt_id)
@@ -171,25 +172,35 @@ class Gateway:
 
     async def look(self) -> None:
         """Renew the rows of what is connected, and close what has ended."""
-        await self._look_at_sessions()
+        await self._note_traffic()
+        await self._end_sessions()
         heads = dict(self.exchange.heads)
         if heads:
             kept = await in_thread(rows.renew_heads, list(heads), self.instance)
             for attempt_id in set(heads) - kept:
                 await heads[attempt_id].close(1000, "the attempt has ended")
 
-    async def _look_at_sessions(self) -> None:
-        streams = dict(self.exchange.sessions)
-        if not streams:
+    async def _note_traffic(self) -> None:
+        meters = {pk: each.meter for pk, each in self.exchange.sessions.items()}
+        if not meters:
             return
-        news = {session_id: each.meter.read() for session_id, each in streams.items()}
+        news = {session_id: meter.read() for session_id, meter in meters.items()}
         try:
-            current = await in_thread(rows.note_traffic, news)
+            await in_thread(rows.note_traffic, news)
         except DatabaseError:
             for session_id, traffic in news.items():
-                streams[session_id].meter.put_back(traffic)
+                meters[session_id].put_back(traffic)
             raise
-        if ended := set(news) - current:
+
+    async def _end_sessions(self) -> None:
+        """End what was current at the last look and is no more: heads clean up after it."""
+        here = {pk: each.attempt_id for pk, each in self.exchange.sessions.items()}
+        attempts = {*self.exchange.heads, *here.values()}
+        current = await in_thread(rows.current_sessions, list(attempts)) if attempts else {}
+        before = {**self._known, **here}
+        ended = {pk: of for pk, of in before.items() if of in attempts and pk not in current}
+        self._known = current
+        if ended:
             await self._end(ended)
 
 

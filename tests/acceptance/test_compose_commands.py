@@ -130,7 +130,7 @@ def upgraded(production: dict[str, str]) -> Iterator[None]:
         database.execute("DELETE FROM django_migrations WHERE name = %s", [name])
 
 
-@pytest.mark.parametrize("service", ["web", "worker", "follower", "migrate"])
+@pytest.mark.parametrize("service", ["web", "worker", "follower", "gateway", "migrate"])
 def test_an_older_release_does_not_start_on_the_database_of_a_newer_one(
     service: str, production: dict[str, str], upgraded: None
 ) -> None:

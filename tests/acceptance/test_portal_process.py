@@ -15,7 +15,7 @@ from tests.portal_process import PortalProcess
 from tests.sky_stub.process import free_port
 from tests.waiting import eventually
 
-PARTS = {"supervisor", "postgres", "redis", "web", "worker", "beat", "follower"}
+PARTS = {"supervisor", "postgres", "redis", "web", "worker", "beat", "follower", "gateway"}
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_started_by_root_its_servers_run_under_an_id_of_their_own(portal):
 def test_a_part_that_dies_is_started_again(own_portal):
     own_portal.start()
     before = own_portal.pids()
-    own_portal.kill("postgres", "redis", "web", "worker", "beat", "follower")
+    own_portal.kill("postgres", "redis", "web", "worker", "beat", "follower", "gateway")
     assert eventually(lambda: set(own_portal.pids()) == PARTS)
     own_portal.wait_until_ready()
     after = own_portal.pids()

@@ -132,10 +132,16 @@ def renew_heads(attempt_ids: list[int], instance: str) -> set[int]:
     return _ids(_RENEW_HEADS, [HEAD_LEASE_S, instance, attempt_ids])
 
 
-def note_traffic(news: Mapping[int, Traffic]) -> set[int]:
-    """Note that these sessions are connected, with their bytes; return those that are current."""
+def note_traffic(news: Mapping[int, Traffic]) -> None:
+    """Note that these sessions are connected, with their bytes."""
     ups, downs = [each.up for each in news.values()], [each.down for each in news.values()]
-    return _ids(_NOTE_TRAFFIC, [GatewayState.OPEN.value, list(news), ups, downs])
+    _ids(_NOTE_TRAFFIC, [GatewayState.OPEN.value, list(news), ups, downs])
+
+
+def current_sessions(attempt_ids: list[int]) -> dict[int, int]:
+    """Return the sessions of these attempts that have not ended, with their attempts."""
+    rows = GatewaySession.objects.current().filter(attempt__in=attempt_ids)
+    return dict(rows.values_list("pk", "attempt_id"))
 
 
 def note_away(session_id: int, traffic: Traffic) -> None:

@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 # Without these no request is answered.
 VITAL = ("web", "postgres")
-BREAKABLE = (*VITAL, "worker", "beat", "follower", "redis")
+BREAKABLE = (*VITAL, "worker", "beat", "follower", "gateway", "redis")
 EVERY = {*BREAKABLE, "supervisor"}
 
 

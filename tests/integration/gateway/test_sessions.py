@@ -102,6 +102,17 @@ def test_a_session_that_ends_is_closed_at_both_ends(
     assert refusal(gateway.url, "session", program.secret)[0] == 410
 
 
+def test_the_head_cleans_up_after_a_session_that_is_lost(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    program.close()
+    assert eventually(lambda: session().state == GatewayState.AWAY)
+    gateway.look()
+    GatewaySession.objects.update(ended_at=clock.now(), state=GatewayState.LOST)
+    gateway.look()
+    assert head.read("close")["session"] == program.welcome["session"]
+
+
 def test_a_program_may_close_its_session(
     gateway: GatewayThread, program: Program, head: Head
 ) -> None:
