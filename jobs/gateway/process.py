@@ -213,4 +213,8 @@ def _refusal(connection: Connection, error: PortalError) -> Response:
 
 def run() -> None:
     """Run the gateway in this process until SIGTERM or SIGINT."""
-    asyncio.run(Gateway().run())
+
+    async def serve() -> None:
+        await Gateway().run()  # made inside of the loop that it uses
+
+    asyncio.run(serve())
