@@ -1,0 +1,1 @@
+"""A program on a laptop and the meshes of a job, joined by the portal."""

@@ -1,0 +1,135 @@
+"""One client's session: its messages become calls on meshes, the results become messages."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+from . import failures
+from .channel import Channel
+from .classes import import_class
+from .codec import Codec, outline
+from .meshes import Meshes, results_of
+from .outbox import KEEP_BYTES
+
+if TYPE_CHECKING:
+    from typing import Any, Callable, Mapping
+
+    Message = Mapping[str, Any]
+
+EXPIRED = "expired"
+
+
+class Session:
+    """The session of the driver: the meshes, the calls that run, and the channel to the client."""
+
+    def __init__(self, meshes: Meshes, options: Message, on_end: Callable[[], None]) -> None:
+        self._meshes = meshes
+        self._on_end = on_end
+        wants = bool(options.get("pickle")), bool(options.get("pickle_results"))
+        self._codec = Codec(
+            import_class,
+            resolve=meshes.resolve,
+            # The user's own code on both sides, and only at the user's explicit request.
+            unpickle=pickle.loads if wants[0] else None,
+            pickle=_dumps if wants[1] else None,
+            may_import_torch=True,
+        )
+        self._queue: asyncio.Queue[bytearray] = asyncio.Queue()
+        self._calls: dict[int, asyncio.Task[None]] = {}
+        self.channel = Channel(self._queue.put_nowait)
+
+    async def run(self) -> None:
+        """Carry out the client's messages, in their order."""
+        while True:
+            encoded = await self._queue.get()
+            while self.channel.is_connected and self.channel.outbox.size > KEEP_BYTES:
+                # A client that reads slowly: its next calls wait, its results do not expire.
+                await self.channel.wait_for_progress()
+            await self._handle(encoded)
+
+    def report_fault(self, text: str) -> None:
+        """Send the client a fault that no call of its own reports."""
+        self._send({"op": "fault", "text": text})
+
+    async def _handle(self, encoded: bytearray) -> None:
+        try:
+            message = self._codec.decode(encoded)
+        except Exception as error:  # noqa: BLE001 - of whatever the client sent
+            self._refuse_undecoded(encoded, error)
+            return
+        try:
+            await self._apply(message)
+        except Exception as error:  # noqa: BLE001 - the client gets it
+            self._fail(message, error)
+
+    async def _apply(self, message: Message) -> None:
+        op, meshes = message["op"], self._meshes
+        if op in ("derive", "spawn_procs", "drop"):
+            getattr(meshes, op)(message)
+        elif op == "spawn":
+            endpoints = await meshes.spawn(message)
+            self._send({"op": "result", "id": message["id"], "result": endpoints})
+        elif op in ("call", "stop", "initialized"):
+            sent = getattr(meshes, op)(message)
+            if "id" in message:  # a broadcast has no answer
+                self._answer_later(message, results_of(message, sent))
+        elif op == "cancel" and message["id"] in self._calls:
+            self._calls[message["id"]].cancel()
+        elif op == "bye":
+            self._on_end()
+
+    def _answer_later(self, message: Message, results: Any) -> None:
+        number = message["id"]
+        task = asyncio.ensure_future(self._answer(message, results))
+        self._calls[number] = task
+        task.add_done_callback(lambda _task: self._calls.pop(number, None))
+
+    async def _answer(self, message: Message, results: Any) -> None:
+        """Send each result of a call, and the error that ends it."""
+        results = results.__aiter__()
+        for position in range(message.get("count", 1)):
+            try:
+                result = await results.__anext__()
+                self._send({"op": "result", "id": message["id"], "result": result}, position)
+            except Exception as error:  # noqa: BLE001, PERF203 - the client gets it
+                self._fail(message, error, position)
+
+    def _fail(self, message: Message, error: Exception, position: int = 0) -> None:
+        """Send the client the error of its message; of one without an answer, as a fault."""
+        number = message.get("id") if isinstance(message, dict) else None
+        if number is None:
+            self.report_fault("".join(traceback.format_exception_only(type(error), error)))
+            return
+        rank, host = self._location(message)
+        failure = failures.describe(error, self._codec, rank=rank, host=host)
+        self._send({"op": "error", "id": number, "error": failure}, position)
+
+    def _location(self, message: Message) -> tuple[int | None, str | None]:
+        try:
+            return self._meshes.entry(message["of"]).location
+        except Exception:  # noqa: BLE001 - the error of the message is the one to report
+            return None, None
+
+    def _refuse_undecoded(self, encoded: bytearray, error: Exception) -> None:
+        """Report a message that cannot be decoded to the call that it is."""
+        self._fail(outline(encoded), error)
+
+    def _send(self, message: dict[str, Any], position: int = 0) -> None:
+        number = message.get("id")
+        message["position"] = position
+        substitute = None
+        if number is not None:
+            short = {"op": "error", "id": number, "position": position, "error": EXPIRED}
+            substitute = self._codec.encode(short)
+        self.channel.send(self._codec.encode(message), substitute)
+
+
+def _dumps(value: Any) -> bytes:
+    # cloudpickle comes with torchmonarch, and takes functions and classes of a program as well.
+    cloudpickle = sys.modules.get("cloudpickle", pickle)
+    data: bytes = cloudpickle.dumps(value)
+    return data
