@@ -17,6 +17,7 @@ LEFT_SINCE = {"asynchat", "asyncore", "cgi", "crypt", "distutils", "imp", "pipes
 IN_THE_USERS_PYTHON = {
     "worker.py": {"monarch"},
     "mportal_runtime": {"monarch"},
+    "mportal_proxies": {"monarch", "numpy"},
     "serve_mesh_admin.py": {"monarch"},
     "mint_with_cryptography.py": {"cryptography"},
     "sign_with_cryptography.py": {"cryptography"},

@@ -3,7 +3,6 @@
 from monarch_client.gateway.proxies.connecting import MeshesProxy, connect_proxies
 from monarch_client.gateway.proxies.errors import (
     ProxyError,
-    ProxySessionLostError,
     RemoteError,
     ResultExpiredError,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "Point",
     "ProcMeshProxy",
     "ProxyError",
-    "ProxySessionLostError",
     "RawArray",
     "Record",
     "RemoteError",

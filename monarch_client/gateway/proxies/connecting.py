@@ -10,6 +10,7 @@ from types import TracebackType
 
 from monarch_client.gateway.proxies.meshes import HostMeshProxy
 from monarch_client.gateway.proxies.session import Dial, ProxySession
+from monarch_client.runner.scripts.mportal_proxies.shapes import Shape
 
 AWAY_LIMIT_S = 300.0
 _BUFFER = 1 << 20
@@ -23,7 +24,10 @@ class MeshesProxy(Mapping[str, HostMeshProxy]):
 
     def __init__(self, session: ProxySession) -> None:
         self._session = session
-        self._meshes = session.open()
+        self._meshes = {
+            name: HostMeshProxy(session, mesh["id"], Shape.dense(mesh["sizes"]))
+            for name, mesh in session.open().items()
+        }
 
     def __getitem__(self, name: str) -> HostMeshProxy:
         return self._meshes[name]

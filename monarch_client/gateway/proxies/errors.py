@@ -1,16 +1,17 @@
-"""Errors of mesh proxies.
+"""The errors of mesh proxies, beside those of `monarch_client.attaching.errors`.
 
 ClientError
-├── RemoteError              an exception of an actor, whose class is not known here
-├── ProxyError               the process on the cluster refused the session
-├── ResultExpiredError       the result was not fetched in time
-└── ProxySessionLostError    the connection was away too long
+├── RemoteError            remote_error      an exception on the cluster, if not raised as its type
+├── ResultExpiredError     result_expired
+└── AttachError
+    └── ProxyError         proxy_refused     the process on the cluster refused the session
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from monarch_client.attaching.errors import AttachError
 from monarch_client.errors import ClientError
 from monarch_client.runner.scripts.mportal_proxies.failures import rebuild
 
@@ -49,7 +50,7 @@ class RemoteError(ClientError, RuntimeError):
         return f"{head}\n\n{self.traceback.rstrip()}" if self.traceback else head
 
 
-class ProxyError(ClientError):
+class ProxyError(AttachError):
     """The process on the cluster that makes the calls refused the session."""
 
     code = "proxy_refused"
@@ -59,12 +60,6 @@ class ResultExpiredError(ClientError):
     """The result was kept for 10 minutes and expired before it was fetched. Repeat the call."""
 
     code = "result_expired"
-
-
-class ProxySessionLostError(ClientError):
-    """The connection to the job was lost for too long; what the session started has ended."""
-
-    code = "session_lost"
 
 
 def error_of(failure: Any, codec: Codec) -> Exception:

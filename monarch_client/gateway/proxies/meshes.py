@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from monarch_client.attaching.errors import SharedWorkersError
 from monarch_client.gateway.proxies.futures import FutureProxy
+from monarch_client.gateway.proxies.references import Reference
 from monarch_client.gateway.proxies.values import ShapedProxy, ValueMeshProxy
 from monarch_client.runner.scripts.mportal_proxies.classes import name_of
 from monarch_client.runner.scripts.mportal_proxies.shapes import Shape
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="MeshProxy")
 
 
-class MeshProxy(ShapedProxy):
+class MeshProxy(Reference, ShapedProxy):
     """A mesh on the cluster: its id there, and its shape."""
 
     def __init__(self, session: ProxySession, number: int, shape: Shape) -> None:
-        super().__init__(shape)
+        Reference.__init__(self, session, number)
+        ShapedProxy.__init__(self, shape)
         self._session = session
-        self._number = number
         # The host meshes of the job, whose ids are negative, live as long as the session.
         if number > 0:
             weakref.finalize(self, session.forget, number)
@@ -102,11 +104,11 @@ class HostMeshProxy(MeshProxy):
         """Stop all processes that this session started on the job's hosts."""
         return self._request({"op": "stop"})
 
-    def shutdown(self) -> FutureProxy[None]:
+    def shutdown(self) -> NoReturn:
         """Refuse: the workers belong to the job, and others may use them."""
-        raise RuntimeError(
-            "The workers belong to the job and cannot be shut down from here. Use stop() to end "
-            "what this session started, or `mportal cancel` to end the job."
+        raise SharedWorkersError(
+            "shutdown() would end the job's workers for every program. Use stop(): it ends the "
+            "processes of this session."
         )
 
 

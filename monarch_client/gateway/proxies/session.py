@@ -21,13 +21,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monarch_client.gateway.proxies.errors import (
-    ProxyError,
-    ProxySessionLostError,
-    error_of,
-)
+from monarch_client.attaching.errors import SessionLostError
+from monarch_client.gateway.proxies.errors import ProxyError, error_of
 from monarch_client.gateway.proxies.futures import FutureProxy
-from monarch_client.gateway.proxies.meshes import HostMeshProxy, MeshProxy
+from monarch_client.gateway.proxies.references import Reference
 from monarch_client.runner.scripts.mportal_proxies.channel import (
     VERSION,
     Channel,
@@ -37,7 +34,6 @@ from monarch_client.runner.scripts.mportal_proxies.channel import (
 from monarch_client.runner.scripts.mportal_proxies.classes import find_imported
 from monarch_client.runner.scripts.mportal_proxies.codec import Codec, CodecError, outline
 from monarch_client.runner.scripts.mportal_proxies.outbox import KEEP_BYTES
-from monarch_client.runner.scripts.mportal_proxies.shapes import Shape
 
 Dial = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
@@ -84,18 +80,15 @@ class ProxySession:
         self._lock = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._channel = Channel(self._receive)
-        self.welcome: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
+        self._welcome: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
         self._thread = threading.Thread(target=self._run, name="mesh-proxies", daemon=True)
 
-    def open(self) -> dict[str, HostMeshProxy]:
-        """Connect, and return the job's meshes by name. ProxyError: the session was refused."""
+    def open(self) -> dict[str, dict[str, Any]]:
+        """Connect, and return id and sizes of each mesh. ProxyError: the session was refused."""
         self._thread.start()
         atexit.register(self.close)
-        meshes = self.welcome.result()["meshes"]
-        return {
-            name: HostMeshProxy(self, mesh["id"], Shape.dense(mesh["sizes"]))
-            for name, mesh in meshes.items()
-        }
+        meshes: dict[str, dict[str, Any]] = self._welcome.result()["meshes"]
+        return meshes
 
     def close(self) -> None:
         """End the session, and with it the processes that it started."""
@@ -154,11 +147,12 @@ class ProxySession:
         return self._channel.outbox.size < KEEP_BYTES
 
     def _reference(self, value: Any) -> int | None:
-        if not isinstance(value, MeshProxy):
+        if not isinstance(value, Reference):
             return None
-        if value._session is not self:
+        number = value._number_in(self)
+        if number is None:
             raise CodecError("the mesh belongs to another session")
-        return value._number
+        return number
 
     # What follows runs in the thread of the event loop.
 
@@ -171,7 +165,7 @@ class ProxySession:
         except Exception as error:  # noqa: BLE001 - the futures get it
             self._lose(error)
         finally:
-            self._lose(ProxySessionLostError("The session was closed."))
+            self._lose(SessionLostError("The session was closed."))
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
             self._loop.close()
 
@@ -195,9 +189,10 @@ class ProxySession:
         if self._driver is None and away > min(_FIRST_S, self._away_limit_s):
             raise ProxyError(f"The job could not be reached within {away:.0f} s: {reason}.")
         if away > self._away_limit_s:
-            raise ProxySessionLostError(
+            raise SessionLostError(
                 f"The job could not be reached for {away:.0f} s ({reason}). What the session "
-                "started there ends: connect again."
+                "started there ends: connect again.",
+                away,
             )
 
     async def _serve_connection(self) -> None:
@@ -215,8 +210,8 @@ class ProxySession:
             if "refused" in welcome:
                 raise self._refusal(welcome["refused"])
             self._driver = welcome["driver"]
-            if not self.welcome.done():
-                self.welcome.set_result(welcome)
+            if not self._welcome.done():
+                self._welcome.set_result(welcome)
             try:
                 await self._channel.run(reader, writer, welcome["received"])
             finally:
@@ -227,7 +222,7 @@ class ProxySession:
     def _refusal(self, reason: str) -> Exception:
         if self._driver is None:
             return ProxyError(f"The session was refused: {reason}.")
-        return ProxySessionLostError(f"The session is lost: {reason}.")
+        return SessionLostError(f"The session is lost: {reason}.")
 
     async def _notify_of_room(self) -> None:
         while True:
@@ -277,8 +272,8 @@ class ProxySession:
             if self._lost is None:
                 self._lost = error
             self._lock.notify_all()
-        if not self.welcome.done():
-            self.welcome.set_exception(error)
+        if not self._welcome.done():
+            self._welcome.set_exception(error)
         for number in list(self._pending):
             pending = self._pending.pop(number, None)
             for future in pending.futures if pending else ():

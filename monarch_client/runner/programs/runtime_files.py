@@ -1,4 +1,4 @@
-"""Extract the programs that other interpreters run: the worker, and the drivers' module."""
+"""Extract the programs that other interpreters run: the worker, and the drivers' modules."""
 
 from __future__ import annotations
 
@@ -7,9 +7,25 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.scripts import read
 
 if TYPE_CHECKING:
+    from typing import Sequence
+
     from monarch_client.runner.base.config import NodeFolder
 
-_RUNTIME = ("__init__.py", "admin.py", "attaching.py", "reporting.py")
+_RUNTIME = ("__init__", "admin", "attaching", "reporting")
+_PROXIES = (
+    "__init__",
+    "__main__",
+    "arrays",
+    "channel",
+    "classes",
+    "codec",
+    "driver",
+    "failures",
+    "meshes",
+    "outbox",
+    "session",
+    "shapes",
+)
 
 
 def extract(folder: NodeFolder) -> None:
@@ -18,7 +34,16 @@ def extract(folder: NodeFolder) -> None:
         (folder.state / script).write_bytes(read(script))
     folder.runtime.mkdir(parents=True, exist_ok=True)
     (folder.runtime / "sitecustomize.py").write_bytes(read("whole_lines.py"))
-    package = folder.runtime / "mportal_runtime"
-    package.mkdir(parents=True, exist_ok=True)
-    for name in _RUNTIME:
-        (package / name).write_bytes(read("mportal_runtime/" + name))
+    _extract_package(folder, "mportal_runtime", _RUNTIME)
+
+
+def extract_proxies(folder: NodeFolder) -> None:
+    """Write the driver of mesh proxies beside them, which only jobs with a gateway need."""
+    _extract_package(folder, "mportal_proxies", _PROXIES)
+
+
+def _extract_package(folder: NodeFolder, package: str, modules: Sequence[str]) -> None:
+    target = folder.runtime / package
+    target.mkdir(parents=True, exist_ok=True)
+    for module in modules:
+        (target / f"{module}.py").write_bytes(read(f"{package}/{module}.py"))

@@ -252,6 +252,9 @@ _ENCODERS: Mapping[type, Callable[[_Encoder, Any, str, int], Any]] = {
 }
 
 
+_CONTENTS: Mapping[str, type] = {"enum": str, "data": dict, "named": list}
+
+
 class _Decoder:
     """One decoding: the buffers that trees refer to."""
 
@@ -307,7 +310,7 @@ class _Decoder:
         if not isinstance(name, str):
             raise CodecError(f"{name!r} is no name of a class")
         values = content if tag == "enum" else self.decode(content)
-        if type(values) is not {"enum": str, "data": dict, "named": list}[tag]:
+        if not isinstance(values, _CONTENTS[tag]):
             raise CodecError(f"{name} cannot be made of a {type(values).__name__}")
         cls = self._codec.find_class(name)
         if cls is None:

@@ -31,9 +31,12 @@ def describe(
         "rank": rank,
         "host": host,
     }
+    arguments = original.args
+    if isinstance(original, OSError) and original.filename is not None:
+        arguments = (*arguments[:2], original.filename)
     state = {key: value for key, value in vars(original).items() if not key.startswith("_")}
     # A RemoteError is made of the text where the exception has more than data.
-    for parts in ({"args": original.args, "state": state}, {"args": original.args, "state": {}}):
+    for parts in ({"args": arguments, "state": state}, {"args": arguments, "state": {}}):
         try:
             codec.encode(parts)
         except CodecError:
