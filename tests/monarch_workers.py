@@ -56,6 +56,10 @@ class MonarchWorkers:
         """The process ids of the workers that run."""
         return [process.pid for process in self.processes if process.poll() is None]
 
+    def folder_of(self, rank: int) -> Path:
+        """Return the directory of a worker's certificates."""
+        return self._folder / f"worker-{rank}"
+
     def end(self, rank: int) -> None:
         """Kill one with all its processes."""
         os.killpg(self.processes[rank].pid, signal.SIGKILL)
@@ -70,7 +74,7 @@ class MonarchWorkers:
     def _start(self, rank: int) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **MONARCH_TUNING, "RANK": str(rank)}
         if self.scheme == "tls":
-            folder = self._folder / f"worker-{rank}"
+            folder = self.folder_of(rank)
             self._mint(folder, [self.hosts[rank], "127.0.0.1"])
             environment |= tls_environment(folder)
         with (self._folder / f"worker-{rank}.log").open("wb") as log:

@@ -166,11 +166,11 @@ class ProxySession:
             self._lose(error)
         finally:
             self._lose(SessionLostError("The session was closed."))
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.run_until_complete(self._end_tasks())
             self._loop.close()
 
     async def _stay_connected(self) -> None:
-        notifier = asyncio.ensure_future(self._notify_of_room())
+        self._notifier = asyncio.ensure_future(self._notify_of_room())
         delay, reason = _REDIAL_S[0], ""
         while not self._is_closing:
             before = self._seen
@@ -178,12 +178,13 @@ class ProxySession:
                 await self._serve_connection()
             except (OSError, EOFError, asyncio.TimeoutError) as error:
                 reason = str(error) or repr(error)
+            if self._is_closing:
+                return
             if self._seen > before:
                 delay = _REDIAL_S[0]
             self._check_away(time.monotonic() - self._seen, reason)
             await asyncio.sleep(delay * random.uniform(0.8, 1.2))  # noqa: S311 - jitter
             delay = min(2 * delay, _REDIAL_S[1])
-        notifier.cancel()
 
     def _check_away(self, away: float, reason: str) -> None:
         if self._driver is None and away > min(_FIRST_S, self._away_limit_s):
@@ -223,6 +224,13 @@ class ProxySession:
         if self._driver is None:
             return ProxyError(f"The session was refused: {reason}.")
         return SessionLostError(f"The session is lost: {reason}.")
+
+    async def _end_tasks(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._loop.shutdown_default_executor()
 
     async def _notify_of_room(self) -> None:
         while True:

@@ -1,0 +1,21 @@
+"""Values and errors that both sides import: no monarch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Report:
+    """A result with named fields."""
+
+    rank: int
+    losses: list[float]
+
+
+class DivergedError(ValueError):
+    """An exception of the user's code."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(step)
+        self.step = step
