@@ -11,5 +11,5 @@ class Reference:
         self._number = number
 
     def _number_in(self, session: object) -> int | None:
-        """The id, or None in another session than the object's own."""
+        """Return the id, or None in another session than the object's own."""
         return self._number if self._owner is session else None
