@@ -75,7 +75,7 @@ class ProxySession:
         self._pending: dict[int, _Pending] = {}
         self._forgotten: deque[int] = deque()
         self._lost: Exception | None = None
-        self._is_closing = False
+        self._closing = threading.Event()
         self._seen = time.monotonic()
         self._lock = threading.Condition()
         self._loop = asyncio.new_event_loop()
@@ -93,10 +93,10 @@ class ProxySession:
     def close(self) -> None:
         """End the session, and with it the processes that it started."""
         atexit.unregister(self.close)
-        if self._thread.is_alive() and not self._is_closing:
+        if self._thread.is_alive() and not self._closing.is_set():
             if self._lost is None:
                 self.post({"op": "bye"})
-            self._is_closing = True
+            self._closing.set()
             self._loop.call_soon_threadsafe(self._goodbye)
             self._thread.join(_GOODBYE_S + 1)
 
@@ -172,13 +172,13 @@ class ProxySession:
     async def _stay_connected(self) -> None:
         self._notifier = asyncio.ensure_future(self._notify_of_room())
         delay, reason = _REDIAL_S[0], ""
-        while not self._is_closing:
+        while not self._closing.is_set():
             before = self._seen
             try:
                 await self._serve_connection()
             except (OSError, EOFError, asyncio.TimeoutError) as error:
                 reason = str(error) or repr(error)
-            if self._is_closing:
+            if self._closing.is_set():
                 return
             if self._seen > before:
                 delay = _REDIAL_S[0]

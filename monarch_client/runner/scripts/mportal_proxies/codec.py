@@ -252,7 +252,7 @@ _ENCODERS: Mapping[type, Callable[[_Encoder, Any, str, int], Any]] = {
 }
 
 
-_CONTENTS: Mapping[str, type] = {"enum": str, "data": dict, "named": list}
+_CONTENTS: Mapping[str, Any] = {"enum": str, "data": dict, "named": list}
 
 
 class _Decoder:
@@ -309,7 +309,7 @@ class _Decoder:
         name: object = tree["type"]
         if not isinstance(name, str):
             raise CodecError(f"{name!r} is no name of a class")
-        values = content if tag == "enum" else self.decode(content)
+        values: Any = content if tag == "enum" else self.decode(content)
         if not isinstance(values, _CONTENTS[tag]):
             raise CodecError(f"{name} cannot be made of a {type(values).__name__}")
         cls = self._codec.find_class(name)

@@ -55,7 +55,7 @@ class Network:
         """Close the connections now, and refuse others until `is_up`."""
         self.is_up = False
         for writer in self._open:
-            loop = writer.transport._loop  # type: ignore[attr-defined]
+            loop = writer.transport._loop
             loop.call_soon_threadsafe(writer.transport.abort)
 
 
