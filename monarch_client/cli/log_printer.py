@@ -11,7 +11,7 @@ from monarch_client.cli.terminal import safe, write
 from monarch_client.runner.vocabulary.streams import PORTAL
 from monarch_client.wire.logs import LogLine
 
-RANK_COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "bright_cyan")
+RANK_COLORS = ("cyan", "magenta", "yellow", "green", "blue", "bright_red", "bright_cyan")
 # The runner's and the portal's own remarks stand out from what the user's program prints.
 _BACK_AND_ERASE = "\r\x1b[K"
 
@@ -75,8 +75,8 @@ class LogPrinter:
             return click.style("portal | ", dim=True)
         if not self._many_ranks:
             return ""
-        colour = RANK_COLOURS[line.rank % len(RANK_COLOURS)]
-        return click.style(f"rank {line.rank} | ", fg=colour)
+        color = RANK_COLORS[line.rank % len(RANK_COLORS)]
+        return click.style(f"rank {line.rank} | ", fg=color)
 
 
 def _source(line: LogLine) -> tuple[int, int, str]:

@@ -20,7 +20,7 @@ from monarch_client.cli.terminal import acts_on_terminals, for_programs, one_lin
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-STATUS_COLOURS = {
+STATUS_COLORS = {
     "QUEUED": "yellow",
     "PROVISIONING": "cyan",
     "SETTING_UP": "cyan",
@@ -105,7 +105,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if sys.stdout.isatty():
         table = Table(*headers, box=None, pad_edge=False, header_style="bold")
         for row in rows:
-            table.add_row(*(Text(cell, STATUS_COLOURS.get(cell, "")) for cell in row))
+            table.add_row(*(Text(cell, STATUS_COLORS.get(cell, "")) for cell in row))
         Console().print(table)
         return
     widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]

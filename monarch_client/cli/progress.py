@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from monarch_client.cli.output import STATUS_COLOURS, duration
+from monarch_client.cli.output import STATUS_COLORS, duration
 from monarch_client.cli.terminal import one_line, tell
 from monarch_client.wire.attempts import Attempt, Stage
 from monarch_client.wire.jobs import Job
@@ -50,7 +50,7 @@ class Progress:
         if job.started_at and job.ended_at:
             span = f" after {duration(job.ended_at - job.started_at)}"
         code = f", exit code {job.exit_code}" if job.exit_code else ""
-        word = click.style(job.status_label, fg=STATUS_COLOURS.get(job.status), bold=True)
+        word = click.style(job.status_label, fg=STATUS_COLORS.get(job.status), bold=True)
         tell(f"Job {job.id}: {word}{span}{code}")
         if job.status != "SUCCEEDED":
             for sentence in filter(None, (job.message, job.hint)):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from monarch_client.skypilot.job_errors import PythonMismatchError
-from monarch_client.skypilot.translate import without_colour
+from monarch_client.skypilot.translate import without_color
 
 KEPT_LINES = 200
 # "(head, rank=0, pid=123) " and what SkyPilot has for one node or another.
@@ -56,7 +56,7 @@ class JobLog:
         """Take what has come."""
         *lines, self._rest = (self._rest + piece).split("\n")
         for line in lines:
-            self._take(_PREFIX.sub("", without_colour(line)))
+            self._take(_PREFIX.sub("", without_color(line)))
 
     def _take(self, line: str) -> None:
         if line:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from monarch_client.skypilot.translate import without_colour
+from monarch_client.skypilot.translate import without_color
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def request_row(payload: Any) -> Row:
         "status": read(payload, "status", ""),
         "created_at": read(payload, "created_at", 0.0),
         "finished_at": read(payload, "finished_at"),
-        "message": without_colour(read(payload, "status_msg", "")),
+        "message": without_color(read(payload, "status_msg", "")),
     }
 
 
@@ -62,7 +62,7 @@ def cluster_row(record: Any, rates: Mapping[str, float]) -> Row:
         "autostop_minutes": autostop if autostop >= 0 else None,
         "to_down": bool(read(record, "to_down", False)),
         "user": read(record, "user_name", ""),
-        "message": without_colour(_message(record)),
+        "message": without_color(_message(record)),
     }
 
 

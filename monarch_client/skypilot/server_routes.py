@@ -13,7 +13,7 @@ from fastapi import HTTPException
 from sky import exceptions, global_user_state, optimizer
 from sky.utils import resources_utils
 
-from monarch_client.skypilot.translate import without_colour, without_commands
+from monarch_client.skypilot.translate import without_color, without_commands
 from monarch_client.version import __version__
 
 # The optimizer reads catalogues that it loads on first use; one at a time keeps its memory small.
@@ -33,7 +33,7 @@ def plan(body: dict[str, Any]) -> dict[str, Any]:
     try:
         task = sky.Task.from_yaml_config(body["task"])
     except Exception as error:
-        detail = {"type": type(error).__name__, "message": without_colour(str(error))}
+        detail = {"type": type(error).__name__, "message": without_color(str(error))}
         raise HTTPException(status_code=400, detail=detail) from error
     with _one_at_a_time:
         return _planned(task)
@@ -65,7 +65,7 @@ def clouds(workspace: str = "default") -> list[dict[str, Any]]:
             "cloud": cloud.lower(),
             "context": context,
             "enabled": bool(found.get("enabled")),
-            "reason": without_colour(found.get("reason") or ""),
+            "reason": without_color(found.get("reason") or ""),
         }
         for cloud, contexts in global_user_state.get_cached_check_results(workspace).items()
         for context, found in contexts.items()
@@ -83,7 +83,7 @@ def _planned(task: Any) -> dict[str, Any]:
     except NO_ROOM as error:
         reasons.append(str(error))
     except Exception as error:
-        detail = {"type": type(error).__name__, "message": without_colour(str(error))}
+        detail = {"type": type(error).__name__, "message": without_color(str(error))}
         raise HTTPException(status_code=400, detail=detail) from error
     placed, more = _placed(task)
     rows = [_row(one, task.num_nodes) for one in placed]

@@ -8,7 +8,7 @@ from typing import Any
 
 from monarch_client.skypilot.errors import SkyPilotError
 
-COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
+COLOR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[@-_]")
 ADVICE = re.compile(r"(\n|(?<=\.) )(To fix:|To enable access,|Run: sky ).*", re.DOTALL)
 LONGEST_MESSAGE = 8000
 AWAY = "SkyPilot's server does not answer."
@@ -78,14 +78,14 @@ KIND_OF_WORDS = (
 )
 
 
-def without_colour(text: str) -> str:
+def without_color(text: str) -> str:
     """Return `text` without ANSI sequences, to show to people."""
-    return COLOUR.sub("", text).strip()
+    return COLOR.sub("", text).strip()
 
 
 def without_commands(text: str) -> str:
     """Return a reason without the commands that SkyPilot advises, which users can't run."""
-    return ADVICE.sub("", without_colour(text)).strip()
+    return ADVICE.sub("", without_color(text)).strip()
 
 
 def error_of(error: BaseException) -> SkyPilotError:
@@ -94,7 +94,7 @@ def error_of(error: BaseException) -> SkyPilotError:
         return error
     names = [each.__name__ for each in type(error).__mro__]
     try:
-        text = without_colour(str(error))
+        text = without_color(str(error))
     except Exception:  # noqa: BLE001 - some of SkyPilot's objects can't be shown
         text = ""
     detail: dict[str, Any] = {"type": names[0]}
@@ -124,4 +124,4 @@ def _kind(error: BaseException, names: list[str], text: str) -> str:
 
 
 def _reasons(history: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys(without_colour(str(one)) for one in history))
+    return list(dict.fromkeys(without_color(str(one)) for one in history))

@@ -162,7 +162,7 @@ def test_what_login_keeps_is_used_afterwards(portal, tmp_path):
     assert portal.mportal("project", "ls", "-q", **nothing).stdout == "default\n"
 
 
-def test_a_body_no_endpoint_takes_is_refused_before_anyone_is_asked_who_they_are(portal):
+def test_a_body_that_no_endpoint_takes_is_refused_before_the_caller_is_authenticated(portal):
     answer = httpx.post(f"{portal.url}/api/v1/tokens", content=b"x" * 6_000_000)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 

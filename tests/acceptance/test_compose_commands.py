@@ -105,7 +105,7 @@ def test_the_health_check_of_a_container_answers(service: str, production: dict[
 
 
 @pytest.mark.feature("P1.2")
-def test_the_follower_runs_until_it_is_asked_to_end(run: Run) -> None:
+def test_the_follower_runs_until_it_is_requested_to_end(run: Run) -> None:
     follower = run("follower")
     process = Path("/proc", str(follower.pid))
 

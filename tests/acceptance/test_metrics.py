@@ -42,7 +42,7 @@ def metrics(portal: PortalProcess, job: dict[str, Any], **query: Any) -> dict[st
 
 @pytest.mark.feature("P4.1")
 @pytest.mark.timeout(400)
-def test_hosts_of_a_real_job_tell_of_themselves_and_are_readable_when_they_are_gone(
+def test_hosts_of_a_real_job_report_samples_that_are_readable_when_they_are_gone(
     portal, tmp_path
 ) -> None:
     file = tmp_path / "job.yaml"

@@ -25,7 +25,7 @@ def second_portal() -> Iterator[PortalProcess]:
     process.close()
 
 
-def test_a_start_tells_the_address_and_a_sign_in_link(portal):
+def test_a_start_prints_the_address_and_a_sign_in_link(portal):
     said = portal.run("start").stdout
     assert said.strip() == f"The portal already runs at {portal.url}"
     assert set(portal.pids()) == PARTS

@@ -27,7 +27,9 @@ while :; do sleep 0.1; done
 
 
 @pytest.mark.feature("P5.4")
-def test_a_job_saves_its_work_when_it_gives_way_and_goes_on_after_the_other(own_portal, tmp_path):
+def test_a_job_saves_its_work_when_it_is_preempted_and_goes_on_after_the_other(
+    own_portal, tmp_path
+):
     own_portal.start()
     made = own_portal.manage("shell", "-c", SET_UP)
     assert made.returncode == 0, made.stderr

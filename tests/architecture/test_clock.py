@@ -21,7 +21,7 @@ def own_clocks(nodes: Iterable[ast.AST]) -> Iterator[int]:
             yield node.value.lineno
 
 
-def test_nobody_tells_the_time_by_the_clock_of_the_own_machine() -> None:
+def test_no_module_reads_the_clock_of_its_own_machine() -> None:
     offenders = [
         at(path, line, "reads this machine's clock instead of jobs.ground.clock")
         for path in python_files("jobs")

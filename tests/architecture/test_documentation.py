@@ -196,7 +196,7 @@ def wrong_with_picture(picture: Path) -> Iterator[str]:
         rf'<source media="[^"]+" srcset="[^"]*{picture.name}">',
     )
     if not any(re.search(way, text_of(document)) for way in ways for document in documents()):
-        yield "is shown nowhere with a text of at least 20 characters for those who see none"
+        yield "is shown nowhere with a text of at least 20 characters for readers without images"
 
 
 def test_every_picture_is_small_and_shown_somewhere_with_words_for_those_who_see_none() -> None:

@@ -24,7 +24,7 @@ def test_only_hints_sends_tasks() -> None:
     assert not offenders, "\n".join(offenders)
 
 
-def test_nobody_connects_a_django_signal() -> None:
+def test_no_module_connects_a_django_signal() -> None:
     offenders = [
         at(path, node.lineno, f"imports {node.module}")
         for path in python_files("jobs", "monarch_portal")

@@ -33,7 +33,7 @@ def texts() -> list[Path]:
     ]
 
 
-def test_no_text_names_a_registry_or_somebodys_machine() -> None:
+def test_no_text_names_a_registry_or_a_private_machine() -> None:
     offenders = [
         at(path, line, f"names {match[0]}")
         for path in texts()

@@ -88,7 +88,7 @@ def test_hosts_are_fine_in_every_look_few_or_a_thousand(camera, project, ada) ->
     assert camera.problems == []
 
 
-def test_what_hosts_tell_comes_by_itself_and_another_host_is_a_click_away(
+def test_samples_of_hosts_arrive_by_themselves_and_another_host_is_a_click_away(
     page, project, ada
 ) -> None:
     attempt = make_hosts(project, ada, FEW, 2)

@@ -165,7 +165,7 @@ def test_an_address_with_a_line_that_is_not_there_opens_at_the_end(page, job):
 
 
 @pytest.mark.feature("P3.2")
-def test_colours_are_drawn_and_markup_stays_text(page, job):
+def test_colors_are_drawn_and_markup_stays_text(page, job):
     runner = Runner(job)
     link = "\x1b]8;;https://hub.example/run/7\x1b\\the run\x1b]8;;\x1b\\\x1b(B"
     runner.write(1, f"\x1b[31mred\x1b[0m <b>bold</b> \x1b[2K\x1b]0;title\x07{link}")

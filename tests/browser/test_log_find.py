@@ -72,7 +72,7 @@ def test_enter_goes_on_and_shift_enter_goes_back(page, job, runner):
 
 
 @pytest.mark.feature("P3.2")
-def test_what_is_looked_for_stands_in_the_address_and_is_found_again(page, job, runner):
+def test_the_search_is_in_the_address_and_is_found_again(page, job, runner):
     runner.write(1, "loss is nan")
     runner.write(1, "Loss is 1")
     opened(page, job)
@@ -107,7 +107,7 @@ def test_errors_alone_are_found_and_kept_in_the_address(page, job, runner):
     expect(count(page)).to_have_text("No match")
 
 
-def test_a_pattern_that_is_none_is_told_with_its_place(page, job, runner, faults):
+def test_a_pattern_that_is_none_is_reported_with_its_place(page, job, runner, faults):
     runner.write(1)
     opened(page, job)
     page.get_by_role("button", name="Find", exact=True).click()

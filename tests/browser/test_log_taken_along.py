@@ -40,7 +40,7 @@ def downloaded(page, link: str):
 
 
 @pytest.mark.feature("P3.2")
-def test_what_is_copied_is_what_was_printed_without_numbers_ranks_and_colours(page, job):
+def test_what_is_copied_is_what_was_printed_without_numbers_ranks_and_colors(page, job):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     Runner(job, ranks=2).write(2, "\x1b[31mloss\x1b[0m <b>")
     opened(page, job)
@@ -51,7 +51,7 @@ def test_what_is_copied_is_what_was_printed_without_numbers_ranks_and_colours(pa
 
 
 @pytest.mark.feature("P3.2")
-def test_a_log_is_downloaded_as_text_and_compressed_with_its_colours(page, job):
+def test_a_log_is_downloaded_as_text_and_compressed_with_its_colors(page, job):
     Runner(job, ranks=2).write(1, "\x1b[31mred\x1b[0m")
     opened(page, job)
     plain, packed = downloaded(page, "Download"), downloaded(page, "Download compressed")

@@ -108,7 +108,7 @@ def test_on_a_phone_every_number_has_its_word_and_no_table_is_cut_off(
     assert own.evaluate(lines) < 2
 
 
-def test_on_a_phone_the_page_that_is_shown_stands_in_the_menu(visitors, address, project, ada):
+def test_on_a_phone_the_page_that_is_shown_is_in_the_menu(visitors, address, project, ada):
     page = visitors.open(address, **LOOKS["phone"])
     page.set_viewport_size({"width": 320, "height": 640})
     sign_in(page)

@@ -55,7 +55,9 @@ def camera(request, visitors, address, faults, ada) -> Camera:
 
 
 @pytest.mark.timeout(400)
-def test_stack_dumps_are_fine_in_every_look_asked_done_failed_or_none(camera, project, ada) -> None:
+def test_stack_dumps_are_fine_in_every_look_requested_done_failed_or_none(
+    camera, project, ada
+) -> None:
     make_running(project, ada, EMPTY)
     kept(make_running(project, ada, ASKED), 1, StackState.REQUESTED)
     attempt = make_running(project, ada, DONE)
@@ -70,7 +72,7 @@ def test_stack_dumps_are_fine_in_every_look_asked_done_failed_or_none(camera, pr
     assert camera.problems == []
 
 
-def test_what_was_asked_with_the_button_shows_by_itself(page, project, ada) -> None:
+def test_a_request_by_the_button_shows_by_itself(page, project, ada) -> None:
     attempt = make_running(project, ada, ASKED)
     page.goto(f"/rl/jobs/{ASKED}")
     page.get_by_role("tab", name="Stacks").click()

@@ -91,7 +91,7 @@ def test_the_next_job_takes_the_cluster_that_was_kept(
     assert there["cluster_name"] == here["cluster_name"]
 
 
-def test_a_cluster_that_nobody_takes_is_switched_off_where_it_can_be_and_given_back(
+def test_an_unused_warm_cluster_is_stopped_where_possible_and_given_back(
     portal: PortalOnCloud, account: Account, second: int
 ) -> None:
     name = portal.attempts(second)[-1]["cluster_name"]

@@ -17,7 +17,7 @@ from tests.cluster.rig.machine import Rig
 from tests.cluster.rig.skypilot import SkyPilotServer
 from tests.integration.backends import test_contract as contract
 
-DEFAULT = ("test_a_launch_that_nobody_remembers_is_adopted_by_its_name",)
+DEFAULT = ("test_a_forgotten_launch_is_adopted_by_its_name",)
 WHOLE = [name for name in vars(contract) if name.startswith("test_")]
 for _name in WHOLE if os.environ.get("FULL") == "1" else DEFAULT:
     globals()[_name] = pytest.mark.timeout(900)(vars(contract)[_name])

@@ -135,7 +135,7 @@ def test_what_is_wrong_has_its_kind(
     assert raised.value.kind == kind
 
 
-def test_a_launch_goes_on_as_a_request_and_its_failure_is_told_later(caller: SkyCaller) -> None:
+def test_a_launch_goes_on_as_a_request_and_its_failure_is_reported_later(caller: SkyCaller) -> None:
     request = ask(caller, "launch", cluster_name="mp-own-1", task=TASK)
     with pytest.raises(SkyPilotError) as raised:
         ask(caller, "result", request_id=request)

@@ -126,7 +126,7 @@ exit 3
 
 
 @pytest.mark.feature("P6.1")
-def test_a_cluster_that_nobody_takes_goes_down_on_time(
+def test_an_unused_warm_cluster_is_terminated_on_time(
     rig: Rig, portal: PortalOnRig, first: int
 ) -> None:
     cluster = portal.attempts(first)[0]["cluster_name"]

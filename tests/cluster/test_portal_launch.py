@@ -139,7 +139,7 @@ def test_the_command_beside_each_node_logs_in_there(launched: Launched) -> None:
         assert expected in found.split()
 
 
-def test_the_plan_tells_places_and_prices_before_anything_starts(launched: Launched) -> None:
+def test_the_plan_shows_locations_and_prices_before_anything_starts(launched: Launched) -> None:
     places = {row["infra"]: row for row in launched.plan["candidates"]}
     assert set(places) == {"rig/rig/main", "rig/rig/spare"}
     assert [row["infra"] for row in places.values() if row["is_chosen"]] == ["rig/rig/main"]

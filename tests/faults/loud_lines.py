@@ -14,7 +14,7 @@ LONG_BYTES, LONG_EVERY, CUT_AT = 110_000, 25_000, 32_768
 BLOCK = 500
 AWKWARD = {
     100: b"no UTF-8: \xff\xfe, \xc3(, half a sign: \xe2\x82",
-    200: b"NUL: \0, a bell: \a, colours: \x1b[31mred\x1b[0m",
+    200: b"NUL: \0, a bell: \a, colors: \x1b[31mred\x1b[0m",
     300: b"".join(b"\r%3d %% of the epoch" % (part * 10) for part in range(11)),
     400: b"the hub was given %(secret)s as its token",
     500: b"as on another system\r",

@@ -71,7 +71,7 @@ def kill_holder(fleet: Fleet, points: HeldPoints, point: str) -> None:
 
 @pytest.mark.feature("P5.6")
 @pytest.mark.parametrize("point", ["budget.noted", "budget.stopped"])
-def test_a_worker_killed_while_a_budget_ends_leaves_nothing_running_and_tells_once(
+def test_a_worker_killed_while_a_budget_ends_leaves_nothing_running_and_reports_once(
     fleet, points, point
 ):
     jobs = [running(fleet, f"{point}-{number}") for number in (1, 2)]

@@ -136,7 +136,7 @@ def test_another_try_comes_after_its_back_off_and_not_five_minutes_later(fleet):
         assert at_least - timedelta(seconds=0.5) < waited < at_least + CLOSE
 
 
-def test_ticks_are_taken_and_nobody_is_called_silent(fleet):
+def test_ticks_are_taken_and_no_process_is_called_silent(fleet):
     """Release a job by a change of its row, so that no hint reports it."""
     job_id = fleet.submit(
         "tick", name="tick", run="sleep 16; exit 4", resources=LOCAL, portal={"hold": True}

@@ -66,7 +66,7 @@ def strike(fleet: Fleet, points: HeldPoints, point: str) -> None:
 @pytest.mark.parametrize(
     "point", ["verdict.taken", "dependency.settled", "plan.decided", "plan.started"]
 )
-def test_a_dependant_starts_once_whoever_dies_between_the_end_and_its_start(fleet, points, point):
+def test_a_dependant_starts_once_whichever_process_dies_before_its_start(fleet, points, point):
     first = submit(fleet, hold=True)
     last = submit(fleet, submit(fleet, first))
     if point in {"verdict.taken", "dependency.settled"}:

@@ -83,7 +83,9 @@ def test_what_was_printed_is_what_is_kept_and_what_was_followed_byte_for_byte_wh
 
 
 @pytest.mark.feature("P3.1")
-def test_what_died_with_its_machines_is_told_as_missing_and_before_that_nothing_is_missing(place):
+def test_what_died_with_its_machines_is_reported_as_missing_and_before_that_nothing_is_missing(
+    place,
+):
     place.witness.allow(TO_BEGIN)
     job_id = place.submit("pull", retry={"max_recoveries": 0})
     listener = Listener(place.fleet, job_id)

@@ -70,7 +70,9 @@ def is_in(fleet: Fleet, job_id: int, *statuses: str) -> bool:
 @pytest.mark.parametrize(
     "point", ["plan.decided", "preempt.stopped", "stop.asking", "stop.asked", "preempt.queued"]
 )
-def test_a_worker_killed_while_a_job_gives_way_leaves_it_queued_or_finished(fleet, points, point):
+def test_a_worker_killed_while_a_job_is_preempted_leaves_it_queued_or_finished(
+    fleet, points, point
+):
     fleet.fake.set_plan(FakePlan())
     victim = submit(fleet, preemptible=True)
     assert eventually(lambda: is_in(fleet, victim, "RUNNING"), timeout_s=30), fleet.logs()

@@ -52,7 +52,7 @@ def test_no_final_status_has_a_way_out():
     assert not any(status.is_final for status in MOVES)
 
 
-def test_of_two_who_move_the_same_job_one_wins_and_the_other_is_told():
+def test_of_two_moves_of_the_same_job_one_wins_and_the_other_raises():
     job = make_job(status=JobStatus.RUNNING)
     late = Job.objects.get(pk=job.pk)
     move(job, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)
@@ -63,7 +63,7 @@ def test_of_two_who_move_the_same_job_one_wins_and_the_other_is_told():
     assert JobEvent.objects.filter(job=job).count() == 1
 
 
-def test_who_is_told_that_another_won_can_go_on_in_its_transaction():
+def test_the_loser_of_a_move_can_go_on_in_its_transaction():
     job = make_job(status=JobStatus.RUNNING)
     late = Job.objects.get(pk=job.pk)
     move(job, JobStatus.SUCCEEDED, reason=StopReason.COMPLETED)

@@ -27,19 +27,19 @@ def reach_in_thread() -> threading.Thread:
     return thread
 
 
-def test_without_the_variable_a_point_does_nothing_and_nodes_are_told_nothing() -> None:
+def test_without_the_variable_a_point_does_nothing_and_nodes_get_nothing() -> None:
     assert crash_points.VARIABLE not in os.environ
     crash_points.reach(POINT)
     assert crash_points.environment_of(1) == {}
     assert crash_points.directories() == []
 
 
-def test_a_point_that_nobody_holds_is_passed(held: Path) -> None:
+def test_a_point_that_is_not_held_is_passed(held: Path) -> None:
     crash_points.reach(POINT)
     assert list(held.iterdir()) == []
 
 
-def test_whoever_reaches_a_held_point_stands_there_until_it_is_let_go(held: Path) -> None:
+def test_a_process_waits_at_a_held_point_until_it_is_released(held: Path) -> None:
     (held / POINT).touch()
     thread = reach_in_thread()
     taken = held / f"{POINT}.at-{os.getpid()}"

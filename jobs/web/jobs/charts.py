@@ -17,7 +17,7 @@ from monarch_client.wire.metrics import HostGpu, Series
 WIDTH, HEIGHT = 340, 132
 LEFT, RIGHT, TOP, BOTTOM = 54, 334, 8, 112
 MOST_BANDS = 48
-COLOURS = 8
+COLORS = 8
 _LEAST_GAP_S = 60.0
 
 Words = Callable[[float | None], str]
@@ -29,7 +29,7 @@ class Line:
     """A chart's line. `segments` are points of polylines: it breaks where a report is missing."""
 
     name: str
-    colour: int
+    color: int
     now: str
     summary: str
     segments: list[str]
@@ -136,7 +136,7 @@ def _chart(kind: _Kind, lines: list[tuple[str, Values]], scale: _Scale) -> Chart
     drawn = [
         Line(
             name=name,
-            colour=number % COLOURS,
+            color=number % COLORS,
             now=kind.say(_known(values)[-1]),
             summary=_summary(name, _known(values), kind.say),
             segments=_segments(values, scale, top),

@@ -17,7 +17,7 @@ from jobs.web.base.figures import percent
 from jobs.web.jobs.charts import charts_of
 from monarch_client.wire.metrics import Host, Hosts
 
-# More hosts than these are a grid, coloured by one value of each.
+# More hosts than these are a grid, colored by one value of each.
 MOST_TILES = 24
 CHART_POINTS = 240
 _LAST_RANK = 2**31 - 1

@@ -60,7 +60,9 @@ def test_lines_arrive_while_one_watches_and_the_page_is_not_loaded_again(page, c
     assert "lost" not in page.evaluate("window.said")
 
 
-def test_a_killed_web_server_is_told_and_no_line_is_lost_or_doubled(page, counting, living, faults):
+def test_a_killed_web_server_is_reported_and_no_line_is_lost_or_doubled(
+    page, counting, living, faults
+):
     living.portal.kill("web")
     assert eventually(lambda: "lost" in page.evaluate("window.said"))
     living.portal.wait_until_ready(60)
@@ -106,7 +108,7 @@ def test_without_redis_lines_still_arrive_each_once_and_in_order(page, counting,
     faults.forgive_unreachable()
 
 
-def test_the_loss_is_told_on_every_tab_and_the_head_heals_too(page, counting, living, faults):
+def test_the_loss_is_shown_on_every_tab_and_the_head_recovers_too(page, counting, living, faults):
     page.get_by_role("tab", name="Events").click()
     page.context.set_offline(True)
     expect(page.locator("#connection")).to_be_visible()

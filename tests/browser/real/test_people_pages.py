@@ -24,7 +24,7 @@ def test_an_admin_adds_a_member_changes_the_role_and_removes_them(people):
     expect(page.get_by_label("Role of lou")).to_have_count(0)
 
 
-def test_the_last_admin_stays_and_is_told_why(people):
+def test_the_last_admin_stays_and_learns_why(people):
     page = people("sam")
     page.goto("/other/members")
     page.get_by_label("Role of sam").select_option("viewer")

@@ -56,7 +56,7 @@ def test_a_viewer_sees_no_button_and_is_refused_when_posting(people, living, job
     assert living.job(job)["status"] == "RUNNING"
 
 
-def test_a_member_stops_their_own_job_and_nobody_elses(people, living, job, faults):
+def test_a_member_stops_their_own_job_and_no_other(people, living, job, faults):
     page = people("mia")
     page.goto(f"/rl/jobs/{job}")
     assert buttons(page) == ["Rerun"]  # as a job of their own

@@ -51,7 +51,7 @@ def test_a_first_link_offers_a_password_that_then_works(people, living):
     ).to_be_visible()
 
 
-def test_a_wrong_password_says_so_and_the_right_one_leads_to_the_page_asked_for(people):
+def test_a_wrong_password_says_so_and_the_right_one_leads_to_the_page_requested(people):
     page = people.nobody()
     page.goto("/rl/members")
     page.wait_for_url("**/sign-in?next=/rl/members")

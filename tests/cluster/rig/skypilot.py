@@ -34,7 +34,7 @@ OF_CLIENT = {"SKYPILOT_API_SERVER_ENDPOINT", "SKYPILOT_DISABLE_LOCAL_API_SERVER"
 # SkyPilot would first check the credentials of every other cloud, which is slow. In Slurm's queue
 # a cluster waits for a day unless SkyPilot knows when to look elsewhere.
 CONFIGURATION = {"allowed_clouds": ["slurm", "rig"], "slurm": {"provision_timeout": 60}}
-COLOUR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+COLOR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 SITE = Path(__file__).with_name("site")
 
 
@@ -132,7 +132,7 @@ class SkyPilotServer:
             check=False,
             timeout=timeout_s,
         )
-        done.stdout = COLOUR.sub("", done.stdout)
+        done.stdout = COLOR.sub("", done.stdout)
         return done
 
     def _is_healthy(self) -> bool:

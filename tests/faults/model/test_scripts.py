@@ -131,7 +131,7 @@ def test_a_script_shows_on_a_real_portal_what_it_showed_when_it_was_found(tmp_pa
         portal.close()
 
 
-def test_a_failure_tells_what_every_part_of_its_portal_is_at():
+def test_a_failure_shows_the_state_of_every_part_of_its_portal():
     portal = portal_for_models()
     try:
         portal.start()

@@ -76,7 +76,7 @@ def test_more_idle_minutes_than_are_allowed_are_refused_at_their_line(refused, s
     assert found == [("portal.idle.minutes", 6, "over_limit", message)]
 
 
-def test_idleness_of_gpus_is_refused_where_nobody_looks_at_them(refused, submit, settings):
+def test_a_gpu_idle_limit_is_refused_where_gpus_are_not_sampled(refused, submit, settings):
     text = "portal:\n  idle:\n    minutes: 5\n    gpu_below: 5\n"
     assert submit(text).pk
     settings.MPORTAL_METRICS_SECONDS = 0

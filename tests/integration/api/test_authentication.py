@@ -16,7 +16,7 @@ from tests.integration.api.conftest import YAML, assert_problem, caller_for
 pytestmark = pytest.mark.django_db
 
 
-def test_nobody_is_told_to_bring_a_token(anonymous):
+def test_no_answer_names_an_authentication_scheme(anonymous):
     response = anonymous.get("/me")
     assert_problem(response, 401, "not_authenticated")
     assert response["WWW-Authenticate"] == 'Bearer realm="mportal"'

@@ -47,7 +47,7 @@ def test_errors_of_the_frameworks_are_problems_too(error, status, code):
     assert_problem_of(error, status, code)
 
 
-def test_a_throttled_caller_is_told_when_to_come_back():
+def test_a_throttled_caller_learns_when_to_come_back():
     assert problem_of(exceptions.Throttled(wait=7))["Retry-After"] == "7"
 
 
@@ -105,7 +105,7 @@ def test_a_request_without_a_usable_id_is_given_one(member, given):
 
 
 @pytest.mark.django_db
-def test_answers_tell_the_portals_version(member):
+def test_answers_name_the_portals_version(member):
     assert member.get("/me")["X-Mportal-Version"]
 
 

@@ -39,7 +39,7 @@ def token_of_a_program():
 
 
 @pytest.mark.parametrize("make", [token_of_a_user, token_of_a_runner, token_of_a_program])
-def test_whoever_has_a_token_can_check_the_portal_by_it(anonymous, make):
+def test_the_owner_of_a_token_can_check_the_portal_by_it(anonymous, make):
     token, nonce = make(), secrets.token_hex(16)
     response = ask(anonymous, token, nonce)
     answer = response.json()
@@ -49,7 +49,7 @@ def test_whoever_has_a_token_can_check_the_portal_by_it(anonymous, make):
     assert response["Cache-Control"] == "no-store"
 
 
-def test_the_question_names_no_token_that_anybody_could_use():
+def test_the_question_names_no_usable_token():
     token = ApiToken.new_secret()
     program = driver_token(7, 8, 1)
     assert holder_of(token) == digest_of(token)[:16]

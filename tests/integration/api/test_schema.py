@@ -33,7 +33,7 @@ def test_every_address_is_described(schema):
     assert named - described == {"openapi", "docs"}
 
 
-def test_every_operation_tells_its_problems(schema):
+def test_every_operation_documents_its_problems(schema):
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             if operation.get("security") == [{}] or path.endswith("/schema/job"):

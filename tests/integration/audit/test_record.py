@@ -82,7 +82,7 @@ def test_setting_what_is_set_already_writes_no_entry():
     assert (entry.before, entry.after) == ({"role": "member"}, {"role": "viewer"})
 
 
-def test_an_account_says_how_somebody_was_let_in_and_keeps_no_secret(caplog):
+def test_an_account_says_how_its_user_signs_in_and_keeps_no_secret(caplog):
     with caplog.at_level("INFO"):
         call_command("add_user", "ada")
         user = AuditEntry.objects.earliest("pk")

@@ -25,11 +25,11 @@ from tests.integration.backends.rigs import GRACE_S, LINE, NODES, Rig
 from tests.runner_harness import wait_until
 
 
-def test_a_name_nobody_has_used_is_gone(rig: Rig) -> None:
+def test_a_name_that_was_never_used_is_gone(rig: Rig) -> None:
     assert view_of(rig, rig.request("short")).phase is ClusterPhase.GONE
 
 
-def test_silence_about_a_name_nobody_has_used(rig: Rig) -> None:
+def test_no_error_about_a_name_that_was_never_used(rig: Rig) -> None:
     request = rig.request("short")
     stop(rig, request)
     tear_down(rig, request.cluster_name)
@@ -76,7 +76,7 @@ def test_launches_at_the_same_moment_are_one_launch(rig: Rig) -> None:
     assert rig.started_once(request.cluster_name)
 
 
-def test_a_launch_that_nobody_remembers_is_adopted_by_its_name(rig: Rig) -> None:
+def test_a_forgotten_launch_is_adopted_by_its_name(rig: Rig) -> None:
     request = rig.request("long")
     launch(rig, request)
     # The process that asked has died before it could store anything.
@@ -145,7 +145,7 @@ def test_frames_that_were_not_delivered_survive_their_runner(rig: Rig) -> None:
     assert list(leftovers(rig, request).frames) == []
 
 
-def test_the_verdict_survives_whoever_has_acknowledged_the_frames(rig: Rig) -> None:
+def test_the_verdict_survives_the_acknowledgement_of_the_frames(rig: Rig) -> None:
     request = rig.request("short")
     launch(rig, request)
     wait_for(rig, request, ClusterPhase.ENDED)

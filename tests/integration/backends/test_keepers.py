@@ -122,7 +122,7 @@ def test_switching_off_may_be_repeated_and_ends_what_runs(keeper: Rig) -> None:
     assert phase_of(keeper, request) is ClusterPhase.STOPPED
 
 
-def test_silence_about_machines_that_nobody_has(keeper: Rig) -> None:
+def test_no_error_about_machines_that_do_not_exist(keeper: Rig) -> None:
     switch_off(keeper, "mptest-unknown")
     asked(keeper, lambda backend: backend.autostop("mptest-unknown", 10, down=True))
     assert names(keeper) == []
@@ -137,7 +137,7 @@ def test_a_tear_down_of_kept_machines_leaves_nothing_behind(keeper: Rig, make) -
     assert names(keeper) == []
 
 
-def test_what_machines_have_cost_is_told_also_after_their_end(keeper: Rig) -> None:
+def test_what_machines_have_cost_is_reported_also_after_their_end(keeper: Rig) -> None:
     request = done(keeper)
     price = asked(keeper, lambda backend: backend.existing())[0].usd_per_hour
     assert price

@@ -33,7 +33,7 @@ def take(session, row_id: int) -> bool:
     return session.execute(TAKE, [int(LockSpace.JOB), row_id]).fetchone()[0]
 
 
-def test_while_one_holds_a_row_another_is_told_so_without_waiting(other_session):
+def test_while_one_process_holds_a_row_another_learns_so_without_waiting(other_session):
     assert take(other_session, 7)
     with exclusive(LockSpace.JOB, 7) as alone:
         assert not alone

@@ -34,13 +34,13 @@ def no_redis(monkeypatch):
     monkeypatch.setattr(hints, "connection", lambda: away)
 
 
-def test_until_a_pass_has_begun_it_is_asked_for_once(sent):
+def test_until_a_pass_has_begun_it_is_requested_once(sent):
     for _ in range(3):
         hints.wake("queue")
     assert sent == [("queue", None)]
 
 
-def test_nobody_waits_for_long_for_a_pass_whose_worker_died(sent):
+def test_no_job_waits_long_for_a_pass_whose_worker_died(sent):
     hints.wake("queue")
     left_ms = hints.connection().pttl(hints._key("queue"))
     assert 0 < left_ms <= 2000

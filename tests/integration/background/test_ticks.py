@@ -46,7 +46,7 @@ def hints(monkeypatch) -> list[str]:
     return found
 
 
-def test_ticks_that_nobody_takes_do_not_pile_up(send, redis_client):
+def test_ticks_that_are_not_taken_do_not_pile_up(send, redis_client):
     """Queue ticks as if the worker was away for an hour: few messages wait, not thousands."""
     for number in range(3600):
         send(number)

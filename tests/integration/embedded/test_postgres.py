@@ -56,7 +56,7 @@ def test_data_lasts_from_start_to_start(home, server):
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
-def test_nobody_gets_in_without_the_password(home, server):
+def test_no_user_gets_in_without_the_password(home, server):
     server.start()
     wrong = home.postgres.url().replace(home.postgres.password, "wrong")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):

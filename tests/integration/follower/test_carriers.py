@@ -36,7 +36,7 @@ def test_where_nodes_may_push_only_those_that_do_not_are_followed(settings, tmp_
     assert loop.carried == {pulled.pk, unknown.pk}
 
 
-def test_whoever_pushes_after_all_is_followed_no_longer(settings, tmp_path, follower):
+def test_an_attempt_that_pushes_after_all_is_no_longer_followed(settings, tmp_path, follower):
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     FakeBackend(tmp_path / "fake").be_either()
     attempt = launched(make_job(backend_name="fake"))

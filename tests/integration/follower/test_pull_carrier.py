@@ -63,7 +63,7 @@ def test_a_follower_that_ends_lets_another_go_on_at_once(attempt, follower):
     assert owner_of(attempt) != owner
 
 
-def test_whoever_was_away_for_too_long_finds_its_attempt_taken_and_leaves_it(attempt, follower):
+def test_a_follower_that_was_away_too_long_finds_its_attempt_taken_and_leaves_it(attempt, follower):
     first, second = follower(), follower()
     first.look()
     let_it_expire(attempt)
@@ -91,7 +91,7 @@ def test_a_lease_that_has_expired_is_not_brought_back(attempt):
     assert leases.free(leases.Backends(["fake"], []), 10) == [attempt.pk]
 
 
-def test_a_backend_that_fails_now_is_asked_again(attempt, follower, monkeypatch):
+def test_a_backend_that_fails_now_is_queried_again(attempt, follower, monkeypatch):
     fetch, failures = FakeBackend.frames, iter([BackendError("Not now."), BackendError("Nor now.")])
 
     def frames(self: FakeBackend, *arguments: object, **options: object) -> list[bytes]:
@@ -147,7 +147,7 @@ def test_a_full_disk_makes_a_carrier_wait_and_costs_no_line(attempt, follower, m
     assert loop.carried == {attempt.pk}
 
 
-def test_nobody_follows_nodes_that_push_for_themselves(settings, tmp_path, follower):
+def test_no_follower_reads_nodes_that_push(settings, tmp_path, follower):
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     launched(make_job(backend_name="fake"))
     follower().look()

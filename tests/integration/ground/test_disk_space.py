@@ -128,7 +128,7 @@ def test_the_rerun_button_says_so_and_stays_on_the_page(browser, project):
     assert Job.objects.count() == 1
 
 
-def test_every_page_tells_it_while_it_lasts(browser, disk):
+def test_every_page_shows_it_while_it_lasts(browser, disk):
     assert "nearly full" in browser.get("/rl/jobs").content.decode()
     disk.free_mb = RESERVE_MB
     assert "nearly full" not in browser.get("/rl/jobs").content.decode()
@@ -178,7 +178,7 @@ def test_running_jobs_deliver_until_a_quarter_of_the_reserve_is_left(client, dis
     assert send(body(*lines(4, 6))).json() == {"acked": {"0": 6}}
 
 
-def test_readiness_tells_it_without_failing(client, disk, redis_url):
+def test_readiness_reports_it_without_failing(client, disk, redis_url):
     assert client.get("/readyz").json()["disk"] == "nearly full"
     assert client.get("/readyz").status_code == 200
     disk.free_mb = RESERVE_MB
@@ -212,7 +212,7 @@ def test_an_upload_that_meets_the_end_of_the_disk_leaves_nothing(member, project
     assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []
 
 
-def test_an_upload_that_gets_no_more_room_is_removed_and_told_in_words(
+def test_an_upload_without_room_is_removed_and_reported_with_a_message(
     member, project, disk, settings, monkeypatch
 ):
     disk.free_mb = 10 * RESERVE_MB

@@ -204,7 +204,7 @@ def test_each_rank_has_its_own_numbers_and_a_forged_rank_spoils_only_its_own_job
     assert state_of(neighbour) == before
 
 
-def test_an_early_end_ends_the_attempt_that_told_it_and_no_other(attempt, neighbour) -> None:
+def test_an_early_end_ends_the_attempt_that_reported_it_and_no_other(attempt, neighbour) -> None:
     before = state_of(neighbour)
     early = body(frame(1, "end", reason="COMPLETED", exit_code=0, message="<b>all good</b>"))
     assert post(attempt, early).status_code == 200

@@ -29,7 +29,7 @@ def written() -> Iterator[io.StringIO]:
     logging.getLogger().removeHandler(handler)
 
 
-def test_nobody_writes_lines_of_their_own_into_the_log(written, settings) -> None:
+def test_no_user_writes_their_own_lines_into_the_log(written, settings) -> None:
     settings.MPORTAL_TRIES_PER_NAME = 1
     make_user("ada")
     visitor = Client(raise_request_exception=False)

@@ -138,7 +138,7 @@ def answers(job: Job, browser: Client) -> dict[str, Any]:
     return found
 
 
-def test_nothing_is_inline_on_any_page_or_error_and_every_answer_is_told_how_to_be_treated(
+def test_nothing_is_inline_on_any_page_or_error_and_every_answer_has_its_security_headers(
     job, browser
 ):
     for name, answer in answers(job, browser).items():

@@ -103,7 +103,7 @@ def test_cookies_are_for_this_portal_alone_and_scripts_never_see_the_session(set
     assert visitor.cookies["theme"].value == "dark"
 
 
-def test_a_cookie_that_was_made_up_is_nobodys_and_harms_nothing(settings):
+def test_a_forged_cookie_signs_no_user_in_and_harms_nothing(settings):
     for value in ("x", "\u00e4", "a" * 5000, "../../etc/passwd", "' OR 1=1--"):
         visitor = Client()
         visitor.cookies[settings.SESSION_COOKIE_NAME] = value

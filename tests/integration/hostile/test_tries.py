@@ -91,7 +91,7 @@ def test_who_signs_in_begins_anew_and_costs_others_at_the_same_address_nothing()
         assert sign_in(password=PASSWORD).status_code == 302
 
 
-def test_a_name_that_nobody_has_is_refused_as_one_that_somebody_has():
+def test_an_unknown_name_is_refused_like_a_known_one():
     make_user("ada", password=PASSWORD)
     answers = {
         name: [sign_in(name, address=f"{name}.example") for _ in range(4)]
@@ -102,7 +102,7 @@ def test_a_name_that_nobody_has_is_refused_as_one_that_somebody_has():
         assert text_of(known) == text_of(unknown)
 
 
-def test_a_name_that_nobody_has_costs_one_hash_as_every_other(settings, monkeypatch):
+def test_an_unknown_name_costs_one_hash_as_every_other(settings, monkeypatch):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
     monkeypatch.setattr(PBKDF2PasswordHasher, "iterations", 10)
     make_user("ada", password=PASSWORD)
@@ -144,7 +144,7 @@ def test_a_good_link_works_however_many_failed_at_its_address():
     assert visitor.post(f"/sign-in/once/{secret}").status_code == 302
 
 
-def test_unknown_tokens_are_told_to_wait_and_known_ones_never_notice():
+def test_unknown_tokens_are_throttled_and_known_ones_never_notice():
     make_user("ada", password=PASSWORD)
     _, secret = make_token(make_member(make_project("rl")))
     bad = Client(headers={"Authorization": "Bearer mpt_guess"}, REMOTE_ADDR="203.0.113.1")
@@ -157,7 +157,7 @@ def test_unknown_tokens_are_told_to_wait_and_known_ones_never_notice():
     assert sign_in(password=PASSWORD).status_code == 302, "people are not locked out by programs"
 
 
-def test_without_redis_nobody_is_locked_out(monkeypatch):
+def test_without_redis_no_user_is_locked_out(monkeypatch):
     make_user("ada", password=PASSWORD)
 
     def away():

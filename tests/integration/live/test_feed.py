@@ -78,7 +78,7 @@ def test_a_hint_reaches_every_stream_that_watches_its_topic_and_no_other(own_red
     asyncio.run(scenario())
 
 
-def test_a_topic_can_be_watched_later_and_is_let_go_with_its_last_watcher(own_redis) -> None:
+def test_a_topic_can_be_watched_later_and_is_released_with_its_last_watcher(own_redis) -> None:
     async def scenario() -> None:
         feed = Feed(own_redis.url)
         async with feed.subscribe("t:1") as first:
@@ -155,7 +155,7 @@ def test_many_hints_are_one_flag_for_a_stream_that_is_slow(own_redis) -> None:
     asyncio.run(scenario())
 
 
-def test_hints_that_come_together_are_told_together_and_the_last_one_is_told(
+def test_hints_that_arrive_together_are_sent_together_and_the_last_one_is_sent(
     own_redis, monkeypatch
 ) -> None:
     monkeypatch.setattr("jobs.live.feed.MOST_TOGETHER_S", 0.5)
@@ -179,7 +179,7 @@ def test_hints_that_come_together_are_told_together_and_the_last_one_is_told(
     asyncio.run(scenario())
 
 
-def test_a_hint_that_waits_for_others_is_let_go_with_the_last_watcher(
+def test_a_hint_that_waits_for_others_is_released_with_the_last_watcher(
     own_redis, monkeypatch
 ) -> None:
     monkeypatch.setattr("jobs.live.feed.MOST_TOGETHER_S", 1000.0)
@@ -194,12 +194,12 @@ def test_a_hint_that_waits_for_others_is_let_go_with_the_last_watcher(
                 while not feed._later:
                     await asyncio.sleep(0.01)
         assert not feed._later
-        assert not feed._told_at
+        assert not feed._sent_at
 
     asyncio.run(scenario())
 
 
-def test_the_feed_outlives_a_restart_of_redis_and_everybody_looks_again(own_redis) -> None:
+def test_the_feed_outlives_a_restart_of_redis_and_every_watcher_reads_again(own_redis) -> None:
     async def scenario() -> None:
         feed = Feed(own_redis.url)
         async with feed.subscribe("t:1", "t:2") as hints:
@@ -249,7 +249,7 @@ def test_a_topic_watched_at_any_moment_of_connecting_is_subscribed(own_redis) ->
         asyncio.run(scenario(turns))
 
 
-def test_a_topic_let_go_and_watched_again_at_once_is_subscribed(own_redis) -> None:
+def test_a_topic_that_is_released_and_watched_again_at_once_is_subscribed(own_redis) -> None:
     async def scenario() -> None:
         feed = Feed(own_redis.url)
         async with feed.subscribe("t:1") as keeper:

@@ -39,7 +39,7 @@ def test_a_log_is_downloaded_whole_whatever_is_sealed(
     assert f'filename="job-{job.pk}.log"' in answer.headers["Content-Disposition"]
 
 
-def test_ranks_are_named_unless_one_was_asked_for_and_times_when_wanted(download, post) -> None:
+def test_ranks_are_named_unless_one_was_requested_and_times_when_wanted(download, post) -> None:
     post(frame(1), frame(1, rank=1), frame(2))
     assert download().text == "[0] r0 s1\n[1] r1 s1\n[0] r0 s2\n"
     assert download(rank=1).text == "r1 s1\n"
@@ -58,7 +58,7 @@ def test_the_pieces_of_a_long_line_are_one_line_again(download, post) -> None:
     assert download().text == "[0] ab\n[1] r1 s1\n[0] c\n[0] cut\n"
 
 
-def test_the_log_of_an_attempt_that_was_removed_is_told_before_the_rest(
+def test_the_log_of_an_attempt_that_was_removed_is_reported_before_the_rest(
     download, post, attempt, job, settings
 ) -> None:
     post(*lines(1, 2))
@@ -88,7 +88,7 @@ def test_an_empty_log_is_an_empty_text(download, attempt) -> None:
     assert (answer.status_code, answer.text) == (200, "")
 
 
-def test_strangers_and_nobody_get_no_text(client, web, job) -> None:
+def test_strangers_and_anonymous_callers_get_no_text(client, web, job) -> None:
     path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/download"
     assert httpx.get(web + path).status_code == 401
     other = make_job()

@@ -103,7 +103,7 @@ def test_a_stream_can_be_of_one_rank(follow, post, job) -> None:
         assert texts_of(next_of(events, "line")) == ["r1 s1", "r1 s2", "r1 s3"]
 
 
-def test_what_happens_to_the_job_is_told_in_the_same_stream(follow, job) -> None:
+def test_what_happens_to_the_job_is_reported_in_the_same_stream(follow, job) -> None:
     with follow() as events:
         assert json.loads(next_of(events, "job").data)["status"] == "RUNNING"
         finish(job)
@@ -165,7 +165,7 @@ def test_a_reader_who_goes_leaves_no_task_and_no_subscription(follow, job, redis
     assert len(redis_client.client_list(_type="pubsub")) == 1, "kept for the next reader"
 
 
-def test_a_reader_who_does_not_read_holds_back_nobody(follow, client, job, post) -> None:
+def test_a_reader_that_does_not_read_holds_back_no_other(follow, client, job, post) -> None:
     path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/stream"
     with client.stream("GET", path) as slow, follow() as events:
         for seq in range(1, 100):
@@ -263,7 +263,7 @@ def test_a_stream_that_cannot_be_opened_says_why(client, job, query, status, cod
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_strangers_and_nobody_get_no_stream(client, web, job) -> None:
+def test_strangers_and_anonymous_callers_get_no_stream(client, web, job) -> None:
     path = f"/api/v1/projects/{job.project.slug}/jobs/{job.pk}/logs/stream"
     assert httpx.get(web + path).status_code == 401
     other = make_job()

@@ -26,7 +26,7 @@ def url(web: str, job) -> str:
     return f"{web}/{job.project.slug}/jobs/stream"
 
 
-def test_a_change_of_any_job_of_the_project_is_told_and_of_no_other(url, job) -> None:
+def test_a_change_of_any_job_of_the_project_is_reported_and_of_no_other(url, job) -> None:
     cookies = cookies_of(make_member(job.project))
     other = make_job(status="RUNNING")
     with httpx.stream("GET", url, cookies=cookies, timeout=20) as response:
@@ -37,6 +37,6 @@ def test_a_change_of_any_job_of_the_project_is_told_and_of_no_other(url, job) ->
         assert next(events).event == "changed"
 
 
-def test_nobody_is_told_not_to_come_back_and_a_stranger_finds_nothing(url) -> None:
+def test_no_client_is_sent_away_for_good_and_a_stranger_finds_nothing(url) -> None:
     assert httpx.get(url).status_code == 204
     assert httpx.get(url, cookies=cookies_of(make_user())).status_code == 404

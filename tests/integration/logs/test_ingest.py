@@ -42,7 +42,7 @@ def test_frames_posted_again_are_acknowledged_and_stored_once(attempt, post) -> 
     assert texts(attempt) == [f"r0 s{seq}" for seq in range(1, 9)]
 
 
-def test_a_gap_is_told_in_the_log_with_the_numbers_that_are_missing(attempt, post) -> None:
+def test_a_gap_is_reported_in_the_log_with_the_numbers_that_are_missing(attempt, post) -> None:
     post(frame(1))
     assert post(frame(5)) == {"0": 5}
     first, gap, last = read_lines(attempt.pk)

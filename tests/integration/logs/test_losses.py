@@ -43,12 +43,12 @@ def test_the_log_of_a_lost_rank_says_after_which_message_lines_may_be_missing(at
     assert remarks(attempt) == [told(1, 2)]
 
 
-def test_a_rank_whose_runner_was_restarted_after_its_death_is_told_of_as_well(attempt, post):
+def test_a_rank_whose_runner_was_restarted_after_its_death_is_reported_as_well(attempt, post):
     post(*lines(1, 3), exited(4), *lines(1, 2, rank=1), end(5, "WORKER_LOST"))
     assert remarks(attempt) == [told(1, 2)]
 
 
-def test_a_first_rank_that_died_and_told_the_end_after_its_restart_may_have_lost_lines(
+def test_a_first_rank_that_died_and_reported_the_end_after_its_restart_may_have_lost_lines(
     attempt, post
 ):
     post(*lines(1, 3), exited(1, rank=1), end(4, "WORKER_LOST"))
@@ -56,7 +56,7 @@ def test_a_first_rank_that_died_and_told_the_end_after_its_restart_may_have_lost
     assert remarks(attempt) == [(0, text)]
 
 
-def test_a_lost_rank_is_told_of_whatever_the_attempt_ended_of(attempt, post):
+def test_a_lost_rank_is_reported_whatever_the_attempt_ended_of(attempt, post):
     post(exited(1), lost(2, rank=1), end(3, "USER_CODE"))
     assert remarks(attempt) == [told(1, 0)]
 
@@ -66,7 +66,7 @@ def test_a_runner_stopped_from_outside_has_lost_the_ranks_that_never_spoke(attem
     assert remarks(attempt) == [told(1, 0)]
 
 
-def test_a_runner_that_the_portal_has_stopped_tells_of_no_losses(attempt, post):
+def test_a_runner_that_the_portal_has_stopped_reports_no_losses(attempt, post):
     Job.objects.filter(pk=attempt.job_id).update(status=JobStatus.STOPPING)
     post(*lines(1, 3), exited(4), end(5, "CANCELLED_BY_USER"))
     assert remarks(attempt) == []
@@ -78,7 +78,7 @@ def test_a_log_that_is_whole_says_nothing_of_losses(attempt, post):
 
 
 @pytest.mark.parametrize("reason", [StopReason.WORKER_LOST, StopReason.CANCELLED_BY_USER])
-def test_an_attempt_that_the_portal_closes_tells_of_every_rank_that_never_ended(
+def test_an_attempt_that_the_portal_closes_reports_every_rank_that_never_ended(
     attempt, post, reason
 ):
     post(*lines(1, 3), *lines(1, 2, rank=1), exited(3, rank=1))
@@ -87,6 +87,6 @@ def test_an_attempt_that_the_portal_closes_tells_of_every_rank_that_never_ended(
     assert remarks(attempt) == [told(0, 3)]
 
 
-def test_an_attempt_of_which_nothing_was_heard_tells_of_no_losses(attempt):
+def test_an_attempt_without_any_report_reports_no_losses(attempt):
     close_attempt(attempt, StopReason.NO_CAPACITY, "no room")
     assert remarks(attempt) == []

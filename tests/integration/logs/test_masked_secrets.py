@@ -157,7 +157,7 @@ def test_what_the_portal_says_itself_is_stored_without_it(attempt):
     assert JobEvent.objects.get().message == "the backend said ***"
 
 
-def test_errors_of_a_backend_tell_nothing_of_it(attempt):
+def test_errors_of_a_backend_reveal_nothing_of_it(attempt):
     with pytest.raises(RuntimeError) as caught, masked_errors(attempt):
         try:
             raise ValueError(f"task: {VALUE}")

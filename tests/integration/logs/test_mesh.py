@@ -44,7 +44,7 @@ def test_what_fails_is_kept_with_its_moment_and_place_in_the_log(attempt, post) 
     assert kept().at.timestamp() == T0 + 30
 
 
-def test_a_driver_that_does_not_answer_leaves_what_was_told_before(attempt, post) -> None:
+def test_a_driver_that_does_not_answer_leaves_what_was_reported_before(attempt, post) -> None:
     post(tree(0))
     post(tree(10, answers=False, why="no answer", hosts=[]))
     assert (kept().latest["answers"], kept().latest["why"]) == (False, "no answer")
@@ -99,7 +99,7 @@ def test_a_tree_that_is_not_sound_is_refused(attempt, post, wrong: dict[str, Any
     assert not MeshTree.objects.exists()
 
 
-def test_what_nobody_asked_for_is_not_stored(attempt, post) -> None:
+def test_unrequested_answers_are_not_stored(attempt, post) -> None:
     odd = actor("a\x00b\ud800<1>", more="x" * 5000)
     post(tree(0, host(0, procs=[proc(actors=[odd], more=1)], more={}), more=[]))
     latest = kept().latest

@@ -87,7 +87,7 @@ def test_a_reader_who_knows_the_old_place_finds_the_new_one(logged) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_reader_of_a_log_that_is_deleted_meanwhile_is_told_so(logged) -> None:
+def test_a_reader_of_a_log_that_is_deleted_meanwhile_learns_so(logged) -> None:
     [first, *_] = parts.forward(logged.pk, 1)
     delete_log(logged)
     with pytest.raises(NotFoundError, match="removed while it was read"):
@@ -95,7 +95,7 @@ def test_a_reader_of_a_log_that_is_deleted_meanwhile_is_told_so(logged) -> None:
 
 
 @pytest.mark.django_db
-def test_whoever_moves_a_chunk_second_changes_nothing_and_removes_the_copy(
+def test_the_second_mover_of_a_chunk_changes_nothing_and_removes_its_copy(
     logged, bucket, monkeypatch
 ) -> None:
     before = texts(logged)
@@ -166,7 +166,7 @@ def test_while_s3_is_away_nothing_moves_and_the_command_says_how_to_go_on(
 
 
 @pytest.mark.django_db
-def test_a_chunk_whose_blob_is_missing_is_told_and_keeps_no_other_from_moving(
+def test_a_chunk_whose_blob_is_missing_is_reported_and_keeps_no_other_from_moving(
     logged, bucket, blob_store
 ) -> None:
     lost = LogChunk.objects.order_by("first_line")[1]
@@ -232,7 +232,7 @@ def test_a_move_that_is_killed_loses_nothing_and_is_finished_by_the_next(
 
 
 @pytest.mark.django_db
-def test_the_young_copy_of_a_move_under_way_is_swept_up_by_nobody(logged, bucket) -> None:
+def test_the_young_copy_of_a_move_under_way_is_not_swept_up(logged, bucket) -> None:
     copy = blobs.write(logged.pk, 1, b"about to be named", copy_to="s3")
     assert moving.sweep_all() == 0
     assert bucket.names() == [f"{bucket.prefix}/{copy.name}"]

@@ -113,7 +113,7 @@ def test_the_end_is_the_verdict_and_closes_the_stages_that_were_open(attempt, po
     assert "Boom" in JobEvent.objects.get(attempt=attempt).message
 
 
-def test_the_first_verdict_stays_whoever_gave_it(attempt, post) -> None:
+def test_the_first_verdict_stays_whatever_its_source(attempt, post) -> None:
     close_attempt(attempt, StopReason.WORKER_LOST, "gone", "wait")
     post(end(1, "COMPLETED", exit_code=0))
     attempt.refresh_from_db()

@@ -194,7 +194,7 @@ def test_newer_lines_are_read_while_s3_is_away(get, post, sealed, nobody_answers
     assert [row["text"] for row in answer.json()["results"]] == ["r0 s4", "r0 s5"]
 
 
-def test_a_bucket_that_is_gone_is_told_by_its_name_for_it(get, s3) -> None:
+def test_a_missing_bucket_is_reported_by_its_name(get, s3) -> None:
     for key in s3.names():
         s3.client.delete_object(Bucket=s3.name, Key=key)
     s3.client.delete_bucket(Bucket=s3.name)

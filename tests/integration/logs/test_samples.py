@@ -114,7 +114,7 @@ def test_a_sample_that_is_not_sound_is_refused(attempt, post, wrong: dict[str, A
     assert not HostMetrics.objects.exists()
 
 
-def test_what_nobody_asked_for_is_not_stored(attempt, post) -> None:
+def test_unrequested_answers_are_not_stored(attempt, post) -> None:
     post({**sample(0, gpus=[{**gpu(0, 1), "name": "a\x00b\ud800", "more": "x" * 5000}]), "x": "y"})
     latest = rows(attempt)[0].latest
     assert set(latest) == {

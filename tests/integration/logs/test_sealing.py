@@ -113,7 +113,7 @@ def test_a_crash_between_blob_and_row_leaves_nothing_wrong(
 
 
 @pytest.mark.django_db
-def test_whoever_seals_second_changes_nothing_and_removes_its_blob(
+def test_the_second_sealer_changes_nothing_and_removes_its_blob(
     full, blob_store, monkeypatch
 ) -> None:
     before = texts(full)

@@ -53,7 +53,7 @@ def test_a_row_that_changed_is_read_again_also_within_one_transaction(remembered
         assert after[same.pk] is before[same.pk]
 
 
-def test_who_comes_later_is_in_its_place_and_who_leaves_is_gone(remembered):
+def test_a_later_job_is_in_its_position_and_a_job_that_leaves_is_gone(remembered):
     project = make_project()
     first, second, third = (make_job(project) for _ in range(3))
     Job.objects.filter(pk=second.pk).update(held=True)
@@ -106,7 +106,7 @@ def test_a_snapshot_with_what_was_known_before_is_that_of_now(remembered):
     assert len(known.queued) == 5
 
 
-def test_wishes_of_jobs_that_have_left_are_forgotten_and_new_ones_shared(remembered, monkeypatch):
+def test_requests_of_jobs_that_have_left_are_forgotten_and_new_ones_shared(remembered, monkeypatch):
     monkeypatch.setattr("jobs.queueing.queued_rows._ALIKE_AT_LEAST", 0)
     project = make_project()
     left = [make_job(project, num_nodes=number) for number in range(1, 6)]
@@ -122,7 +122,7 @@ def test_wishes_of_jobs_that_have_left_are_forgotten_and_new_ones_shared(remembe
     assert rows[same.pk].requested is rows[stays.pk].requested
 
 
-def test_only_what_a_job_is_not_told_yet_is_written(remembered):
+def test_only_changed_reasons_are_written(remembered):
     said, unsaid = (make_job(wait_reason="CAPACITY", message="Needs 9 nodes.") for _ in range(2))
     waits = [
         Wait(said.pk, ReportedBlocker("Needs 9 nodes.")),

@@ -49,7 +49,7 @@ def test_a_job_submitted_while_paging_moves_nothing(project, member):
 
 
 @pytest.mark.parametrize("cursor", ["x", "YWZ0ZXI6eA==", "c2lkZXdheXM6MQ==", "é", "A" * 500])
-def test_a_cursor_nobody_gave_out_is_refused(project, member, cursor):
+def test_a_cursor_that_was_never_issued_is_refused(project, member, cursor):
     with pytest.raises(InvalidCursorError):
         job_table(member, project, ALL, cursor=cursor)
 

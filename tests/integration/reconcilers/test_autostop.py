@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.feature("P6.1")
-def test_an_idle_cluster_goes_down_on_time_and_what_a_job_takes_to_set_up_is_not_idleness(
+def test_an_idle_cluster_is_terminated_on_time_and_what_a_job_takes_to_set_up_is_not_idleness(
     fake, submit_kept, tick, run_through, time_machine
 ):
     run_through(submit_kept())
@@ -138,7 +138,7 @@ def test_a_limit_set_later_holds_for_clusters_that_are_kept_already(
     assert fake.existing() == []
 
 
-def test_the_backend_is_told_a_later_stop_of_its_own(fake, submit_kept, tick, run_through):
+def test_the_backends_own_stop_is_delayed(fake, submit_kept, tick, run_through):
     run_through(submit_kept(idle={"minutes": 5}))
     cluster = Cluster.objects.get()
     assert fake.backstop(cluster.name) == 35

@@ -67,7 +67,9 @@ def test_a_launch_waits_for_a_backend_that_was_switched_off(fake, tick, submitte
     assert status_of(submitted) == JobStatus.SETTING_UP
 
 
-def test_a_cancelled_job_keeps_stopping_until_its_backend_can_be_asked(away, tick, fake, submitted):
+def test_a_cancelled_job_keeps_stopping_until_its_backend_can_be_queried(
+    away, tick, fake, submitted
+):
     tick()
     push(fake, submitted)
     cancel_job(Actor(submitted.submitted_by), submitted)
@@ -81,7 +83,7 @@ def test_a_cancelled_job_keeps_stopping_until_its_backend_can_be_asked(away, tic
     assert status_of(submitted) == JobStatus.CANCELLED
 
 
-def test_a_silent_runner_is_not_given_up_while_nobody_can_look(
+def test_a_silent_runner_is_not_given_up_while_its_backend_is_unreachable(
     away, tick, fake, submitted, time_machine
 ):
     tick()

@@ -132,7 +132,7 @@ def test_attempts_of_one_cluster_pay_for_their_time_and_the_project_for_the_rest
 
 
 @pytest.mark.parametrize("error", [StillLookingError(), BackendUnavailableError("Away.")])
-def test_a_backend_that_cannot_tell_now_is_asked_again(fake, submitted, tick, bill, error):
+def test_a_backend_that_cannot_report_now_is_queried_again(fake, submitted, tick, bill, error):
     def refuse(*_: object) -> None:
         raise error
 
@@ -145,7 +145,7 @@ def test_a_backend_that_cannot_tell_now_is_asked_again(fake, submitted, tick, bi
     assert Cluster.objects.get().usd is not None
 
 
-def test_a_cluster_that_never_cost_anything_is_asked_about_for_an_hour(fake, bill, monkeypatch):
+def test_a_cluster_that_never_cost_anything_is_queried_about_for_an_hour(fake, bill, monkeypatch):
     monkeypatch.setattr(FakeBackend, "bill", lambda *_: None)
     attempt = make_attempt(make_job(status=JobStatus.CANCELLED), ended_at=timezone.now())
     Cluster.objects.filter(pk=attempt.cluster_id).update(
@@ -161,7 +161,7 @@ def test_a_backend_that_costs_nothing_sends_no_bill(bill, fake):
     assert bill() == []
 
 
-def test_a_cluster_that_goes_while_bills_are_asked_for_gets_its_last_one(
+def test_a_cluster_that_goes_while_bills_are_requested_gets_its_last_one(
     fake, bill, time_machine, monkeypatch
 ):
     """Terminate a cluster during the query: the row and the answer are from before its end."""

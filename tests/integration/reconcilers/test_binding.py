@@ -195,7 +195,7 @@ def submit(project: Project, nodes: int = 1, **fields: Any) -> Job:
 
 
 @pytest.mark.feature("P5.4")
-def test_a_warm_cluster_is_ended_before_anybody_is_stopped(
+def test_a_warm_cluster_is_ended_before_any_job_is_stopped(
     fake, tick, pool, project, submit_kept, run_through
 ):
     run_through(submit_kept())

@@ -88,7 +88,7 @@ def running_job(fake, tick, project):
     return begin
 
 
-def test_each_threshold_is_told_once_with_what_was_spent(project):
+def test_each_threshold_is_reported_once_with_what_was_spent(project):
     give(project, "10")
     look()
     assert told(project) == []
@@ -103,7 +103,7 @@ def test_each_threshold_is_told_once_with_what_was_spent(project):
     assert told(project) == [50, 80, 100]
 
 
-def test_a_larger_amount_tells_of_its_thresholds_again(project):
+def test_a_larger_amount_reports_its_thresholds_again(project):
     give(project, "10")
     spend(project, "9")
     look()
@@ -255,7 +255,7 @@ def test_many_clusters_are_added_up_as_one_by_one(project):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_workers_at_once_tell_of_a_threshold_once(project):
+def test_two_workers_at_once_report_a_threshold_once(project):
     give(project, "10")
     spend(project, "10")
     start, errors = threading.Barrier(4), []

@@ -64,7 +64,7 @@ def test_a_job_cancelled_while_its_machines_come_up_never_runs(fake, tick, submi
     assert Cluster.objects.get().status == ClusterStatus.GONE
 
 
-def test_a_runner_that_has_spoken_is_asked_before_its_launch_is_known_to_be_over(
+def test_a_runner_that_has_spoken_is_queried_before_its_launch_is_known_to_be_over(
     fake, tick, submitted
 ):
     fake.set_plan(FakePlan(start_s=3600))

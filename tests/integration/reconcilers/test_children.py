@@ -114,7 +114,7 @@ def test_children_of_children_end_in_their_turn_but_not_below_a_detached_one(par
     assert (status_of(below), status_of(kept)) == (JobStatus.CANCELLED, JobStatus.QUEUED)
 
 
-def test_a_child_that_gives_way_to_another_is_not_queued_again(parent):
+def test_a_preempted_child_is_not_queued_again(parent):
     child = child_of(parent, status=JobStatus.STOPPING, stop_reason=StopReason.PREEMPTED)
     end(parent)
     sweep()

@@ -80,7 +80,7 @@ def test_a_cancelled_job_ends_when_there_is_room_for_its_last_words(
     assert "last lines" in texts(submitted)
 
 
-def test_a_full_disk_keeps_nobody_who_has_nothing_left_to_say(
+def test_a_full_disk_keeps_no_runner_that_has_nothing_left_to_report(
     full, fake, tick, submitted, monkeypatch
 ):
     tick()

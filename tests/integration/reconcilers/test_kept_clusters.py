@@ -52,7 +52,7 @@ def test_machines_that_do_not_fit_and_those_of_others_are_not_taken(
     assert Cluster.objects.filter(attempts__job=second).get().attempts.count() == 1
 
 
-def test_a_kept_cluster_takes_one_job_at_a_time(fake, submit_kept, run_through):
+def test_a_warm_cluster_takes_one_job_at_a_time(fake, submit_kept, run_through):
     run_through(submit_kept())
     fake.set_plan(FakePlan())
     second, third = submit_kept(), submit_kept()

@@ -209,7 +209,7 @@ def test_a_launch_repeated_after_a_crash_makes_no_second_cluster(fake, submitted
     assert [verb for verb, _ in fake.calls()].count("launch") == 1
 
 
-def test_a_verdict_that_nobody_was_told_of_is_found_by_the_next_tick(fake, submitted):
+def test_an_unannounced_verdict_is_found_by_the_next_tick(fake, submitted):
     queue.run_pass()
     provisioning.step(submitted.pk)
     push(fake, submitted)

@@ -121,7 +121,9 @@ def test_the_page_says_it_too(client) -> None:
     assert "The log was removed on" in page and "Nothing yet." not in page
 
 
-def test_of_several_attempts_those_that_are_left_are_read_and_the_removed_ones_told(get) -> None:
+def test_of_several_attempts_those_that_are_left_are_read_and_the_removed_ones_reported(
+    get,
+) -> None:
     job = make_job(make_project("vision"), status="SUCCEEDED")
     first, second = ended(31, job), ended(1, job)
     retention.step()
@@ -186,7 +188,7 @@ def test_a_store_that_is_not_named_any_more_keeps_its_rows_and_holds_nothing_els
     assert not (store / "logs" / str(near.pk)).exists()
 
 
-def test_lines_that_come_after_that_are_shown_to_nobody_and_go_with_the_next_sweep(get) -> None:
+def test_lines_that_arrive_after_that_are_never_shown_and_go_with_the_next_sweep(get) -> None:
     attempt = ended(40)
     retention.step()
     logged(attempt, 3, 4)

@@ -142,7 +142,7 @@ def test_a_line_can_end_its_job_as_failed_at_once_and_is_named(begin, tick, fake
     assert job.attempts.count() == 1
 
 
-def test_a_program_that_ends_before_anybody_looks_does_not_escape(begin, tick):
+def test_a_program_that_ends_before_the_first_check_does_not_escape(begin, tick):
     job = begin("loss is nan", exit_code=0, log_policies=[NAN])
     for _ in range(2):
         tick()
@@ -162,7 +162,7 @@ def test_lines_that_come_later_are_looked_at_and_none_a_second_time(begin):
     assert [note.line for note in notes(job)] == [2, 5]
 
 
-def test_of_two_who_looked_at_the_same_lines_one_tells_of_them(begin):
+def test_of_two_readers_of_the_same_lines_one_reports_them(begin):
     job = begin("ENOSPC")
     attempt = newest(job)
     LogWatch.objects.create(attempt=attempt)
@@ -175,7 +175,7 @@ def test_of_two_who_looked_at_the_same_lines_one_tells_of_them(begin):
     assert len(notes(job)) == 1
 
 
-def test_a_rule_that_always_fits_is_told_a_few_times_and_the_whole_log_is_passed(begin):
+def test_a_rule_that_always_fits_is_reported_a_few_times_and_the_whole_log_is_passed(begin):
     job = begin(*["ENOSPC"] * 500)
     for _ in range(5):
         look()
@@ -192,13 +192,13 @@ def test_several_rules_may_fit_one_line(begin):
     assert {note.message.partition(" (")[0] for note in notes(job)} == {"A disk is full", "mine"}
 
 
-def test_colours_do_not_hide_a_line_and_are_not_shown(begin):
+def test_colors_do_not_hide_a_line_and_are_not_shown(begin):
     job = begin("\x1b[31mNo space\x1b[0m left on device")
     look()
     assert notes(job)[0].message == "A disk is full (rank 0): No space left on device"
 
 
-def test_a_pattern_that_nobody_takes_any_more_keeps_no_job_from_its_end(begin, tick):
+def test_a_pattern_that_is_no_longer_valid_keeps_no_job_from_its_end(begin, tick):
     broken = {"name": "broken", "pattern": "(", "actions": ["fail"]}
     job = begin("step 1", exit_code=0, log_policies=[broken])
     for _ in range(2):
@@ -212,7 +212,7 @@ def test_a_pattern_that_nobody_takes_any_more_keeps_no_job_from_its_end(begin, t
     "error",
     [PortalBusyError(), LogStoreAwayError(), FileNotFoundError("a chunk"), ZstdError("damaged")],
 )
-def test_where_nobody_can_look_a_verdict_waits_for_a_while_and_not_for_ever(
+def test_where_the_log_is_unreadable_a_verdict_waits_for_a_while_and_not_for_ever(
     begin, tick, monkeypatch, time_machine, error
 ):
     def refuse(*_: object) -> Stretch:

@@ -92,7 +92,9 @@ def test_a_job_waits_for_its_price_and_starts_when_it_is_there(fake, root, proje
     assert there() == [job]
 
 
-def test_without_a_quota_of_money_nobody_is_asked_and_nothing_waits(fake, root, project, asked):
+def test_without_a_quota_of_money_no_backend_is_queried_and_nothing_waits(
+    fake, root, project, asked
+):
     set_quota(root, Whose(project=project.slug), {"jobs": 5})
     job = queued(project)
     prices.step()
@@ -100,7 +102,7 @@ def test_without_a_quota_of_money_nobody_is_asked_and_nothing_waits(fake, root, 
     assert (there(), asked) == ([job], [])
 
 
-def test_equal_machines_are_asked_for_once(fake, root, project, asked):
+def test_equal_machines_are_requested_once(fake, root, project, asked):
     limit(root, project, 10)
     for nodes in (1, 1, 1, 2, 2):
         queued(project, nodes)
@@ -147,7 +149,7 @@ def test_jobs_on_one_cluster_count_for_it_once_together(root, project):
     assert [each.used for each in row.amounts] == [7.0]
 
 
-def test_nothing_starts_beside_a_job_whose_price_nobody_knows_yet(fake, root, project):
+def test_nothing_starts_beside_a_job_whose_price_is_unknown(fake, root, project):
     old = queued(project, status=JobStatus.RUNNING)
     make_attempt(old)
     limit(root, project, 10)
@@ -176,7 +178,7 @@ def test_machines_of_ones_own_cost_nothing(settings, root, project, asked):
     assert not asked
 
 
-def test_a_backend_that_is_away_is_asked_again_ever_more_rarely(
+def test_a_backend_that_is_away_is_queried_again_ever_more_rarely(
     fake, root, project, monkeypatch, hints, time_machine
 ):
     limit(root, project, 10)
@@ -206,7 +208,7 @@ def test_a_backend_that_is_away_is_asked_again_ever_more_rarely(
     assert set(there()) == {job, other}
 
 
-def test_while_a_backend_is_at_it_the_question_is_asked_again_soon(
+def test_while_a_backend_is_busy_the_query_is_repeated_soon(
     fake, root, project, monkeypatch, hints
 ):
     limit(root, project, 10)
@@ -225,9 +227,7 @@ def test_while_a_backend_is_at_it_the_question_is_asked_again_soon(
         (None, "Nothing that could run this job was found. Try more clouds."),
     ],
 )
-def test_a_price_that_nobody_can_tell_is_said_to_be_so(
-    fake, root, project, monkeypatch, answer, said
-):
+def test_an_unknown_price_is_reported_as_unknown(fake, root, project, monkeypatch, answer, said):
     limit(root, project, 10)
     job = queued(project)
     if answer is None:
@@ -266,9 +266,7 @@ def test_jobs_from_before_there_were_prices_get_theirs(fake, root, project):
     assert there() == [job]
 
 
-def test_a_price_that_nobody_has_asked_for_in_a_week_is_forgotten(
-    fake, root, project, time_machine
-):
+def test_a_price_that_was_not_requested_for_a_week_is_forgotten(fake, root, project, time_machine):
     limit(root, project, 10)
     job = queued(project)
     prices.step()

@@ -71,7 +71,7 @@ def test_a_cluster_runs_one_job_at_a_time_and_the_next_says_for_whom_it_waits(
     assert second.attempts.get().cluster == cluster
 
 
-def test_a_job_whose_cluster_is_gone_by_its_turn_fails_and_says_so(cluster, name_it):
+def test_a_job_whose_cluster_is_gone_by_its_start_fails_and_says_so(cluster, name_it):
     job = name_it()
     Cluster.objects.update(is_reusable=False)
     queue.run_pass()

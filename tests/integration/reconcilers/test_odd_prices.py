@@ -42,7 +42,7 @@ def test_a_million_dollars_an_hour_is_a_price_too(fake, root, project):
 
 
 @pytest.mark.parametrize("odd", ["1e30", "NaN", "Infinity"])
-def test_a_price_that_cannot_be_kept_keeps_nobody_else_from_theirs(
+def test_a_price_that_cannot_be_stored_keeps_no_other_job_from_its_price(
     fake, root, project, monkeypatch, odd
 ):
     limit(root, project, 10)

@@ -110,7 +110,7 @@ def test_running_and_waiting_clusters_are_left_alone(fake, submitted, tick, swee
     assert downs(fake) == []
 
 
-def test_a_cluster_that_nobody_let_go_of_after_its_job_is_let_go_of(fake, sweep, own):
+def test_a_cluster_that_was_not_released_after_its_job_is_released(fake, sweep, own):
     job = make_job(status=JobStatus.FAILED, backend_name="fake")
     cluster = make_attempt(job, ended_at=timezone.now()).cluster
     Cluster.objects.filter(pk=cluster.pk).update(name=own + "1", status=ClusterStatus.UP)
@@ -169,7 +169,7 @@ def test_an_administrator_takes_a_quarantined_cluster_down(fake, sweep, own, adm
     assert not StrayCluster.objects.exists()
 
 
-def test_nobody_takes_down_what_is_not_this_portals(fake, sweep, own, admin):
+def test_no_cluster_of_another_portal_is_terminated(fake, sweep, own, admin):
     launch(fake, "theirs")
     launch(fake, own + "lost")
     sweep()
@@ -207,7 +207,7 @@ def test_what_is_not_there_any_more_is_no_longer_shown(fake, sweep, own):
     assert not StrayCluster.objects.exists()
 
 
-def test_a_row_tells_what_its_backend_says(fake, submitted, tick, sweep):
+def test_a_row_shows_the_status_of_its_backend(fake, submitted, tick, sweep):
     fake.set_price("2.50")
     tick()
     sweep()
@@ -247,7 +247,7 @@ def test_a_backend_that_is_away_hides_no_other_and_loses_nothing(
     }
 
 
-def test_a_backend_that_has_not_answered_yet_is_asked_again_soon(fake, sweep, monkeypatch):
+def test_a_backend_that_has_not_answered_yet_is_queried_again_soon(fake, sweep, monkeypatch):
     asked: list[Any] = []
     monkeypatch.setattr(orphans, "wake_later", lambda *args, **later: asked.append((args, later)))
     monkeypatch.setattr(FakeBackend, "existing", refusing(StillLookingError()))

@@ -111,7 +111,7 @@ def test_a_victim_is_stopped_also_where_each_person_and_the_queue_have_quotas(ru
     assert status_of(victim) == JobStatus.STOPPING
 
 
-def test_passes_while_a_victim_winds_down_stop_nobody_else(tick, run, fake, pool, project):
+def test_passes_while_a_victim_winds_down_stop_no_other_job(tick, run, fake, pool, project):
     fake.set_plan(FakePlan(stop_s=3600, tear_down_s=0))
     first, second = run(project), run(project)
     submit(project, queue_name="urgent")
@@ -144,7 +144,7 @@ def test_its_use_is_charged_once_and_its_cluster_given_back_though_it_reuses(
 
 
 @pytest.mark.parametrize("change", ["job says no", "pool says no", "names its cluster"])
-def test_nobody_is_stopped_who_did_not_agree_or_where_no_administrator_did(
+def test_no_job_is_stopped_that_is_not_preemptible_or_without_an_administrators_setting(
     change, tick, run, pool, project
 ):
     says_so = change != "job says no"
@@ -185,7 +185,7 @@ def test_a_project_takes_its_nominal_part_back_from_who_borrowed_it(tick, run, p
     assert status_of(more) == JobStatus.QUEUED
 
 
-def test_an_older_pass_stops_nobody(run, pool, project):
+def test_an_older_pass_stops_no_job(run, pool, project):
     victim = run(project, 2)
     urgent = submit(project, 2, queue_name="urgent")
     older = begin_pass()
@@ -221,7 +221,7 @@ def test_a_victim_that_is_cancelled_while_it_winds_down_is_not_queued_again(
         (StopReason.WORKER_LOST, {}, (JobStatus.QUEUED, 0)),
     ],
 )
-def test_a_victim_whose_program_ended_before_it_was_asked_goes_by_its_own_verdict(
+def test_a_victim_whose_program_ended_before_it_was_queried_goes_by_its_own_verdict(
     run, pool, project, verdict, retry, ends
 ):
     victim = run(project, 2, portal={"retry": retry})
@@ -234,7 +234,7 @@ def test_a_victim_whose_program_ended_before_it_was_asked_goes_by_its_own_verdic
 
 
 @pytest.mark.usefixtures("pool")
-def test_nobody_further_is_stopped_where_machines_do_not_come_free(
+def test_no_further_victim_is_stopped_where_machines_do_not_come_free(
     fake, tick, run, project, time_machine, monkeypatch
 ):
     def refused(*_args: Any) -> None:
@@ -260,7 +260,7 @@ def test_nobody_further_is_stopped_where_machines_do_not_come_free(
     assert (another.pk, status_of(first)) == (first.preempted_by_id, JobStatus.STOPPING)
 
 
-def test_what_is_given_up_of_a_full_backend_goes_to_the_urgent_job_and_to_nobody_without_a_pool(
+def test_preempted_machines_of_a_full_backend_go_to_the_urgent_job_and_to_no_job_without_a_pool(
     fake, tick, run, pool, project
 ):
     fake.set_capacity(2)

@@ -141,7 +141,7 @@ def test_jobs_of_others_do_not_stand_in_its_way(make, project):
         ("all", [(n, "submitted") for n in range(5)]),
     ],
 )
-def test_after_an_outage_it_catches_up_as_it_is_told(make, at, catch_up, expected):
+def test_after_an_outage_it_catches_up_by_its_policy(make, at, catch_up, expected):
     schedule = make(cron="@hourly", catch_up=catch_up, overlap="allow")
     at(THREE + 4.5 * HOUR)
     tick()

@@ -78,7 +78,7 @@ def test_who_was_held_or_cancelled_meanwhile_is_left_out_and_the_others_start(jo
     assert started() == set(rest)
 
 
-def test_nobody_starts_by_a_pass_that_is_not_the_newest(jobs):
+def test_no_job_starts_by_a_pass_that_is_not_the_newest(jobs):
     number = begin_pass()
     begin_pass()
     with pytest.raises(StaleJobError):

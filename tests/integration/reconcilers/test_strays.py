@@ -83,7 +83,7 @@ def test_an_order_that_comes_while_clusters_are_noted_is_kept(monkeypatch):
             take_down_stray(Actor(admin), "mpown-1")
         given.set()
 
-    monkeypatch.setattr("jobs.actions.clusters.strays._told", told_late)
+    monkeypatch.setattr("jobs.actions.clusters.strays._seen_values", told_late)
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(noted), pool.submit(ordered)]:
             done.result(timeout=20)

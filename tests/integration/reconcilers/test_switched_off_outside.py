@@ -68,9 +68,7 @@ def test_a_cluster_switched_off_outside_that_finds_no_room_still_waits_and_ends_
     assert not fake.existing()
 
 
-def test_a_kept_cluster_that_waits_for_nobody_and_has_no_job_is_let_go_of(
-    fake, named, time_machine
-):
+def test_a_warm_cluster_that_no_job_requests_and_none_uses_is_released(fake, named, time_machine):
     """Release the cluster, whatever caused this state."""
     cluster, job = named
     cancel_job(make_actor(job.project, Role.ADMIN), job)

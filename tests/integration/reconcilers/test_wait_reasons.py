@@ -61,7 +61,7 @@ def test_a_backend_that_is_back_is_no_longer_blamed(full, fake, monkeypatch):
     assert waits(job) == ("CAPACITY", "Needs 2 nodes; 1 of 4 is free on fake.")
 
 
-def test_who_is_held_or_cancelled_stands_in_nobodys_way(full, admin):
+def test_a_held_or_cancelled_job_blocks_no_other(full, admin):
     project = make_project()
     first, second, third = (make_job(project, num_nodes=nodes) for nodes in (4, 3, 1))
     behind = "Waits behind job {}, which needs more room."

@@ -35,7 +35,7 @@ def victim(fake, tick, project) -> Job:
 
 
 @pytest.mark.feature("S2.8")
-def test_a_start_onto_a_kept_cluster_that_is_gone_takes_no_other_machines(project):
+def test_a_start_onto_a_warm_cluster_that_is_gone_takes_no_other_machines(project):
     job = make_job(project)
     with pytest.raises(StaleJobError):
         start_attempt(job, planned_by=begin_pass(), onto="mp-gone")
@@ -45,7 +45,7 @@ def test_a_start_onto_a_kept_cluster_that_is_gone_takes_no_other_machines(projec
 
 @pytest.mark.feature("P5.4")
 @pytest.mark.parametrize("leave", [hold_job, cancel_job])
-def test_nobody_is_stopped_for_a_job_that_waits_no_more(victim, project, leave):
+def test_no_job_is_stopped_for_a_job_that_waits_no_more(victim, project, leave):
     other = make_job(project)
     number = begin_pass()
     leave(Actor(other.submitted_by), other)
@@ -67,7 +67,7 @@ def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(victim,
 
 
 @pytest.mark.feature("P5.4")
-def test_a_job_comes_first_only_where_somebody_was_stopped_for_it(victim, project):
+def test_a_job_comes_first_only_where_a_victim_was_stopped_for_it(victim, project):
     cancel_job(Actor(victim.submitted_by), victim)
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
@@ -85,7 +85,7 @@ def test_a_job_that_is_held_gives_up_what_others_gave_up_for_it(victim, project)
     assert not other.is_owed
 
 
-def test_an_older_pass_refuses_nobody(fake, project):
+def test_an_older_pass_refuses_no_job(fake, project):
     fake.set_capacity(1)
     job = make_job(project, num_nodes=2)
     plan, begin = queue.plan, begin_pass
@@ -105,7 +105,7 @@ def test_an_older_pass_refuses_nobody(fake, project):
 
 
 @pytest.mark.feature("P5.4")
-def test_machines_that_nobody_gets_back_are_not_counted_on_for_ever(project, time_machine):
+def test_machines_that_never_return_are_not_counted_on_for_ever(project, time_machine):
     attempt = make_attempt(make_job(project, status=JobStatus.SUCCEEDED))
     Cluster.objects.update(status=ClusterStatus.UP, release_requested_at=attempt.created_at)
     (holder,) = load_snapshot().running
@@ -116,7 +116,7 @@ def test_machines_that_nobody_gets_back_are_not_counted_on_for_ever(project, tim
 
 
 @pytest.mark.feature("P5.5")
-def test_those_in_front_are_told_exactly_in_each_pool(project, monkeypatch):
+def test_jobs_in_front_get_exact_reasons_in_each_pool(project, monkeypatch):
     monkeypatch.setattr("jobs.actions.jobs.report_waits.REPORTED_EXACTLY", 1)
     jobs = [make_job(project) for _ in range(4)]
     waits = [

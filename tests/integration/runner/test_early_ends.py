@@ -26,7 +26,7 @@ def points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HeldPoints:
     return held
 
 
-def test_a_runner_told_to_end_in_its_first_moment_says_so_and_goes(make_rig, points):
+def test_a_runner_requested_to_end_in_its_first_moment_says_so_and_goes(make_rig, points):
     rig = make_rig(nodes=2, run="sleep 300", tls=make_authority())
     points.hold("runner.started")
     rig.start(0)
@@ -49,7 +49,7 @@ def test_a_runner_that_died_before_it_had_a_certificate_still_ends_the_other_ran
     assert_clean(rig)
 
 
-def test_programs_can_be_told_to_end_by_the_signals_that_a_runner_holds_at_first(make_rig):
+def test_programs_can_be_requested_to_end_by_the_signals_that_a_runner_holds_at_first(make_rig):
     rig = make_rig(run="grep SigBlk /proc/self/status; sleep 300")
     rig.start()
     rig.ingest.wait_for(lambda: bool(rig.ingest.texts()))

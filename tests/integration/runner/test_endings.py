@@ -127,7 +127,7 @@ def test_an_interpreter_that_is_not_there_is_said_so(make_rig: MakeRig) -> None:
         ("meshes.trainers", "UnknownMeshError", "has: all"),
     ],
 )
-def test_an_error_of_the_users_is_told_with_its_type_message_and_place(
+def test_an_error_of_the_users_is_reported_with_its_type_message_and_place(
     make_rig: MakeRig, driver: str, error: str, place: str
 ) -> None:
     rig = monarch_rig(make_rig, driver)
@@ -152,7 +152,7 @@ def test_the_drivers_own_exit_code_is_kept(make_rig: MakeRig, code: int) -> None
     # The shell of `run` stays above the driver, and reports its signal as an exit code.
     [(signal.SIGKILL, "exit code 137, as after SIGKILL"), (signal.SIGSEGV, "SIGSEGV")],
 )
-def test_a_driver_that_is_killed_is_told_from_one_that_raises(
+def test_a_driver_that_is_killed_is_distinguished_from_one_that_raises(
     make_rig: MakeRig, number: int, words: str
 ) -> None:
     rig = monarch_rig(make_rig, f"os.kill(os.getpid(), {int(number)}); time.sleep(60)")
@@ -220,7 +220,7 @@ def test_a_process_that_is_stopped_for_a_while_ends_nothing(make_rig: MakeRig) -
     assert end["reason"] == "COMPLETED"
 
 
-def test_a_process_that_is_silent_for_longer_than_the_users_limit_is_told_with_it(
+def test_a_process_that_is_silent_for_longer_than_the_users_limit_is_reported_with_it(
     make_rig: MakeRig,
 ) -> None:
     name = "HYPERACTOR_MESH_GET_ACTOR_STATE_MAX_IDLE"
@@ -232,7 +232,7 @@ def test_a_process_that_is_silent_for_longer_than_the_users_limit_is_told_with_i
     assert end["crash"] == f"silence of rank 0: {name} (stage run)"
 
 
-def test_an_error_in_an_actor_that_nobody_awaits_has_its_traceback_in_the_log(
+def test_an_error_in_an_actor_that_is_never_awaited_has_its_traceback_in_the_log(
     make_rig: MakeRig,
 ) -> None:
     rig = monarch_rig(make_rig, "probe.fail.broadcast(); time.sleep(60)")
@@ -242,7 +242,7 @@ def test_an_error_in_an_actor_that_nobody_awaits_has_its_traceback_in_the_log(
     assert 'raise ValueError("bad number 7")' in said
 
 
-def test_a_fault_that_is_nobodys_error_is_monarchs(make_rig: MakeRig) -> None:
+def test_a_fault_without_an_error_of_the_user_is_monarchs(make_rig: MakeRig) -> None:
     driver = """
 from monarch._rust_bindings.monarch_hyperactor.supervision import SupervisionError
 raise SupervisionError("the mesh controller does not answer")

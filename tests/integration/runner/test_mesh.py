@@ -87,7 +87,7 @@ def complaints(rig: RunnerRig) -> list[str]:
 
 
 @pytest.mark.feature("P4.2")
-def test_a_killed_proc_is_told_while_the_driver_waits(make_rig) -> None:
+def test_a_killed_proc_is_reported_while_the_driver_waits(make_rig) -> None:
     rig = make_rig(
         nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1}, tls=make_authority()
     )
@@ -144,7 +144,7 @@ def test_a_stopped_proc_is_silent_until_it_answers_and_dead_only_when_it_has_exi
 
 
 @pytest.mark.feature("P4.2")
-def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_told_as_dead(make_rig) -> None:
+def test_a_driver_that_monarch_ends_for_a_lost_proc_leaves_it_reported_as_dead(make_rig) -> None:
     rig = make_rig(run="python train.py", meshes={"trainers": 1})
     # Like most drivers: a fault for which Monarch finds no handler interrupts it. What it does
     # then takes a while.
@@ -190,7 +190,7 @@ def test_a_driver_that_wants_no_admin_is_not_watched(make_rig) -> None:
     assert rig.ingest.trees == []
 
 
-def test_a_mesh_is_attached_for_nobody_and_shows_whenever_it_is_asked_for(make_rig) -> None:
+def test_a_mesh_shows_whenever_it_is_requested_without_an_attached_client(make_rig) -> None:
     rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 1, "others": 1})
     idle = """
 trainers = meshes.trainers.spawn_procs(per_host={"procs": 1})

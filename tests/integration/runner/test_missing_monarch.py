@@ -114,7 +114,7 @@ def test_a_plain_job_never_gets_one(make_nodes: MakeNodes, bare_python: Path, in
     assert not (nodes.homes[0] / ".mportal" / "venvs").exists()
 
 
-def test_what_cannot_be_installed_is_told_with_the_fix(
+def test_what_cannot_be_installed_is_reported_with_the_fix(
     make_nodes: MakeNodes, bare_python: Path, index: Path
 ) -> None:
     nodes = make_nodes(1)

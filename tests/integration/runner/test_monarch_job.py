@@ -45,7 +45,7 @@ def assert_clean(rig: RunnerRig) -> None:
 
 
 @pytest.mark.feature("S0.3")
-def test_the_first_example_runs_over_tls_and_every_step_is_told(make_rig: MakeRig) -> None:
+def test_the_first_example_runs_over_tls_and_every_step_is_reported(make_rig: MakeRig) -> None:
     rig = make_rig(nodes=2, run="python train.py", meshes={"trainers": 2}, tls=make_authority())
     copy_example(rig, "hello_mesh")
     end = rig.run()
@@ -119,7 +119,7 @@ print(list(mine.nodes_of.call(theirs).get(timeout=60).values()))
     assert_clean(rig)
 
 
-def test_a_driver_that_chose_unix_sockets_is_told_what_to_do(make_rig: MakeRig) -> None:
+def test_a_driver_that_chose_unix_sockets_learns_what_to_do(make_rig: MakeRig) -> None:
     rig = make_rig(run="python train.py", meshes={"all": 1})
     rig.write(
         "train.py",

@@ -52,7 +52,7 @@ def test_every_node_finds_its_place_and_its_variables(
     assert job.processes() == []
 
 
-def test_a_failing_job_is_told_in_frames_and_not_by_the_runners_exit_code(
+def test_a_failing_job_is_reported_in_frames_and_not_by_the_runners_exit_code(
     make_nodes: MakeNodes,
 ) -> None:
     job = make_nodes(2).job(run="exit $((7 * SKYPILOT_NODE_RANK))")
@@ -311,7 +311,7 @@ def test_a_node_without_the_attempts_files_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.feature("S2.3")
-def test_any_python_that_is_new_enough_will_do_and_none_is_told(tmp_path: Path) -> None:
+def test_any_new_enough_python_is_used_and_a_missing_one_is_reported(tmp_path: Path) -> None:
     (tmp_path / "mp-9").mkdir()
     (tmp_path / "mp-9" / "runner.pyz").touch()
     tools = tmp_path / "bin"

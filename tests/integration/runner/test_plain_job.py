@@ -220,7 +220,9 @@ def runner_process(rig: RunnerRig, rank: int) -> int:
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_runner_leaves_nothing_and_its_loss_is_told(make_rig: MakeRig, rank: int) -> None:
+def test_a_killed_runner_leaves_nothing_and_its_loss_is_reported(
+    make_rig: MakeRig, rank: int
+) -> None:
     rig = make_rig(nodes=2, run="echo up; setsid sleep 300 & sleep 300")
     rig.start()
     rig.ingest.wait_for(lambda: rig.ingest.texts() == ["up", "up"])
@@ -266,7 +268,7 @@ def test_a_peer_that_waits_for_rank_0_in_vain_can_be_stopped(make_rig: MakeRig) 
     assert rig.wait(15) == {1: 0}
 
 
-def test_what_lies_on_a_node_of_a_dead_runner_is_delivered_and_told(make_rig: MakeRig) -> None:
+def test_what_lies_on_a_node_of_a_dead_runner_is_delivered_and_reported(make_rig: MakeRig) -> None:
     rig = make_rig(run="echo up; sleep 300")
     rig.start()
     rig.ingest.wait_for(lambda: rig.ingest.texts() == ["up"])
@@ -301,7 +303,7 @@ def test_the_runner_works_with_the_oldest_python_it_promises(make_rig: MakeRig) 
     assert_clean(rig)
 
 
-def test_the_verdict_lies_on_the_node_for_whoever_comes_later(make_rig: MakeRig) -> None:
+def test_the_verdict_is_stored_on_the_node_for_later_readers(make_rig: MakeRig) -> None:
     rig = make_rig(run="exit 5")
     rig.run()
     verdict = rig.root() / "state" / "verdict.json"

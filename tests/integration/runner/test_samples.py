@@ -10,7 +10,7 @@ from tests import stand_in_nvml
 from tests.runner_harness import RunnerRig
 
 
-def test_every_node_tells_of_itself_while_the_job_runs(make_rig, tmp_path: Path) -> None:
+def test_every_node_reports_samples_while_the_job_runs(make_rig, tmp_path: Path) -> None:
     library = stand_in_nvml.build(tmp_path, use_percent=0)
     rig = make_rig(nodes=2, run="while [ ! -e done ]; do sleep 0.1; done", metrics_s=0.2)
     rig.environment["MPORTAL_NVML_LIBRARY"] = str(library)
@@ -32,7 +32,7 @@ def test_every_node_tells_of_itself_while_the_job_runs(make_rig, tmp_path: Path)
 
 
 @pytest.mark.parametrize("settings", [{"metrics_s": 0}, {}])
-def test_a_runner_that_is_not_to_tell_or_has_no_library_runs_as_well(
+def test_a_runner_that_is_not_to_report_or_has_no_library_runs_as_well(
     make_rig, settings: dict[str, float]
 ) -> None:
     rig: RunnerRig = make_rig(run="sleep 1.5", **settings)

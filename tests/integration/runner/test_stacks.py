@@ -14,7 +14,7 @@ waits_for_nobody()
 """
 
 
-def test_each_rank_is_asked_for_its_own_stacks_and_the_job_goes_on(make_rig) -> None:
+def test_each_rank_dumps_its_own_stacks_and_the_job_goes_on(make_rig) -> None:
     rig: RunnerRig = make_rig(nodes=2, run="python program.py")
     rig.write("program.py", PROGRAM)
     rig.start()

@@ -68,7 +68,7 @@ def test_a_launch_that_moves_on_to_another_place_has_the_price_of_that(
     assert [row["usd_per_hour"] for row in (first, then)] == [360.0, 3600.0]
 
 
-def test_each_place_without_room_is_told(sky: Sky, stub: StubProcess) -> None:
+def test_each_place_without_room_is_reported(sky: Sky, stub: StubProcess) -> None:
     stub.plan(places=TWO_PLACES)
     many = task("true", 5, resources=ANYWHERE)
     error = refusal(sky.do, "launch", cluster_name="one", task=many)

@@ -26,7 +26,7 @@ def test_a_launch_whose_answer_was_dropped_is_found(sky: Sky, stub: StubProcess)
     assert len(stub.witness.events("launch_begun")) == 1
 
 
-def test_an_answer_of_503_is_asked_again(sky: Sky, stub: StubProcess) -> None:
+def test_an_answer_of_503_is_retried(sky: Sky, stub: StubProcess) -> None:
     stub.strike("unavailable", "status")
     assert sky.ask("status") == []
     assert len(stub.witness.events("fault")) == 1
@@ -159,6 +159,6 @@ def test_a_request_that_hangs_ends_when_it_is_cancelled(sky: Sky, stub: StubProc
     assert sky.status_of("one") == "UP"
 
 
-def test_nobody_gets_in_without_the_token(stub: StubProcess) -> None:
+def test_no_user_gets_in_without_the_token(stub: StubProcess) -> None:
     assert httpx.post(f"{stub.url}/status", json={}).status_code == 401
     assert httpx.get(f"{stub.url}/api/health").status_code == 200

@@ -94,7 +94,7 @@ with SkyPilotJob({{"hosts": 2}}, workdir={str(tmp_path / "code")!r}, envs={{"WOR
     assert remains(stub) == []
 
 
-def test_a_failing_setup_is_told_at_once_with_its_last_lines(
+def test_a_failing_setup_is_reported_at_once_with_its_last_lines(
     stub: StubProcess, run: RunClient
 ) -> None:
     begin = time.monotonic()
@@ -112,7 +112,7 @@ except job_errors.WorkersError as error:
     assert time.monotonic() - begin < 45
 
 
-def test_a_program_that_cannot_start_on_the_nodes_is_told_at_once(
+def test_a_program_that_cannot_start_on_the_nodes_is_reported_at_once(
     stub: StubProcess, run: RunClient
 ) -> None:
     client = run("""
@@ -173,7 +173,7 @@ except job_errors.ClusterExistsError as error:
     assert stub.cloud.get("taken")["status"] == "UP"
 
 
-def test_a_process_that_has_used_monarch_is_told_and_leaves_nothing(
+def test_a_process_that_has_used_monarch_is_reported_and_leaves_nothing(
     stub: StubProcess, run: RunClient
 ) -> None:
     client = run("""

@@ -115,9 +115,7 @@ def test_a_file_of_another_user_is_not_read(
     assert not (tmp_path / "project" / "ran").exists()
 
 
-def test_a_kept_job_that_nobody_uses_goes_when_it_has_been_idle(
-    stub: StubProcess, run: RunClient
-) -> None:
+def test_an_unused_cached_job_ends_when_it_has_been_idle(stub: StubProcess, run: RunClient) -> None:
     program = NOTHING + HERE + KEPT.replace("=600", "=10") + USE
     client = run(program)
     assert client.wait() == 0, client.text

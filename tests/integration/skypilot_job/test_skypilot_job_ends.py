@@ -94,7 +94,7 @@ def test_a_block_ends_its_cluster_also_where_it_would_be_kept(
     assert remains(stub) == []
 
 
-def test_a_kept_cluster_is_taken_down_all_the_same_when_its_workers_do_not_come(
+def test_a_warm_cluster_is_terminated_all_the_same_when_its_workers_do_not_start(
     stub: StubProcess, run: RunClient
 ) -> None:
     options = "options = {'idle_minutes_to_autostop': 600, 'setup_commands': 'exit 1'}"
@@ -104,7 +104,7 @@ def test_a_kept_cluster_is_taken_down_all_the_same_when_its_workers_do_not_come(
     assert remains(stub) == []
 
 
-def test_a_server_that_is_away_at_the_end_is_told_of(stub: StubProcess, run: RunClient) -> None:
+def test_an_unreachable_server_at_the_end_is_reported(stub: StubProcess, run: RunClient) -> None:
     client = run("options = {}" + JOB + ALIVE + "threading.Event().wait()")
     client.wait_for("said: alive")
     stub.kill()

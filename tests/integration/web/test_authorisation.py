@@ -211,7 +211,7 @@ def test_what_belongs_to_no_project_takes_a_sign_in_in_a_browser(browsers):
 
 @pytest.mark.feature("P8.1")
 @pytest.mark.django_db(transaction=True)
-def test_what_is_public_asks_for_nobody(redis_client):
+def test_public_pages_need_no_user(redis_client):
     visitor = Client(raise_request_exception=False)
     wrong = {}
     for what in sorted(LEAST):
@@ -255,7 +255,7 @@ def test_methods_that_a_page_does_not_have_are_refused(job, admin):
     assert not wrong, str(wrong)
 
 
-def test_nobody_ends_anothers_token(project, admin):
+def test_no_user_revokes_anothers_token(project, admin):
     token, _ = make_token(make_user("eve"))
     admin.post(f"/settings/tokens/{token.pk}/revoke")
     assert ApiToken.objects.usable(timezone.now()).filter(pk=token.pk).exists()

@@ -77,7 +77,7 @@ def test_what_breaks_before_a_view_is_a_problem_document_too(visitor, monkeypatc
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_a_mistake_of_the_portals_own_is_told_as_one(visitor, monkeypatch):
+def test_a_mistake_of_the_portals_own_is_reported_as_one(visitor, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 

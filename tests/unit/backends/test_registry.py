@@ -45,7 +45,7 @@ def test_a_backend_that_is_switched_off_is_not_there(settings) -> None:
         registry.get("local")
 
 
-def test_the_fake_backend_is_there_when_it_is_asked_for(settings, tmp_path: Path) -> None:
+def test_the_fake_backend_is_there_when_it_is_requested(settings, tmp_path: Path) -> None:
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path / "fake")
     assert registry.names() == ["fake", "local"]
     assert registry.backend_for({}) == "fake"
@@ -53,7 +53,7 @@ def test_the_fake_backend_is_there_when_it_is_asked_for(settings, tmp_path: Path
     assert registry.get("fake").name == "fake"
 
 
-def test_what_the_backend_cannot_do_is_told(settings) -> None:
+def test_what_the_backend_cannot_do_is_reported(settings) -> None:
     settings.MPORTAL_LOCAL_NODES = 2
     assert [path for path, _ in registry.problems_of({"num_nodes": 3})] == ["num_nodes"]
 

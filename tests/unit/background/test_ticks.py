@@ -33,7 +33,7 @@ def test_no_tick_carries_a_time_that_a_workers_clock_would_have_to_agree_with():
         assert not {"expires", "eta", "countdown"} & entry.get("options", {}).keys()
 
 
-def test_ticks_go_on_when_somebody_sets_the_clock(time_machine):
+def test_ticks_go_on_when_the_clock_is_set(time_machine):
     entry = app.conf.beat_schedule["tick"]["schedule"]
     before = steady_now()
     time_machine.move_to(datetime.now(timezone.utc) - timedelta(minutes=5))

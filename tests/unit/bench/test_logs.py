@@ -33,7 +33,7 @@ def seen(*found: tuple[float, float]) -> Ages:
     return ages
 
 
-def test_only_what_came_in_the_time_counts_and_a_reader_without_lines_is_told() -> None:
+def test_only_lines_in_time_count_and_a_reader_without_lines_is_reported() -> None:
     before_and_after = seen((9, 70), (10, 1), (14.9, 3), (15, 80))
     found = summary([before_and_after, seen()], 10, 5)
     assert found == {"p50": 1, "p99": 3, "most": 3, "lines_per_s": 0.2, "silent": 1}
@@ -74,7 +74,7 @@ def test_a_part_that_is_misspelt_is_refused() -> None:
         commands(["folow"])
 
 
-def test_a_bare_file_answers_what_the_log_is_asked(tmp_path: Path) -> None:
+def test_a_bare_file_answers_the_same_queries_as_the_log(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     plain = PlainFile(path)
     plain.append([f"line {number}" for number in range(100)])

@@ -108,7 +108,7 @@ def test_who_costs_the_first_nothing_starts_before_it(policy):
     assert starts(trace, "fifo") == {1: 0, 2: 100, 3: 110, 4: 110}
 
 
-def test_there_is_one_pass_a_second_and_none_where_nobody_has_room():
+def test_there_is_one_pass_a_second_and_none_without_room():
     trace = trace_of(
         TraceJob(1, 0.0, 2, 10, 10), TraceJob(2, 0.4, 2, 10, 10), TraceJob(3, 0.6, 1, 5, 5)
     )
@@ -134,7 +134,7 @@ class Idle(Greedy):
         return []
 
 
-def test_a_policy_that_starts_more_than_fits_or_nobody_is_told_so():
+def test_a_policy_that_starts_more_than_fits_or_no_job_is_refused():
     trace = trace_of(TraceJob(1, 0, 3, 10, 10), TraceJob(2, 0, 3, 10, 10))
     with pytest.raises(ScheduleError, match="greedy starts job 2 of 3 nodes at 0 s; 1 are free"):
         simulate(trace, Greedy())
@@ -165,7 +165,7 @@ def test_while_all_projects_wait_the_plan_gives_each_what_its_weight_says():
     assert parts[0] == pytest.approx(0.75, abs=0.02)
 
 
-def test_parts_that_there_are_not_are_told():
+def test_parts_that_there_are_not_are_reported():
     assert [command[2] for command in commands([])] == [
         "bench.schedule.passes",
         "bench.schedule.policies",

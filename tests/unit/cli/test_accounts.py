@@ -47,7 +47,7 @@ def test_login_keeps_nothing_that_does_not_work(mportal, portal, own_config):
     assert not own_config.exists()
 
 
-def test_without_signing_in_one_is_told_how(mportal):
+def test_without_signing_in_a_user_learns_how(mportal):
     result = mportal("ps", config=NOBODY)
     assert result.exit_code == 125
     assert "mportal login" in result.stderr
@@ -62,14 +62,14 @@ def test_a_portal_that_is_away_is_named(mportal, portal):
     assert "Cannot reach the portal at http://portal: reset." in result.stderr
 
 
-def test_a_portal_that_stays_away_for_a_while_is_told_once(mportal, portal):
+def test_a_portal_that_stays_away_for_a_while_is_reported_once(mportal, portal):
     portal.on("GET /me", *[httpx.ConnectError("refused")] * 6, ok(ME))
     assert mportal("whoami").stderr == (
         "The portal at http://portal does not answer; trying again ...\n"
     )
 
 
-def test_whoami_tells_projects_and_roles(mportal, portal):
+def test_whoami_reports_projects_and_roles(mportal, portal):
     portal.on("GET /me", ok(ME))
     assert mportal("whoami").stdout == "alice at http://portal, token laptop\n  rl: member\n"
     assert mportal("whoami", "-q").stdout == "alice\n"
@@ -104,7 +104,7 @@ def test_tokens_are_listed_made_and_revoked(mportal, portal):
     assert mportal("token", "revoke", "3").stdout == "Token 3: revoked\n"
 
 
-def test_the_help_tells_every_command(mportal):
+def test_the_help_lists_every_command(mportal):
     text = mportal("--help").stdout
     for word in ("login", "submit", "run", "ps", "get", "logs", "wait", "cancel", "rerun"):
         assert f"\n  {word} " in text

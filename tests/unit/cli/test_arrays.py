@@ -21,7 +21,7 @@ def test_get_shows_counts_and_each_job_with_its_values(mportal, portal):
 
 
 @pytest.mark.parametrize("verb", ["cancel", "rerun-failed"])
-def test_what_is_done_to_all_is_told_in_a_line(mportal, portal, verb):
+def test_a_change_of_all_is_reported_in_a_line(mportal, portal, verb):
     portal.on(f"POST {ARRAY}/actions/{verb}", ok(array_json(counts={"CANCELLED": 2})))
     result = mportal("array", verb, "7")
     assert (result.exit_code, result.stdout.strip()) == (
@@ -30,7 +30,7 @@ def test_what_is_done_to_all_is_told_in_a_line(mportal, portal, verb):
     )
 
 
-def test_a_refusal_is_told(mportal, portal):
+def test_a_refusal_is_reported(mportal, portal):
     detail = "No job of array 7 has failed or was cancelled."
     portal.on(f"POST {ARRAY}/actions/rerun-failed", problem(409, "conflict", detail))
     result = mportal("array", "rerun-failed", "7")

@@ -82,14 +82,14 @@ def test_a_budget_is_taken_away(mportal, portal):
 
 
 @pytest.mark.parametrize("amount", ["much", "0", "NaN", "Infinity", ""])
-def test_what_is_no_amount_is_refused_before_anybody_is_asked(mportal, portal, amount):
+def test_an_invalid_amount_is_refused_before_any_request(mportal, portal, amount):
     result = mportal("budget", "set", amount)
     assert result.exit_code == 2
     assert "is not an amount in US$" in result.stderr
     assert portal.requests == []
 
 
-def test_who_may_not_set_a_budget_is_told_who_may(mportal, portal):
+def test_the_refusal_of_a_budget_names_who_may_set_it(mportal, portal):
     detail = "Budgets are set by administrators of this installation."
     portal.on(f"PUT {BUDGET}", problem(403, "permission_denied", detail))
     result = mportal("budget", "set", "5")

@@ -30,7 +30,7 @@ def test_a_slurm_login_node_is_added_with_its_key(mportal, portal, tmp_path):
     }  # fmt: skip
 
 
-def test_a_key_pairs_secret_is_asked_for_and_not_shown(mportal, portal):
+def test_a_key_pairs_secret_is_requested_and_not_shown(mportal, portal):
     portal.on("PUT /clouds/aws", ok({"names": ["default"]}))
     result = mportal("admin", "cloud", "add", "aws", "--access-key-id", "AKIA", input="hidden\n")
     assert sent(portal) == {"access_key_id": "AKIA", "secret_access_key": "hidden"}

@@ -102,7 +102,7 @@ def test_why_an_attempt_ended_is_said_while_the_next_one_is_waited_for(mportal, 
     assert said.count("Attempt 1 ended, another follows: It failed.") == 1
 
 
-def test_an_attempt_that_found_no_room_is_told_as_waiting_once(mportal, portal, ended):
+def test_an_attempt_that_found_no_room_is_reported_as_waiting_once(mportal, portal, ended):
     ended(ended_job())
     waits = ok(job_json(wait_reason="BACKOFF", wait_message="No room."))
     portal.on(JOB, waits, waits, ok(ended_job()))
@@ -134,7 +134,7 @@ def test_lines_of_several_ranks_say_whose_they_are(mportal, ended):
     assert mportal("logs", "-f", "42").stdout == "rank 0 | a\nrank 1 | b\nportal | c\n"
 
 
-def test_a_terminal_gets_a_colour_for_each_rank(mportal, ended):
+def test_a_terminal_gets_a_color_for_each_rank(mportal, ended):
     rows = [line_json(1, "a"), line_json(2, "b", rank=1)]
     ended(ended_job(num_nodes=2), event("line", rows, "1:2"))
     lines = mportal("logs", "-f", "42", color=True).stdout.splitlines()
@@ -164,7 +164,7 @@ def test_ctrl_c_leaves_and_says_how_to_come_back(mportal, portal, command):
     assert not any(request.method != "GET" for request in portal.requests)
 
 
-def test_a_lost_connection_is_told_and_outlived(mportal, portal, ended):
+def test_a_lost_connection_is_reported_and_outlived(mportal, portal, ended):
     ended(ended_job())
     portal.on(STREAM, stream(httpx.ReadError("reset")), stream(event("end")))
     result = mportal("logs", "-f", "42")
@@ -172,7 +172,7 @@ def test_a_lost_connection_is_told_and_outlived(mportal, portal, ended):
     assert "Connection lost (reset)" in result.stderr
 
 
-def test_each_time_the_portal_is_away_is_told_once(mportal, portal, ended):
+def test_each_time_the_portal_is_away_is_reported_once(mportal, portal, ended):
     ended(ended_job())
     lost = httpx.ReadError("reset")
     back = stream(event("line", [line_json(1, "one")], "1:1"), lost)

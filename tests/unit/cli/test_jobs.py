@@ -33,7 +33,7 @@ def test_ps_lists_jobs_in_columns(mportal, portal):
     assert second.endswith("USER_CODE")
 
 
-def test_ps_asks_for_what_was_asked(mportal, portal):
+def test_ps_sends_the_requested_filters(mportal, portal):
     portal.on(JOBS, page([]))
     mportal("ps", "-s", "running,queued", "-u", "me", "-n", "5", "--search", "tr")
     assert dict(portal.seen(JOBS)[0].url.params) == {
@@ -98,7 +98,7 @@ def test_get_says_why_a_held_job_waits_and_what_to_do(mportal, portal):
     assert "Why         Held by alice.\nWhat to do  Release it.\n" in text
 
 
-def test_events_tells_the_history_in_order(mportal, portal):
+def test_events_lists_the_history_in_order(mportal, portal):
     def change(number, **fields):
         empty = dict.fromkeys(("verb", "old_status", "new_status", "reason", "message"), "")
         at = f"2026-03-01T12:00:0{number}Z"

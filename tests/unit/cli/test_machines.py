@@ -91,7 +91,7 @@ def test_clusters_say_whose_since_when_and_at_what_cost(mportal, portal):
         assert words in text, words
 
 
-def test_all_clusters_tell_whose_they_are(mportal, portal):
+def test_all_clusters_report_whose_they_are(mportal, portal):
     stray = {"project": "", "job": None, "idle_since": None, "usd": None}
     own = cluster_json(name="mpx-lost", kind="own", **stray)
     foreign = cluster_json(name="theirs", kind="foreign", owner="eve", **stray)
@@ -198,7 +198,7 @@ def test_infra_shows_clouds_reasons_and_free_gpus(mportal, portal):
         (Decimal("1234.5"), "$1,234.50"),
     ],
 )
-def test_amounts_are_told_as_people_write_them(amount, shown):
+def test_amounts_are_reported_as_people_write_them(amount, shown):
     assert dollars(amount) == shown
 
 

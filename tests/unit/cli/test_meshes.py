@@ -91,7 +91,7 @@ def test_a_tree_names_hosts_procs_and_actors_with_their_states_and_failures(port
 
 
 @pytest.mark.feature("P4.2")
-def test_what_failed_is_told_with_its_evidence_and_last_lines(portal, mportal):
+def test_what_failed_is_reported_with_its_evidence_and_last_lines(portal, mportal):
     portal.on(MESH, ok(meshes(host(1), changes=[change(), *[change(lines=[])] * 11])))
     done = mportal("meshes", "42")
     assert done.stdout.count("trainers of host on rank 1 is dead, was alive") == 10
@@ -106,7 +106,7 @@ def test_states_that_are_not_known_say_what_they_were_and_why(portal, mportal):
     assert "unknown, was up" in done.stdout
 
 
-def test_json_has_all_that_the_portal_tells(portal, mportal):
+def test_json_has_all_that_the_portal_returns(portal, mportal):
     portal.on(MESH, ok(meshes(host(0), changes=[change()])))
     found = json.loads(mportal("meshes", "42", "-a", "1", "-o", "json").stdout)
     assert found["hosts"][0]["procs"][0]["actors"][0]["messages"] == 3
@@ -122,7 +122,7 @@ def test_json_has_all_that_the_portal_tells(portal, mportal):
         ({"is_over": True}, "of this attempt. Reports begin when the driver has attached one"),
     ],
 )
-def test_where_nothing_was_told_the_reason_is(portal, mportal, fields, words):
+def test_where_nothing_was_reported_the_reason_is(portal, mportal, fields, words):
     portal.on(MESH, ok(meshes(at=None, **fields)))
     done = mportal("meshes", "42")
     assert (done.exit_code, done.stdout) == (1, "")

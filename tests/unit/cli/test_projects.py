@@ -10,7 +10,7 @@ RL = {"slug": "rl", "name": "RL", "role": "admin", "state": "active", "archived_
 ADA = {"username": "ada", "role": "admin", "is_active": True}
 
 
-def test_archived_projects_are_listed_where_they_are_asked_for(mportal, portal):
+def test_archived_projects_are_listed_where_they_are_requested(mportal, portal):
     portal.on("GET /projects", page([{**RL, "state": "archived"}]))
     assert mportal("project", "ls", "--archived", "-q").stdout == "rl\n"
     assert portal.requests[-1].url.params["state"] == "archived"

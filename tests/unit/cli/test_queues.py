@@ -88,7 +88,7 @@ def test_pools_quotas_and_shares_are_listed_with_what_is_used(portal, mportal):
     assert "(3 others)" in found[2]
 
 
-def test_quotas_of_one_project_are_asked_of_it(portal, mportal):
+def test_quotas_of_one_project_are_requested_of_it(portal, mportal):
     portal.on("GET /projects/rl/quotas", page([QUOTA]))
     assert len(lines(mportal("quota", "list", "-p", "rl"))) == 2
 
@@ -136,7 +136,7 @@ def test_a_quota_is_set_for_whom_it_is_said(portal, mportal):
 
 
 @pytest.mark.feature("P5.1")
-def test_a_quota_of_money_may_have_cents_and_is_told_with_them(portal, mportal):
+def test_a_quota_of_money_may_have_cents_and_is_reported_with_them(portal, mportal):
     money = {"what": "usd_per_hour", "used": 12.8, "cap": 40.5, "free": 27.7, "nominal": None}
     portal.on("POST /quotas", ok({**QUOTA, "amounts": [money]}))
     result = mportal("admin", "quota", "set", "usd_per_hour=40.5", "nodes=8", "-p", "rl")

@@ -77,7 +77,7 @@ def test_a_remark_about_its_times_is_shown_where_it_is_added(mportal, portal, jo
     assert result.stdout == "nightly: next 2026-07-01 03:30 CEST\nNote: */90 is odd.\n"
 
 
-def test_all_that_is_wrong_is_told_at_once(mportal, portal, job_file):
+def test_all_that_is_wrong_is_reported_at_once(mportal, portal, job_file):
     errors = [
         {"path": "schedule.cron", "line": None, "code": "bad_value", "message": "No cron."},
         {"path": "nam", "line": 1, "code": "unknown_key", "message": "nam is unknown."},
@@ -88,7 +88,7 @@ def test_all_that_is_wrong_is_told_at_once(mportal, portal, job_file):
     assert "No cron." in result.stderr and "nam is unknown." in result.stderr
 
 
-def test_what_is_wrong_with_a_file_is_told_before_anything_is_sent(mportal, portal, tmp_path):
+def test_what_is_wrong_with_a_file_is_reported_before_anything_is_sent(mportal, portal, tmp_path):
     (tmp_path / "bad.yaml").write_text("nam: x\n")
     result = mportal("schedule", "add", "nightly", str(tmp_path / "bad.yaml"), "--cron", "@daily")
     assert result.exit_code == 2
@@ -132,7 +132,7 @@ def test_one_is_paused_and_resumed(mportal, portal, verb, answer, said):
     assert mportal("schedule", verb, "nightly").stdout == said
 
 
-def test_a_run_tells_the_job(mportal, portal):
+def test_a_run_names_its_job(mportal, portal):
     portal.on(f"POST {PATH}/nightly/actions/run", ok(job_json(), 201))
     result = mportal("schedule", "run", "nightly")
     assert result.stdout == "Job 42 (hello): http://portal/rl/jobs/42\n"

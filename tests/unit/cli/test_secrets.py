@@ -52,7 +52,7 @@ def test_a_value_comes_from_a_file(mportal, portal, tmp_path):
     assert (result.exit_code, sent(portal)) == (0, "x")
 
 
-def test_at_a_terminal_it_is_asked_for_twice_and_not_shown(mportal, portal, monkeypatch):
+def test_at_a_terminal_it_is_requested_twice_and_not_shown(mportal, portal, monkeypatch):
     monkeypatch.setattr("monarch_client.cli.secrets._is_terminal", lambda: True)
     portal.on(PUT, ok(SECRET))
     result = mportal("secret", "set", "HF_TOKEN", input="hunter2\nhunter2\n")

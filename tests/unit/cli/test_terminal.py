@@ -61,7 +61,7 @@ def test_of_a_link_only_its_text_is_shown(end):
     assert safe("\x1b]8;;never ends") == r"\x1b]8;;never ends"
 
 
-def test_a_sentence_of_somebody_else_cannot_look_like_several_of_ours():
+def test_a_sentence_from_outside_cannot_look_like_several_of_ours():
     assert one_line("No.\nJob 7: Succeeded\r\n\tdone") == "No. Job 7: Succeeded  done"
 
 

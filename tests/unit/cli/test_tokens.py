@@ -45,7 +45,7 @@ def test_a_token_in_the_wrong_place_is_not_repeated(mportal):
 
 
 @pytest.mark.parametrize("address", ["http://portal:port", "http://[::1", "http://portal:99999"])
-def test_an_address_that_is_none_is_told(mportal, address):
+def test_an_address_that_is_none_is_reported(mportal, address):
     result = mportal("whoami", config=Config(address, TOKEN))
     assert result.exit_code == PORTAL_TROUBLE
     assert f"{address} is not an address of a portal" in result.stderr

@@ -67,7 +67,7 @@ def test_a_table_has_a_row_for_each_host_with_units(portal, mportal) -> None:
     assert "nothing yet" in second
 
 
-def test_json_has_all_that_the_portal_tells(portal, mportal) -> None:
+def test_json_has_all_that_the_portal_returns(portal, mportal) -> None:
     portal.on(METRICS, ok(metrics(host(gpus=[gpu(0, 97)]))))
     (row,) = json.loads(mportal("top", "42", "-o", "json").stdout)
     assert (row["memory_used"], row["gpus"][0]["watts"]) == (8 * GIB, 400.0)
@@ -84,7 +84,7 @@ def test_watching_goes_on_until_the_attempt_is_over(portal, mportal) -> None:
     assert "which is over: as last reported" in done.stdout
 
 
-def test_a_job_of_which_nothing_is_known_is_told_as_such(portal, mportal) -> None:
+def test_a_job_of_which_nothing_is_known_is_reported_as_such(portal, mportal) -> None:
     portal.on(METRICS, ok(metrics(attempt=None)))
     done = mportal("top", "42")
     assert (done.exit_code, done.stdout) == (1, "")

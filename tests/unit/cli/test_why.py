@@ -67,7 +67,7 @@ def test_who_has_it_is_listed_and_jobs_of_others_have_no_name(portal, mportal):
 @pytest.mark.parametrize(
     ("basis", "said"), [("bounds", "at the latest"), ("past_runs", "probably")]
 )
-def test_a_moment_is_told_with_how_sure_it_is(portal, mportal, basis, said):
+def test_an_expected_moment_is_shown_with_its_certainty(portal, mportal, basis, said):
     at = datetime.now(timezone.utc) + timedelta(hours=2, minutes=1)
     portal.on(WHY, ok(waiting(expected_at=at.isoformat(), basis=basis)))
     assert f"It starts in 2 h, {said}" in mportal("why", "42").stdout
@@ -79,7 +79,7 @@ def test_where_there_is_no_estimate_it_says_why(portal, mportal):
     assert mportal("why", "42").stdout.splitlines()[2] == said
 
 
-def test_json_has_all_that_the_portal_tells(portal, mportal):
+def test_json_has_all_that_the_portal_returns(portal, mportal):
     portal.on(WHY, ok(waiting()))
     told = json.loads(mportal("why", "42", "-o", "json").stdout)
     assert (told["code"], told["position"], told["of"]) == ("no_room", 3, 7)

@@ -39,7 +39,7 @@ def test_the_home_named_wins(monkeypatch, tmp_path):
     assert Home.of_checkout(Path("/a/portal")).path == tmp_path
 
 
-def test_anybody_but_root_keeps_data_in_their_own_data_directory(monkeypatch, nowhere_named):
+def test_a_user_other_than_root_keeps_data_in_their_own_data_directory(monkeypatch, nowhere_named):
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     home = Home.of_checkout(Path("/a/portal"))
     assert home.path.is_relative_to(nowhere_named / "data" / "mportal")

@@ -125,7 +125,7 @@ def test_a_log_that_cannot_be_kept_on_a_full_disk_is_cut_all_the_same(tmp_path, 
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("web.log", "")]
 
 
-def test_anybody_but_root_runs_servers_as_themselves(monkeypatch, tmp_path):
+def test_a_user_other_than_root_runs_servers_as_themselves(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     monkeypatch.setattr(os, "getegid", lambda: 12345)
     found = account.server_account(tmp_path / "postgres", 7)

@@ -56,7 +56,7 @@ def steady(monkeypatch):
 
 
 @pytest.mark.parametrize("ahead", [-MINUTES, timedelta(0), MINUTES])
-def test_the_database_tells_the_time_and_is_asked_once_a_minute(steady, ahead):
+def test_the_database_reports_the_time_and_is_queried_once_a_minute(steady, ahead):
     database = Database(steady, ahead)
     one = DatabaseClock(database)
     for _ in range(119):

@@ -59,7 +59,7 @@ def test_without_a_key_nothing_is_sealed(settings):
         sealed("value", about="a")
 
 
-def test_a_key_that_is_none_is_told_without_showing_it(settings):
+def test_a_key_that_is_none_is_reported_without_showing_it(settings):
     settings.MPORTAL_SECRET_KEYS = ["correct-horse-battery-staple"]
     with pytest.raises(SecretsUnavailableError) as caught:
         sealed("value", about="a")

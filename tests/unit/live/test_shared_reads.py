@@ -60,7 +60,7 @@ def test_what_a_read_did_not_find_before_a_hint_is_looked_for_again() -> None:
     asyncio.run(scenario())
 
 
-def test_who_comes_late_is_given_what_the_others_had_and_told_that_there_is_more() -> None:
+def test_a_late_reader_gets_what_the_others_had_and_learns_that_there_is_more() -> None:
     async def scenario() -> None:
         source = Source()
         source.content = b"news"

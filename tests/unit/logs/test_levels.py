@@ -53,7 +53,7 @@ def test_words_and_a_level_narrow_each_other(text: str) -> None:
     assert found("warning", text) == [line for line in ERRORS + WARNINGS if line in with_words]
 
 
-def test_a_level_alone_marks_the_words_that_tell_of_it() -> None:
+def test_a_level_alone_marks_the_words_that_show_it() -> None:
     raw = encoded(0, "stdout", 1000, "step 1 ValueError: x").encode()
     ((hit,), _) = Matcher(Question(level="error")).hits(raw, 1)
     assert hit.spans == [(7, 17)]

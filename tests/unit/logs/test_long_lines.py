@@ -85,7 +85,7 @@ def test_a_stretch_that_follows_on_nothing_remembers_nothing() -> None:
     assert matcher.hits(raw(third, fourth), 2) == ([], False)
 
 
-def test_what_matched_in_one_piece_is_not_told_again_by_the_next() -> None:
+def test_what_matched_in_one_piece_is_not_reported_again_by_the_next() -> None:
     text = "x" * (MAX_PIECE_BYTES - 20) + "error 17 and words" + "y" * 500 + "z"
     stored = raw(*pieces(text))
     assert [number for number, _ in found("error .*", stored, is_regex=True)] == [1]
@@ -108,7 +108,7 @@ def test_a_match_that_begins_further_back_than_is_remembered_is_not_found() -> N
         assert [at for at, _ in found("ab+c", raw(*pieces(text)), is_regex=True)] == expected
 
 
-def test_colours_are_left_out_on_both_sides_and_a_hit_keeps_them() -> None:
+def test_colors_are_left_out_on_both_sides_and_a_hit_keeps_them() -> None:
     half = "x" * (MAX_PIECE_BYTES - 30) + "\x1b[31mthe nee"
     lines = [(0, "stdout", half, True), (0, "stdout", "\x1b[1mdle\x1b[0m is red", False)]
     (hit,) = Matcher(Question(NEEDLE)).hits(raw(*lines), 1)[0]
@@ -116,7 +116,7 @@ def test_colours_are_left_out_on_both_sides_and_a_hit_keeps_them() -> None:
     assert hit.stored.endswith("\x1b[1mdle\x1b[0m is red")
 
 
-def test_further_matches_of_the_piece_are_told_besides_and_a_limit_counts_lines() -> None:
+def test_further_matches_of_the_piece_are_reported_besides_and_a_limit_counts_lines() -> None:
     first, second, third, fourth = pieces(with_needle(-4))
     third = (0, "stdout", third[2] + NEEDLE, True)
     stored = raw(first, second, third, fourth, (0, "stdout", NEEDLE, False))

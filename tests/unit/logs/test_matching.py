@@ -36,7 +36,7 @@ def numbers(raw: bytes, text: str, **asked) -> list[int]:
     return [hit.number for hit in hits(raw, text, **asked)]
 
 
-def test_plain_words_are_found_whatever_their_case_unless_asked() -> None:
+def test_plain_words_are_found_whatever_their_case_unless_requested() -> None:
     raw = piece(*TEXTS)
     assert numbers(raw, "step") == [1, 2, 4, 5]
     assert numbers(raw, "step", with_case=True) == [2, 4, 5]

@@ -171,7 +171,7 @@ def test_an_excerpt_made_of_pieces_shows_no_value_that_was_cut(cut):
     assert Redaction([SECRET]).excerpt(text) == "a\nslowly ***\nb ***\nc"
 
 
-def test_a_cache_keeps_the_ones_that_were_asked_for_last():
+def test_a_cache_keeps_the_ones_that_were_requested_last():
     cache = RedactionCache(most=2)
     for number in (1, 2):
         cache.put(number, Redaction([f"value-{number}"]))

@@ -44,7 +44,7 @@ def test_only_what_is_spent_holds_and_only_what_holds_stops(spent, usd, on_spent
 
 
 @given(st.lists(AMOUNTS, max_size=12), BUDGETS, THRESHOLDS)
-def test_however_often_it_is_looked_each_threshold_is_told_once_and_in_order(looks, usd, at):
+def test_however_often_it_is_looked_each_threshold_is_reported_once_and_in_order(looks, usd, at):
     terms, told = Terms(usd, OnSpent.WARN, at), []
     for spent in sorted(looks):
         told += newly_crossed(terms, spent, told)
@@ -53,7 +53,9 @@ def test_however_often_it_is_looked_each_threshold_is_told_once_and_in_order(loo
 
 
 @given(AMOUNTS, BUDGETS, BUDGETS, st.integers(1, 1000))
-def test_what_was_told_stays_told_until_the_amount_puts_it_out_of_reach(spent, old, new, at):
+def test_a_reported_threshold_stays_reported_until_the_amount_puts_it_out_of_reach(
+    spent, old, new, at
+):
     terms = Terms(old, OnSpent.WARN, (at,))
     if newly_crossed(terms, spent, ()):
         assert not is_void(at, spent, old)
@@ -86,7 +88,7 @@ def test_a_budget_of_next_to_nothing_is_spent_and_breaks_nothing():
     assert stand_of(Decimal(10**7), Decimal("5e-324")) is Stand.SPENT
 
 
-def test_who_waits_is_told_numbers_and_when_the_month_turns():
+def test_a_waiting_job_gets_numbers_and_the_begin_of_the_next_month():
     month = Month.of(datetime(2026, 11, 24, tzinfo=timezone.utc))
     said = why_held("rl", Terms(Decimal(100), OnSpent.HOLD), Decimal("104.72"), month)
     assert said == (

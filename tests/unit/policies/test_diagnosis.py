@@ -248,7 +248,7 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("code", "reason", "message", "evidence"), TOLD)
-def test_what_a_runner_or_a_place_tells_is_recognised(code, reason, message, evidence):
+def test_what_a_runner_or_a_backend_reports_is_recognized(code, reason, message, evidence):
     found = diagnose(reason, message, NOISE, evidence)
     assert found is not None
     assert found.code == code
@@ -294,7 +294,7 @@ HARMLESS = [
     ("worker_crash", "SIGTERM handler installed, dumps go to /tmp"),
     ("command_not_found", "which: numactl: command not found"),
     ("setup_failed", "setup failed once, second mirror works"),
-    ("worker_lost", "worker 3 is gone, 4 take over"),
+    ("worker_lost", "worker 3 has left, 4 take over"),
 ]
 
 

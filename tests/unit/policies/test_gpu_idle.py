@@ -36,7 +36,7 @@ def test_one_gpu_that_works_is_enough(uses):
 
 
 @pytest.mark.parametrize("uses", [[], [None], [0, None]])
-def test_a_host_without_gpus_or_with_one_that_does_not_tell_is_not_idle(uses):
+def test_a_host_without_gpus_or_with_one_that_does_not_report_is_not_idle(uses):
     assert host_after((0, [0] * len(uses)), (10, uses)).idle_since is None
 
 
@@ -65,12 +65,12 @@ def test_a_job_with_a_busy_host_is_not_idle():
     assert idle(hosts(100, None)) is None
 
 
-def test_a_host_that_has_told_nothing_lately_may_be_busy():
+def test_a_host_that_has_reported_nothing_lately_may_be_busy():
     assert idle([*hosts(100), *hosts(100, reported_at=440)]) is None
     assert idle([*hosts(100), *hosts(100, reported_at=450)]) == timedelta(seconds=500)
 
 
-def test_nobody_goes_beyond_an_administrators_minutes():
+def test_no_job_exceeds_an_administrators_minutes():
     assert GpuRule(5, 30).minutes == 30
     assert GpuRule(5, 30, Limit(10, "project rl")).minutes == 10
     assert GpuRule(5, 5, Limit(10, "project rl")).minutes == 5

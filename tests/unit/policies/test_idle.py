@@ -34,12 +34,12 @@ def kept(idle_min: float, *, stopped_min: float | None = None, **policy) -> Kept
     return Kept(ago(idle_min), IdlePolicy(**policy), stopped_at)
 
 
-def test_it_waits_for_as_long_as_its_job_asked_and_then_goes_down():
+def test_it_waits_for_as_long_as_its_job_requested_and_is_then_terminated():
     assert decide(kept(9, minutes=10), None, NOW) == Wait(NOW + timedelta(minutes=1))
     assert decide(kept(10, minutes=10), None, NOW) == TakeDown("No job was on it for 10 min.")
 
 
-def test_it_is_switched_off_first_where_that_was_asked():
+def test_it_is_stopped_first_where_that_was_requested():
     policy = {"minutes": 10, "then": "stop", "down_after": 60}
     assert decide(kept(10, **policy), None, NOW) == SwitchOff("No job was on it for 10 min.")
     off = kept(69, stopped_min=59, **policy)
@@ -53,7 +53,7 @@ def test_one_that_is_switched_off_stays_so_unless_its_job_said_until_when():
     assert decide(off, None, NOW) == Wait(None)
 
 
-def test_who_wants_it_for_longer_gets_that_and_not_less_than_its_job_asked():
+def test_a_longer_idle_time_is_granted_and_never_less_than_its_job_requested():
     longer = kept(10, minutes=10, until=NOW + timedelta(minutes=5))
     assert decide(longer, None, NOW) == Wait(NOW + timedelta(minutes=5))
     less = kept(5, minutes=10, until=NOW + timedelta(minutes=1))

@@ -32,7 +32,7 @@ def test_a_job_that_asks_for_nothing_gets_the_limit():
     assert walltime_s(None, 0, None) is None
 
 
-def test_a_job_gets_what_it_asked_for_and_what_was_added():
+def test_a_job_gets_what_it_requested_and_what_was_added():
     assert walltime_s(HOUR, 600, None) == HOUR + 600
 
 
@@ -52,7 +52,7 @@ def test_nothing_goes_beyond_the_limit_and_all_that_can_be_added_reaches_it(aske
     ("ran_s", "walltime", "warned"),
     [(HOUR - 601, HOUR, False), (HOUR - 600, HOUR, True), (74, 100, False), (75, 100, True)],
 )
-def test_the_end_is_told_ten_minutes_ahead_or_in_the_last_quarter_of_a_short_job(
+def test_the_end_is_announced_ten_minutes_ahead_or_in_the_last_quarter_of_a_short_job(
     ran_s, walltime, warned
 ):
     assert should_warn(ran_s, walltime) is warned
@@ -69,10 +69,10 @@ def test_the_end_is_told_ten_minutes_ahead_or_in_the_last_quarter_of_a_short_job
         (90_000, "1 d 1 h"),
     ],
 )
-def test_lengths_of_time_are_told_in_words(seconds, text):
+def test_lengths_of_time_are_reported_in_words(seconds, text):
     assert shown_s(seconds) == text
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(598.2, "10 min"), (60, "1 min"), (42, "42 s")])
-def test_what_is_left_is_told_to_the_minute(seconds, text):
+def test_the_remaining_time_is_shown_to_the_minute(seconds, text):
     assert shown_minutes_s(seconds) == text

@@ -86,7 +86,7 @@ def test_one_without_an_action_is_off():
     assert "cuda_oom" not in rules({"name": "cuda_oom", "actions": []})
 
 
-def test_a_rule_that_was_told_often_enough_is_looked_for_no_more():
+def test_a_rule_that_was_reported_often_enough_is_looked_for_no_more():
     found = rules_of(())
     told = {"cuda_oom": MOST_TOLD, "disk_full": MOST_TOLD - 1}
     assert {rule.name for rule in found} - {r.name for r in still_open(found, told)} == {"cuda_oom"}

@@ -24,7 +24,7 @@ def test_a_mesh_that_is_well_has_no_history() -> None:
     assert changed(WELL, tree(5, host(0, procs=[proc(actors=[actor(messages=9)])]))) == []
 
 
-def test_a_dead_proc_is_told_once_with_its_rank_and_evidence() -> None:
+def test_a_dead_proc_is_reported_once_with_its_rank_and_evidence() -> None:
     after = tree(5, host(0), host(1, procs=[dead()]))
     (change,) = changes_between(WELL, after)
     assert (change["rank"], change["proc"], change["was"]) == (1, "trainers<p1>", "alive")
@@ -44,14 +44,14 @@ def test_a_dead_proc_is_told_once_with_its_rank_and_evidence() -> None:
         ),
     ],
 )
-def test_what_failed_and_is_well_again_is_told_twice(sick, well, expected) -> None:
+def test_a_failure_and_its_recovery_are_reported_each(sick, well, expected) -> None:
     (begins,) = changed(tree(0, well), tree(5, sick))
     (ends,) = changed(tree(5, sick), tree(10, well))
     assert begins[:3] == ends[:3] == expected
     assert begins[3:] == ends[:2:-1][:2]
 
 
-def test_what_was_lost_from_the_beginning_is_told_as_well() -> None:
+def test_what_was_lost_from_the_beginning_is_reported_as_well() -> None:
     assert changed(None, tree(0, host(0, procs=[dead()]))) == [
         ("host<h0>", "trainers<p1>", "", "well", "dead")
     ]
@@ -62,13 +62,13 @@ def test_a_mesh_that_was_stopped_has_not_failed() -> None:
     assert changed(tree(5, host(0, procs=[dead()])), tree(10, host(0, procs=[]))) == []
 
 
-def test_nobody_knows_is_neither_failure_nor_recovery() -> None:
+def test_an_unknown_state_is_neither_failure_nor_recovery() -> None:
     lost = tree(0, host(0, procs=[dead()]))
     unknown = tree(5, host(0, procs=[proc(state="unknown")]))
     assert changed(lost, unknown) == changed(WELL, unknown) == []
 
 
-def test_a_loss_that_nobody_could_see_for_a_while_is_no_second_one() -> None:
+def test_a_loss_that_was_out_of_sight_for_a_while_is_no_second_one() -> None:
     lost = tree(0, host(0, procs=[dead()]))
     unknown = tree(5, host(0, procs=[proc(state="unknown")]))
     history = changes_between(WELL, lost)
@@ -81,7 +81,7 @@ def test_a_loss_that_nobody_could_see_for_a_while_is_no_second_one() -> None:
     assert change["state"] == "dead"
 
 
-def test_a_driver_that_falls_silent_and_answers_again_is_told() -> None:
+def test_a_driver_that_falls_silent_and_answers_again_is_reported() -> None:
     silent = tree(5, answers=False, why="no answer in 6.0 s")
     assert changed(WELL, silent) == [("", "", "", "well", "silent")]
     assert changed(silent, silent) == []

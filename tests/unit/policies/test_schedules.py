@@ -57,7 +57,7 @@ def test_after_an_outage_all_runs_each_time_oldest_first():
 
 
 @pytest.mark.feature("P9.2")
-def test_all_has_a_cap_and_what_is_beyond_it_is_told():
+def test_all_has_a_cap_and_what_is_beyond_it_is_reported():
     turn = turn_of(HOURLY, NOON, NOON + 40 * HOUR, CatchUpPolicy.ALL)
     assert turn.slot == NOON + (41 - MOST_CAUGHT_UP) * HOUR
     assert turn.missed.count == 41 - MOST_CAUGHT_UP
@@ -93,5 +93,5 @@ def test_whenever_one_looks_no_time_runs_twice_and_each_is_run_or_missed(catch_u
     assert at > now
 
 
-def test_the_next_times_are_told():
+def test_the_next_times_are_shown():
     assert upcoming(HOURLY, NOON, 3) == [NOON + n * HOUR for n in (1, 2, 3)]

@@ -68,7 +68,7 @@ def test_what_is_thinned_keeps_its_mean_however_often_it_is_thinned() -> None:
     assert sum(point[1] for point in points) == 6000
 
 
-def test_a_gpu_that_told_nothing_for_a_while_is_no_gpu_at_rest() -> None:
+def test_a_gpu_that_reported_nothing_for_a_while_is_no_gpu_at_rest() -> None:
     recent = [point_of(sample(gpus=(None if at % 4 else 80.0, 10.0)), at) for at in range(2000)]
     points, _ = folded([], recent, 0)
     columns = columns_of(points)

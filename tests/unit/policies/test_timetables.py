@@ -213,7 +213,7 @@ NO_CRONS = [
 ]  # fmt: skip
 
 
-def test_what_is_no_cron_expression_is_told():
+def test_what_is_no_cron_expression_is_reported():
     def check(cron: str) -> None:
         ((field, sentence),) = complaints(cron, "UTC")
         assert field == "cron"
@@ -249,7 +249,7 @@ def test_usual_expressions_get_no_remark():
     assert [cron for cron in usual if remarks(cron)] == []
 
 
-def test_what_is_no_zone_is_told():
+def test_what_is_no_zone_is_reported():
     def check(zone: str) -> None:
         ((field, sentence),) = complaints("@daily", zone)
         assert field == "zone"

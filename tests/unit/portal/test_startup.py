@@ -51,7 +51,7 @@ def test_a_server_does_not_start_on_a_newer_database(looks: list[str]) -> None:
     assert Server().ask(type="lifespan") == [{"type": "lifespan.startup.failed", "message": WHY}]
 
 
-def test_a_server_that_asks_nothing_at_its_start_serves_nobody_on_a_newer_database(
+def test_a_server_that_checks_nothing_at_its_start_serves_no_request_on_a_newer_database(
     looks: list[str],
 ) -> None:
     looks += [WHY, WHY]

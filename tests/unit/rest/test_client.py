@@ -134,7 +134,7 @@ def test_an_address_that_is_none_is_not_tried_twice(portal):
     assert len(portal.requests) == 1
 
 
-def test_a_portal_whose_database_is_away_is_asked_again(portal):
+def test_a_portal_whose_database_is_away_is_retried(portal):
     away = problem(503, "database_unavailable")
     away.headers["Retry-After"] = "2"
     portal.on("GET /projects", away, page([]))
@@ -181,7 +181,7 @@ def test_errors_of_a_specification_come_all_at_once(portal):
     ]
 
 
-def test_something_that_is_no_portal_is_told_as_such(portal):
+def test_something_that_is_no_portal_is_reported_as_such(portal):
     portal.on("GET /me", httpx.Response(200, text="<html>Welcome to nginx</html>"))
     with pytest.raises(UnexpectedAnswerError, match="is this the portal's address"):
         portal.client().me()
@@ -236,7 +236,7 @@ def test_a_jobs_program_finds_its_portal_in_the_environment(portal, monkeypatch)
 
 
 @pytest.mark.feature("S2.6")
-def test_a_job_that_does_not_reach_its_portal_is_told_why(portal, monkeypatch):
+def test_a_job_that_does_not_reach_its_portal_learns_why(portal, monkeypatch):
     portal.on("GET /me", *[httpx.ConnectError("refused")])
     told = "only where its nodes reach the portal"
     for in_a_job in (False, True):

@@ -201,7 +201,7 @@ def test_a_portal_that_is_away_is_tried_again():
     assert portal.tokens == [f"Bearer {TOKEN}"]
 
 
-def test_https_to_a_portal_of_http_is_told_at_once():
+def test_https_to_a_portal_of_http_is_reported_at_once():
     pauses: list[float] = []
     portal = Portal()
     with (
@@ -213,13 +213,13 @@ def test_https_to_a_portal_of_http_is_told_at_once():
     assert pauses == []
 
 
-def test_http_to_a_portal_of_https_is_told_at_once(encrypted):
+def test_http_to_a_portal_of_https_is_reported_at_once(encrypted):
     with encrypted.serve(), pytest.raises(UnprovedPortalError, match="use https://"):
         ask(encrypted.url)
     assert encrypted.seen == []
 
 
-def test_http_to_a_portal_behind_https_is_told_at_once():
+def test_http_to_a_portal_behind_https_is_reported_at_once():
     moved = {"Location": "https://portal.example/api/v1/proof"}
     portal = Portal(lambda _nonce, _port: (301, {}), moved)
     with portal.serve(), pytest.raises(UnprovedPortalError, match="over https:// only"):

@@ -45,7 +45,7 @@ def test_two_that_start_in_one_plan_both_count():
         (LimitKind.PERSON, "for rl"),
     ],
 )
-def test_the_sentence_tells_what_is_left_and_whose_it_is(kind, where):
+def test_the_sentence_names_the_remainder_and_its_owner(kind, where):
     queue = snapshot(job(1, 8.0), limits=quota(40.0, used=45.5, kind=kind))
     assert sentences(queue) == {1: f"Needs $8.00 an hour; $0.00 of $40.00 is left {where}."}
 
@@ -59,7 +59,7 @@ def test_machines_that_cost_nothing_start_also_where_all_is_spent():
     assert started(snapshot(job(1, 0.0), limits=quota(0.0, used=1.0))) == [1]
 
 
-def test_a_job_without_a_price_waits_and_holds_nobody_back():
+def test_a_job_without_a_price_waits_and_holds_back_no_other_job():
     queue = snapshot(job(1, None), job(2, None, "No such GPU."), job(3, 1.0), limits=quota(2.0))
     assert started(queue) == [3]
     assert sentences(queue) == {
@@ -68,7 +68,7 @@ def test_a_job_without_a_price_waits_and_holds_nobody_back():
     }
 
 
-def test_nobody_starts_while_one_that_runs_in_the_same_quota_has_no_price():
+def test_no_job_starts_while_one_that_runs_in_the_same_quota_has_no_price():
     limits = quota(40.0)
     limits["quota:1"].unpriced = 7
     queue = snapshot(job(1, 1.0), QueuedJob(2, shape()), limits=limits)

@@ -89,7 +89,7 @@ jobs = st.lists(
 
 
 @given(jobs)
-def test_everybody_has_exactly_one_turn(queued):
+def test_every_job_is_considered_exactly_once(queued):
     assert sorted(turns(*queued)) == sorted(each.job_id for each in queued)
 
 

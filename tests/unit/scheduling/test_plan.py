@@ -17,30 +17,30 @@ def test_a_higher_priority_starts_first():
     assert started(Snapshot(queued, limits=machines(local=1))) == [2]
 
 
-def test_a_job_gets_all_its_nodes_or_none_and_is_told_how_many_are_free():
+def test_a_job_gets_all_its_nodes_or_none_and_learns_how_many_are_free():
     snapshot = Snapshot((QueuedJob(1, shape(3)),), limits=machines(local=4, used=2))
     assert sentences(snapshot) == {1: "Needs 3 nodes; 2 of 4 are free on local."}
 
 
-def test_a_small_job_never_overtakes_a_big_one_whose_turn_nothing_bounds():
+def test_a_small_job_never_overtakes_a_big_one_whose_start_is_unbounded():
     queued = (QueuedJob(1, shape(3)), QueuedJob(2, shape(1)))
     snapshot = Snapshot(queued, limits=machines(local=4, used=2))
     assert sentences(snapshot)[2] == "Waits behind job 1, which needs more room."
 
 
-def test_a_full_backend_holds_back_nobody_on_another():
+def test_a_full_backend_holds_back_no_other_job_on_another():
     queued = (QueuedJob(1, shape(1)), QueuedJob(2, shape(1, "fake")))
     limits = {**machines(local=1, used=1), **machines(fake=1)}
     assert started(Snapshot(queued, limits=limits)) == [2]
 
 
-def test_a_job_larger_than_the_whole_backend_is_refused_and_holds_back_nobody():
+def test_a_job_larger_than_the_whole_backend_is_refused_and_holds_back_no_other_job():
     queued = (QueuedJob(1, shape(5)), QueuedJob(2, shape(1)))
     snapshot = Snapshot(queued, limits=machines(local=4))
     assert plan(snapshot) == [Refuse(1, "Needs 5 nodes, but local has 4 in all."), Start(2)]
 
 
-def test_a_job_larger_than_what_was_written_of_a_pool_waits_and_holds_back_nobody():
+def test_a_job_larger_than_what_was_written_of_a_pool_waits_and_holds_back_no_other_job():
     limits = {**machines(local=8), "pool:big": Limit(LimitKind.POOL, "big", {"nodes": 4.0})}
     queued = (QueuedJob(1, shape(5, pool="big")), QueuedJob(2, shape(1, pool="big")))
     snapshot = Snapshot(queued, limits=limits)
@@ -48,7 +48,7 @@ def test_a_job_larger_than_what_was_written_of_a_pool_waits_and_holds_back_nobod
     assert sentences(snapshot)[1] == "Needs 5 nodes; 4 of 4 are free on big."
 
 
-def test_who_is_over_a_quota_waits_and_holds_back_nobody():
+def test_a_job_over_a_quota_waits_and_holds_back_no_other_job():
     quota = Limit(LimitKind.PROJECT, "rl", {"nodes": 4.0}, {"nodes": 3.0})
     limits = {**machines(local=8), "quota": quota}
     queued = (QueuedJob(1, shape(2, limits=("quota",))), QueuedJob(2, shape(1)))
@@ -65,7 +65,7 @@ def test_a_quota_that_was_lowered_to_nothing_loses_no_job():
     assert sentences(snapshot) == {1: said}
 
 
-def test_what_keeps_a_project_back_is_told_and_holds_back_no_other_project():
+def test_what_keeps_a_project_back_is_reported_and_holds_back_no_other_project():
     queued = (QueuedJob(1, shape(), project_id=1), QueuedJob(2, shape(), project_id=2))
     barred = {1: (WaitReason.BUDGET, "The budget of November is used up.")}
     snapshot = Snapshot(queued, limits=machines(local=1), barred=barred)

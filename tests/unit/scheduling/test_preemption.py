@@ -108,7 +108,7 @@ def fits(job: QueuedJob, holders: list[RunningJob], without: set[int], total: fl
 
 
 @given(troubles())
-def test_nobody_of_those_who_are_stopped_could_have_been_spared(trouble):
+def test_no_victim_could_have_been_spared(trouble):
     job, holders, limits, allowed = trouble
     total = limits["backend:b"].caps["nodes"]
     taken = victims(job, holders, without_leaving(limits, holders), allowed)
@@ -151,7 +151,7 @@ def test_only_borrowers_are_reclaimed_from_and_only_for_who_stays_within_its_par
 
 
 @given(troubles())
-def test_nobody_is_stopped_where_all_together_were_not_enough(trouble):
+def test_no_job_is_stopped_where_all_together_were_not_enough(trouble):
     job, holders, limits, _ = trouble
     total = limits["backend:b"].caps["nodes"]
     lower = {each.job_id for each in holders if each.is_preemptible and each.rank < job.rank}
@@ -173,7 +173,7 @@ def test_a_choice_is_the_same_whatever_the_order_and_leaves_what_it_looked_at(tr
 
 
 @given(troubles())
-def test_passes_in_a_row_while_they_wind_down_stop_nobody_else(trouble):
+def test_passes_in_a_row_while_they_wind_down_stop_no_other_job(trouble):
     job, holders, limits, allowed = trouble
     stopped = {
         each.job_id for each in victims(job, holders, without_leaving(limits, holders), allowed)
@@ -196,7 +196,7 @@ def test_the_lowest_queue_goes_first_then_who_borrows_most_then_who_came_last():
     assert chosen(wants(2, 3), [old, new], 6) == [2]
 
 
-def test_who_was_chosen_first_is_let_go_where_a_bigger_one_is_enough():
+def test_a_first_victim_is_spared_where_a_bigger_one_is_enough():
     small, big = running(1, 4, 1, began_s=2.0), running(2, 4, 4, began_s=1.0)
     assert chosen(wants(4, 4, rank=1), [small, big], 5) == [2]
 
@@ -210,7 +210,7 @@ def test_a_project_takes_back_its_part_and_no_more():
     assert chosen(wants(2, 4), borrower, 8, Preemption()) == []
 
 
-def test_a_plan_stops_for_the_first_who_waits_and_tells_it_whose_machines_it_gets():
+def test_a_plan_stops_victims_for_the_first_waiting_job_and_names_them_to_it():
     holders = [running(7, 1, 4, rank=0), running(8, 1, 2, rank=0, is_preemptible=False)]
     first, second = planned(holders, [wants(4, 3, rank=1), wants(4, 1, number=101)], 6)
     assert isinstance(first, Preempt)
@@ -235,7 +235,7 @@ def test_others_are_stopped_also_for_a_job_under_a_quota_that_is_not_of_its_proj
     assert first.victims == (7,)
 
 
-def test_nobody_fills_the_free_part_of_a_place_for_which_others_are_stopped():
+def test_no_job_fills_the_free_part_of_a_slot_for_which_others_are_stopped():
     # The victim would otherwise run for five hours more: a job of one hour would pass.
     holders = [running(7, 1, 2, ends_s=5 * HOUR)]
     short = wants(4, 2, number=101, duration_s=HOUR)

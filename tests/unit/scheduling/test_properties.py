@@ -119,7 +119,7 @@ def test_a_plan_is_the_same_each_time_and_leaves_what_it_looked_at(snapshot):
 
 
 @given(snapshots())
-def test_whoever_waits_for_room_really_has_none(snapshot):
+def test_a_job_that_waits_for_room_really_has_none(snapshot):
     # Beside the jobs that the plan started, the first waiting job of each pool does not fit.
     left = {key: limit.copy() for key, limit in snapshot.limits.items()}
     for job in starts(snapshot):
@@ -133,7 +133,7 @@ def test_whoever_waits_for_room_really_has_none(snapshot):
 
 
 @given(snapshots())
-def test_who_is_held_back_for_another_is_told_for_whom(snapshot):
+def test_a_blocked_job_learns_for_which_job(snapshot):
     jobs = {job.job_id: job for job in snapshot.queued}
     for each in plan(snapshot):
         if isinstance(each, Wait) and isinstance(each.cause, Behind):
@@ -143,7 +143,7 @@ def test_who_is_held_back_for_another_is_told_for_whom(snapshot):
 
 
 @given(snapshots())
-def test_nobody_is_stopped_who_may_not_be_or_twice(snapshot):
+def test_no_job_is_stopped_that_may_not_be_or_twice(snapshot):
     running = {each.job_id: each for each in snapshot.running}
     jobs = {job.job_id: job for job in snapshot.queued}
     seen: set[int] = set()

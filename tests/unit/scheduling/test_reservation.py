@@ -50,7 +50,7 @@ def test_what_is_left_beside_the_big_one_is_given_once():
     ]
 
 
-def test_the_moment_of_its_start_is_told_where_something_bounds_it():
+def test_the_expected_start_is_shown_where_something_bounds_it():
     (wait, *_) = plan(snapshot_of(4, [(2, 2 * HOUR), (2, HOUR)], [(3, None)]))
     assert isinstance(wait, Wait)
     assert isinstance(wait.cause, NoRoom)
@@ -77,7 +77,7 @@ lengths = st.one_of(st.none(), st.sampled_from([HOUR * hours for hours in range(
 @given(
     st.lists(st.tuples(sizes, lengths), max_size=4), st.lists(st.tuples(sizes, lengths), max_size=8)
 )
-def test_nobody_who_starts_behind_the_first_puts_off_its_start(running, queued):
+def test_no_job_that_starts_behind_the_first_delays_it(running, queued):
     # The earliest start of the first waiting job is the same without the backfilled jobs.
     free = 3
     snapshot = snapshot_of(sum(size for size, _ in running) + free, running, queued)

@@ -57,7 +57,7 @@ def test_the_second_place_is_held_beside_the_first():
     assert third == Wait(3, Behind(2))
 
 
-def test_a_second_that_never_fits_beside_the_first_is_told_no_moment():
+def test_a_second_job_that_never_fits_beside_the_first_gets_no_expected_start():
     queued = [job(1, 3, "a", rank=2), job(2, 4, rank=1)]
     first, second = plan(snapshot_of(6, queued, [runs(-1, 3, "a", 1)], a=3))
     assert isinstance(first, Wait)

@@ -159,7 +159,7 @@ def afterwards(snapshot: Snapshot) -> Snapshot:
 
 @settings(max_examples=400, deadline=None)
 @given(snapshots())
-def test_whoever_has_others_stopped_starts_in_the_next_plan(snapshot):
+def test_a_job_with_victims_starts_in_the_next_plan(snapshot):
     _, preempts = outcome(snapshot)
     starts, _ = outcome(afterwards(snapshot))
     assert {each.job_id for each in preempts} <= starts
@@ -167,7 +167,7 @@ def test_whoever_has_others_stopped_starts_in_the_next_plan(snapshot):
 
 @settings(max_examples=150, deadline=None)
 @given(snapshots())
-def test_nobody_whom_a_plan_stops_could_have_been_spared(snapshot):
+def test_no_victim_of_a_plan_could_have_been_spared(snapshot):
     # Without one of them, the job for which they are stopped would lack machines.
     jobs = {each.job_id: each for each in snapshot.queued}
     staying = list(snapshot.running)

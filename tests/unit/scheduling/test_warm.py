@@ -140,4 +140,6 @@ def test_a_job_waits_for_the_cluster_that_it_names_and_for_its_quotas():
 
 
 def test_a_job_fails_whose_cluster_is_gone():
-    assert plan(naming(names(1, "It is gone.", is_gone=True))) == [Refuse(1, "It is gone.")]
+    assert plan(naming(names(1, "It no longer exists.", is_gone=True))) == [
+        Refuse(1, "It no longer exists.")
+    ]

@@ -74,7 +74,7 @@ def test_plan_after_plan_no_limit_is_exceeded_and_no_cluster_is_taken_twice(worl
 
 @settings(max_examples=150, deadline=None)
 @given(worlds(), jobs(may_name=False))
-def test_everybody_who_fits_has_started_once_all_others_have_ended(world, jobs):
+def test_every_job_that_fits_has_started_once_all_others_have_ended(world, jobs):
     world.play(jobs)
     assert [job.number for job in world.queued.values() if world.fits_at_all(job)] == []
 
@@ -93,7 +93,7 @@ def test_jobs_that_follow_each_other_on_a_warm_cluster_do_not_pass_the_first_who
 
 @settings(max_examples=300, deadline=None)
 @given(worlds(), jobs(may_name=False), st.data())
-def test_the_first_of_the_highest_queue_starts_by_the_moment_it_was_told(world, jobs, data):
+def test_the_first_of_the_highest_queue_starts_by_its_expected_start(world, jobs, data):
     # Later jobs may keep their cluster, reuse one, or have one started again.
     world.ending_s = 0.0
     at_s = data.draw(st.sampled_from([job.at_s for job in jobs])) + 0.1 * HOUR

@@ -308,7 +308,7 @@ class World:
     def _named(self, job: Asks) -> NamedCluster:
         cluster = self.clusters.get(job.names)
         if cluster is None or cluster.keeps_s is None or not self._has(job, cluster):
-            return NamedCluster(job.names, "It is gone.", is_gone=True)
+            return NamedCluster(job.names, "It no longer exists.", is_gone=True)
         if cluster.of.pool != job.pool:
             return NamedCluster(job.names, "It is of another pool.")
         number = self._runs(cluster)

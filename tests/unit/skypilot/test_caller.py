@@ -45,7 +45,7 @@ def test_a_refusal_comes_with_its_kind_and_detail(caller: SkyCaller) -> None:
     assert raised.value.detail == {"reasons": ["a", "b"]}
 
 
-def test_an_unknown_error_comes_without_colours(caller: SkyCaller) -> None:
+def test_an_unknown_error_comes_without_colors(caller: SkyCaller) -> None:
     with pytest.raises(SkyPilotError, match=r"^not today$") as raised:
         caller.call("misunderstood")
     assert raised.value.kind == "other"
@@ -78,7 +78,7 @@ def test_those_who_ask_the_same_at_once_share_one_call(
     assert calls_in(diary) == 1
 
 
-def test_other_arguments_are_another_call_and_wait_for_nobody(
+def test_other_arguments_are_another_call_and_wait_for_no_other(
     caller: SkyCaller, diary: Path, gate: Path
 ) -> None:
     with pytest.raises(StillBusyError):
@@ -118,7 +118,7 @@ def test_a_fresh_answer_is_given_again_to_those_who_take_one(
     assert calls_in(diary) == 2
 
 
-def test_an_answer_that_nobody_fetches_is_forgotten(
+def test_an_answer_that_is_never_fetched_is_forgotten(
     caller: SkyCaller, diary: Path, gate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     args = {"diary": str(diary), "until": str(gate)}
@@ -155,7 +155,7 @@ def test_the_child_sees_nothing_of_our_surroundings_but_what_it_needs(
     assert environment["https_proxy"] == "http://proxy:1"
 
 
-def test_nobody_else_may_look_into_its_home(caller: SkyCaller) -> None:
+def test_no_other_user_may_look_into_its_home(caller: SkyCaller) -> None:
     caller.call("echo")
     assert caller.options.home.stat().st_mode & 0o077 == 0
     assert (caller.options.home / "calls.log").stat().st_mode & 0o077 == 0

@@ -52,7 +52,7 @@ def child_that(tmp_path: Path, lines: str) -> tuple[str, ...]:
     return (str(script),)
 
 
-def test_a_call_that_a_dying_child_never_read_is_asked_of_the_next(
+def test_a_call_that_a_dying_child_never_read_is_sent_to_the_next(
     make_caller: CallerMaker, tmp_path: Path
 ) -> None:
     mark, diary = tmp_path / "mark", tmp_path / "diary"
@@ -127,7 +127,7 @@ def test_a_call_that_hangs_is_given_up_and_its_child_ends_after_the_others_are_d
     assert eventually(lambda: not is_alive(first))
 
 
-def test_closing_ends_the_child_and_what_it_was_asked(caller: SkyCaller, tmp_path: Path) -> None:
+def test_closing_ends_the_child_and_its_open_calls(caller: SkyCaller, tmp_path: Path) -> None:
     pid = pid_of(caller)
     args = {"diary": str(tmp_path / "diary"), "until": str(tmp_path / "never")}
     with pytest.raises(StillBusyError):

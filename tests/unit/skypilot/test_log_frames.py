@@ -67,7 +67,7 @@ def test_a_log_of_many_short_lines_gets_much_shorter() -> None:
     assert len(log_of([frames])) < len(b"".join(frames)) / 5
 
 
-def test_prefixes_strangers_and_colours_around_our_lines_are_passed_over() -> None:
+def test_prefixes_strangers_and_colors_around_our_lines_are_passed_over() -> None:
     frames = [frame(seq) for seq in range(1, 4)]
     log = b"INFO: Waiting 1s for the logs to be written...\n"
     log += OTHER + b"WARNING: ~mp1 is not ours\n" + log_of([frames[:1]]) + b"\r50%\r100%\r\n"
@@ -233,7 +233,7 @@ def test_a_stream_that_goes_on_says_when_nothing_comes() -> None:
     assert [numbers([each]) for each in got] == [[2], [], [3], []]
 
 
-def test_samples_of_hosts_are_passed_on_and_tell_nothing_of_how_far_a_reading_reached() -> None:
+def test_samples_of_hosts_are_passed_on_and_do_not_move_the_position() -> None:
     sample = b'{"rank": 0, "t": 1.5, "kind": "metrics", "cpu": 1.0}\n'
     # From the end of the log a packet of samples comes before any frame that is known.
     packets = [*([frame(seq)] for seq in range(1, 11)), *([sample] for _ in range(6)), [frame(11)]]

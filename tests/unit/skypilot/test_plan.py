@@ -97,7 +97,7 @@ def test_exactly_the_one_that_skypilot_would_take_is_chosen(plans: dict[str, Any
     }
 
 
-def test_spot_prices_are_told_apart_by_zone(plans: dict[str, Any]) -> None:
+def test_spot_prices_are_distinguished_by_zone(plans: dict[str, Any]) -> None:
     assert prices(plans["spot"]) == [
         ("aws/us-east-1/us-east-1b", 0.02),
         ("aws/us-east-1/us-east-1a", 0.03),
@@ -106,7 +106,7 @@ def test_spot_prices_are_told_apart_by_zone(plans: dict[str, Any]) -> None:
     assert all(row["use_spot"] for row in plans["spot"]["candidates"])
 
 
-def test_of_several_wishes_those_that_nothing_fits_are_named(plans: dict[str, Any]) -> None:
+def test_of_several_requests_those_that_nothing_fits_are_named(plans: dict[str, Any]) -> None:
     assert prices(plans["either"])[0] == ("lambda/us-east-1", 2.49)
     assert len(plans["either"]["reasons"]) == 1
     assert "A100" in plans["either"]["reasons"][0]

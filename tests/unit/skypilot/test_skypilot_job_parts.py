@@ -54,7 +54,7 @@ def test_what_cannot_be_meant_is_named(meshes, options, named: str) -> None:
         JobSpec.of(meshes, None, options)
 
 
-def test_resources_are_a_mapping_or_tell_themselves() -> None:
+def test_resources_are_a_mapping_or_describe_themselves() -> None:
     assert JobSpec.of({"a": 1}, Resources(), {}).resources == {"accelerators": {"H100": 8}}
     with pytest.raises(TypeError, match="mapping"):
         JobSpec.of({"a": 1}, "H100:8", {})
@@ -130,7 +130,7 @@ def test_secrets_in_mounted_folders_stay_behind_and_skypilot_takes_the_rest(tmp_
     assert (code / ".skyignore").read_text() == "sub/1.txt\n.env\n"
 
 
-def test_a_log_is_read_through_prefixes_colours_and_torn_lines() -> None:
+def test_a_log_is_read_through_prefixes_colors_and_torn_lines() -> None:
     log = JobLog()
     text = (
         f"{HEAD}mportal: setup: begins\n{HEAD}rank 1 setup| pip\n"

@@ -9,7 +9,7 @@ from monarch_client.skypilot.errors import KINDS, SkyPilotError
 from monarch_client.skypilot.translate import (
     KIND_OF_CLASS,
     error_of,
-    without_colour,
+    without_color,
     without_commands,
 )
 
@@ -79,7 +79,7 @@ def test_each_error_has_its_kind(error: Exception, kind: str) -> None:
     assert error_of(error).kind == kind
 
 
-def test_the_places_that_were_tried_are_reasons_once_each_and_without_colours() -> None:
+def test_the_places_that_were_tried_are_reasons_once_each_and_without_colors() -> None:
     history = [ValueError("\x1b[31mus-east-1a: full\x1b[0m"), ValueError("us-east-1a: full")]
     error = error_of(raised("ResourcesUnavailableError", failover_history=history))
     assert error.detail["reasons"] == ["us-east-1a: full"]
@@ -106,7 +106,7 @@ def test_our_own_errors_pass_unchanged() -> None:
     assert (again.kind, again.message, again.detail) == ("not_up", "x", {})
 
 
-def test_a_kind_that_nobody_knows_is_other() -> None:
+def test_an_unknown_kind_is_other() -> None:
     assert SkyPilotError("new", "x").kind == "other"
 
 
@@ -119,8 +119,8 @@ def test_a_kind_that_nobody_knows_is_other() -> None:
         "  ✓ fine\n",
     ],
 )
-def test_colours_and_cursor_words_are_taken_out(text: str) -> None:
-    assert without_colour(text) == "✓ fine"
+def test_colors_and_cursor_words_are_taken_out(text: str) -> None:
+    assert without_color(text) == "✓ fine"
 
 
 @pytest.mark.parametrize(

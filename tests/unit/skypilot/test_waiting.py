@@ -46,7 +46,7 @@ def test_a_request_that_was_taken_is_found_and_never_repeated(server: Server) ->
     assert server.asked == 1
 
 
-def test_a_request_that_nobody_took_is_an_error() -> None:
+def test_a_request_without_an_answer_is_an_error() -> None:
     server = Server(loses=True, takes=False)
     with pytest.raises(TimeoutError):
         accepted("launch", server.ask, server.requests, lost=TimeoutError, patience_s=0.05)

@@ -19,7 +19,7 @@ def errors_of(**portal):
     return [(error.path, error.code) for error in caught.value.errors]
 
 
-def test_an_idle_cluster_goes_down_unless_it_is_to_be_stopped():
+def test_an_idle_cluster_is_terminated_unless_it_is_to_be_stopped():
     assert parse(reuse=True, idle={"minutes": 5}).portal.idle == Idle(5, "down")
     stop = {"minutes": 5, "then": "stop", "down_after": 60}
     assert parse(reuse=True, idle=stop).portal.idle == Idle(5, "stop", 60)

@@ -28,7 +28,7 @@ def test_a_new_user_is_let_in_by_the_link_and_is_in_no_project():
 
 
 @pytest.mark.parametrize("name", ["nora", "two words", "", "x" * 200, "me", ".", ".."])
-def test_a_name_that_is_taken_or_is_none_is_refused_and_makes_nobody(name):
+def test_a_name_that_is_taken_or_invalid_is_refused_and_makes_no_user(name):
     add_user("nora")
     with pytest.raises(ConflictError):
         add_user(name)

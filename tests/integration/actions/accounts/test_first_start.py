@@ -52,7 +52,7 @@ def test_the_secret_of_a_link_is_not_stored():
     assert secret not in str(SignInLink.objects.values().get())
 
 
-def test_two_links_of_one_user_are_told_apart():
+def test_two_links_of_one_user_are_distinguished():
     user = make_user()
     first, second = create_sign_in_link(user), create_sign_in_link(user)
     assert redeem(first) == redeem(second) == user

@@ -74,7 +74,7 @@ def test_a_database_without_the_release_s_column_is_left_alone(upgraded):
     assert "(unknown)" in why_not_to_start()
 
 
-def test_a_database_that_is_away_keeps_nobody_from_starting(monkeypatch):
+def test_an_unreachable_database_keeps_no_process_from_starting(monkeypatch):
     def fail() -> str:
         raise OperationalError("connection refused")
 

@@ -24,7 +24,7 @@ def test_only_a_digest_of_the_secret_is_stored():
     assert not any(secret in str(value) for value in stored.values())
 
 
-def test_a_revoked_token_is_no_longer_usable_and_belongs_to_nobody_else():
+def test_a_revoked_token_is_no_longer_usable_and_no_other_user_can_revoke_it():
     actor = make_actor()
     token, _ = create_token(actor, "laptop")
     with pytest.raises(NotFoundError):

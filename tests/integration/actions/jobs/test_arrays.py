@@ -223,7 +223,7 @@ def test_rerun_failed_goes_by_what_has_failed_once_it_was_checked(project, membe
     assert Job.objects.count() == 7
 
 
-def test_a_single_rerun_stands_in_the_array_as_well(project, member):
+def test_a_single_rerun_is_in_the_array_as_well(project, member):
     jobs = members(submit_job(member, project, sweep()))
     again = rerun_job(member, jobs[2])
     assert (again.array, again.array_index) == (jobs[0].array, 2)
@@ -344,7 +344,7 @@ def test_jobs_are_written_out_before_the_transaction_that_stores_them(project, m
     assert made_within == {False}
 
 
-def test_cancelling_is_told_to_those_who_wait_and_kept_in_the_history_of_each(project, member):
+def test_cancelling_is_reported_to_dependants_and_recorded_in_the_history_of_each(project, member):
     jobs = members(submit_job(member, project, sweep()))
     report = {"name": "report", "run": "true", "resources": {"infra": "local"}}
     later = submit_job(member, project, {**report, "portal": {"depends_on": ["ppo"]}})

@@ -72,7 +72,7 @@ def test_who_cancelled_and_from_where_is_written_down(owner):
     assert (event.verb, event.actor, event.source) == ("cancel", owner.user, "203.0.113.7")
 
 
-def test_a_member_may_not_cancel_somebody_elses_job_but_a_maintainer_may(owner):
+def test_a_member_may_not_cancel_another_users_job_but_a_maintainer_may(owner):
     project = owner.user.memberships.get().project
     job = job_of(owner)
     with pytest.raises(PermissionDeniedError):

@@ -33,7 +33,7 @@ def ended_job() -> tuple[Actor, Job]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("action", ACTIONS)
-def test_what_is_asked_of_a_job_that_was_deleted_a_moment_ago_is_not_found(action: Action):
+def test_a_request_about_a_job_that_was_deleted_recently_is_not_found(action: Action):
     actor, job = ended_job()
     as_read_before = Job.objects.get(pk=job.pk)
     delete_job(actor, job)

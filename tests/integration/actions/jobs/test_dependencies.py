@@ -125,7 +125,7 @@ def test_a_cancelled_job_is_no_success(project, member):
     assert b.message == f"It needs what did not succeed: job {a.pk} (a) was cancelled."
 
 
-def test_hold_keeps_the_job_until_somebody_releases_it(project, member):
+def test_hold_keeps_the_job_until_it_is_released(project, member):
     a, b = submit_jobs(member, project, [spec("a"), spec("b", "a", if_dependency_fails="hold")])
     end(a, JobStatus.FAILED)
     settle()
@@ -215,7 +215,7 @@ def test_a_deleted_job_still_counts_as_it_ended(project, member):
     assert startable() == {"b"}
 
 
-def test_an_end_that_nobody_noted_is_found(project, member):
+def test_an_unrecorded_end_is_found(project, member):
     a, b = submit_jobs(member, project, [spec("a"), spec("b", "a")])
     end(a, JobStatus.SUCCEEDED)
     JobDependency.objects.update(ended_as="", noted=False)

@@ -66,7 +66,7 @@ def is_startable(job: Job) -> bool:
     return startable_jobs(clock.now()).filter(pk=job.pk).exists()
 
 
-def test_an_end_that_waits_for_a_submit_to_commit_is_told_to_the_new_job(owner):
+def test_an_end_that_waits_for_a_submit_to_commit_reaches_the_new_job(owner):
     first = running(owner)
     with transaction.atomic():
         last = submit(owner, first)

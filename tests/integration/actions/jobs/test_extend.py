@@ -65,7 +65,7 @@ def test_an_extension_adds_to_what_the_job_may_run_and_says_who_gave_it(job, mai
     assert event.actor == maintainer.user
 
 
-def test_the_same_extension_asked_for_twice_is_made_once(job, maintainer):
+def test_the_same_extension_requested_twice_is_made_once(job, maintainer):
     for _ in range(2):
         extend_job(maintainer, job, HOUR, idempotency_key="k")
     assert job.extended_s == HOUR
@@ -77,7 +77,7 @@ def test_the_same_extension_asked_for_twice_is_made_once(job, maintainer):
 
 
 @pytest.mark.feature("P6.1")
-def test_nobody_extends_beyond_what_an_administrator_allows(job, project):
+def test_no_extension_exceeds_what_an_administrator_allows(job, project):
     project.max_duration_s = 3 * HOUR
     project.save()
     admin = make_actor(project, Role.ADMIN)
@@ -119,7 +119,7 @@ def test_a_job_without_a_limit_has_nothing_to_extend(project, maintainer):
         extend_job(maintainer, job, HOUR)
 
 
-def test_an_idle_cluster_is_kept_for_longer_however_often_that_is_asked_for(cluster, maintainer):
+def test_an_idle_cluster_is_kept_for_longer_however_often_that_is_requested(cluster, maintainer):
     for _ in range(2):
         extend_cluster(maintainer, cluster, HOUR)
     cluster.refresh_from_db()

@@ -98,14 +98,14 @@ def test_holding_and_releasing_twice_is_as_good_as_once(owner):
     assert actions_on(job) == ["hold", "release"]
 
 
-def test_a_hold_of_somebody_elses_does_not_change_who_holds_it(owner):
+def test_a_hold_by_another_user_does_not_change_the_holder(owner):
     job = hold_job(owner, job_of(owner))
     hold_job(make_actor(job.project, Role.MAINTAINER), job)
     assert now_of(job).message == f"Held by {owner.user.get_username()}."
 
 
 @pytest.mark.parametrize("status", sorted(ACTIVE_STATUSES))
-def test_a_job_that_has_started_is_not_held_and_its_owner_is_told_what_to_do(owner, status):
+def test_a_job_that_has_started_is_not_held_and_its_owner_learns_what_to_do(owner, status):
     job = job_of(owner, status=status)
     with pytest.raises(ConflictError, match="Cancel it instead"):
         hold_job(owner, job)
@@ -132,7 +132,7 @@ def test_a_released_job_has_kept_its_place_in_the_queue(owner, fake, monkeypatch
     assert [now_of(job).status for job in (first, second)] == [JobStatus.PROVISIONING, QUEUED]
 
 
-def test_a_held_job_holds_back_nobody_behind_it(owner, fake, no_broker, monkeypatch):
+def test_a_held_job_holds_back_no_other_job_behind_it(owner, fake, no_broker, monkeypatch):
     monkeypatch.setattr(type(fake), "capacity_nodes", lambda _: 1)
     first, second = job_of(owner), job_of(owner)
     with pytest.MonkeyPatch.context() as patched:

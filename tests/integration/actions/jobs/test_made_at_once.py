@@ -55,21 +55,21 @@ def between(monkeypatch) -> Callable[[Callable[[], object]], None]:
     return plant
 
 
-def test_a_pool_that_somebody_made_meanwhile_is_changed(root, between):
+def test_a_pool_that_was_made_meanwhile_is_changed(root, between):
     between(lambda: set_pool(root, "gpus", PoolChange("fake", {"nodes": 4}, "2h")))
     set_pool(root, "gpus", PoolChange("fake", {"nodes": 8}))
     pool = Pool.objects.get()
     assert (pool.caps, pool.patience_s) == ({"nodes": 8}, 7200)
 
 
-def test_a_queue_that_somebody_made_meanwhile_is_changed(root, between):
+def test_a_queue_that_was_made_meanwhile_is_changed(root, between):
     between(lambda: set_queue(root, "urgent", QueueChange(rank=5, preemptible=True)))
     set_queue(root, "urgent", QueueChange(rank=10))
     queue = Queue.objects.get(name="urgent")
     assert (queue.rank, queue.preemptible) == (10, True)
 
 
-def test_a_quota_that_somebody_made_meanwhile_is_changed(root, between):
+def test_a_quota_that_was_made_meanwhile_is_changed(root, between):
     project = Project.objects.create(slug="rl", name="rl")
     between(lambda: set_quota(root, Whose(project="rl"), {"nodes": 4}))
     set_quota(root, Whose(project="rl"), {"nodes": 8})

@@ -115,7 +115,7 @@ def test_a_rerun_begins_with_what_the_specification_says(owner, one_node):
 
 
 @pytest.mark.parametrize("status", sorted(ACTIVE_STATUSES))
-def test_a_job_that_has_started_keeps_its_priority_and_its_owner_is_told(owner, status):
+def test_a_job_that_has_started_keeps_its_priority_and_its_owner_learns_so(owner, status):
     job = job_of(owner, status=status)
     with pytest.raises(ConflictError, match="has started already"):
         prioritize_job(owner, job, 70)

@@ -107,7 +107,7 @@ def test_a_spec_that_names_another_project_is_refused(project, member):
     assert codes(caught.value) == {"wrong_project"}
 
 
-def test_what_the_backend_cannot_do_is_told_before_anything_starts(project, member):
+def test_what_the_backend_cannot_do_is_reported_before_anything_starts(project, member):
     with pytest.raises(InvalidSpecError) as caught:
         submit_job(member, project, "name: x\nrun: x\nresources: {infra: aws}\n")
     assert codes(caught.value) == {"unsupported_by_backend"}

@@ -31,7 +31,7 @@ def test_an_admin_adds_a_member_and_changes_their_role(project, admin):
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MEMBER, Role.MAINTAINER])
-def test_nobody_below_admin_changes_roles(project, role):
+def test_no_role_below_admin_changes_roles(project, role):
     actor = make_actor(project, role)
     with pytest.raises(PermissionDeniedError):
         set_role(actor, project, actor.user.username, Role.ADMIN)

@@ -141,7 +141,7 @@ def test_a_project_with_a_cluster_is_neither_archived_nor_deleted(admin, project
         delete_project(admin, project, "rl")
 
 
-def test_an_archived_project_is_read_only_for_everybody(admin, project, root):
+def test_an_archived_project_is_read_only_for_every_role(admin, project, root):
     archive_project(admin, project)
     kept = {Verb.VIEW_PROJECT, Verb.LIST_SECRETS, Verb.MANAGE_MEMBERS, Verb.MANAGE_PROJECT}
     assert verbs_of(admin, project) == verbs_of(root, project) == kept
@@ -154,9 +154,7 @@ def test_an_archived_project_is_read_only_for_everybody(admin, project, root):
     assert submit_job(admin, project, SPEC).project == project
 
 
-def test_the_schedules_of_an_archived_project_are_paused_until_somebody_resumes_them(
-    admin, project
-):
+def test_the_schedules_of_an_archived_project_are_paused_until_they_are_resumed(admin, project):
     due = timezone.now() - timedelta(minutes=1)
     schedule = make_schedule(project, owner=admin.user, next_at=due, spec=SPEC)
     archive_project(admin, project)

@@ -52,7 +52,7 @@ def test_old_keys_are_kept_while_something_opens_with_no_key(home, attempt, sett
     assert len(home.sealing_keys) == 2
 
 
-def test_elsewhere_a_key_is_printed_and_kept_by_whoever_asked(settings, attempt, capsys):
+def test_elsewhere_a_key_is_printed_for_the_caller_to_keep(settings, attempt, capsys):
     settings.MPORTAL_EMBEDDED = False
     call_command("rotate_secrets", new_key=True)
     key = capsys.readouterr().out.strip()

@@ -136,7 +136,7 @@ def test_a_project_has_so_many_at_most(project, maintainer):
     set_secret(maintainer, project, "N1", VALUE)
 
 
-def test_deleting_one_that_is_not_there_is_told(project, maintainer):
+def test_deleting_one_that_is_not_there_is_reported(project, maintainer):
     set_secret(maintainer, project, "A", VALUE)
     delete_secret(maintainer, project, "A")
     with pytest.raises(NotFoundError):

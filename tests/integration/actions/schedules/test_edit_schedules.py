@@ -60,7 +60,7 @@ def test_a_schedule_begins_with_the_first_time_that_is_still_to_come(project, me
 
 
 @pytest.mark.feature("P9.2")
-def test_all_that_is_wrong_with_it_is_told_at_once_as_submit_tells_it(project, member):
+def test_all_that_is_wrong_with_it_is_reported_at_once_as_submit_reports_it(project, member):
     content = ScheduleContent("nam: x\nnum_nodes: 0\n", "61 * * * *", "Berlin")
     with pytest.raises(InvalidSpecError) as refused:
         create_schedule(member, project, "Not a name", content)
@@ -131,7 +131,7 @@ def test_a_change_of_its_times_begins_anew_and_one_of_anything_else_does_not(pro
 
 
 @pytest.mark.feature("P9.2")
-def test_who_changes_what_it_runs_becomes_its_owner_and_nobody_else_does(
+def test_the_user_who_changes_what_it_runs_becomes_its_owner_and_no_other_does(
     project, member, maintainer
 ):
     schedule = make_schedule(project, owner=member.user)

@@ -41,7 +41,7 @@ def test_a_context_may_have_slashes_in_its_name(root):
 
 
 @pytest.mark.parametrize("who", ["admin", "member", "read_only", "bound"])
-def test_nobody_else_changes_or_sees_anything(who, project, request, root):
+def test_no_other_user_changes_or_sees_anything(who, project, request, root):
     made = {"read_only": {"read_only": True}, "bound": {"project": project}}
     if who in made:
         caller = caller_for(make_user(is_superuser=True), **made[who])

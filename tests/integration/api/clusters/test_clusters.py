@@ -131,7 +131,7 @@ def test_a_quarantined_cluster_is_taken_down_by_an_administrator_alone(root, adm
     assert StrayCluster.objects.get(name="mpx-lost").ordered_by == root.user.username
 
 
-def test_a_strangers_cluster_is_refused_to_everybody(root, strays):
+def test_a_strangers_cluster_is_refused_to_every_user(root, strays):
     problem = assert_problem(root.post("/clusters/theirs/actions/down"), 409, "conflict")
     assert "not this portal's" in problem["detail"]
 

@@ -45,7 +45,7 @@ def infra_of(caller: Any) -> dict[str, dict[str, Any]]:
     return {row["backend"]: row for row in response.json()["results"]}
 
 
-def test_the_first_look_has_the_clouds_asked_and_the_next_shows_the_answer(viewer, hints):
+def test_the_first_view_has_the_clouds_queried_and_the_next_shows_the_answer(viewer, hints):
     assert infra_of(viewer)["fake"]["is_asking"] is True
     assert infra_of(viewer)["fake"]["clouds"] == []
     assert hints == ["infra"]
@@ -62,7 +62,7 @@ def test_the_first_look_has_the_clouds_asked_and_the_next_shows_the_answer(viewe
     ]
 
 
-def test_nobody_looking_means_nobody_asking(monkeypatch):
+def test_without_viewers_no_backend_is_queried(monkeypatch):
     def fail(*_: object) -> None:
         raise AssertionError
 
@@ -70,7 +70,7 @@ def test_nobody_looking_means_nobody_asking(monkeypatch):
     reconciler.step()
 
 
-def test_an_answer_is_asked_for_again_after_a_minute(viewer, hints, monkeypatch, time_machine):
+def test_an_answer_is_requested_again_after_a_minute(viewer, hints, monkeypatch, time_machine):
     infra_of(viewer)
     reconciler.step()
     monkeypatch.setattr(FakeBackend, "gpus", lambda *_: [])

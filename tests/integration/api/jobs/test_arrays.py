@@ -26,7 +26,7 @@ def test_a_list_of_specifications_is_submitted_as_one(member):
     ]
 
 
-def test_documents_of_one_text_are_told_errors_by_its_lines(member):
+def test_errors_of_several_documents_are_reported_by_the_lines_of_the_text(member):
     text = "name: a\nrun: 'true'\n---\nname: b\nrun: 'true'\nportal:\n  depends_on: [missing]\n"
     answer = member.post(BATCH, {"spec": text})
     assert_problem(answer, 422, "invalid_spec")

@@ -117,7 +117,7 @@ def test_a_job_that_is_ending_submits_nothing_any_more(parent, status):
     assert "is ending" in assert_problem(submit(program_of(parent)), 409, "conflict")["detail"]
 
 
-def test_whoever_may_not_submit_any_more_does_not_do_so_by_a_job(parent):
+def test_a_user_who_may_not_submit_any_more_does_not_by_a_job(parent):
     membership = Membership.objects.filter(user=parent.job.submitted_by)
     membership.update(role=Role.VIEWER)
     assert_problem(submit(program_of(parent)), 403, "permission_denied")

@@ -48,7 +48,7 @@ def test_no_spelling_gets_a_job_past_a_quota(member, cap, resources):
     assert not Job.objects.exists()
 
 
-def test_a_person_is_told_in_which_project_they_may_have_less(member, project):
+def test_a_person_learns_in_which_project_they_may_have_less(member, project):
     Quota.objects.create(project=project, user=member.user, caps={"gpus:H100": 4})
     answer = send(member, "accelerators: H100:8")
     assert errors(answer) == [("portal.queue", "over_limit")]
@@ -64,7 +64,7 @@ def test_what_is_queued_counts_the_gpus_of_all_nodes(member, project):
 
 
 @pytest.mark.parametrize("count", ["4000000000", "1.0e+300"])
-def test_a_number_too_large_is_told_at_its_line(member, project, count):
+def test_a_number_too_large_is_reported_at_its_line(member, project, count):
     answer = send(member, f"accelerators: {{H100: {count}}}")
     assert errors(answer) == [("resources.accelerators.H100", "bad_value")]
     assert answer.json()["errors"][0]["line"] == 3
@@ -107,7 +107,7 @@ def test_a_pool_that_counts_gpus_takes_no_type_of_machine_alone(member, project,
 
 
 @pytest.mark.parametrize("caps", [{"nodes": 8}, {"jobs": 2, "usd_per_hour": 40}])
-def test_a_type_of_machine_alone_is_taken_where_nobody_counts_gpus(member, project, caps):
+def test_a_machine_type_alone_is_taken_where_no_limit_counts_gpus(member, project, caps):
     Quota.objects.create(project=project, caps=caps)
     Quota.objects.create(project=make_project("other"), caps={"gpus": 8})
     assert send(member, MACHINE).status_code == 201

@@ -50,7 +50,7 @@ def test_a_rerun_is_a_new_job_that_knows_where_it_comes_from(member, project):
     assert Job.objects.count() == 2
 
 
-def test_a_rerun_leaves_out_deleted_jobs_only_if_it_is_asked_to(member, project):
+def test_a_rerun_leaves_out_deleted_jobs_only_on_request(member, project):
     spec = make_spec(portal={"depends_on": [{"job": "gone", "after": "success"}]})
     job = make_job(project, status=JobStatus.FAILED, spec=spec)
     path = f"/projects/rl/jobs/{job.pk}/actions/rerun"

@@ -122,7 +122,7 @@ def test_a_plan_that_cannot_be_had_says_why_in_the_backends_words(
     assert (plan["candidates"], plan["chosen"], plan["usd"]) == ([], None, None)
 
 
-def test_a_fault_of_a_backend_is_told_and_no_500(member, monkeypatch):
+def test_a_fault_of_a_backend_is_reported_and_no_500(member, monkeypatch):
     def fail(*_: object) -> Plan:
         raise KeyError("price")
 

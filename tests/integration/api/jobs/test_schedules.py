@@ -42,7 +42,7 @@ def test_one_is_made_read_changed_paused_resumed_run_and_deleted(member):
 
 
 @pytest.mark.feature("P9.2")
-def test_all_that_is_wrong_is_told_at_once(member):
+def test_all_that_is_wrong_is_reported_at_once(member):
     wrong = {"name": "No!", "spec": {"nam": 1}, "cron": "x", "zone": "Mars"}
     body = assert_problem(member.post(PATH, wrong), 422, "invalid_spec")
     paths = {row["path"] for row in body["errors"]}

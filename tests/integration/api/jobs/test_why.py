@@ -55,9 +55,7 @@ def running(project: Project, nodes: int = 1, **fields: Any) -> Job:
     return job
 
 
-def test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when(
-    member, project, fake
-):
+def test_the_first_waiting_job_learns_the_holders_of_machines_and_until_when(member, project, fake):
     fake.set_capacity(4)
     holder = running(project, 3, portal={"max_duration": "1h"})
     told = why(member, queued(project, 2))
@@ -73,7 +71,7 @@ def test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when(
     assert timedelta(minutes=59) < at - timezone.now() < timedelta(minutes=71)
 
 
-def test_who_is_behind_is_told_for_whom_and_its_place(member, project, fake):
+def test_a_job_behind_a_reservation_learns_its_holder_and_its_position(member, project, fake):
     fake.set_capacity(2)
     running(project, 1)
     first, second = queued(project, 2), queued(project, 1)
@@ -134,7 +132,9 @@ def test_a_quota_is_named_with_whose_it_is_and_who_uses_it(member, project, fake
     assert [each["job_id"] for each in told["holders"]] == [holder.pk]
 
 
-def test_a_quota_of_a_person_in_a_pool_is_told_with_its_project_and_its_pool(member, project, fake):
+def test_a_quota_of_a_person_in_a_pool_is_reported_with_its_project_and_its_pool(
+    member, project, fake
+):
     fake.set_capacity(9)
     pool = Pool.objects.create(name="big", backend_name="fake", caps={"nodes": 8})
     Queue.objects.create(name="long", pool=pool)
@@ -156,7 +156,7 @@ def test_a_quota_of_gpus_counts_those_of_its_type(member, project, fake):
 
 
 @pytest.mark.feature("P5.1")
-def test_a_quota_of_money_tells_what_is_left_and_before_that_for_what_it_waits(
+def test_a_quota_of_money_reports_what_is_left_and_before_that_for_what_it_waits(
     member, project, fake
 ):
     fake.set_price("4.00")
@@ -206,7 +206,7 @@ def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake,
     assert (told["sentence"], told["expected_at"]) == ("The cloud is away.", None)
 
 
-def test_a_pause_after_a_failed_start_is_told_in_the_clouds_words(member, project):
+def test_a_pause_after_a_failed_start_is_reported_in_the_clouds_words(member, project):
     soon = timezone.now() + timedelta(minutes=1)
     message = "No H100 in eu-west-4."
     job = queued(project, wait_reason="BACKOFF", message=message, next_try_at=soon)
@@ -215,7 +215,7 @@ def test_a_pause_after_a_failed_start_is_told_in_the_clouds_words(member, projec
     assert told["next_try_at"] is not None
 
 
-def test_who_holds_it_is_told(member, project):
+def test_the_holder_is_named(member, project):
     job = queued(project, submitted_by=member.user)
     hold_job(Actor(member.user), job)
     told = why(member, job)
@@ -236,7 +236,7 @@ def test_who_holds_it_is_told(member, project):
         ({"status": "SUCCEEDED"}, "It ended SUCCEEDED."),
     ],
 )
-def test_of_a_job_that_has_ended_it_is_told_how_and_why(member, project, fields, said):
+def test_the_explanation_of_an_ended_job_names_how_and_why(member, project, fields, said):
     told = why(member, queued(project, **fields))
     assert (told["code"], told["sentence"]) == ("not_waiting", said)
 
@@ -249,7 +249,7 @@ def test_a_job_that_starts_next_or_runs_is_said_to(member, project, fake):
     assert why(member, job)["code"] == "not_waiting"
 
 
-def test_of_another_project_only_that_there_is_a_job_is_told(member, project, fake):
+def test_of_another_project_only_the_existence_of_a_job_is_shown(member, project, fake):
     fake.set_capacity(2)
     running(make_project(), 2, name="secret-plan")
     queued(make_project(), 2, name="secret-too")
@@ -261,7 +261,7 @@ def test_of_another_project_only_that_there_is_a_job_is_told(member, project, fa
     assert "secret" not in str(told)
 
 
-def test_the_sentence_is_the_one_that_the_job_itself_tells_after_a_pass(member, project, fake):
+def test_the_sentence_is_the_one_that_the_job_itself_has_after_a_pass(member, project, fake):
     fake.set_capacity(4)
     running(project, 3)
     jobs = [queued(project, 2), queued(project, 1)]

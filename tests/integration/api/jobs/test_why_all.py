@@ -47,7 +47,7 @@ def ranked(fake) -> Pool:
 
 
 @pytest.mark.feature("S2.6")
-def test_who_waits_for_another_job_is_told_which(member, project):
+def test_a_job_that_waits_for_another_learns_which(member, project):
     body = {"specs": [spec("b", depends_on=["a"]), spec("a")]}
     answer = member.post("/projects/rl/jobs/batch", body)
     assert answer.status_code == 201, answer.content
@@ -58,9 +58,7 @@ def test_who_waits_for_another_job_is_told_which(member, project):
 
 
 @pytest.mark.feature("S2.6")
-def test_who_is_held_since_a_job_that_it_needs_failed_is_told_so_and_what_lets_it_go_on(
-    member, project
-):
+def test_a_job_held_for_a_failed_dependency_learns_so_and_how_to_go_on(member, project):
     held = spec("b", depends_on=["a"], if_dependency_fails="hold")
     answer = member.post("/projects/rl/jobs/batch", {"specs": [held, spec("a")]})
     after, before = answer.json()["results"]
@@ -75,7 +73,7 @@ def test_who_is_held_since_a_job_that_it_needs_failed_is_told_so_and_what_lets_i
 
 
 @pytest.mark.feature("S2.6")
-def test_who_waits_for_others_of_its_array_is_told_how_many_may_run(member, project):
+def test_a_job_that_waits_for_its_array_learns_how_many_may_run(member, project):
     array = spec("ppo", array={"lr": ["1e-4", "3e-4"]}, max_parallel=1)
     answer = member.post("/projects/rl/jobs", {"spec": array})
     assert answer.status_code == 201, answer.content
@@ -86,7 +84,7 @@ def test_who_waits_for_others_of_its_array_is_told_how_many_may_run(member, proj
 
 
 @pytest.mark.feature("P5.4")
-def test_for_whom_somebody_is_stopped_is_told_whom(member, project, ranked):
+def test_a_preempting_job_learns_its_victims(member, project, ranked):
     victim = running(project, 2, queue_name="low")
     told = why(member, queued(project, 2, queue_name="urgent"))
     assert (told["code"], told["reason"]) == ("preempting", "CAPACITY")
@@ -95,9 +93,7 @@ def test_for_whom_somebody_is_stopped_is_told_whom(member, project, ranked):
 
 
 @pytest.mark.feature("P5.4")
-def test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for(
-    member, project, ranked
-):
+def test_a_preempted_job_learns_for_whom_and_what_it_waits_for(member, project, ranked):
     urgent = running(project, 2, queue_name="urgent", portal={"max_duration": "1h"})
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
     told = why(member, victim)
@@ -138,7 +134,7 @@ def test_who_waits_for_a_budget_takes_no_machines_from_those_behind(member, proj
     assert (told["code"], told["position"], told["basis"]) == ("behind", 3, "past_runs")
 
 
-def test_what_can_never_start_is_told_so(member, project, fake):
+def test_a_job_that_can_never_start_is_reported_as_such(member, project, fake):
     fake.set_capacity(2)
     told = why(member, queued(project, 3))
     said = "Needs 3 nodes, but fake has 2 in all."
@@ -154,22 +150,22 @@ def test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn(member, project):
 PLANTED = {
     "next": test_why.test_a_job_that_starts_next_or_runs_is_said_to,
     "not_waiting": test_why.test_a_job_that_starts_next_or_runs_is_said_to,
-    "no_room": test_why.test_the_first_who_waits_for_machines_is_told_who_has_them_and_until_when,
-    "behind": test_why.test_who_is_behind_is_told_for_whom_and_its_place,
+    "no_room": test_why.test_the_first_waiting_job_learns_the_holders_of_machines_and_until_when,
+    "behind": test_why.test_a_job_behind_a_reservation_learns_its_holder_and_its_position,
     "quota": test_why.test_a_quota_is_named_with_whose_it_is_and_who_uses_it,
-    "price": test_why.test_a_quota_of_money_tells_what_is_left_and_before_that_for_what_it_waits,
+    "price": test_why.test_a_quota_of_money_reports_what_is_left_and_before_that_for_what_it_waits,
     "told": test_why.test_a_backend_that_is_away_is_named_in_its_own_words,
-    "held": test_why.test_who_holds_it_is_told,
-    "backoff": test_why.test_a_pause_after_a_failed_start_is_told_in_the_clouds_words,
-    "dependency": test_who_waits_for_another_job_is_told_which,
-    "parallel": test_who_waits_for_others_of_its_array_is_told_how_many_may_run,
-    "preempting": test_for_whom_somebody_is_stopped_is_told_whom,
-    "preempted": test_who_was_stopped_for_another_is_told_for_whom_and_what_it_waits_for,
+    "held": test_why.test_the_holder_is_named,
+    "backoff": test_why.test_a_pause_after_a_failed_start_is_reported_in_the_clouds_words,
+    "dependency": test_a_job_that_waits_for_another_learns_which,
+    "parallel": test_a_job_that_waits_for_its_array_learns_how_many_may_run,
+    "preempting": test_a_preempting_job_learns_its_victims,
+    "preempted": test_a_preempted_job_learns_for_whom_and_what_it_waits_for,
     "ending_cluster": (
         test_why_holders.test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota
     ),
     "budget": test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing,
-    "never": test_what_can_never_start_is_told_so,
+    "never": test_a_job_that_can_never_start_is_reported_as_such,
     "queued": test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn,
 }
 # The codes of reasons that are reported under another name.

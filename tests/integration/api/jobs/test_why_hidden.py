@@ -31,7 +31,7 @@ def told(readers: tuple[Any, Any], job: Job) -> tuple[str, str, str]:
     return answers[0], answers[1], job.message
 
 
-def test_whose_turn_it_is_first_is_told_to_who_sees_that_job_alone(
+def test_the_job_with_the_reservation_is_named_only_to_its_viewers(
     member, root, project, others, fake
 ):
     fake.set_capacity(2)
@@ -65,9 +65,7 @@ def test_who_is_stopped_for_it_is_counted_where_the_job_is_not_seen(
     assert messages[1] == f"Preempted by job {job.pk}."
 
 
-def test_for_whom_it_was_stopped_is_told_to_who_sees_that_job_alone(
-    member, root, project, others, ranked
-):
+def test_the_preempting_job_is_named_only_to_its_viewers(member, root, project, others, ranked):
     urgent = running(others, 2, queue_name="urgent")
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
     then = "Needs 2 nodes; 0 of 2 are free on gpus."
@@ -76,7 +74,7 @@ def test_for_whom_it_was_stopped_is_told_to_who_sees_that_job_alone(
     assert told((member, root), victim) == (hidden, named, hidden)
 
 
-def test_for_whom_it_was_stopped_stays_told_when_that_job_has_ended(member, project, ranked):
+def test_the_preempting_job_stays_named_when_it_has_ended(member, project, ranked):
     urgent = queued(project, 2, queue_name="urgent", status=JobStatus.SUCCEEDED)
     running(project, 2, queue_name="low")
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
@@ -84,9 +82,7 @@ def test_for_whom_it_was_stopped_stays_told_when_that_job_has_ended(member, proj
     assert told((member, member), victim) == (said, said, said)
 
 
-def test_whose_price_is_asked_for_is_told_to_who_sees_that_job_alone(
-    member, root, project, others, fake
-):
+def test_a_job_without_a_price_is_named_only_to_its_viewers(member, root, project, others, fake):
     Quota.objects.create(caps={"usd_per_hour": 10}, queue=set_default_queue())
     job = queued(project, 2)
     prices.step()

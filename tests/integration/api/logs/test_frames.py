@@ -52,7 +52,7 @@ def test_frames_are_acknowledged_by_rank(send, attempt) -> None:
     assert len(read_lines(attempt.pk)) == 3
 
 
-def test_a_runner_whose_job_is_stopping_is_told_to_end(send, attempt) -> None:
+def test_a_runner_whose_job_is_stopping_is_requested_to_end(send, attempt) -> None:
     assert "stop" not in send(body(frame(1))).json()
     Job.objects.filter(pk=attempt.job_id).update(status="STOPPING")
     assert send(b"").json() == {"acked": {"0": 1}, "stop": {"grace_s": 10.0}}
@@ -79,7 +79,7 @@ def test_a_batch_of_lines_costs_three_statements(send, attempt) -> None:
     assert len(asked) == 3, [each[:200] for each in asked]
 
 
-def test_whoever_is_told_to_end_while_it_posts_reports_is_not_told_once_it_has(
+def test_a_runner_gets_the_order_to_end_while_it_posts_reports_and_not_after_its_end(
     send, attempt
 ) -> None:
     send(b"")

@@ -100,7 +100,7 @@ def test_a_search_is_narrowed_by_level(search, job) -> None:
 
 
 @pytest.mark.feature("P3.2")
-def test_a_regular_expression_is_one_only_when_asked_for(search) -> None:
+def test_a_regular_expression_is_one_only_when_requested(search) -> None:
     assert places(search("^r[12] .2$", regex=1)) == ["1:5"]
     assert places(search("^r[12] .2$")) == []
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_searched_is_refused_by_its_name(search, query, code) -> 
     ("number", "expected"),
     [(signal.SIGPROF, (400, "search_too_slow")), (signal.SIGKILL, (503, "portal_busy"))],
 )
-def test_a_search_whose_process_ends_is_told_so_and_the_next_one_gets_another(
+def test_a_search_whose_process_ends_learns_so_and_the_next_one_gets_another(
     search, monkeypatch, number, expected
 ) -> None:
     with POOL.lend(Question("s1")) as process:
@@ -216,7 +216,7 @@ def test_a_search_whose_process_ends_is_told_so_and_the_next_one_gets_another(
     assert places(search("s1")) == ["1:1", "1:4", "2:1"]
 
 
-def test_a_bad_pattern_costs_no_process_nor_does_one_that_is_asked_of_a_dead_one(search) -> None:
+def test_a_bad_pattern_costs_no_process_nor_does_one_that_is_sent_to_a_dead_one(search) -> None:
     POOL.close()
     assert search("(", regex="true").status_code == 400
     (process,) = POOL._idle
@@ -232,7 +232,7 @@ def test_the_process_of_searches_ends_with_the_connection_to_its_portal() -> Non
     assert process._process.wait(60) == 0
 
 
-def test_more_searches_than_there_are_processes_are_told_to_come_back(
+def test_more_searches_than_processes_are_refused_with_a_time_to_retry(
     search, settings, monkeypatch
 ) -> None:
     settings.MPORTAL_SEARCHES = 1

@@ -99,6 +99,6 @@ def test_following_by_polling_finds_new_lines_behind_the_last_one_seen(get, job)
         ({"rank": -1}, "invalid_request"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_by_its_name(get, query, code) -> None:
+def test_an_unsupported_query_is_refused_by_its_name(get, query, code) -> None:
     answer = get(**query)
     assert (answer.status_code, answer.json()["code"]) == (400, code)

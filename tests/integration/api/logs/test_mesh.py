@@ -46,7 +46,7 @@ def now(after_s: float = 0) -> dict[str, float]:
     return {"t": clock.now().timestamp() + after_s}
 
 
-def test_hosts_procs_and_actors_are_told_with_their_states(viewer, attempt) -> None:
+def test_hosts_procs_and_actors_are_reported_with_their_states(viewer, attempt) -> None:
     failed = actor("worker<a2>", state="failed", why="ValueError: bad number 7")
     sick = proc("trainers<p2>", state="poisoned", why="1 of its actors failed", actors=[failed])
     told(attempt, {**tree(0, host(0, procs=[proc(), sick]), host(None)), **now()})
@@ -76,7 +76,7 @@ def test_a_loss_comes_with_evidence_and_the_last_lines_of_its_rank(viewer, attem
     assert texts == [f"r1 s{number}" for number in range(23 - LINES_OF_A_LOSS, 23)]
 
 
-def test_a_loss_is_told_without_its_lines_while_the_store_of_logs_is_away(
+def test_a_loss_is_reported_without_its_lines_while_the_store_of_logs_is_away(
     viewer, attempt, monkeypatch
 ) -> None:
     def away(*_: object) -> None:
@@ -108,7 +108,7 @@ def test_a_driver_that_does_not_answer_makes_all_states_unknown(viewer, attempt)
     assert found["changes"][0]["state"] == "silent"
 
 
-def test_after_the_end_it_is_what_was_told_last(viewer, attempt) -> None:
+def test_after_the_end_it_is_what_was_reported_last(viewer, attempt) -> None:
     told(attempt, {**tree(0), **now()})
     MeshTree.objects.update(at=clock.now() - timedelta(hours=5))
     Attempt.objects.update(ended_at=clock.now())
@@ -121,7 +121,7 @@ def test_after_the_end_it_is_what_was_told_last(viewer, attempt) -> None:
 
 
 @pytest.mark.parametrize(("query", "status"), [({"attempt": 9}, 404), ({"attempt": "x"}, 400)])
-def test_what_is_not_there_is_told(viewer, attempt, query, status) -> None:
+def test_what_is_not_there_is_reported(viewer, attempt, query, status) -> None:
     answer = viewer.get(f"/projects/rl/jobs/{attempt.job_id}/mesh", query)
     assert answer.status_code == status
 

@@ -37,7 +37,7 @@ def metrics(viewer, of: Attempt, **query):
     return answer.json()
 
 
-def test_every_host_has_its_latest_also_one_that_told_nothing_yet(viewer, attempt) -> None:
+def test_every_host_has_its_latest_also_one_that_reported_nothing_yet(viewer, attempt) -> None:
     told(attempt, sample(0, cpu=12.5, gpus=[gpu(0, 97), gpu(1, None)]), sample(0, rank=1))
     found = metrics(viewer, attempt)
     assert (found["attempt"], found["is_over"], found["series"]) == (1, False, None)
@@ -62,7 +62,7 @@ def test_the_history_of_a_host_comes_by_columns(viewer, attempt) -> None:
     assert metrics(viewer, attempt, rank=2)["series"] is None
 
 
-def test_a_host_that_falls_silent_is_told_but_not_after_the_end(viewer, attempt) -> None:
+def test_a_host_that_falls_silent_is_reported_but_not_after_the_end(viewer, attempt) -> None:
     told(attempt, sample(0), sample(0, rank=1))
     HostMetrics.objects.filter(rank=1).update(at=clock.now() - timedelta(seconds=5))
     assert [host["is_silent"] for host in metrics(viewer, attempt)["hosts"]] == [True, False, False]
@@ -89,7 +89,7 @@ def test_each_attempt_has_its_own_and_the_newest_is_shown(viewer, attempt) -> No
     ("query", "status"),
     [({"attempt": 9}, 404), ({"attempt": "x"}, 400), ({"rank": -1}, 400), ({"rank": 2**40}, 400)],
 )
-def test_what_is_not_there_is_told(viewer, attempt, query, status) -> None:
+def test_what_is_not_there_is_reported(viewer, attempt, query, status) -> None:
     answer = viewer.get(f"/projects/rl/jobs/{attempt.job_id}/metrics", query)
     assert answer.status_code == status
 

@@ -24,7 +24,7 @@ def attempt(project, member) -> Attempt:
     return running_attempt(project, member)
 
 
-def test_an_ask_reaches_the_runner_and_its_answer_whoever_sees_the_job(
+def test_a_stack_request_reaches_the_runner_and_its_answer_every_viewer(
     member, viewer, attempt
 ) -> None:
     asked = ask(member, attempt, rank=1)
@@ -40,7 +40,7 @@ def test_an_ask_reaches_the_runner_and_its_answer_whoever_sees_the_job(
     assert "stacks" not in heartbeat(attempt)
 
 
-def test_one_process_can_be_asked_for_and_the_history_says_who_did(member, attempt) -> None:
+def test_one_process_can_be_requested_and_the_history_says_who_did(member, attempt) -> None:
     asked = ask(member, attempt, rank=2, pid=77)
     assert heartbeat(attempt)["stacks"] == [{"id": asked["id"], "rank": 2, "pid": 77}]
     event = JobEvent.objects.get(job=attempt.job, verb="stacks")
@@ -67,7 +67,7 @@ def test_a_rank_that_the_job_has_not_is_not_found(member, attempt) -> None:
     assert "it has 3, from 0" in problem["detail"]
 
 
-def test_a_rank_is_asked_once_at_a_time(member, attempt) -> None:
+def test_a_rank_is_queried_once_at_a_time(member, attempt) -> None:
     ask(member, attempt, rank=1)
     problem = assert_problem(member.post(path(attempt), {"rank": 1}), 409, "conflict")
     assert "is being asked already" in problem["detail"]
@@ -82,13 +82,13 @@ def test_a_rank_is_asked_once_at_a_time(member, attempt) -> None:
         ({"ended_at": "2026-01-01T00:00:00Z"}, "only while it runs"),
     ],
 )
-def test_where_nobody_can_be_asked_the_refusal_says_why(member, attempt, fields, why) -> None:
+def test_where_no_node_can_be_queried_the_refusal_says_why(member, attempt, fields, why) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(**fields)
     problem = assert_problem(member.post(path(attempt), {"rank": 0}), 409, "conflict")
     assert why in problem["detail"]
 
 
-def test_a_job_without_an_attempt_has_none_and_cannot_be_asked(member, project) -> None:
+def test_a_job_without_an_attempt_has_none_and_cannot_be_queried(member, project) -> None:
     job = make_job(project, submitted_by=member.user)
     found = member.get(f"/projects/rl/jobs/{job.pk}/stacks").json()
     assert (found["attempt"], found["can_ask"], found["dumps"]) == (None, False, [])

@@ -69,7 +69,7 @@ def test_secrets_are_masked_in_what_is_kept(member, project, monkeypatch) -> Non
     assert row.processes[0]["command"] == "python train.py --key ***"
 
 
-def test_nobody_speaks_for_another_rank_or_for_what_nobody_asked(member, attempt, project) -> None:
+def test_no_rank_answers_for_another_or_without_a_request(member, attempt, project) -> None:
     asked = ask(member, attempt, rank=1)
     other = make_attempt(make_job(project, status=JobStatus.RUNNING, num_nodes=3))
     told = {"ask": asked["id"], "pid": 7, "text": TEXT}
@@ -102,7 +102,7 @@ def test_the_latest_dumps_of_an_attempt_are_kept(member, attempt) -> None:
     assert kept == asked[: -MOST_KEPT - 1 : -1]
 
 
-def test_many_ranks_can_be_asked_at_once_and_none_of_them_is_forgotten(member, attempt) -> None:
+def test_many_ranks_can_be_queried_at_once_and_none_of_them_is_forgotten(member, attempt) -> None:
     attempt.job.num_nodes = MOST_KEPT + 1
     attempt.job.save()
     for rank in range(MOST_KEPT):
@@ -128,7 +128,7 @@ def test_only_one_dumps_texts_are_sent_at_a_time(member, attempt) -> None:
     assert texts(id=first["id"]) == [["of rank 0"]]
 
 
-def test_without_an_answer_it_has_failed_after_a_while_and_can_be_asked_again(
+def test_without_an_answer_it_has_failed_after_a_while_and_can_be_queried_again(
     member, attempt
 ) -> None:
     asked = ask(member, attempt)
@@ -150,7 +150,9 @@ def test_an_answer_that_is_late_is_shown_all_the_same(member, attempt) -> None:
 
 
 @pytest.mark.parametrize("by", ["portal", "runner"])
-def test_the_end_of_an_attempt_ends_what_was_asked_and_keeps_what_came(member, attempt, by) -> None:
+def test_the_end_of_an_attempt_ends_open_requests_and_keeps_their_answers(
+    member, attempt, by
+) -> None:
     first = ask(member, attempt)
     tell(attempt, {"ask": first["id"], "pid": 7, "text": TEXT}, {"ask": first["id"], "done": True})
     ask(member, attempt)

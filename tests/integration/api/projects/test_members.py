@@ -28,7 +28,7 @@ def test_the_last_admin_is_neither_demoted_nor_removed_over_rest(admin, project)
     assert Membership.objects.get(project=project).role == Role.ADMIN
 
 
-def test_who_is_nobody_or_has_no_role_is_refused(admin, project):
+def test_an_unknown_user_or_one_without_a_role_is_refused(admin, project):
     def put(name: str, role: str):
         return admin.send("PUT", f"/projects/rl/members/{name}", {"role": role})
 

@@ -59,7 +59,7 @@ def test_an_administrator_makes_a_project_and_is_its_first_admin(root):
     assert [row["path"] for row in wrong.json()["errors"]] == ["slug", "name"]
 
 
-def test_nobody_else_makes_projects(admin):
+def test_no_other_user_makes_projects(admin):
     assert_problem(admin.send("POST", "/projects", {"slug": "mine"}), 403, "permission_denied")
     assert not Project.objects.filter(slug="mine").exists()
 

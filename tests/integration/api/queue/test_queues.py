@@ -113,7 +113,7 @@ def test_a_job_says_whether_it_may_be_stopped_also_where_its_queue_says_it(root,
     assert member.get(f"/projects/rl/jobs/{jobs[2].pk}").json()["preemptible"] is True
 
 
-def test_every_error_of_a_pool_is_told_at_once_with_what_is_known(root):
+def test_every_error_of_a_pool_is_reported_at_once_with_what_is_known(root):
     body = {
         "backend": "mars",
         "caps": {"gpu": 1, "jobs": 2, "nodes": -1, "gpus:": 1, "gpus:H100": 1.5},

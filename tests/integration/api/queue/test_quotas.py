@@ -35,7 +35,7 @@ def test_a_second_time_changes_the_same_quota(root):
         ({"queue": "default", "pool": "nix", "caps": {"jobs": 1}}, {"pool"}),
     ],
 )  # fmt: skip
-def test_every_error_of_a_quota_is_told_at_once(root, project, body, paths):
+def test_every_error_of_a_quota_is_reported_at_once(root, project, body, paths):
     set_default_queue()
     assert set(messages(root.post("/quotas", body))) == paths
     assert not Quota.objects.exists()
@@ -75,7 +75,7 @@ def test_a_project_has_an_own_part_which_stays_until_it_is_said_anew(root, proje
         ({"queue": "default", "caps": {"nodes": 2}, "nominal": {"nodes": 1}}, {"nominal"}),
     ],
 )  # fmt: skip
-def test_every_error_of_an_own_part_is_told_at_once(root, project, body, paths):
+def test_every_error_of_an_own_part_is_reported_at_once(root, project, body, paths):
     set_default_queue()
     assert set(messages(root.post("/quotas", body))) == paths
     assert not Quota.objects.exists()

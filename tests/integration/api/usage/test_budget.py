@@ -54,7 +54,7 @@ def test_a_project_without_a_budget_shows_what_it_has_spent(viewer, project):
     assert (body["month"], body["holds"], body["may_set"]) == ("2026-11", False, False)
 
 
-def test_an_administrator_sets_a_budget_and_everybody_in_the_project_sees_it(
+def test_an_administrator_sets_a_budget_and_every_member_sees_it(
     root, viewer, project, no_broker, django_capture_on_commit_callbacks
 ):
     spend(project, MIDNIGHT, 2, "8")
@@ -137,7 +137,7 @@ def test_usage_by_person_counts_money_nodes_and_gpus(viewer, project):
     assert (body["first_day"], body["last_day"]) == ("2026-11-01", "2026-11-24")
 
 
-def test_usage_by_job_tells_idle_machines_apart(viewer, project):
+def test_usage_by_job_lists_idle_machines_separately(viewer, project):
     job = spend(project, MIDNIGHT, 4, "8", kept=1)
     rows = viewer.get(USAGE, {"by": "job"}).json()["rows"]
     assert [(row["key"], row["usd"]) for row in rows] == [

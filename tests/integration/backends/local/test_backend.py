@@ -58,7 +58,9 @@ def test_a_job_outlives_the_process_that_launched_it(local: LocalRig) -> None:
     assert local.ingest.end["exit_code"] == 7
 
 
-def test_a_launched_runner_is_nobodys_child_here_and_leaves_no_zombie(local: LocalRig) -> None:
+def test_a_launched_runner_is_no_child_of_this_process_and_leaves_no_zombie(
+    local: LocalRig,
+) -> None:
     request = local.request("short")
     local.backend.launch(request)
     runner = int(local.incarnations(request.cluster_name)[0].split()[1])
@@ -180,7 +182,7 @@ def test_an_upload_that_cannot_be_unpacked_is_an_error_of_the_backend(
     assert local.remains(request.cluster_name) == []
 
 
-def test_an_upload_with_the_name_of_a_file_of_the_runner_tells_no_path_of_this_machine(
+def test_an_upload_with_the_name_of_a_runner_file_reveals_no_path_of_this_machine(
     local: LocalRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "source" / "x").mkdir(parents=True)
@@ -295,7 +297,7 @@ def tear_down(local: LocalRig, request) -> None:
     local.backend.tear_down(request.cluster_name)
 
 
-def test_the_verdict_is_found_even_if_somebody_acknowledged_every_frame(local: LocalRig) -> None:
+def test_the_verdict_is_found_even_if_every_frame_was_acknowledged(local: LocalRig) -> None:
     request = local.request_program("echo done; exit 7")
     local.backend.launch(request)
     assert local.ingest.end["exit_code"] == 7

@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 
 @pytest.mark.parametrize("error", ["ClusterNotUpError", "ClusterDoesNotExist"])
-def test_an_attempt_whose_kept_machines_went_as_it_was_handed_over_is_asked_for_again(
+def test_an_attempt_whose_warm_machines_were_lost_at_the_handover_is_requested_again(
     stub_backend: StubRig, error: str
 ) -> None:
     second = next_on(stub_backend, done(stub_backend), "long")

@@ -40,7 +40,7 @@ def test_a_token_can_last_and_be_read_only(member):
     assert (token.project, token.expires_at, token.read_only) == (None, None, True)
 
 
-def test_revoking_ends_a_token_but_never_somebody_elses(member, stranger):
+def test_revoking_ends_a_token_but_never_another_users(member, stranger):
     mine, _ = make_token(member.user, name="mine")
     theirs, _ = make_token(stranger.user, name="theirs")
     member.post(f"/settings/tokens/{mine.pk}/revoke")

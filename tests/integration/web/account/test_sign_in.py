@@ -58,7 +58,7 @@ def test_a_session_from_before_the_sign_in_is_not_the_one_after(visitor):
     assert visitor.session.session_key != before
 
 
-def test_a_wrong_password_is_told_without_saying_which_part_is_wrong(visitor):
+def test_a_wrong_password_is_reported_without_saying_which_part_is_wrong(visitor):
     make_user("ada", password=PASSWORD)
     pages = [
         text_of(visitor.post("/sign-in", {"username": name, "password": "wrong"}))
@@ -86,7 +86,7 @@ def test_a_link_signs_in_once_and_offers_to_set_a_password(visitor):
     assert "has been used or has expired" in text_of(again)
 
 
-def test_a_link_of_somebody_with_a_password_goes_straight_on(visitor):
+def test_a_link_of_a_user_with_a_password_goes_straight_on(visitor):
     user = make_user("ada", password=PASSWORD)
     link = f"/sign-in/once/{create_sign_in_link(user)}"
     assert visitor.post(link, {"next": "/rl/jobs"})["Location"] == "/rl/jobs"
@@ -109,5 +109,5 @@ def test_signing_out_takes_a_post(member):
     assert "_auth_user_id" not in member.session
 
 
-def test_somebody_signed_in_does_not_see_the_sign_in_page(member):
+def test_a_signed_in_user_does_not_see_the_sign_in_page(member):
     assert member.get("/sign-in")["Location"] == "/"

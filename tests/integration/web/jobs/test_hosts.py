@@ -69,7 +69,7 @@ def test_a_thousand_hosts_are_a_grid_that_stays_small(viewer, attempt):
     assert "History of rank 999" in html
 
 
-def test_the_grid_is_coloured_by_what_one_chooses(viewer, attempt):
+def test_the_grid_is_colored_by_what_one_chooses(viewer, attempt):
     tell_of_hosts(attempt, MOST_TILES + 1, points=2)
     path = f"/rl/jobs/{attempt.job_id}/hosts/live"
     # Without GPUs they cannot be chosen.
@@ -80,7 +80,7 @@ def test_the_grid_is_coloured_by_what_one_chooses(viewer, attempt):
     assert heats == {"4", "5"}
 
 
-def test_after_the_end_it_is_what_was_told_last(viewer, attempt):
+def test_after_the_end_it_is_what_was_reported_last(viewer, attempt):
     tell_of_hosts(attempt, 1, gpus=1)
     Attempt.objects.update(ended_at=clock.now())
     Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
@@ -90,7 +90,7 @@ def test_after_the_end_it_is_what_was_told_last(viewer, attempt):
     assert "<polyline" in html
 
 
-def test_before_anything_was_told_the_page_says_so(viewer, attempt):
+def test_before_anything_was_reported_the_page_says_so(viewer, attempt):
     assert "No hosts yet" in viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")
     Worker.objects.create(attempt=attempt, rank=0)
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/hosts")

@@ -125,7 +125,7 @@ def test_a_priority_that_comes_too_late_says_so(member, project):
 
 
 @pytest.mark.parametrize("verb", ["cancel", "hold", "release", "prioritize", "rerun", "delete"])
-def test_every_button_takes_a_post_from_somebody_who_may(viewer, stranger, project, verb):
+def test_every_button_takes_a_post_from_a_permitted_user(viewer, stranger, project, verb):
     job = make_job(project, status=JobStatus.FAILED)
     path = f"/rl/jobs/{job.pk}/{verb}"
     assert viewer.get(path).status_code == 405

@@ -77,7 +77,7 @@ def test_a_diagnosis_shows_the_line_and_what_helps(viewer, failed):
     assert [row["diagnosis"] for row in answer] == [found, None]
 
 
-def test_the_header_tells_who_what_and_where(viewer, failed):
+def test_the_header_shows_owner_command_and_location(viewer, failed):
     page = viewer.text(f"/rl/jobs/{failed.pk}")
     for words in (
         f"ppo #{failed.pk}",
@@ -127,7 +127,7 @@ def test_a_held_job_says_once_who_holds_it(viewer, project):
     assert viewer.text(f"/rl/jobs/{job.pk}").count("Held by") == 1
 
 
-def test_what_is_not_there_is_told_within_the_readers_own_frame(viewer, project):
+def test_what_is_not_there_is_reported_within_the_readers_own_frame(viewer, project):
     response = viewer.get("/rl/jobs/99999")
     assert response.status_code == 404
     assert "There is no job 99999" in text_of(response)

@@ -19,7 +19,7 @@ def rows(browser, **query):
     return [int(number) for number in re.findall(r'<tr id="job-(\d+)"', html)]
 
 
-def test_a_row_tells_status_name_owner_nodes_and_times(viewer, member, project):
+def test_a_row_shows_status_name_owner_nodes_and_times(viewer, member, project):
     job = make_job(project, name="ppo", submitted_by=member.user, num_nodes=3)
     page = viewer.text(PATH)
     row = page[page.index(f" {job.pk} ") :]

@@ -113,7 +113,7 @@ def test_what_failed_and_its_actors_are_not_listed_without_end(viewer, attempt) 
     assert "401 actors" in html
 
 
-def test_what_nobody_has_asked_yet_is_not_called_well(viewer, attempt) -> None:
+def test_a_host_that_was_never_queried_is_not_called_healthy(viewer, attempt) -> None:
     tell(attempt, host(0, procs=[proc(), proc("p<2>", state="unknown", actors=[])]))
     path = f"/rl/jobs/{attempt.job_id}/mesh"
     assert "1 host, 2 procs, 1 actor: 1 unknown" in viewer.text(path)
@@ -127,7 +127,7 @@ def test_what_is_only_counted_is_not_called_well(viewer, attempt) -> None:
     assert "And 3 more hosts, not listed." in page
 
 
-def test_silence_is_told_as_unknown(viewer, attempt) -> None:
+def test_silence_is_reported_as_unknown(viewer, attempt) -> None:
     tell(attempt)
     MeshTree.objects.update(at=clock.now() - timedelta(minutes=5))
     page = viewer.text(f"/rl/jobs/{attempt.job_id}/mesh")
@@ -135,7 +135,7 @@ def test_silence_is_told_as_unknown(viewer, attempt) -> None:
     assert "alive" not in page
 
 
-def test_after_the_end_it_is_what_was_told_last(viewer, attempt) -> None:
+def test_after_the_end_it_is_what_was_reported_last(viewer, attempt) -> None:
     tell(attempt)
     Attempt.objects.update(ended_at=clock.now())
     Job.objects.update(status=JobStatus.SUCCEEDED, ended_at=clock.now())
@@ -144,7 +144,7 @@ def test_after_the_end_it_is_what_was_told_last(viewer, attempt) -> None:
     assert 'id="job-mesh" data-final' in html
 
 
-def test_before_anything_was_told_the_page_says_so(viewer, attempt) -> None:
+def test_before_anything_was_reported_the_page_says_so(viewer, attempt) -> None:
     path = f"/rl/jobs/{attempt.job_id}/mesh"
     assert "No meshes yet" in viewer.text(path)
     Job.objects.update(kind=JobKind.PLAIN)

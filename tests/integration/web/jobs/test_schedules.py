@@ -79,7 +79,7 @@ def test_each_time_says_on_which_clock_it_is(member, project, zone, said):
         assert said in member.text(address)
 
 
-def test_all_that_is_wrong_is_told_where_it_is(member):
+def test_every_error_is_reported_where_it_is(member):
     wrong = {**FORM, "name": "No", "cron": "61 * * * *", "zone": "Berlin", "source": "nam: x\n"}
     answer = member.post("/rl/new-schedule", wrong)
     assert answer.status_code == 422
@@ -89,7 +89,7 @@ def test_all_that_is_wrong_is_told_where_it_is(member):
     assert "This field is required" in text_of(member.post("/rl/new-schedule", {}))
 
 
-def test_a_name_that_is_taken_is_told(member, project):
+def test_a_name_that_is_taken_is_reported(member, project):
     make_schedule(project)
     assert "has a schedule nightly already" in text_of(member.post("/rl/new-schedule", FORM))
 
@@ -125,7 +125,7 @@ def test_others_look_and_have_no_buttons(viewer, member, project):
     assert "New schedule" in member.text("/rl/schedules")
 
 
-def test_what_keeps_it_from_running_now_is_told(maintainer, project):
+def test_what_keeps_it_from_running_now_is_reported(maintainer, project):
     schedule = make_schedule(project, spec=make_spec(secrets={"A": "A"}))
     assert "names a secret" in text_of(maintainer.post(f"{PAGE}/run", follow=True))
     Membership.objects.filter(user=schedule.owner).delete()

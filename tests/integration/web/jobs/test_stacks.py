@@ -70,13 +70,13 @@ def test_a_failure_says_why(viewer, attempt) -> None:
 
 
 @pytest.mark.parametrize("form", [{}, {"rank": "x"}, {"rank": "-1"}, {"rank": "0", "pid": "zero"}])
-def test_what_is_no_rank_is_said_and_nothing_is_asked(member, attempt, form) -> None:
+def test_an_invalid_rank_is_reported_and_nothing_is_requested(member, attempt, form) -> None:
     answer = member.post(tab(attempt, "/ask"), form, follow=True)
     assert "Choose a rank of the job" in text_of(answer)
     assert not StackDump.objects.exists()
 
 
-def test_what_stands_in_the_way_is_said_on_the_page(member, attempt) -> None:
+def test_obstacles_are_named_on_the_page(member, attempt) -> None:
     Attempt.objects.update(carrier=Carrier.PULL)
     answer = member.post(tab(attempt, "/ask"), {"rank": "0"}, follow=True)
     assert "do not reach this portal" in text_of(answer)

@@ -40,7 +40,7 @@ def test_a_job_that_waits_once_more_does_not_say_how_long_it_ran(viewer, project
     assert "data-since" in viewer.get("/rl/jobs").content.decode()
 
 
-def test_an_estimate_is_told_no_more_exactly_than_it_is(viewer, project, settings, tmp_path):
+def test_an_estimate_is_shown_no_more_exactly_than_it_is(viewer, project, settings, tmp_path):
     settings.MPORTAL_FAKE_BACKEND = str(tmp_path)
     FakeBackend(tmp_path).set_capacity(1)
     spec = make_spec(portal={"max_duration": "30m"})

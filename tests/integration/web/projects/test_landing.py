@@ -20,7 +20,7 @@ def test_a_project_left_in_the_meantime_is_forgotten(member, project):
     assert "You are not a member of any project yet" in member.text("/")
 
 
-def test_somebody_without_a_project_is_told_what_to_do(loner):
+def test_a_user_without_a_project_learns_what_to_do(loner):
     page = loner.text("/")
     assert "Ask an admin of your team's project" in page.replace("&#x27;", "'")
     assert "lou" in page

@@ -17,7 +17,7 @@ def role_of(name):
     return membership and membership.role
 
 
-def test_everybody_in_the_project_sees_who_is_in_it(viewer, admin):
+def test_every_member_sees_who_is_in_the_project(viewer, admin):
     page = viewer.text(PATH)
     assert "vera" in page and "ada" in page and "Viewer" in page
     assert "Add a member" not in page
@@ -34,9 +34,9 @@ def test_an_admin_adds_changes_and_removes(admin, project):
     assert role_of("nora") is None
 
 
-def test_a_name_nobody_has_is_told_at_the_field(admin):
-    page = text_of(admin.post(PATH, {"username": "nobody", "role": "member"}))
-    assert "There is no active user nobody." in page
+def test_an_unknown_name_is_reported_at_the_field(admin):
+    page = text_of(admin.post(PATH, {"username": "stranger", "role": "member"}))
+    assert "There is no active user stranger." in page
 
 
 def test_the_last_admin_stays(admin):
@@ -53,7 +53,7 @@ def test_an_admin_who_leaves_is_taken_to_the_front_door(admin, project):
 
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/role", f"{PATH}/remove"])
-def test_nobody_else_changes_anything(viewer, maintainer, stranger, path):
+def test_no_other_user_changes_anything(viewer, maintainer, stranger, path):
     form = {"username": "vera", "role": "admin"}
     assert viewer.post(path, form).status_code == 403
     assert maintainer.post(path, form).status_code == 403

@@ -43,7 +43,7 @@ def test_no_page_shows_a_value(maintainer, name):
     assert [VALUE in answer.content.decode() for answer in answers] == [False, False]
 
 
-def test_what_is_wrong_is_told(maintainer):
+def test_what_is_wrong_is_reported(maintainer):
     assert "be the name of a secret" in text_of(send(maintainer, "no-name"))
     assert "This field is required." in text_of(send(maintainer, value=""))
     assert not ProjectSecret.objects.exists()

@@ -100,7 +100,7 @@ def test_a_job_of_another_project_has_a_place_and_no_name(stranger, member, proj
     assert "secret-job" in member.text("/rl/queue")
 
 
-def test_whoever_is_in_several_projects_sees_all_of_theirs(member, project, big):
+def test_a_member_of_several_projects_sees_all_of_theirs(member, project, big):
     other = make_project("evals")
     other.memberships.create(user=member.user, role="viewer")
     for each in (project, other):
@@ -133,7 +133,7 @@ def test_the_page_says_how_many_wait_for_something_else_than_machines(member, pr
     assert "2 more jobs wait for dependencies, their array or their next attempt" in text
 
 
-def test_the_page_tells_the_whole_order_and_what_shares_count(member, project, big):
+def test_the_page_shows_the_whole_order_and_the_usage_of_shares(member, project, big):
     make_attempt(job_of(project, 2, status=JobStatus.RUNNING))
     text = member.text("/rl/queue")
     for part in ("rank", "effective usage", "patience", "priority", "their owner", "age"):
@@ -172,7 +172,7 @@ def test_administrators_learn_how_to_set_them(project):
     assert "mportal admin quota set" in root.text("/rl/queue")
 
 
-def test_a_backend_that_is_away_is_told_and_the_page_is_there(member, monkeypatch, fake):
+def test_a_backend_that_is_away_is_reported_and_the_page_is_there(member, monkeypatch, fake):
     def away(_: object) -> int:
         raise BackendUnavailableError("The cloud is away.")
 

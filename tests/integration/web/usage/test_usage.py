@@ -141,7 +141,7 @@ def test_an_empty_amount_takes_the_budget_away(root, project):
 @pytest.mark.parametrize(
     "wrong", [{"usd": "-1"}, {"usd": "much"}, {"warn_at": "half"}, {"warn_at": "0"}]
 )
-def test_what_makes_no_sense_is_told_at_its_field(root, project, wrong):
+def test_what_makes_no_sense_is_reported_at_its_field(root, project, wrong):
     page = root.post(PATH, {**FORM, **wrong})
     assert page.status_code == 200
     assert 'class="error"' in page.content.decode()
@@ -150,7 +150,7 @@ def test_what_makes_no_sense_is_told_at_its_field(root, project, wrong):
 
 
 @pytest.mark.feature("P8.1")
-def test_nobody_else_sets_a_budget(viewer, admin, project):
+def test_no_other_user_sets_a_budget(viewer, admin, project):
     for browser in (viewer, admin):
         assert browser.post(PATH, FORM).status_code == 403
     assert not Budget.objects.exists()

@@ -70,7 +70,7 @@ def test_a_body_that_is_announced_too_large_is_refused_unread():
     assert json.loads(exchange.answer[1]["body"])["code"] == "body_too_large"
 
 
-def test_an_upload_that_is_announced_too_large_is_told_the_limit_and_what_to_do(settings):
+def test_the_refusal_of_a_too_large_upload_names_the_limit_and_what_to_do(settings):
     settings.MPORTAL_UPLOAD_MAX_BYTES = 3 * PIECE
     exchange = Exchange(pieces=6, announced=6 * PIECE, path="/api/v1/projects/rl/uploads")
     problem = json.loads(exchange.answer[1]["body"])
@@ -122,29 +122,29 @@ def test_more_than_a_little_of_a_stranger_is_refused_before_it_is_kept(announced
     assert (b"www-authenticate", b'Bearer realm="mportal"') in exchange.answer[0]["headers"]
 
 
-def test_nobody_is_asked_for_a_small_body(monkeypatch):
+def test_a_small_body_needs_no_early_authentication(monkeypatch):
     monkeypatch.setattr(body_limit, "STRANGERS_BYTES", PIECE)
     exchange = Exchange(pieces=1, known=False)
     assert (exchange.status, exchange.asked) == (200, 0)
 
 
-def test_who_somebody_is_is_asked_once_a_request():
+def test_the_user_is_looked_up_once_a_request():
     exchange = Exchange(pieces=4, announced=4 * PIECE)
     assert (exchange.status, exchange.asked) == (200, 1)
 
 
 @pytest.mark.parametrize("lost", [OperationalError, InterfaceError])
-def test_while_the_database_is_away_nobody_is_taken_for_a_stranger(lost):
+def test_while_the_database_is_away_no_user_is_taken_for_a_stranger(lost):
     assert Exchange(pieces=2, known=lost()).status == 503
 
 
-def test_who_may_not_send_it_is_told_why():
+def test_a_refused_sender_learns_why():
     exchange = Exchange(pieces=2, known=AttemptClosedError())
     assert (exchange.status, exchange.seen) == (410, 0)
     assert json.loads(exchange.answer[1]["body"])["code"] == "attempt_closed"
 
 
-def test_who_waits_to_be_asked_for_a_body_is_refused_before_sending_it():
+def test_a_client_that_expects_100_continue_is_refused_before_sending_its_body():
     exchange = Exchange(announced=2 * PIECE, known=False, headers=[("expect", "100-continue")])
     assert (exchange.status, exchange.left) == (401, 1)
 

@@ -149,7 +149,7 @@ def test_a_slurm_host_is_written_as_skypilot_reads_it(home):
     ]
 
 
-def test_what_somebody_wrote_by_hand_stays(home):
+def test_what_was_written_by_hand_stays(home):
     home.write(".slurm/config", "# by hand\nHost old\n  HostName a\n  ProxyCommand x\n")
     add(home, "slurm", **SLURM)
     text = home.read(".slurm/config")

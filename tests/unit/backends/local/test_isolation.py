@@ -27,7 +27,7 @@ def top() -> Iterator[Path]:
         yield Path(name)
 
 
-def test_nothing_is_blocked_where_everybody_may_pass(top: Path) -> None:
+def test_nothing_is_blocked_where_every_job_may_pass(top: Path) -> None:
     make(top / "a", 0o711)
     path = make(top / "a" / "b", 0o700)
     assert blocked_directories([path]) == []
@@ -40,7 +40,7 @@ def test_the_topmost_closed_directory_is_the_blocked_one(top: Path) -> None:
     assert blocked_directories([first, second]) == [top / "closed"]
 
 
-def test_a_machine_that_refuses_private_mounts_is_told_what_to_do(
+def test_a_refusal_of_private_mounts_names_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = make(tmp_path / "closed", 0o700)

@@ -118,7 +118,7 @@ def test_leases_that_cannot_be_removed_now_are_passed_over(
         assert take(leases, cluster) == leases.find(cluster)
 
 
-def test_a_network_on_which_somebody_listens_is_passed_over(
+def test_a_network_on_which_a_process_listens_is_passed_over(
     leases: SlotLeases, tmp_path: Path
 ) -> None:
     with socket.socket() as listener:

@@ -32,7 +32,7 @@ def request(spec: dict, *nodes: AvoidedNode) -> LaunchRequest:
 
 
 @pytest.mark.feature("P3.4")
-def test_slurm_is_told_which_nodes_not_to_take():
+def test_slurm_gets_the_nodes_to_exclude():
     task = task_for(request(SLURM, node("gpu-7"), node("gpu-3")), "/staged")
     assert task["config"] == {"slurm": {"sbatch_options": {"exclude": "gpu-3,gpu-7"}}}
 
@@ -68,7 +68,9 @@ def test_without_nodes_to_avoid_the_task_is_what_it_was():
         (SLURM, node(host="gpu-[1-9]")),
     ],
 )
-def test_elsewhere_and_by_a_name_that_is_none_the_reason_is_told_and_nothing_is_done(spec, found):
+def test_elsewhere_and_by_a_name_that_is_none_the_reason_is_reported_and_nothing_is_done(
+    spec, found
+):
     assert why_not_avoided(spec, found)
     assert config_avoiding(spec, [found]) == {}
 

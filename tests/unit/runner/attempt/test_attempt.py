@@ -146,7 +146,7 @@ def test_a_plain_job_does_not_wait_for_workers(plain: Table) -> None:
 
 
 @pytest.mark.feature("S0.3")
-def test_every_stage_is_told_in_order_with_its_begin_and_end(monarch: Table) -> None:
+def test_every_stage_is_reported_in_order_with_its_begin_and_end(monarch: Table) -> None:
     running(monarch).tell(0, run=0)
     monarch.finish()
     told = [(frame["stage"], frame["phase"]) for frame in monarch.frames("stage")]
@@ -171,7 +171,7 @@ def test_the_stage_in_which_it_failed_says_why(monarch: Table) -> None:
     assert monarch.finish()["evidence"] == "no such package"
 
 
-def test_the_end_waits_for_every_node_and_is_told_once(plain: Table) -> None:
+def test_the_end_waits_for_every_node_and_is_reported_once(plain: Table) -> None:
     running(plain).tell(1, run=4)
     plain.tell(1, run=4, ended=True)
     plain.tell(0, run=143, ended=True)
@@ -249,7 +249,7 @@ def test_the_first_verdict_stands(monarch: Table) -> None:
     assert monarch.finish()["reason"] == "WORKER_LOST"
 
 
-def test_a_silent_peer_is_lost_and_nobody_waits_for_it(monarch: Table) -> None:
+def test_a_silent_peer_is_lost_and_no_other_rank_waits_for_it(monarch: Table) -> None:
     running(monarch)
     monarch.attempt.peer_is_silent(2)
     (loss,) = [frame for frame in monarch.frames("worker") if frame["status"] == "LOST"]
@@ -299,7 +299,7 @@ def test_a_fault_that_nothing_explains_is_monarchs(
 
 
 @pytest.mark.feature("S0.2")
-def test_the_driver_is_told_which_hosts_each_mesh_has(monarch: Table) -> None:
+def test_the_driver_gets_the_hosts_of_each_mesh(monarch: Table) -> None:
     running(monarch)
     plan = json.loads(monarch.folder.meshes.read_text())
     assert {

@@ -90,7 +90,7 @@ def test_skypilots_own_interpreter_mints_where_the_nodes_cannot(
     assert (tmp_path / "tls" / "leaf.crt").exists()
 
 
-def test_an_authority_that_is_none_is_told_with_openssls_words(tmp_path: Path) -> None:
+def test_an_invalid_authority_is_reported_with_openssls_message(tmp_path: Path) -> None:
     with pytest.raises(CertificateError):
         mint_leaf(Authority("no", "key"), NAMES, tmp_path / "tls", sys.executable)
 

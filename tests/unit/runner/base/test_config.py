@@ -58,7 +58,7 @@ def test_archives_lie_beside_the_file(tmp_path: Path) -> None:
     assert (upload.archive, upload.target) == (tmp_path / "uploads" / "0.tar.gz", "~/x")
 
 
-def test_a_carrier_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_carrier_is_refused(tmp_path: Path) -> None:
     assert config(tmp_path).carrier == "push"
     with pytest.raises(ConfigError, match="pigeon"):
         config(tmp_path, carrier="pigeon")

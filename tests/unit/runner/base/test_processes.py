@@ -99,7 +99,7 @@ def test_exit_codes_are_exact(script: str, returncode: int) -> None:
     assert f"exited {returncode}" in run_children(script)
 
 
-def test_a_program_that_is_told_to_end_before_its_runner_has_not_failed_by_itself() -> None:
+def test_a_program_that_is_requested_to_end_before_its_runner_has_not_failed_by_itself() -> None:
     assert run_children("", program=_MACHINE_TAKEN) == ["stop requested", "exited -15"]
 
 
@@ -110,7 +110,7 @@ def test_a_signal_counts_as_a_shell_counts_it() -> None:
     assert [signal_of(code) for code in (0, 1, 128, 255)] == [None] * 4
 
 
-def test_all_output_is_there_before_the_exit_is_told() -> None:
+def test_all_output_is_there_before_the_exit_is_reported() -> None:
     lines = run_children("for i in $(seq 500); do echo $i; done; echo bad >&2; exit 3")
     assert lines[-2:] == ["exited 3", "left 0"]
     assert [line for line in lines if line.startswith("stdout")] == [
@@ -194,7 +194,9 @@ def test_processes_of_a_dead_runner_are_found_by_their_mark(
     assert process_tree.marked_processes(tmp_path / "other") == []
 
 
-def test_lines_that_are_slow_to_store_are_all_there_when_the_end_is_told(tmp_path: Path) -> None:
+def test_lines_that_are_slow_to_store_are_all_there_when_the_end_is_reported(
+    tmp_path: Path,
+) -> None:
     taken: list[str] = []
 
     def store(_stream: str, pieces: list[Piece]) -> None:

@@ -60,14 +60,14 @@ def test_a_portal_that_answers_is_reached_even_if_it_refuses(
     assert probe_portal(place) == ""
 
 
-def test_somebody_else_at_the_portals_address_is_not_it(
+def test_another_server_at_the_portals_address_is_not_it(
     make_place: MakePlace, ingest: FakeIngest
 ) -> None:
     ingest.faults = [407]
     assert "407" in probe_portal(make_place(portal_url=ingest.url))
 
 
-def test_nobody_there_is_told_at_once_where_it_cannot_become_better(
+def test_a_refused_connection_is_reported_at_once_where_a_retry_cannot_help(
     make_place: MakePlace, ingest: FakeIngest
 ) -> None:
     ingest.stop()
@@ -124,7 +124,7 @@ def test_an_attempt_that_ends_during_the_probe_is_printed_whole(
     assert b'"text":"hi"' in b"".join(frame for packet in packets for frame in packet.frames)
 
 
-def test_a_log_that_nobody_holds_any_more_ends_the_printing_and_not_the_runner(
+def test_a_log_without_a_reader_ends_the_printing_and_not_the_runner(
     make_place: MakePlace,
 ) -> None:
     place = make_place()

@@ -148,7 +148,7 @@ def test_what_a_proxy_answers_for_the_portal_is_never_final(
 
 
 @pytest.mark.parametrize("code", ["not_authenticated", "permission_denied", "not_found"])
-def test_a_portal_that_does_not_know_us_is_asked_again(
+def test_a_portal_that_does_not_know_us_is_retried(
     tmp_path: Path, ingest: FakeIngest, code: str
 ) -> None:
     ingest.refusals = [code]
@@ -159,7 +159,7 @@ def test_a_portal_that_does_not_know_us_is_asked_again(
     assert not pushing.closed.is_set()
 
 
-def test_the_portals_wish_to_stop_is_told_once(tmp_path: Path, ingest: FakeIngest) -> None:
+def test_the_portals_stop_request_is_passed_on_once(tmp_path: Path, ingest: FakeIngest) -> None:
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
     ingest.wait_for(lambda: sequence(ingest) == [1])
@@ -172,7 +172,7 @@ def test_the_portals_wish_to_stop_is_told_once(tmp_path: Path, ingest: FakeInges
 
 
 @pytest.mark.parametrize("wish", [{}, {"grace_s": None}, {"grace_s": "soon"}])
-def test_a_wish_that_makes_no_sense_is_none(tmp_path: Path, ingest: FakeIngest, wish: Any) -> None:
+def test_an_unusable_request_is_ignored(tmp_path: Path, ingest: FakeIngest, wish: Any) -> None:
     ingest.wish = wish
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
@@ -180,7 +180,9 @@ def test_a_wish_that_makes_no_sense_is_none(tmp_path: Path, ingest: FakeIngest, 
     assert (pushing.stops, sequence(ingest)) == ([], [1])
 
 
-def test_a_closed_attempt_ends_the_pushing_and_is_told(tmp_path: Path, ingest: FakeIngest) -> None:
+def test_a_closed_attempt_ends_the_pushing_and_is_reported(
+    tmp_path: Path, ingest: FakeIngest
+) -> None:
     ingest.refusals = ["attempt_closed"]
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
@@ -225,7 +227,7 @@ def test_an_answer_that_stores_less_makes_the_rest_come_again(
     assert ingest.duplicates == 3
 
 
-def test_stack_dumps_are_asked_for_once_however_often_the_portal_repeats_it(
+def test_stack_dumps_are_requested_once_however_often_the_portal_repeats_it(
     tmp_path: Path, ingest: FakeIngest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(push, "HEARTBEAT_S", 0.05)

@@ -44,7 +44,7 @@ def test_a_verdict_is_left_even_if_everything_was_acknowledged(folder):
     assert end.items() >= {**VERDICT, "kind": "end", "rank": 0, "seq": 4}.items()
 
 
-def test_a_verdict_that_nobody_acknowledged_comes_once(folder):
+def test_an_unacknowledged_verdict_is_delivered_once(folder):
     record(folder, acknowledged=1)
     folder.verdict.write_text(json.dumps(VERDICT))
     assert [(frame["kind"], frame["seq"]) for frame in words(folder.root)] == [

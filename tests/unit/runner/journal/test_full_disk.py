@@ -54,7 +54,7 @@ def read(journal: Journal) -> list[dict]:
     return [json.loads(line) for line in journal.peek(10**9)]
 
 
-def test_nobody_waits_for_room_and_everything_is_written_when_there_is_some(journal, disk):
+def test_no_writer_waits_for_room_and_everything_is_written_when_there_is_some(journal, disk):
     recorder = Recorder(journal, 0)
     recorder.remark("before")
     disk.room = 7
@@ -82,7 +82,7 @@ def test_who_has_finished_is_not_done_while_something_is_held(journal, disk):
     assert journal.is_read
 
 
-def test_lines_beyond_the_memory_set_aside_are_counted_and_told(journal, disk, monkeypatch):
+def test_lines_beyond_the_memory_set_aside_are_counted_and_reported(journal, disk, monkeypatch):
     monkeypatch.setattr(journal_module, "HELD_BYTES", 1000)
     recorder = Recorder(journal, 0)
     disk.room = 0

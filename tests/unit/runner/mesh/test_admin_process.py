@@ -96,7 +96,7 @@ def test_one_that_dies_again_and_again_is_given_up(place, now) -> None:
     assert len(place.remarks) == 1
 
 
-def test_one_that_nobody_wanted_any_more_is_started_for_the_next_who_does(place, now) -> None:
+def test_one_that_was_no_longer_needed_is_started_for_the_next_request(place, now) -> None:
     process = MeshAdminProcess(place)
     for number in range(9):
         process.keep()

@@ -30,7 +30,7 @@ def test_what_does_not_fit_is_counted_and_losses_stay() -> None:
         assert len(told["hosts"]) + told["left_out"] == 300
 
 
-def test_of_what_does_not_fit_the_unknown_gives_way_to_the_losses() -> None:
+def test_where_not_all_fits_losses_come_before_the_unknown() -> None:
     lost = host(3, state="unreachable", procs=[proc(f"p<{n}>", state="unknown") for n in range(99)])
     many = [host(rank, procs=[proc(state="unknown"), dead()]) for rank in range(4, 9)]
     told = json.loads(

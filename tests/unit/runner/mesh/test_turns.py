@@ -40,7 +40,7 @@ class SlowAdmin(MeshAdmin):
         return Answer(200, {"children": children}, "", "")
 
 
-def test_hosts_that_take_all_their_time_keep_no_proc_of_the_others_from_being_asked(
+def test_hosts_that_take_all_their_time_keep_no_proc_of_the_others_from_being_queried(
     monkeypatch,
 ) -> None:
     clock = Clock()

@@ -92,7 +92,7 @@ def states(tree: dict[str, Any]) -> list[Any]:
     ]
 
 
-def test_a_mesh_that_is_well_is_told_by_rank(look) -> None:
+def test_a_healthy_mesh_is_reported_by_rank(look) -> None:
     tree = look()
     assert tree["answers"]
     assert states(tree) == [(0, "up", ["alive"]), (1, "up", ["alive"])]
@@ -138,7 +138,7 @@ def test_a_proc_is_silent_until_its_process_has_exited(look, stand_in, exited) -
     assert states(look())[1] == (1, "up", ["alive"])
 
 
-def test_a_proc_that_was_gone_while_it_was_asked_is_not_dead(look, stand_in) -> None:
+def test_a_proc_that_was_gone_while_it_was_queried_is_not_dead(look, stand_in) -> None:
     look()
     before = stand_in.answers[DEAD]
     for _ in range(3):
@@ -184,7 +184,7 @@ def test_a_poisoned_proc_shows_the_failure_of_its_actor(look, stand_in) -> None:
     assert (failed["state"], failed["why"]) == ("failed", "ValueError: bad number 7")
 
 
-def test_what_the_portal_would_refuse_is_not_told(look, stand_in) -> None:
+def test_what_the_portal_would_refuse_is_not_reported(look, stand_in) -> None:
     reference = "probe<a1>.trainers<p1>@y"
     stand_in.node(DEAD, "Proc", [reference], is_poisoned=True, failed_actor_count=10**4000)
     for messages in (True, 2**70, -1, "7"):
@@ -200,7 +200,7 @@ def test_monarchs_own_actors_are_left_out(look, stand_in) -> None:
     assert own not in stand_in.asked
 
 
-def test_an_admin_that_does_not_answer_is_told_as_such(look, stand_in) -> None:
+def test_an_admin_that_does_not_answer_is_reported_as_such(look, stand_in) -> None:
     look()
     stand_in.answers["root"] = LATE
     # A driver that is about to end is not silent.
@@ -246,7 +246,7 @@ def test_once_monarch_has_reported_a_loss_one_look_asks_twice_and_is_believed(
     assert states(look(30.0))[0] == (0, "up", ["alive"])
 
 
-def test_a_dead_proc_becomes_known_where_not_all_can_be_asked_in_one_look(
+def test_a_dead_proc_is_found_where_not_all_can_be_queried_in_one_round(
     look, stand_in, monkeypatch
 ) -> None:
     monkeypatch.setattr(mesh_walk, "MOST_QUESTIONS", 20)
@@ -263,7 +263,7 @@ def test_a_dead_proc_becomes_known_where_not_all_can_be_asked_in_one_look(
     assert {told() for _ in range(10)} == {"dead"}
 
 
-def test_all_have_their_turn_where_not_all_can_be_asked_in_one_look(
+def test_all_are_queried_in_turn_where_not_all_can_be_in_one_round(
     look, stand_in, monkeypatch
 ) -> None:
     monkeypatch.setattr(mesh_walk, "MOST_QUESTIONS", 20)
@@ -279,7 +279,7 @@ def test_all_have_their_turn_where_not_all_can_be_asked_in_one_look(
     assert {*hosts, *procs, *actors} - set(stand_in.asked) == set()
 
 
-def test_a_large_mesh_is_asked_a_few_questions_at_once_and_not_more_than_the_limit(
+def test_a_large_mesh_gets_a_few_queries_at_once_and_not_more_than_the_limit(
     stand_in, monkeypatch
 ) -> None:
     monkeypatch.setattr(mesh_walk, "MOST_S", 300.0)

@@ -82,7 +82,7 @@ def believing(watch: MeshWatch) -> MeshWatch:
     return watch
 
 
-def test_what_may_be_lost_is_asked_again_soon_however_long_a_look_takes(watch, stand_in) -> None:
+def test_what_may_be_lost_is_queried_again_soon_however_long_a_look_takes(watch, stand_in) -> None:
     watch._look()
     assert watch._pause_after(0.1) == mesh_watch.PACE_S
     assert watch._pause_after(3.0) == 15.0
@@ -97,7 +97,7 @@ def test_what_may_be_lost_is_asked_again_soon_however_long_a_look_takes(watch, s
     ("lost", "answer", "look_s", "most_s"),
     [("trainers<p0>@y", GONE, 0.5, 15), (SECOND, LATE, 3.5, 20)],
 )
-def test_a_loss_is_told_as_soon_as_is_promised(watch, stand_in, lost, answer, look_s, most_s):
+def test_a_loss_is_reported_as_soon_as_is_promised(watch, stand_in, lost, answer, look_s, most_s):
     now = [0.0]
     watch._walk = Walk(watch._place.config.rank_at, lambda *_proc: True, lambda: now[0])
     watch._look()
@@ -123,7 +123,7 @@ def test_only_a_report_of_a_loss_is_believed(watch, place, kind, is_believed) ->
     assert watch._walk.misses.has_reported_loss is is_believed
 
 
-def test_a_lost_host_stands_in_the_log_once_it_is_lost_in_the_next_look_too(
+def test_a_lost_host_is_logged_once_it_is_lost_in_the_next_round_too(
     believing, stand_in, remarks
 ) -> None:
     stand_in.answers[SECOND] = LATE
@@ -140,7 +140,7 @@ def test_a_lost_host_stands_in_the_log_once_it_is_lost_in_the_next_look_too(
     assert "host gpunode1:22222 of rank 0 is unreachable" in line
 
 
-def test_an_admin_that_ends_in_the_middle_of_a_look_makes_nobody_unreachable(
+def test_an_admin_that_ends_during_a_round_makes_no_host_unreachable(
     believing, place, stand_in, remarks, monkeypatch
 ) -> None:
     believing._look()
@@ -158,7 +158,9 @@ def test_an_admin_that_ends_in_the_middle_of_a_look_makes_nobody_unreachable(
     assert not believing._walk.misses.are_any
 
 
-def test_procs_of_the_same_name_on_two_hosts_are_both_told(believing, stand_in, remarks) -> None:
+def test_procs_of_the_same_name_on_two_hosts_are_both_reported(
+    believing, stand_in, remarks
+) -> None:
     stand_in.answers["trainers<p0>@x"] = stand_in.answers["trainers<p0>@y"] = GONE
     believing._look()
     assert [line.split(" is ")[0] for line in remarks] == [
@@ -167,7 +169,7 @@ def test_procs_of_the_same_name_on_two_hosts_are_both_told(believing, stand_in, 
     ]
 
 
-def test_the_log_tells_of_a_silent_proc_once_and_of_its_death_again(
+def test_the_log_reports_a_silent_proc_once_and_its_death_again(
     believing, stand_in, remarks
 ) -> None:
     stand_in.answers["trainers<p0>@x"] = GONE

@@ -157,7 +157,7 @@ def test_a_peer_that_is_earlier_than_rank_0_waits_for_it(pair: Pair) -> None:
     wait_until(lambda: len(pair.frames(2)) == 1)
 
 
-def test_the_end_is_told_only_after_every_frame_has_arrived(pair: Pair) -> None:
+def test_the_end_is_reported_only_after_every_frame_has_arrived(pair: Pair) -> None:
     pair.open()
     peer = pair.side(1)
     link = pair.link(peer)
@@ -183,7 +183,7 @@ def test_a_broken_connection_loses_and_doubles_nothing(pair: Pair) -> None:
     assert pair.watcher.silent == []
 
 
-def test_a_peer_that_falls_silent_is_told_once(make_pair: Callable[..., Pair]) -> None:
+def test_a_peer_that_falls_silent_is_reported_once(make_pair: Callable[..., Pair]) -> None:
     pair = make_pair(timeouts={"peer_silence_s": 1})
     pair.open()
     peer = pair.side(1)
@@ -241,7 +241,7 @@ def test_a_stranger_is_not_answered(make_pair: Callable[..., Pair], hello: dict[
     assert say(lambda: socket.create_connection(address, 5), hello) == b""
 
 
-def test_with_tls_nobody_speaks_without_a_leaf_of_the_attempt(
+def test_with_tls_no_peer_speaks_without_a_certificate_of_the_attempt(
     tmp_path: Path, make_pair: Callable[..., Pair]
 ) -> None:
     pair = make_pair(tls=AUTHORITY)
@@ -290,7 +290,7 @@ def test_a_full_disk_at_rank_0_loses_no_peer_and_no_frame(
     assert pair.watcher.silent == []
 
 
-def test_a_rank_hears_of_the_stack_dumps_it_is_asked_for_and_no_others(pair: Pair) -> None:
+def test_a_rank_receives_the_stack_requests_for_it_and_no_others(pair: Pair) -> None:
     pair.open()
     heard: list[StackRequest] = []
     link = pair.link(pair.side(1))

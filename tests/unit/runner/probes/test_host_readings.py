@@ -39,7 +39,7 @@ def test_a_processor_that_waits_is_not_busy() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "cpu", "cpu  1 2", "cpu0 1 2 3 4 5", "cpu a b c d e f"])
-def test_what_is_no_processor_line_tells_nothing(text: str) -> None:
+def test_what_is_no_processor_line_reports_nothing(text: str) -> None:
     assert cpu_times(text) is None
 
 
@@ -67,13 +67,13 @@ def test_a_counter_that_began_anew_is_not_negative_and_silence_is_not_zero() -> 
     assert rates(Reading(1.0, (1, 2), None), Reading(1.0, (1, 2), (3, 4))) == nothing
 
 
-def test_a_host_that_tells_nothing_harms_nobody(tmp_path: Path) -> None:
+def test_a_host_that_reports_nothing_harms_nothing(tmp_path: Path) -> None:
     assert read_counters(tmp_path, 1.0) == Reading(1.0, None, None)
     told = amounts(tmp_path, tmp_path / "not there")
     assert [told[name] for name in ("memory_used", "memory_total", "disk_total")] == [None] * 3
 
 
-def test_this_very_host_tells_all_of_it(tmp_path: Path) -> None:
+def test_this_very_host_reports_all_of_it(tmp_path: Path) -> None:
     reading = read_counters(Path("/proc"), 1.0)
     told = amounts(Path("/proc"), tmp_path)
     assert reading.busy_and_all

@@ -16,7 +16,7 @@ def all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(nvml.VISIBLE_VARIABLE, raising=False)
 
 
-def test_each_gpu_tells_its_use_memory_heat_and_power(tmp_path: Path, monkeypatch) -> None:
+def test_each_gpu_reports_its_use_memory_heat_and_power(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(nvml.LIBRARY_VARIABLE, str(stand_in_nvml.build(tmp_path)))
     first, second, third = Nvml().gpus()
     assert first == {
@@ -33,7 +33,7 @@ def test_each_gpu_tells_its_use_memory_heat_and_power(tmp_path: Path, monkeypatc
     assert (third["utilization"], third["memory_used"], third["watts"]) == (None, None, 123.5)
 
 
-def test_only_the_gpus_that_the_job_was_given_are_told(tmp_path: Path, monkeypatch) -> None:
+def test_only_the_gpus_that_the_job_was_given_are_reported(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv(nvml.LIBRARY_VARIABLE, str(stand_in_nvml.build(tmp_path)))
     monkeypatch.setenv(nvml.VISIBLE_VARIABLE, "1")
     assert [gpu["index"] for gpu in Nvml().gpus()] == [1]

@@ -127,7 +127,7 @@ def test_an_ask_that_is_repeated_is_answered_once(tmp_path: Path, start) -> None
     assert [frame for frame in dumping.frames() if frame["ask"] == 1] == first
 
 
-def test_one_process_can_be_asked_for(tmp_path: Path, start) -> None:
+def test_one_process_can_be_requested(tmp_path: Path, start) -> None:
     _, wanted = start(), start()
     told, _ = Dumping(tmp_path).answer(StackRequest(1, 0, wanted.pid))
     assert told["pid"] == wanted.pid
@@ -191,7 +191,7 @@ def test_forbidden_ptrace_is_said_with_what_to_do(tmp_path: Path, monkeypatch, s
     assert "ptrace_scope is 1 here" in told["why"]
 
 
-def test_what_else_stands_in_py_spys_way_is_told(tmp_path: Path, monkeypatch, start) -> None:
+def test_other_obstacles_to_py_spy_are_reported(tmp_path: Path, monkeypatch, start) -> None:
     start()
     stand_in(tmp_path, "echo Error: Failed to find python version; echo trace", monkeypatch)
     told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
@@ -238,7 +238,7 @@ def test_of_many_processes_some_are_left_out_and_counted(
     assert (len(told), end["left_out"]) == (2, 1)
 
 
-def test_a_process_that_is_none_of_the_jobs_is_not_told_of(tmp_path: Path, start) -> None:
+def test_a_process_that_is_none_of_the_jobs_is_not_reported(tmp_path: Path, start) -> None:
     ours, other = start(), start()
     dumping = Dumping(tmp_path)
     dumping.dumps.leave_out = lambda: [None, other.pid]
@@ -260,7 +260,7 @@ def test_whatever_fails_is_an_answer(tmp_path: Path, monkeypatch) -> None:
     assert dumping.answer(StackRequest(2, 0))[-1]["done"]
 
 
-def test_after_the_last_frame_nothing_is_told(tmp_path: Path, start) -> None:
+def test_after_the_last_frame_nothing_is_reported(tmp_path: Path, start) -> None:
     start()
     dumping = Dumping(tmp_path)
     dumping.dumps.stop()

@@ -31,7 +31,7 @@ def test_a_lock_that_is_never_released_leads_to_an_environment_of_its_own(
     assert "not waiting any longer" in capsys.readouterr().out
 
 
-def test_what_is_installed_is_used_whoever_holds_the_lock(
+def test_what_is_installed_is_used_whichever_process_holds_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(prepare_monarch, "_is_here", lambda: False)

@@ -79,7 +79,7 @@ def test_an_exception_is_reported_and_still_printed(tmp_path: Path) -> None:
         ("raise KeyboardInterrupt", "user", "KeyboardInterrupt"),
     ],
 )
-def test_a_fault_of_monarchs_is_told_from_an_error_of_the_users(
+def test_a_fault_of_monarchs_is_distinguished_from_an_error_of_the_users(
     tmp_path: Path, program: str, kind: str, error: str
 ) -> None:
     _, report, _ = drive(tmp_path, program)

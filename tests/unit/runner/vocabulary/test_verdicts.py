@@ -67,7 +67,7 @@ def test_evidence_is_bounded_and_keeps_the_end() -> None:
     ("code", "words"),
     [(7, "returned exit code 7."), (137, "returned exit code 137, as after SIGKILL.")],
 )
-def test_a_shells_exit_code_is_told_from_a_death_by_signal(code: int, words: str) -> None:
+def test_a_shells_exit_code_is_distinguished_from_a_death_by_signal(code: int, words: str) -> None:
     assert words in verdicts.command_failed(HERE, code, "").message
 
 

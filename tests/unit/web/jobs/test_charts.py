@@ -37,7 +37,7 @@ def test_a_line_goes_from_the_left_to_the_right_and_a_hundred_is_the_top() -> No
     assert [band.words for band in chart.bands] == ["0 s: 0 %", "10 s: 50 %", "20 s: 100 %"]
 
 
-def test_where_nothing_was_told_for_long_the_line_breaks() -> None:
+def test_where_nothing_was_reported_for_long_the_line_breaks() -> None:
     times: list[float] = [0, 10, 20, 30, 600, 610]
     chart = only(series(times, cpu=[1.0, None, 1.0, 1.0, 1.0, 1.0]))
     assert [segment.count(",") for segment in chart.lines[0].segments] == [3, 2]
@@ -55,16 +55,16 @@ def test_a_single_point_is_drawn_as_well() -> None:
     assert first == second
 
 
-def test_what_nobody_told_has_no_chart() -> None:
+def test_an_unreported_value_has_no_chart() -> None:
     assert charts_of(series([0, 10]), []) == []
     assert charts_of(series([]), []) == []
 
 
-def test_each_gpu_has_a_line_and_more_gpus_than_colours_are_drawn() -> None:
+def test_each_gpu_has_a_line_and_more_gpus_than_colors_are_drawn() -> None:
     chart = only(series([0, 10], gpu=[[1.0, float(n)] for n in range(10)]))
     assert [line.name for line in chart.lines] == [f"GPU {n}" for n in range(10)]
     assert chart.lines[9].now == "9 %"
-    assert {line.colour for line in chart.lines} == set(range(charts.COLOURS))
+    assert {line.color for line in chart.lines} == set(range(charts.COLORS))
 
 
 def test_traffic_has_a_round_top_above_its_highest() -> None:

@@ -20,7 +20,7 @@ def test_all_of_a_few_are_shown_without_a_word():
     assert (part.rows, part.summary, part.choices, part.left_out) == (few, "", (), 0)
 
 
-def test_those_that_nobody_heard_of_and_rare_exit_codes_are_counted_as_well():
+def test_silent_workers_and_rare_exit_codes_are_counted_as_well():
     codes = [*range(1, 9), *[9] * 3]
     many = [worker(rank, exit_code=code) for rank, code in enumerate(codes)]
     many += [worker(rank, "RUNNING", None) for rank in range(len(many), 150)]
@@ -44,7 +44,7 @@ def test_of_more_in_trouble_than_fit_it_is_said_how_many_are_left_out():
     ]
 
 
-def test_what_nobody_has_a_name_for_is_as_if_nothing_was_asked():
+def test_an_unknown_group_is_like_no_group():
     many = [worker(rank) for rank in range(101)]
     assert workers_part(many, 101, "7; DROP").rows == many[:100]
     assert workers_part(many, 101, "100").rows == many[100:]

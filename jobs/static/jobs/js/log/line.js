@@ -2,7 +2,7 @@
 import { appendText } from "./ansi.js";
 import { anchorOf, placeOf } from "./places.js";
 
-const RANK_COLOURS = 6;
+const RANK_COLORS = 6;
 const GROUP = "::group::";
 const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false,
@@ -41,7 +41,7 @@ export function lineElement(line, { rankColumn }) {
   number.textContent = line.line;
   number.tabIndex = -1;
   item.append(number, span("at", clock.format(new Date(line.at))));
-  if (rankColumn) item.append(span(`r rank-${line.rank % RANK_COLOURS}`, line.rank));
+  if (rankColumn) item.append(span(`r rank-${line.rank % RANK_COLORS}`, line.rank));
   const text = span("t", "");
   addText(item, text, line.text);
   item.append(text);
