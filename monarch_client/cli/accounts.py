@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from monarch_client.cli.config import Config, save
 from monarch_client.cli.output import Output, age, output_options
 from monarch_client.cli.session import Session, pass_session
 from monarch_client.cli.terminal import say, tell
+from monarch_client.rest.config import Config, save
 from monarch_client.wire.account import Me, NewToken
 
 TOKEN_COLUMNS = {

@@ -27,11 +27,11 @@ from monarch_client.cli import (
     top,
     why,
 )
-from monarch_client.cli.config import load
 from monarch_client.cli.exit_codes import BAD_REQUEST, PORTAL_TROUBLE
 from monarch_client.cli.session import Session
 from monarch_client.cli.terminal import complain, without_tokens
 from monarch_client.errors import ClientError, InvalidSpecErrors
+from monarch_client.rest.config import load
 from monarch_client.version import __version__
 
 

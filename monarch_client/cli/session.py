@@ -8,16 +8,9 @@ from typing import Any
 
 import click
 
-from monarch_client.cli.config import Config
 from monarch_client.cli.terminal import tell
-from monarch_client.errors import ClientError, NotSignedInError
 from monarch_client.rest.client import PortalClient
-
-
-class NoProjectError(ClientError):
-    """The error that no project was named."""
-
-    code = "no_project"
+from monarch_client.rest.config import Config, project_of, signed_in
 
 
 @dataclass
@@ -30,30 +23,21 @@ class Session:
     @cached_property
     def client(self) -> PortalClient:
         """A client of the portal one is signed in to. NotSignedInError when there is none."""
-        if not self.config.url or not self.config.token:
-            raise NotSignedInError(
-                "Not signed in. Run `mportal login`, or set MPORTAL_URL and MPORTAL_TOKEN."
-            )
-        return self.client_for(self.config)
+        return self._kept(signed_in(self.config, **self.options))
 
     def client_for(self, config: Config) -> PortalClient:
         """Return a client with other credentials; it is closed when the command ends."""
-        client = PortalClient(config.url, config.token, **self.options)
+        return self._kept(PortalClient(config.url, config.token, **self.options))
+
+    def _kept(self, client: PortalClient) -> PortalClient:
+        """Close the client when the command ends; report on a portal that is away."""
         client.connection.on_away = _remark
         click.get_current_context().find_root().call_on_close(client.connection.close)
         return client
 
     def project(self, given: str | None) -> str:
         """Return the project to use: the given, the configured, or the user's only one."""
-        if chosen := given or self.config.project:
-            return chosen
-        slugs = [project.slug for project in self.client.projects()]
-        if len(slugs) == 1:
-            return slugs[0]
-        raise NoProjectError(
-            "Which project? Give --project or set MPORTAL_PROJECT; "
-            + (f"yours are {', '.join(slugs)}." if slugs else "you belong to none yet.")
-        )
+        return project_of(self.client, given or self.config.project)
 
 
 def _remark(text: str) -> None:

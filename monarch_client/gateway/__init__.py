@@ -1,1 +1,22 @@
-"""A program on a laptop and the meshes of a job, joined by the portal."""
+"""Drive a job's meshes from outside of its cluster, through the portal. See `connecting`.
+
+Importing this package imports neither monarch nor the packages of the extra `gateway`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from monarch_client.gateway.connecting import Connection as Connection
+    from monarch_client.gateway.connecting import connect as connect
+
+__all__ = ["Connection", "connect"]
+_MODULES = dict.fromkeys(__all__, "monarch_client.gateway.connecting")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

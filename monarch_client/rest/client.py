@@ -17,6 +17,7 @@ from monarch_client.rest.array_calls import ArrayCalls
 from monarch_client.rest.bodies import rerun_body, spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_log, decode_page
+from monarch_client.rest.gateway_calls import GatewayCalls
 from monarch_client.rest.machine_calls import MachineCalls
 from monarch_client.rest.project_calls import ProjectCalls
 from monarch_client.rest.queue_calls import QueueCalls
@@ -33,7 +34,7 @@ UPLOAD_TIMEOUT_S = 600.0
 ARCHIVE_TYPE = "application/gzip"
 
 
-class PortalClient(ArrayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleCalls):
+class PortalClient(ArrayCalls, GatewayCalls, MachineCalls, ProjectCalls, QueueCalls, ScheduleCalls):
     """One user of one portal. `options` are those of `Connection`."""
 
     def __init__(self, url: str, token: str, **options: Any) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from monarch_client.cli.config import Config
 from monarch_client.cli.main import cli
 from monarch_client.cli.session import Session
+from monarch_client.rest.config import Config
 from tests.unit.rest.fake_portal import FakePortal
 
 Mportal = Callable[..., Result]

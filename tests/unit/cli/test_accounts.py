@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from monarch_client.cli.config import Config, load
+from monarch_client.rest.config import Config, load
 from tests.unit.rest.fake_portal import MOMENT, ok, page, problem
 
 RL = {"slug": "rl", "name": "RL", "role": "member"}

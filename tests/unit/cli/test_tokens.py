@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from monarch_client.cli.config import Config, load
 from monarch_client.cli.exit_codes import PORTAL_TROUBLE
 from monarch_client.cli.main import cli
 from monarch_client.cli.session import Session
+from monarch_client.rest.config import Config, load
 from tests.unit.cli.test_accounts import ME
 from tests.unit.rest.fake_portal import ok
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monarch_client.cli.config import BadConfigError, Config, load, save
+from monarch_client.rest.config import BadConfigError, Config, load, save
 
 KEPT = Config("https://portal.example", "mpt_kept", "rl")
 

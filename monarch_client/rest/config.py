@@ -8,10 +8,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
-from monarch_client.errors import ClientError
+from monarch_client.errors import ClientError, NotSignedInError
+from monarch_client.rest.client import PortalClient
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +25,12 @@ class BadConfigError(ClientError):
     """The configuration file cannot be read."""
 
     code = "bad_config"
+
+
+class NoProjectError(ClientError):
+    """The error that no project was named."""
+
+    code = "no_project"
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,28 @@ def load(environ: Mapping[str, str]) -> Config:
         config,
         token=environ.get("MPORTAL_TOKEN", "").strip() or config.token,
         project=environ.get("MPORTAL_PROJECT", "").strip() or config.project,
+    )
+
+
+def signed_in(config: Config, **options: Any) -> PortalClient:
+    """Return a client of the portal that the user is signed in to. NotSignedInError: of none."""
+    if not config.url or not config.token:
+        raise NotSignedInError(
+            "Not signed in. Run `mportal login`, or set MPORTAL_URL and MPORTAL_TOKEN."
+        )
+    return PortalClient(config.url, config.token, **options)
+
+
+def project_of(client: PortalClient, chosen: str | None) -> str:
+    """Return the chosen project, or the user's only one. NoProjectError: there are several."""
+    if chosen:
+        return chosen
+    slugs = [project.slug for project in client.projects()]
+    if len(slugs) == 1:
+        return slugs[0]
+    raise NoProjectError(
+        "Which project? Give --project or set MPORTAL_PROJECT; "
+        + (f"yours are {', '.join(slugs)}." if slugs else "you belong to none yet.")
     )
 
 

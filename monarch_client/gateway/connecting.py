@@ -1,0 +1,145 @@
+"""`connect`: a program outside of a job gets the job's meshes through the portal.
+
+    with connect("ppo") as meshes:
+        procs = meshes.trainers.spawn_procs(per_host={"gpus": 8})
+
+Monarch's own classes; this package is the way that their bytes take.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from monarch_client.attaching.loss import LossAlarm
+from monarch_client.gateway import opening
+from monarch_client.gateway.errors import OneJobError, host_lost
+from monarch_client.gateway.link import Hooks, Link
+from monarch_client.gateway.meshes import Meshes
+from monarch_client.gateway.opening import Opening
+from monarch_client.gateway.versions import refuse_others
+
+_SHUTDOWN_S = 1.0
+
+
+class Connection:
+    """A session of this process in one job. `close` ends it; so does the end of the process."""
+
+    meshes: Meshes
+
+    def __init__(self, opened: Opening, away_limit_s: float | None) -> None:
+        self.job = opened.job
+        self.session = opened.session
+        self._folder = Path(tempfile.mkdtemp(prefix="mportal-"))
+        self._alarm = LossAlarm()
+        self._hosts: dict[int, str] = {}
+        hooks = Hooks(self._alarm.report, self._lose_hosts)
+        self._link = Link(opened.portal_url, opened.ticket, self._folder, hooks, away_limit_s)
+        self._is_attached = self._is_closed = False
+        atexit.register(self.close)
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def link_pid(self) -> int:
+        """The id of the process that owns the network."""
+        return self._link.pid
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether Monarch of this process belongs to the job, which lasts as long as it does."""
+        return self._is_attached
+
+    def __enter__(self) -> Meshes:
+        return self.meshes
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop what this program spawned, and end the session. The workers go on."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        try:
+            if self._is_attached:
+                _leave_monarch(self.meshes, is_lost=self._alarm.error is not None)
+        finally:
+            self._alarm.close()
+            self._link.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _open(self) -> None:
+        hello = self._link.open()
+        refuse_others(hello)
+        self._hosts = {int(each["rank"]): str(each["host"]) for each in hello["workers"]}
+        self.meshes = Meshes(self.job, hello)
+        self._link.wait_until_ready()
+        # Monarch is a large import, and refusals do not need it.
+        from monarch_client.attaching.meshes import join  # noqa: PLC0415
+
+        self._is_attached = True
+        join(self._link.address)
+        # Monarch has registered the end of its client, which would wait for a closed link: what is
+        # registered later runs earlier.
+        atexit.unregister(self.close)
+        atexit.register(self.close)
+
+    def _lose_hosts(self, ranks: list[int]) -> None:
+        self._alarm.report(host_lost(self.job, ranks, self._hosts))
+
+
+_lock = threading.Lock()
+_connection: Connection | None = None
+
+
+def connect(
+    job: str | int | None = None, project: str | None = None, *, away_limit_s: float | None = None
+) -> Connection:
+    """Open a session in a running job, a number or a name, and attach Monarch to its workers.
+
+    Without `job`: that of `mportal attach`. The portal and the token are those of `mportal login`
+    or of MPORTAL_URL and MPORTAL_TOKEN. `away_limit_s` is how long the network may be away; by
+    default what the portal allows.
+    OneJobError: this process has connected before. Other AttachErrors, ClientErrors: no session.
+    """
+    global _connection  # noqa: PLW0603 - Monarch has one client a process
+    with _lock:
+        if _connection is not None:
+            raise OneJobError(
+                f"This process is connected to {_connection.job}, and Monarch cannot attach it to "
+                "another job. Use a process for each job."
+            )
+        chosen = job or os.environ.get(opening.JOB_VARIABLE, "")
+        with opening.opened_session(chosen, project) as opened:
+            _connection = Connection(opened, away_limit_s)
+        return _connection
+
+
+def _leave_monarch(meshes: Meshes, *, is_lost: bool) -> None:
+    """Stop the program's procs and Monarch's client, which would wait for the workers at exit."""
+    import monarch.actor  # noqa: PLC0415
+
+    from monarch_client.attaching.meshes import stop  # noqa: PLC0415
+
+    attached: dict[str, Any] = meshes.attached()
+    if not is_lost:
+        stop(attached)
+    with suppress(Exception):
+        monarch.actor.shutdown_context(host_timeout=0.3).get(timeout=_SHUTDOWN_S)

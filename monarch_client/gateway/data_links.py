@@ -1,0 +1,171 @@
+"""The local socket that Monarch connects to: each connection becomes a link through the portal.
+
+While the portal is away, connections are accepted and held: Monarch's own redial, which would be
+refused otherwise and pause for seconds, goes on at the moment that the way is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import WebSocketException
+
+from monarch_client.gateway.dialing import MESSAGE_BYTES, Dialer, FinalRefusalError
+from monarch_client.gateway.session_stream import RefusedError, SessionStream
+from monarch_client.gateway.tls_stream import TlsStream
+
+PATH = "/gateway/v1/link"
+# The worker that Monarch attaches to; it routes to all others.
+RANK = 0
+_AGAIN_S = 0.5
+
+
+class LocalConnection(asyncio.StreamReaderProtocol):
+    """A connection of Monarch's, with the event of its end, which reading would find too late."""
+
+    def __init__(self, links: DataLinks) -> None:
+        self.is_gone = asyncio.Event()
+        super().__init__(asyncio.StreamReader(limit=MESSAGE_BYTES), self._begin)
+        self._links = links
+
+    def eof_received(self) -> bool | None:
+        """Note that Monarch closed the connection."""
+        self.is_gone.set()
+        return super().eof_received()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Note the end of the connection."""
+        self.is_gone.set()
+        super().connection_lost(error)
+
+    async def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._links.serve(self, reader, writer)
+
+
+class DataLinks:
+    """The links of a session. Each has the lowest free number, and a generation of its own."""
+
+    def __init__(
+        self, dialer: Dialer, stream: SessionStream, folder: Path, first_generation: int
+    ) -> None:
+        self._dialer = dialer
+        self._stream = stream
+        self._folder = folder
+        self._generation = first_generation
+        self._used: dict[int, asyncio.StreamWriter] = {}
+        # The ways of links through the portal, by number; the reason that one failed for.
+        self._remotes: dict[int, ClientConnection] = {}
+        self._why: dict[int, str] = {}
+        stream.on_away = self.cut
+        stream.on_dial_failed = self._give_up
+
+    async def probe(self) -> None:
+        """Open a link and close it. RefusedError: the worker does not answer."""
+        remote = await self._open(0)
+        try:
+            await TlsStream(remote, self._folder).handshake()
+        except (OSError, WebSocketException) as error:
+            raise RefusedError(self._why.get(0) or str(error) or type(error).__name__) from error
+        finally:
+            remote.transport.abort()
+
+    async def listen(self, listener: socket.socket) -> asyncio.AbstractServer:
+        """Serve the connections of a listening socket."""
+        loop = asyncio.get_running_loop()
+        return await loop.create_unix_server(lambda: LocalConnection(self), sock=listener)
+
+    def cut(self) -> None:
+        """Close the connections of all links, so that Monarch opens them again."""
+        for writer in self._used.values():
+            writer.transport.abort()
+
+    async def serve(
+        self,
+        local: LocalConnection,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Carry the bytes of one local connection until either side ends."""
+        link = next(n for n in range(len(self._used) + 1) if n not in self._used)
+        self._used[link] = writer
+        try:
+            remote = await _unless(local.is_gone, self._open(link))
+            if remote is not None:
+                await self._carry(remote, reader, writer)
+        except (OSError, WebSocketException, FinalRefusalError):
+            pass  # Monarch opens the link again
+        finally:
+            del self._used[link]
+            self._remotes.pop(link, None)
+            writer.transport.abort()
+
+    async def _carry(
+        self, remote: ClientConnection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Carry bytes both ways until one side ends."""
+        tls = TlsStream(remote, self._folder)
+        ways: list[asyncio.Task[None]] = []
+        try:
+            await tls.handshake()
+            ways = [
+                asyncio.create_task(self._send(reader, tls)),
+                asyncio.create_task(self._receive(tls, writer)),
+            ]
+            done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            for way in done:
+                way.result()
+        finally:
+            remote.transport.abort()
+            writer.transport.abort()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _open(self, link: int) -> ClientConnection:
+        """Open the link's way through the portal, as soon as there is one."""
+        while True:
+            self._generation += 1
+            with contextlib.suppress(TimeoutError, RefusedError):
+                dial = await self._stream.request(
+                    "link", link=link, generation=self._generation, rank=RANK
+                )
+                self._why.pop(link, None)
+                self._remotes[link] = await self._dialer.dial(PATH, str(dial["token"]))
+                return self._remotes[link]
+            await asyncio.sleep(_AGAIN_S)
+
+    def _give_up(self, message: dict[str, Any]) -> None:
+        """End a link whose worker the head could not reach."""
+        link = message.get("link", -1)
+        self._why[link] = str(message.get("detail", ""))
+        if link in self._remotes:
+            self._remotes[link].transport.abort()
+
+    async def _send(self, reader: asyncio.StreamReader, tls: TlsStream) -> None:
+        while data := await reader.read(MESSAGE_BYTES):
+            await tls.send(data)
+            self._stream.note_progress()
+
+    async def _receive(self, tls: TlsStream, writer: asyncio.StreamWriter) -> None:
+        while data := await tls.receive():
+            writer.write(data)
+            await writer.drain()
+            self._stream.note_progress()
+
+
+async def _unless(
+    gone: asyncio.Event, opening: Coroutine[Any, Any, ClientConnection]
+) -> ClientConnection | None:
+    """Return the opened connection; None if Monarch closed its own meanwhile."""
+    opened = asyncio.create_task(opening)
+    left = asyncio.create_task(gone.wait())
+    try:
+        await asyncio.wait({opened, left}, return_when=asyncio.FIRST_COMPLETED)
+        return opened.result() if opened.done() else None
+    finally:
+        left.cancel()
+        opened.cancel()

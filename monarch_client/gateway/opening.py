@@ -1,0 +1,63 @@
+"""The opening of a session over REST: which portal, which job, and a ticket for the link."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from monarch_client.attaching.errors import AttachError
+from monarch_client.errors import ClientError
+from monarch_client.rest.client import PortalClient
+from monarch_client.rest.config import load, project_of, signed_in
+
+# Set by `mportal attach` for its program: PROJECT/NUMBER.
+JOB_VARIABLE = "MPORTAL_ATTACH"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A session that the portal has opened, with the ticket of its link."""
+
+    portal_url: str
+    job: str
+    session: int
+    ticket: str
+
+
+@contextmanager
+def opened_session(job: str | int, project: str | None) -> Iterator[Opening]:
+    """Open a session in a job, and end it if the block fails.
+
+    ClientError: the portal is not reached, or refuses it.
+    """
+    config = load(os.environ)
+    with signed_in(config) as client:
+        slug, number = find_job(client, job, project or config.project)
+        ticket = client.open_gateway_session(slug, number)
+        try:
+            yield Opening(config.url, f"job {number}", ticket.id, ticket.ticket)
+        except BaseException:
+            with suppress(ClientError):
+                client.end_gateway_session(slug, number, ticket.id)
+            raise
+
+
+def find_job(client: PortalClient, job: str | int, project: str | None) -> tuple[str, int]:
+    """Return the project and number of a job that is given by number, name or PROJECT/NUMBER."""
+    text = str(job)
+    if not text:
+        raise AttachError('Which job? Give its number or name, such as connect("ppo").')
+    given, is_qualified, rest = text.partition("/")
+    if is_qualified:
+        project, text = given, rest
+    slug = project_of(client, project)
+    if text.isdecimal():
+        return slug, int(text)
+    running = client.jobs(slug, status=["RUNNING"], name=text, limit=1).results
+    if not running:
+        raise AttachError(
+            f"Project {slug} has no running job named {text}. See: mportal ps --project {slug}"
+        )
+    return slug, running[0].id

@@ -1,0 +1,30 @@
+"""The endpoints about gateway sessions: programs that are attached to a job's workers."""
+
+from __future__ import annotations
+
+from monarch_client.rest.connection import Connection
+from monarch_client.rest.decoding import decode, decode_page
+from monarch_client.wire.gateway import GatewaySession, GatewayTicket
+
+
+class GatewayCalls:
+    """A part of `PortalClient`."""
+
+    connection: Connection
+
+    def gateway_sessions(self, project: str, job_id: int) -> list[GatewaySession]:
+        """List the sessions of a job: current ones, then those that have ended."""
+        answer = self.connection.request("GET", _sessions(project, job_id))
+        return decode_page(GatewaySession, answer).results
+
+    def open_gateway_session(self, project: str, job_id: int) -> GatewayTicket:
+        """Open a session in a running job. ConflictError: it does not run, or has no gateway."""
+        return decode(GatewayTicket, self.connection.request("POST", _sessions(project, job_id)))
+
+    def end_gateway_session(self, project: str, job_id: int, session_id: int) -> None:
+        """End a session; its program gets a SessionLostError."""
+        self.connection.request("DELETE", f"{_sessions(project, job_id)}/{session_id}")
+
+
+def _sessions(project: str, job_id: int) -> str:
+    return f"/projects/{project}/jobs/{job_id}/gateway-sessions"
