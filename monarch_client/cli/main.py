@@ -10,6 +10,7 @@ import click
 from monarch_client.cli import (
     accounts,
     arrays,
+    attach,
     budgets,
     clouds,
     job_actions,
@@ -72,6 +73,8 @@ for command in (
     accounts.whoami,
     submit.submit,
     submit.run,
+    attach.dev,
+    attach.attach,
     jobs.ps,
     jobs.get,
     why.why,

@@ -44,19 +44,21 @@ def _pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     return pairs
 
 
+job_envs = click.option(
+    "--env", "-e", "envs", multiple=True, metavar="K=V", callback=_pairs,
+    help="Set a variable; K alone takes this shell's value. Repeatable.",
+)  # fmt: skip
+
+
 def job_options(command: F) -> F:
     """Give a command --project, --name, --env and what they have in common."""
-    env = click.option(
-        "--env", "-e", "envs", multiple=True, metavar="K=V", callback=_pairs,
-        help="Set a variable; K alone takes this shell's value. Repeatable.",
-    )  # fmt: skip
     name = click.option("--name", help="The job's name.")
     hold = click.option("--hold", is_flag=True, help="Do not start it before `mportal release`.")
     dry_run = click.option(
         "--dry-run", "is_dry", is_flag=True,
         help="List uploaded and excluded files, with rules; submit nothing.",
     )  # fmt: skip
-    return project_option(name(env(hold(dry_run(output_options(command))))))
+    return project_option(name(job_envs(hold(dry_run(output_options(command))))))
 
 
 SPEC_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -93,15 +95,15 @@ def submit(session: Session, /, **options: Any) -> None:
         _make_all(session, submissions, **options)
 
 
-def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator[_Submission]:
+def _submissions(session: Session, source: str, *, is_verbose: bool) -> Iterator[Submission]:
     with click.open_file(source, encoding="utf-8", errors="replace") as file:
         text = file.read()
     base = Path.cwd() if source == "-" else Path(source).parent
     for document in documents_in(text):
-        yield _Submission(session, document, source, base, is_verbose=is_verbose)
+        yield Submission(session, document, source, base, is_verbose=is_verbose)
 
 
-def _show_travels(submissions: Sequence[_Submission], envs: dict[str, str], output: Output) -> None:
+def _show_travels(submissions: Sequence[Submission], envs: dict[str, str], output: Output) -> None:
     """List the files that would travel, without connecting to a portal."""
     found = [travels for submission in submissions for travels in submission.travels(envs)]
     if output.form != "table" or output.quiet:
@@ -113,7 +115,7 @@ def _show_travels(submissions: Sequence[_Submission], envs: dict[str, str], outp
 
 def _make_all(
     session: Session,
-    submissions: Sequence[_Submission],
+    submissions: Sequence[Submission],
     *,
     project: str | None,
     follow: bool,
@@ -168,21 +170,21 @@ def run(session: Session, /, command: tuple[str, ...], **options: Any) -> None:
         "name": _name_of(command[0]),
         "num_nodes": options.pop("num_nodes"),
         "workdir": options.pop("workdir"),
-        "resources": _given(accelerators=options.pop("gpus"), infra=options.pop("infra")),
+        "resources": given(accelerators=options.pop("gpus"), infra=options.pop("infra")),
         "setup": options.pop("setup"),
         # One argument is a line for the shell, as with ssh; several are words.
         "run": command[0] if len(command) == 1 else shlex.join(command),
-        "portal": _given(meshes=_meshes(options.pop("meshes"))),
+        "portal": given(meshes=meshes_of(options.pop("meshes"))),
     }
-    text = yaml.safe_dump(_given(**spec), sort_keys=False, allow_unicode=True)
-    made = _Submission(session, Document(text), "the command", Path.cwd())
+    text = yaml.safe_dump(given(**spec), sort_keys=False, allow_unicode=True)
+    made = Submission(session, Document(text), "the command", Path.cwd())
     if options.pop("is_dry"):
         _show_travels([made], options["envs"], options["output"])
     else:
         made.make(**options)
 
 
-class _Submission:
+class Submission:
     """A specification on its way to a portal."""
 
     def __init__(
@@ -215,7 +217,7 @@ class _Submission:
         `changes` are those of `_changed`.
         """
         try:
-            job = self._submit(project, **changes)
+            job = self.submit(project, **changes)
         except InvalidSpecErrors as error:
             self.complain(error.errors)
             click.get_current_context().exit(BAD_REQUEST)
@@ -229,7 +231,8 @@ class _Submission:
         tell(f"Job {job.id} ({job.name}): {job.url}")
         click.get_current_context().exit(JobView(self._session.client, job).follow())
 
-    def _submit(self, project: str | None, **changes: Any) -> Job:
+    def submit(self, project: str | None, **changes: Any) -> Job:
+        """Upload the folders and submit the job. InvalidSpecErrors: what is wrong with it."""
         slug, text = self.prepared(project, **changes)
         return self._session.client.submit(slug, text)
 
@@ -281,7 +284,8 @@ class _Submission:
         tell(f"{count} error{'s' if count > 1 else ''}; nothing was submitted.")
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def given(**values: Any) -> dict[str, Any]:
+    """Return the values that are set."""
     return {key: value for key, value in values.items() if value}
 
 
@@ -291,7 +295,8 @@ def _name_of(command: str) -> str:
     return name if name[:1].isalpha() else f"job-{name}".strip("-")
 
 
-def _meshes(texts: tuple[str, ...]) -> dict[str, int]:
+def meshes_of(texts: tuple[str, ...]) -> dict[str, int]:
+    """Parse NAME=N of each mesh."""
     meshes = {}
     for text in texts:
         name, _, count = text.partition("=")

@@ -1,0 +1,178 @@
+"""mportal attach and dev: programs on this machine that drive the meshes of a job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from monarch_client.cli.exit_codes import BAD_REQUEST, DETACHED, PORTAL_TROUBLE, exit_code_of
+from monarch_client.cli.jobs import project_option
+from monarch_client.cli.progress import Progress
+from monarch_client.cli.session import Session, pass_session
+from monarch_client.cli.submit import SPEC_FILE, Submission, given, job_envs, meshes_of
+from monarch_client.cli.terminal import complain, say, tell
+from monarch_client.errors import ClientError, InvalidSpecErrors, UnreachableError
+from monarch_client.gateway.opening import JOB_VARIABLE, find_job
+from monarch_client.spec.documents import Document, documents_in
+from monarch_client.spec.text_edits import set_key
+from monarch_client.wire.jobs import Job
+
+_POLL_S = 1.0
+_NO_PROGRAM = 127
+_PROMPT = """\
+from monarch_client.gateway import connect
+connection = connect()
+meshes = connection.meshes
+print("meshes:", ", ".join(meshes))
+"""
+_HOW_TO = """\
+Run a program that is attached to it:  mportal attach {job} -- python program.py
+In the program:
+
+    from monarch_client.gateway import connect
+
+    with connect() as meshes:  # or connect({job!r}) without `mportal attach`
+        procs = meshes.NAME.spawn_procs(per_host={{"procs": 1}})
+"""
+program_argument = click.argument("program", nargs=-1, type=click.UNPROCESSED)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("job", metavar="JOB")
+@program_argument
+@project_option
+@pass_session
+def attach(session: Session, /, job: str, program: tuple[str, ...], project: str | None) -> None:
+    """Run a program here that drives the meshes of a running job, a number or a name.
+
+    In the program, `connect()` of monarch_client.gateway returns the meshes. Without a program it
+    opens a Python prompt with `meshes`. The exit code is the program's.
+    """
+    slug, number = find_job(session.client, job, project or session.config.project)
+    click.get_current_context().exit(_run(slug, number, program))
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--file", "-f", "source", type=SPEC_FILE, help="A specification, instead of options.")
+@click.option(
+    "--mesh", "meshes", multiple=True, metavar="NAME=N", help="Default: workers=1. Repeatable."
+)
+@click.option("--gpus", help="Accelerators of each node, such as A100:8.")
+@click.option("--infra", help="Where to run, such as slurm or aws/us-east-1.")
+@click.option("--workdir", type=click.Path(), help="A folder to upload.")
+@click.option("--setup", help="A command to run on every node first.")
+@click.option(
+    "--idle",
+    "idle_minutes",
+    type=click.IntRange(1),
+    default=30,
+    show_default=True,
+    help="End it after so many minutes with no program attached.",
+)
+@click.option("--keep", is_flag=True, help="Leave it running when the program has ended.")
+@click.option("--name", help="The job's name.")
+@project_option
+@job_envs
+@program_argument
+@pass_session
+def dev(session: Session, /, program: tuple[str, ...], project: str | None, **options: Any) -> None:
+    """Start workers for a program on this machine, and run it attached to them.
+
+    Without a program it opens a Python prompt with `meshes`. When that ends, the workers are ended
+    too, unless --keep is given. They end by themselves after --idle minutes without a program.
+    """
+    exits = click.get_current_context().exit
+    is_kept, envs, name = (options.pop(key) for key in ("keep", "envs", "name"))
+    source = options.pop("source")
+    try:
+        submission = Submission(session, _document(source, **options), *_place_of(source))
+        job = submission.submit(project, name=name, envs=envs, hold=False)
+    except InvalidSpecErrors as error:
+        submission.complain(error.errors)
+        exits(BAD_REQUEST)
+    tell(f"Job {job.id} ({job.name}): {job.url}")
+    try:
+        code = _run_when_ready(session, job, program)
+    finally:
+        if is_kept:
+            tell(f"The workers go on: mportal attach {job.id}, or mportal cancel {job.id}.")
+        else:
+            _end(session, job)
+    exits(code)
+
+
+def _document(source: str | None, *, idle_minutes: int, **options: Any) -> Document:
+    """Return the specification of a job without a driver, whose workers wait for programs."""
+    if source is not None:
+        with click.open_file(source, encoding="utf-8", errors="replace") as file:
+            text = next(iter(documents_in(file.read()))).text
+        return Document(set_key(text, "portal.gateway", value=True))
+    meshes = meshes_of(options["meshes"]) or {"workers": 1}
+    spec = {
+        "name": "dev",
+        "num_nodes": sum(meshes.values()),
+        "workdir": options["workdir"],
+        "resources": given(accelerators=options["gpus"], infra=options["infra"]),
+        "setup": options["setup"],
+        "portal": {"meshes": meshes, "gateway": True, "idle": {"minutes": idle_minutes}},
+    }
+    return Document(yaml.safe_dump(given(**spec), sort_keys=False, allow_unicode=True))
+
+
+def _place_of(source: str | None) -> tuple[str, Path]:
+    if source is None:
+        return "the command", Path.cwd()
+    return source, Path.cwd() if source == "-" else Path(source).parent
+
+
+def _run_when_ready(session: Session, job: Job, program: Sequence[str]) -> int:
+    """Wait until the job runs, and run the program; return the exit code."""
+    progress = Progress()
+    try:
+        while not (job.is_final or job.status == "RUNNING"):
+            attempts = session.client.attempts(job.project, job.id, workers="none")
+            progress.show(job, attempts)
+            session.client.connection.sleep(_POLL_S)
+            job = session.client.job(job.project, job.id)
+    except KeyboardInterrupt:
+        return DETACHED
+    if job.is_final:
+        progress.ended(job)
+        return exit_code_of(job) or PORTAL_TROUBLE
+    return _run(job.project, job.id, program)
+
+
+def _run(slug: str, number: int, program: Sequence[str]) -> int:
+    """Run the program, or a Python prompt, with the job that `connect` takes by default."""
+    if not program and not sys.stdin.isatty():
+        say(_HOW_TO.format(job=number))
+        return BAD_REQUEST
+    argv = list(program) or [sys.executable, "-i", "-c", _PROMPT]
+    try:
+        process = subprocess.Popen(argv, env={**os.environ, JOB_VARIABLE: f"{slug}/{number}"})
+    except OSError as error:
+        complain(f"{argv[0]} cannot be run: {error.strerror}.")
+        return _NO_PROGRAM
+    while True:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:  # the program's as well: it decides
+            continue
+        return code if code >= 0 else 128 - code
+
+
+def _end(session: Session, job: Job) -> None:
+    try:
+        session.client.cancel(job.project, job.id)
+    except UnreachableError as error:
+        complain(f"{error.message} Job {job.id} ends by itself when it is idle.")
+    except ClientError:
+        return  # it has ended already
+    tell(f"Job {job.id} is ended.")
