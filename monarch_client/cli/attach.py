@@ -26,12 +26,6 @@ from monarch_client.wire.jobs import Job
 
 _POLL_S = 1.0
 _NO_PROGRAM = 127
-_PROMPT = """\
-from monarch_client.gateway import connect
-connection = connect()
-meshes = connection.meshes
-print("meshes:", ", ".join(meshes))
-"""
 _HOW_TO = """\
 Run a program that is attached to it:  mportal attach {job} -- python program.py
 In the program:
@@ -154,7 +148,7 @@ def _run(slug: str, number: int, program: Sequence[str]) -> int:
     if not program and not sys.stdin.isatty():
         say(_HOW_TO.format(job=number))
         return BAD_REQUEST
-    argv = list(program) or [sys.executable, "-i", "-c", _PROMPT]
+    argv = list(program) or [sys.executable, "-i", "-m", "monarch_client.gateway.prompt"]
     try:
         process = subprocess.Popen(argv, env={**os.environ, JOB_VARIABLE: f"{slug}/{number}"})
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from monarch_client.gateway.dialing import MESSAGE_BYTES, Dialer, FinalRefusalError
 from monarch_client.gateway.session_stream import RefusedError, SessionStream
@@ -59,11 +59,7 @@ class DataLinks:
         self._folder = folder
         self._generation = first_generation
         self._used: dict[int, asyncio.StreamWriter] = {}
-        # The ways of links through the portal, by number; the reason that one failed for.
-        self._remotes: dict[int, ClientConnection] = {}
-        self._why: dict[int, str] = {}
         stream.on_away = self.cut
-        stream.on_dial_failed = self._give_up
 
     async def probe(self) -> None:
         """Open a link and close it. RefusedError: the worker does not answer."""
@@ -71,7 +67,7 @@ class DataLinks:
         try:
             await TlsStream(remote, self._folder).handshake()
         except (OSError, WebSocketException) as error:
-            raise RefusedError(self._why.get(0) or str(error) or type(error).__name__) from error
+            raise RefusedError(_reason_of(error)) from error
         finally:
             remote.transport.abort()
 
@@ -102,7 +98,6 @@ class DataLinks:
             pass  # Monarch opens the link again
         finally:
             del self._used[link]
-            self._remotes.pop(link, None)
             writer.transport.abort()
 
     async def _carry(
@@ -133,17 +128,8 @@ class DataLinks:
                 dial = await self._stream.request(
                     "link", link=link, generation=self._generation, rank=RANK
                 )
-                self._why.pop(link, None)
-                self._remotes[link] = await self._dialer.dial(PATH, str(dial["token"]))
-                return self._remotes[link]
+                return await self._dialer.dial(PATH, str(dial["token"]))
             await asyncio.sleep(_AGAIN_S)
-
-    def _give_up(self, message: dict[str, Any]) -> None:
-        """End a link whose worker the head could not reach."""
-        link = message.get("link", -1)
-        self._why[link] = str(message.get("detail", ""))
-        if link in self._remotes:
-            self._remotes[link].transport.abort()
 
     async def _send(self, reader: asyncio.StreamReader, tls: TlsStream) -> None:
         while data := await reader.read(MESSAGE_BYTES):
@@ -155,6 +141,13 @@ class DataLinks:
             writer.write(data)
             await writer.drain()
             self._stream.note_progress()
+
+
+def _reason_of(error: Exception) -> str:
+    """Return why a link ended: the head's reason if it gave one."""
+    if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.reason:
+        return error.rcvd.reason
+    return str(error) or type(error).__name__
 
 
 async def _unless(

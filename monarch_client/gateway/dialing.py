@@ -24,7 +24,7 @@ class FinalRefusalError(Exception):
 
 
 class Dialer:
-    """Opens connections to the gateway of one portal."""
+    """A maker of connections to the gateway of one portal."""
 
     def __init__(self, portal_url: str) -> None:
         parts = urlsplit(portal_url.rstrip("/"))

@@ -116,7 +116,7 @@ class LinkProcess:
             await asyncio.sleep(max(_AGAIN_S, (signed["not_after"] - time.time()) / 2))
 
     async def _probe(self) -> None:
-        """Reach the workers once, since Monarch would give no reason. RefusedError."""
+        """Connect to the workers once, since Monarch would give no reason. RefusedError."""
         try:
             await self._links.probe()
         except RefusedError as error:

@@ -71,8 +71,6 @@ class SessionStream:
         self._heard_at = self._moved_at = 0.0
         # Called when the stream is lost: the links are cut.
         self.on_away: Callable[[], None] = lambda: None
-        # Called with the head's message that the worker of a link does not answer.
-        self.on_dial_failed: Callable[[dict[str, Any]], None] = lambda _: None
 
     def note_progress(self) -> None:
         """Note that bytes of a link moved: the way to the portal works, however slow it is."""
@@ -166,10 +164,8 @@ class SessionStream:
                     self._has_head.clear()
                 case "lost_hosts":
                     self._report("lost_hosts", ranks=message["ranks"])
-                case "closed":
-                    raise LostError(str(message.get("reason", "")))
-                case "dial_failed":
-                    self.on_dial_failed(message)
+                case "close":
+                    raise LostError(str(message.get("detail", "")))
                 case _:
                     self._resolve(message)
 

@@ -32,7 +32,7 @@ class TlsStream:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=_NAME)
 
     async def handshake(self) -> None:
-        """Agree with the worker. ssl.SSLError: it is none of this job's, or refuses us."""
+        """Exchange keys with the worker. ssl.SSLError: it is none of this job's, or refuses us."""
         while not self._has_agreed():
             await self._exchange()
         await self._flush()

@@ -138,7 +138,7 @@ except SessionLostError as error:
     )
     program.wait_for("said: waits")
     program.go_on()
-    gateway.send(op="closed", reason="Ended by mia.")
+    gateway.send(op="close", detail="Ended by mia.")
     assert program.wait() == 0, program.output
     assert "Ended by mia" in program.said[-1]
     assert "Traceback" not in program.output

@@ -35,9 +35,5 @@ def mportal(portal: FakePortal) -> Mportal:
 
 
 @pytest.fixture(autouse=True)
-def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep tests from the configuration of the user who runs them; return the path of theirs."""
-    for name in ("MPORTAL_URL", "MPORTAL_TOKEN", "MPORTAL_PROJECT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    return tmp_path / "config" / "mportal" / "config.toml"
+def _without_the_users_own(own_config: Path) -> None:
+    """Keep all tests of commands from it."""

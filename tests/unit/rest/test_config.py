@@ -6,6 +6,7 @@ import pytest
 
 from monarch_client.rest.config import BadConfigError, Config, load, save
 
+pytestmark = pytest.mark.usefixtures("own_config")
 KEPT = Config("https://portal.example", "mpt_kept", "rl")
 
 
