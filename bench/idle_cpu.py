@@ -6,29 +6,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from bench import bare_servers, own_portal
+from bench.cpu_time import cpu_seconds
 from bench.measure import Peer, figures, report, say
 from monarch_portal.embedded.memory import with_descendants
 from monarch_portal.embedded.status import portal_status
 
 SETTLE_S = 30.0
 DURATION_S = 60.0
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process and of its ended children; 0.0 if it has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    # The second field is the name in brackets, which may hold anything.
-    fields = stat.rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_by_part(portal: own_portal.OwnPortal) -> dict[str, float]:

@@ -33,6 +33,10 @@ class OwnPortal:
     project: str
     home: Home
 
+    def pid_of(self, part: str) -> int:
+        """Return the process id of one part of the portal."""
+        return next(each.pid for each in portal_status(self.home).processes if each.name == part)
+
     def memory_mb(self) -> dict[str, float]:
         """Return the memory of each process in MB; PostgreSQL's includes its children."""
         return {part.name: part.memory_mb for part in portal_status(self.home).processes}

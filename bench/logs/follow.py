@@ -10,15 +10,17 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from bench import ray_peer
+from bench.cpu_time import cpu_seconds
 from bench.logs import ground, pipe_follow, ray_follow
 from bench.logs.ground import LogGround, Talker
 from bench.logs.talking import talking
-from bench.measure import Peer, figures, median, report, say
+from bench.measure import NoPeer, Peer, figures, median, report, say
 from bench.own_portal import CHECKOUT
 from bench.ray_peer import Ray
 
@@ -26,6 +28,9 @@ JOBS = 10
 LINES_PER_S = 10_000
 FOLLOWERS = (1, 100, 1000)
 ROUNDS = 3
+
+# For so long web's processor time is measured without followers.
+ALONE_S = 10.0
 
 Seen = dict[str, Any]  # the summary of `bench.logs.readers.summary`, and the number of followers
 
@@ -36,6 +41,7 @@ def followed(place: LogGround, talkers: list[Talker], count: int) -> Seen:
     command = [sys.executable, "-m", "bench.logs.followers", "--url", portal.home.url]
     command += ["--token", portal.home.admin_token_file.read_text().strip()]
     command += ["--project", portal.project, "--count", str(count)]
+    command += ["--server-pid", str(portal.pid_of("web"))]
     command += ["--jobs", *(str(each.job_id) for each in talkers)]
     done = subprocess.run(command, cwd=CHECKOUT, check=True, stdout=subprocess.PIPE, text=True)
     found: Seen = json.loads(done.stdout)
@@ -49,7 +55,19 @@ def ours(place: LogGround, count: int) -> Seen:
     # New jobs each time: streams that fell behind must not be the next round's load.
     talkers = place.start(JOBS)
     with talking(place, talkers, LINES_PER_S):
-        return print_round("ours", count, followed(place, talkers, count))
+        alone = cpu_without_followers(place)
+        seen = followed(place, talkers, count)
+    lines_per_s = seen["lines_per_s"] * count
+    seen["cpu_us_per_line"] = 1e6 * (seen["server_cpu"] - alone) / lines_per_s
+    return print_round("ours", count, seen)
+
+
+def cpu_without_followers(place: LogGround) -> float:
+    """Return the share of a core that web uses to store the lines."""
+    pid = place.portal.pid_of("web")
+    before = cpu_seconds(pid)
+    time.sleep(ALONE_S)
+    return (cpu_seconds(pid) - before) / ALONE_S
 
 
 def rays(ray: Ray, count: int) -> Seen:
@@ -121,6 +139,14 @@ def _report(count: int, ours: Sequence[Seen], theirs: Sequence[Seen], peer: str)
             peer=Peer(peer, median(each[name] for each in theirs)),
             spread=(min(values), max(values)),
         )
+    costs = [each["cpu_us_per_line"] for each in ours]
+    report(
+        f"follow_cpu_us_per_line_{count}",
+        median(costs),
+        "us",
+        peer=NoPeer("a pipe has one reader, and Ray's head also collects the lines"),
+        spread=(min(costs), max(costs)),
+    )
 
 
 if __name__ == "__main__":

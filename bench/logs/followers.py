@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.cpu_time import cpu_seconds
 from bench.logs.readers import PortalReader, RayReader, Reader, summary
 
 MOST_WATCHING = 50
@@ -84,8 +85,10 @@ async def follow(options: argparse.Namespace) -> dict[str, float]:
     readers = await opened(options)
     if options.go is not None:
         options.go.touch()
-    begin = time.time() + options.warm_up
-    await asyncio.sleep(options.warm_up + options.seconds)
+    await asyncio.sleep(options.warm_up)
+    begin, used_s = time.time(), cpu_seconds(options.server_pid)
+    await asyncio.sleep(options.seconds)
+    used_s = cpu_seconds(options.server_pid) - used_s
     if lost := sum(reader.is_lost for reader in readers):
         raise RuntimeError(f"{lost} of {len(readers)} streams ended")
     watching = [reader.ages for reader in readers if reader.ages is not None]
@@ -93,6 +96,7 @@ async def follow(options: argparse.Namespace) -> dict[str, float]:
         **summary(watching, begin, options.seconds),
         "mb_per_s": sum(reader.received for reader in readers) / 1e6 / (time.time() - begin),
         "followers": len(readers),
+        "server_cpu": used_s / options.seconds,
     }
 
 
@@ -105,6 +109,7 @@ def main() -> None:
     parser.add_argument("--project")
     parser.add_argument("--jobs", nargs="+", required=True)
     parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--server-pid", type=int, default=0, help="whose CPU time to measure")
     parser.add_argument("--go", type=Path, help="a file to make once all streams are open")
     parser.add_argument("--warm-up", type=float, default=5)
     parser.add_argument("--seconds", type=float, default=15)

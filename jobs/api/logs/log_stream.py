@@ -6,10 +6,8 @@ again), `end` (the job is over and every line is out; nothing follows).
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -18,7 +16,6 @@ from django.views.decorators.http import require_GET
 from jobs.api.base.authentication import authenticate, authenticate_again
 from jobs.api.base.errors import problem_of
 from jobs.api.logs.log_inputs import StreamQuery, checked, choice_of
-from jobs.api.logs.log_views import line_row
 from jobs.live import sse
 from jobs.live.access import Access
 from jobs.live.channel import job_topic, log_topic
@@ -29,7 +26,7 @@ from jobs.live.stream_slots import STREAM_SLOTS, StreamSlot
 from jobs.logs.cursor import START, Cursor, parse
 from jobs.models import Job
 from jobs.permissions import job_for
-from jobs.readers.job_log import LogChoice, log_before, log_of_attempts
+from jobs.readers.job_log import LogChoice, log_before, log_of_attempts, row_of_job
 from jobs.statuses import JobStatus
 
 # Lines in one event. Further ones follow as soon as the reader has taken these.
@@ -131,18 +128,15 @@ class LogWatch(Watch):
 def _read(job_id: int, choice: LogChoice, after: Cursor) -> News:
     """Return the lines after `after`, as the one event that carries them."""
     status, attempts = choice.state(job_id)
-    page = log_of_attempts(attempts, after, LINES_AN_EVENT, choice.wanted)
+    page = log_of_attempts(attempts, after, LINES_AN_EVENT, choice.wanted, row_of_job)
     events = []
     if page.lines:
-        event = _event("line", list(map(line_row, page.lines)), str(page.lines[-1].cursor))
+        last = page.lines[-1]
+        event = sse.json_event("line", page.lines, str(Cursor(last["attempt"], last["line"])))
         # Most readers take it so; here in a thread it holds no other stream up.
         _ = event.packed
         events = [event]
     topics = {log_topic(pk) for _, pk in attempts}
     state = {"id": job_id, "status": status}
-    changed, over = _event("job", state), _event("end", state)
+    changed, over = sse.json_event("job", state), sse.json_event("end", state)
     return News(events, _Found(status, topics, page.last, page.is_cut, changed, over))
-
-
-def _event(name: str, data: Any, event_id: str = "") -> Piece:
-    return sse.event(name, json.dumps(data, separators=(",", ":")), event_id)

@@ -24,7 +24,7 @@ from jobs.live.looking import in_thread
 from jobs.logs.cursor import START, Cursor
 from jobs.models import Job
 from jobs.permissions import job_for
-from jobs.readers.job_log import JobLogPage, log_after, log_before
+from jobs.readers.job_log import JobLogLine, JobLogPage, log_after, log_before
 from jobs.readers.removed_logs import removed_logs
 from monarch_client.wire.logs import LogLine, LogPage
 
@@ -95,7 +95,7 @@ def line_row(line: LogLine) -> dict[str, Any]:
     return {**msgspec.to_builtins(line), "at": at}
 
 
-def _before(page: JobLogPage) -> str | None:
+def _before(page: JobLogPage[JobLogLine]) -> str | None:
     """Return the cursor to go back to from a page that was read forwards."""
     first = page.lines[0].cursor if page.lines else page.first
     return str(first) if first > Cursor(1, 1) else None

@@ -10,7 +10,7 @@ from jobs.actions.ingest.ingest_frames import ingest_frames
 from jobs.attempt_tokens import attempt_token
 from jobs.backends.fake.backend import FakePlan
 from jobs.errors import LogStoreAwayError, PortalBusyError
-from jobs.logs.lines import LogLine, moment_of
+from jobs.logs.lines import LogLine
 from jobs.logs.searching import FoundLine, Stretch
 from jobs.models import Attempt, Cluster, Job, JobEvent, LogWatch
 from jobs.policies.log_rules import MOST_TOLD, rules_of
@@ -168,7 +168,7 @@ def test_of_two_readers_of_the_same_lines_one_reports_them(begin):
     LogWatch.objects.create(attempt=attempt)
     rules = rules_of(())
     place = [rule.name for rule in rules].index("disk_full")
-    line = LogLine(1, 0, "stdout", moment_of(0), "ENOSPC")
+    line = LogLine(1, 0, "stdout", 0, "ENOSPC")
     stretch = Stretch([FoundLine(line, [], [place])], last=1, is_cut=False)
     for _ in range(2):
         apply_log_policies(attempt, 1, stretch, rules)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from bench.idle_cpu import cpu_seconds, percent_of_core
+from bench.cpu_time import cpu_seconds
+from bench.idle_cpu import percent_of_core
 
 
 def test_the_processor_time_of_a_process_is_what_the_kernel_counts():

@@ -43,6 +43,7 @@ def test_a_line_comes_back_as_it_was_stored(
     assert (line.more, size) == (more, len(stored.encode()) + 1)
     assert line.at.tzinfo is timezone.utc
     assert round(line.at.timestamp() * 1000) == at_ms
+    assert line.at_iso == line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @pytest.mark.parametrize(
