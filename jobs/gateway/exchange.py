@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from typing import Any
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 
@@ -25,7 +26,8 @@ class Exchange:
         self._tokens: dict[str, tuple[Link, Side]] = {}
         self._ids = itertools.count(1)
         self._signing: dict[int, tuple[SessionStream, Any]] = {}
-        self._buckets: dict[tuple[str, int], Bucket] = {}
+        # Kept as long as a session has them.
+        self._buckets: WeakValueDictionary[tuple[str, int], Bucket] = WeakValueDictionary()
 
     def meter_of(self, user_id: int, job_id: int) -> Meter:
         """Return a meter that shares the buckets of the user and of the job."""
@@ -103,8 +105,10 @@ class Exchange:
         op = message["op"]
         fields = {name: value for name, value in message.items() if name not in {"op", "id"}}
         if op in {"signed", "refused"}:
-            session, request = self._signing.pop(message.get("id", 0), (None, None))
+            number = number_in(message, "id") or 0
+            session, request = self._signing.get(number, (None, None))
             if session is not None and session.attempt_id == head.attempt_id:
+                del self._signing[number]
                 await session.send(op, id=request, **fields)
         elif op in _TO_ALL:
             for each in self._sessions_of(head.attempt_id):

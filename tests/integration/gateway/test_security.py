@@ -1,0 +1,144 @@
+"""The gateway refuses strangers, keeps jobs apart, and survives what either end may send."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from jobs.actions.attempts.open_gateway import open_session
+from jobs.attempt_tokens import attempt_token, driver_token
+from jobs.ground import clock
+from jobs.models import Attempt
+from jobs.permissions import Actor
+from jobs.statuses import JobKind, JobStatus
+from tests.factories import make_attempt, make_job, make_project, make_token
+from tests.integration.gateway.conftest import GatewayThread
+from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
+from tests.waiting import eventually
+
+MEGABYTE = 1024 * 1024
+
+
+@pytest.fixture
+def strangers(gateway: GatewayThread) -> tuple[Head, Program]:
+    """Connect the head of a job of another project, and a program of its submitter."""
+    project = make_project(laptops_may_attach=True)
+    other = make_job(project, status=JobStatus.RUNNING, kind=JobKind.MONARCH)
+    head = Head(gateway.url, make_attempt(other))
+    _, ticket = open_session(Actor(other.submitted_by), other)
+    return head, Program(gateway.url, ticket)
+
+
+@pytest.mark.parametrize("path", ["session", "head", "link"])
+def test_each_path_takes_its_own_tokens_only(
+    gateway: GatewayThread, attempt: Attempt, ticket: Callable[[], str], path: str
+) -> None:
+    job = attempt.job
+    tokens = {
+        "": "nothing",
+        make_token(job.submitted_by)[1]: "api",
+        driver_token(attempt.pk, job.pk, 1): "driver",
+        attempt_token(job.pk, attempt.number): "head",
+        ticket(): "session",
+        "mpg_" + "x" * 43: "made up",
+    }
+    refused = {
+        name for token, name in tokens.items() if refusal(gateway.url, path, token)[0] == 401
+    }
+    assert refused == set(tokens.values()) - {path}
+
+
+def test_the_head_of_an_attempt_that_has_ended_is_refused(
+    gateway: GatewayThread, attempt: Attempt
+) -> None:
+    Attempt.objects.update(ended_at=clock.now())
+    token = attempt_token(attempt.job_id, attempt.number)
+    assert refusal(gateway.url, "head", token)[0] == 410
+
+
+def test_a_head_reaches_sessions_of_its_own_attempt_only(
+    program: Program, head: Head, strangers: tuple[Head, Program]
+) -> None:
+    near, far = join(program, head)
+    program.send("sign", id=1, csr="PEM")
+    asked = head.read("sign")["id"]
+    session = program.welcome["session"]
+    stranger, its_program = strangers
+    its_program.read("mesh")
+    stranger.send("signed", id=asked, session=session, leaf="FORGED")
+    stranger.send("dial_failed", session=session, link=1, generation=1, detail="forged")
+    stranger.send("lost_hosts", ranks=[0])
+    its_program.read("lost_hosts")
+    head.send("signed", id=asked, leaf="LEAF")
+    head.send("lost_hosts", ranks=[7])
+    assert program.read("signed")["leaf"] == "LEAF"
+    assert program.read("lost_hosts")["ranks"] == [7]
+    near.send(b"open")
+    assert far.recv(WAIT_S) == b"open"
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"op": 1}', "[" * 10_000, b"bytes"])
+def test_a_control_message_that_is_none_ends_its_stream_alone(
+    program: Program, head: Head, text: str | bytes
+) -> None:
+    program.stream.send(text)
+    assert program.is_closed()
+    head.send("lost_hosts", ranks=[1])
+    assert not head.stream.close_code
+
+
+@pytest.mark.parametrize("link", [None, -1, 2**60, "1", True, [1]])
+def test_a_link_with_an_impossible_number_is_ignored(
+    program: Program, head: Head, link: object
+) -> None:
+    program.send("link", link=link, generation=1)
+    program.send("link", link=5, generation=1)
+    assert head.read("dial")["link"] == 5
+
+
+def test_links_of_a_session_are_limited(program: Program, head: Head) -> None:
+    for number in range(65):
+        program.send("link", link=number, generation=1)
+    assert [head.read("dial")["link"] for _ in range(64)] == list(range(64))
+    assert program.read("refused")["link"] == 64
+
+
+def test_text_on_a_data_link_ends_it(program: Program, head: Head) -> None:
+    near, far = join(program, head)
+    near.send("text")
+    for end in (near, far):
+        with pytest.raises(ConnectionClosed):
+            end.recv(WAIT_S)
+
+
+def test_a_slow_reader_stops_its_sender_and_costs_little_memory(
+    gateway: GatewayThread, program: Program, head: Head
+) -> None:
+    total, sent = 256, 0
+    near, far = join(program, head)
+
+    def send() -> None:
+        nonlocal sent
+        for _ in range(total):
+            near.send(b"x" * MEGABYTE)
+            sent += 1
+
+    seen = -1
+
+    def has_stalled() -> bool:
+        nonlocal seen
+        before, seen = seen, sent
+        return seen == before > 0
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    assert eventually(has_stalled)
+    assert sent < total
+    connections = gateway.gateway.listeners.connections
+    assert max(each.transport.get_write_buffer_size() for each in connections) < 3 * MEGABYTE
+    assert sum(len(far.recv(WAIT_S)) for _ in range(total)) == total * MEGABYTE
+    thread.join(WAIT_S)
+    assert not thread.is_alive()

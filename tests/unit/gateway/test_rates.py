@@ -1,0 +1,55 @@
+"""Token buckets: how long those wait who share one, and what a session counts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jobs.actions.attempts.gateway_streams import Traffic
+from jobs.gateway import rates
+from jobs.gateway.rates import Bucket, Meter
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the pauses, during which the clock goes on."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(round(seconds, 3))
+
+    monkeypatch.setattr(rates.asyncio, "sleep", sleep)
+    monkeypatch.setattr(rates.time, "monotonic", lambda: 100 + sum(pauses))
+    return pauses
+
+
+def test_a_second_passes_at_once_and_more_at_the_rate(slept: list[float]) -> None:
+    async def carry() -> None:
+        bucket = Bucket(1000)
+        for _ in range(4):
+            await bucket.take(500)
+
+    asyncio.run(carry())
+    assert slept == [0.5, 0.5]
+
+
+def test_sessions_of_one_user_share_their_bucket(slept: list[float]) -> None:
+    async def carry() -> None:
+        shared = Bucket(1000)
+        first, second = Meter((shared,)), Meter((shared,))
+        await first.up(1000)
+        await second.down(500)
+
+    asyncio.run(carry())
+    assert slept == [0.5]
+
+
+def test_without_a_rate_nothing_waits_and_everything_is_counted(slept: list[float]) -> None:
+    meter = Meter((Bucket(0),))
+    asyncio.run(meter.up(10**9))
+    asyncio.run(meter.down(7))
+    traffic = meter.read()
+    assert (traffic, meter.read(), slept) == (Traffic(10**9, 7), Traffic(0, 0), [])
+    meter.put_back(traffic)
+    assert meter.read() == traffic
