@@ -169,6 +169,8 @@ MPORTAL_GATEWAY_PER_USER = env_int("MPORTAL_GATEWAY_PER_USER", 4)
 MPORTAL_GATEWAY_MB_PER_S = env_int("MPORTAL_GATEWAY_MB_PER_S", 0)
 # Where the gateway listens beside the socket through which web passes connections: "host:port".
 MPORTAL_GATEWAY_LISTEN = env_str("MPORTAL_GATEWAY_LISTEN").strip()
+# "host:port" at which other gateway processes reach this one.
+MPORTAL_GATEWAY_INTERNAL = env_str("MPORTAL_GATEWAY_INTERNAL").strip()
 MPORTAL_GATEWAY_SOCKET = _home.gateway_socket
 # Failed tries to sign in, within five minutes: under one name, and from one address. 0: no limit.
 MPORTAL_TRIES_PER_NAME = env_int("MPORTAL_TRIES_PER_NAME", 10)

@@ -20,7 +20,8 @@ _TO_ALL = frozenset({"lost_hosts"})
 class Exchange:
     """The streams and links of one gateway process. Used in its event loop alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, instance: str) -> None:
+        self._instance = instance
         self.heads: dict[int, HeadStream] = {}
         self.sessions: dict[int, SessionStream] = {}
         self._tokens: dict[str, tuple[Link, Side]] = {}
@@ -128,7 +129,7 @@ class Exchange:
             why = "The head node is not connected." if head is None else "Too many links."
             await session.send("refused", **known, detail=why)
             return
-        link = Link(session.session_id, number, generation, session.meter)
+        link = Link(session.session_id, number, generation, session.meter, self._instance)
         session.links[number] = link
         for side, token in link.tokens.items():
             self._tokens[token] = (link, side)

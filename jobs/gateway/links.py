@@ -34,19 +34,21 @@ class Side(Enum):
 class Link:
     """A link of a session in one generation: each reconnection is a new one.
 
-    `tokens` admit one connection of each side.
+    `tokens` admit one connection of each side. They begin with the `instance` that knows them.
     """
 
     session_id: int
     number: int
     generation: int
     meter: Meter
-    tokens: dict[Side, str] = field(
-        default_factory=lambda: {side: secrets.token_urlsafe(32) for side in Side}
-    )
+    instance: str
+    tokens: dict[Side, str] = field(init=False)
     created_at: float = field(default_factory=time.monotonic)
     _ends: dict[Side, Connection] = field(default_factory=dict)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.tokens = {side: f"{self.instance}.{secrets.token_urlsafe(32)}" for side in Side}
 
     @property
     def is_over(self) -> bool:

@@ -24,8 +24,8 @@ LARGEST_MESSAGE = 1024 * 1024
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 # Messages that wait unread in a connection, and bytes that wait unsent: what a slow reader costs.
-_QUEUE = 2
-_WRITE_LIMIT = 256 * 1024
+QUEUE = 2
+WRITE_LIMIT = 256 * 1024
 PING_S = 10.0
 
 Handler = Callable[["Connection"], Awaitable[None]]
@@ -127,8 +127,8 @@ class Listeners(Server):
             self,
             ping_interval=None,
             close_timeout=CLOSE_TIMEOUT_S,
-            max_queue=_QUEUE,
-            write_limit=_WRITE_LIMIT,
+            max_queue=QUEUE,
+            write_limit=WRITE_LIMIT,
         )
 
     async def _choose(self, connection: ServerConnection, request: Request) -> Response | None:

@@ -18,6 +18,7 @@ from websockets.http11 import Request, Response
 from jobs.actions.attempts import gateway_streams as rows
 from jobs.errors import DatabaseUnavailableError, PortalError, SessionRefusedError
 from jobs.gateway.exchange import Exchange
+from jobs.gateway.hop import HEADER, hop
 from jobs.gateway.links import Link, Side
 from jobs.gateway.listeners import Connection, Listeners
 from jobs.gateway.streams import HeadStream, SessionStream
@@ -36,7 +37,8 @@ class Gateway:
 
     def __init__(self) -> None:
         self.instance = secrets.token_hex(8)
-        self.exchange = Exchange()
+        self.exchange = Exchange(self.instance)
+        self._address = settings.MPORTAL_GATEWAY_INTERNAL
         self.listeners = Listeners(self._admit)
         # Current sessions of the attempts that are connected here, with their attempts.
         self._known: dict[int, int] = {}
@@ -77,6 +79,11 @@ class Gateway:
         try:
             if scheme.lower() != "bearer" or not token:
                 raise SessionRefusedError("This needs a bearer token.")
+            address = (
+                "" if HEADER in request.headers else await self._elsewhere(path, token.strip())
+            )
+            if address:
+                return await hop(connection, request, address)
             await admit(connection, token.strip())
         except PortalError as error:
             return _refusal(connection, error)
@@ -84,6 +91,15 @@ class Gateway:
             log.warning("database away: %s", error, extra={"action": "gateway_admit"})
             return _refusal(connection, DatabaseUnavailableError())
         return None
+
+    async def _elsewhere(self, path: str, token: str) -> str:
+        """Return the address of the process to which a connection belongs; "" for this one."""
+        if path == f"{_PREFIX}v1/session":
+            return await in_thread(rows.address_of_session, token, self.instance)
+        instance, dot, _ = token.partition(".")
+        if path == f"{_PREFIX}v1/link" and dot and instance != self.instance:
+            return await in_thread(rows.address_of_instance, instance)
+        return ""
 
     async def _admit_session(self, connection: Connection, token: str) -> None:
         entry = await in_thread(rows.enter_session, token)
@@ -151,7 +167,7 @@ class Gateway:
                 await self._note("head", rows.drop_head, attempt_id, self.instance)
 
     def _note_head(self, head: HeadStream) -> None:
-        rows.note_head(head.attempt_id, self.instance, "", head.hello)
+        rows.note_head(head.attempt_id, self.instance, self._address, head.hello)
 
     async def _note(self, action: str, write: Callable[..., object], *arguments: object) -> bool:
         """Whether the rows could be changed; while the database is away streams go on."""
@@ -178,7 +194,21 @@ class Gateway:
         if heads:
             kept = await in_thread(rows.renew_heads, list(heads), self.instance)
             for attempt_id in set(heads) - kept:
-                await heads[attempt_id].close(1000, "the attempt has ended")
+                await heads[attempt_id].close(1001, "the attempt has ended, or is elsewhere")
+        await self._follow_heads()
+
+    async def _follow_heads(self) -> None:
+        """Close sessions whose heads are connected to another process: they dial, and hop there."""
+        without = [
+            s for s in self.exchange.sessions.values() if s.attempt_id not in self.exchange.heads
+        ]
+        if not without:
+            return
+        attempts = list({each.attempt_id for each in without})
+        moved = await in_thread(rows.heads_elsewhere, attempts, self.instance)
+        for session in without:
+            if session.attempt_id in moved:
+                await session.close(1012, "the head is connected to another process")
 
     async def _note_traffic(self) -> None:
         meters = {pk: each.meter for pk, each in self.exchange.sessions.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from jobs.actions.attempts.open_gateway import close_session, new_secret
 from jobs.errors import AttemptClosedError, SessionEndedError, SessionRefusedError
@@ -120,6 +120,33 @@ def note_head(attempt_id: int, instance: str, address: str, hello: Mapping[str, 
         },
     )
     renew_heads([attempt_id], instance)
+
+
+def address_of_session(secret: str, instance: str) -> str:
+    """Return where the head of a session is connected; "" if here, nowhere, or not reachable."""
+    digest = token_digest(secret)
+    sessions = GatewaySession.objects.current().filter(
+        Q(secret_digest=digest) | Q(former_digest=digest)
+    )
+    elsewhere = _connected().exclude(instance=instance)
+    head = elsewhere.filter(attempt__in=sessions.values("attempt")).first()
+    return head.address if head is not None else ""
+
+
+def address_of_instance(instance: str) -> str:
+    """Return where a process is reached that has heads; "" if there is none."""
+    head = _connected().filter(instance=instance).first()
+    return head.address if head is not None else ""
+
+
+def heads_elsewhere(attempt_ids: list[int], instance: str) -> set[int]:
+    """Return those of the attempts whose heads another process has, and is reached."""
+    found = _connected().exclude(instance=instance).exclude(address="")
+    return set(found.filter(attempt__in=attempt_ids).values_list("attempt_id", flat=True))
+
+
+def _connected() -> QuerySet[GatewayHead]:
+    return GatewayHead.objects.filter(expires_at__gt=clock.now())
 
 
 def drop_head(attempt_id: int, instance: str) -> None:

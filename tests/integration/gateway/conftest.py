@@ -58,7 +58,7 @@ def gateway(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[G
 
 
 @pytest.fixture
-def attempt(transactional_db: None) -> Attempt:
+def attempt(transactional_db: None, redis_url: str) -> Attempt:
     project = make_project("rl", laptops_may_attach=True)
     job = make_job(
         project,

@@ -1,0 +1,88 @@
+"""Two gateway processes: an end may connect to either, and follows the head to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from jobs.models import Attempt, GatewayHead
+from tests.integration.gateway.conftest import GatewayThread
+from tests.integration.gateway.ends import WAIT_S, Head, Program, join, refusal
+from tests.sky_stub.process import free_port
+from tests.waiting import eventually
+
+NewTicket = Callable[[], str]
+
+
+@pytest.fixture
+def two(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[list[GatewayThread]]:
+    started = []
+    for name in ("a", "b"):
+        settings.MPORTAL_GATEWAY_SOCKET = tmp_path / name / "connections"
+        settings.MPORTAL_GATEWAY_LISTEN = f"127.0.0.1:{free_port()}"
+        settings.MPORTAL_GATEWAY_INTERNAL = settings.MPORTAL_GATEWAY_LISTEN
+        started.append(GatewayThread())
+    yield started
+    for each in started:
+        each.close()
+
+
+def connected(gateway: GatewayThread, attempt: Attempt) -> Head:
+    """Connect the head, and wait until others know."""
+    head = Head(gateway.url, attempt)
+    rows = GatewayHead.objects.filter(instance=gateway.gateway.instance)
+    assert eventually(rows.exists)
+    return head
+
+
+def test_a_session_and_its_links_hop_to_the_process_of_the_head(
+    two: list[GatewayThread], attempt: Attempt, ticket: NewTicket
+) -> None:
+    head = connected(two[0], attempt)
+    program = Program(two[1].url, ticket())
+    assert program.read("mesh")
+    # Each end dials whichever it reaches.
+    near, far = join(program, head)
+    near.send(b"x" * 300_000)
+    assert far.recv(WAIT_S) == b"x" * 300_000
+    assert not two[1].gateway.exchange.sessions
+    far.close()
+    with pytest.raises(ConnectionClosed):
+        near.recv(WAIT_S)
+
+
+def test_what_the_other_process_refuses_is_refused(
+    two: list[GatewayThread], attempt: Attempt
+) -> None:
+    connected(two[0], attempt)
+    assert refusal(two[1].url, "session", "mpg_unknown")[0] == 401
+    of_first = f"{two[0].gateway.instance}.unknown"
+    assert refusal(two[1].url, "link", of_first)[0] == 401
+
+
+def test_a_session_follows_its_head_to_another_process(
+    two: list[GatewayThread], attempt: Attempt, ticket: NewTicket
+) -> None:
+    program = Program(two[1].url, ticket())
+    assert program.read("head_away")
+    head = connected(two[0], attempt)
+    two[1].look()
+    assert program.is_closed()
+    again = Program(two[1].url, program.secret)
+    assert again.read("mesh")
+    assert join(again, head)
+
+
+def test_a_process_that_died_is_asked_no_more(
+    two: list[GatewayThread], attempt: Attempt, ticket: NewTicket
+) -> None:
+    connected(two[0], attempt)
+    GatewayHead.objects.update(address="127.0.0.1:1")
+    opened = ticket()
+    assert refusal(two[1].url, "session", opened)[0] == 503
+    # Its lease has run out.
+    GatewayHead.objects.update(expires_at=attempt.created_at)
+    assert Program(two[1].url, opened).read("head_away")
