@@ -27,7 +27,7 @@ class MonarchWorkers:
     """Workers of one attempt, each on an address of its own, and their mutual TLS.
 
     `addresses` is what `attach_to_workers` gets; `certificates` has those of a client. With
-    `tls=False` the workers are plain.
+    `tls=False` the workers are as in Monarch's own examples: plain TCP, and no service ids.
     """
 
     def __init__(self, folder: Path, count: int = 1, *, tls: bool = True) -> None:
@@ -46,8 +46,10 @@ class MonarchWorkers:
     @property
     def addresses(self) -> list[str]:
         """The workers as `attach_to_workers` names them, in rank order."""
+        if self.scheme == "tcp":
+            return [f"tcp://{host}:{PORT}" for host in self.hosts]
         return [
-            f"service<{service_id(1, rank)}>@{self.scheme}://{host}:{PORT}"
+            f"service<{service_id(1, rank)}>@tls://{host}:{PORT}"
             for rank, host in enumerate(self.hosts)
         ]
 

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from monarch_client.gateway.connecting import Connection as Connection
     from monarch_client.gateway.connecting import connect as connect
+    from monarch_client.gateway.remote.job import RemoteJob as RemoteJob
 
-__all__ = ["Connection", "connect"]
-_MODULES = dict.fromkeys(__all__, "monarch_client.gateway.connecting")
+_MODULES = {
+    "Connection": "monarch_client.gateway.connecting",
+    "connect": "monarch_client.gateway.connecting",
+    "RemoteJob": "monarch_client.gateway.remote.job",
+}
+__all__ = ["Connection", "RemoteJob", "connect"]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ SLOW = (
     "tests/integration/embedded/test_postgres.py",
     "tests/integration/gateway/proxies",
     "tests/integration/gateway_programs",
+    "tests/integration/gateway/remote",
     "tests/integration/hostile/test_stream_floods.py",
     "tests/integration/logs/test_concurrency.py",
     "tests/integration/logs/test_moving.py",

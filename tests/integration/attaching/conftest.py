@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.monarch_workers import MonarchWorkers
+from tests.programs import RunProgram, runner_in
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 PRELUDE = """\
 import asyncio, os, sys, threading, time
 from pathlib import Path
@@ -40,7 +37,6 @@ def ranks(mesh):
     return sorted(value for _, value in spawn(mesh).rank.call().get(timeout=60).items())
 
 """
-RunProgram = Callable[..., list[str]]
 
 
 @pytest.fixture
@@ -53,27 +49,10 @@ def workers(tmp_path: Path) -> Iterator[MonarchWorkers]:
 
 @pytest.fixture
 def run_program(tmp_path: Path) -> RunProgram:
-    """Run a program to its end; the words of its `say`."""
+    """Run a program after the prelude, to its end; the words of its `say`."""
+    run = runner_in(tmp_path)
 
-    def run(text: str, *arguments: str) -> list[str]:
-        file = tmp_path / "program.py"
-        file.write_text(PRELUDE + text)
-        done = subprocess.run(
-            [sys.executable, file, *arguments],
-            env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=90,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return [
-            line.removeprefix("said: ")
-            for line in done.stdout.splitlines()
-            if line.startswith("said: ")
-        ]
+    def run_after_prelude(text: str, *arguments: object, **variables: str) -> list[str]:
+        return run(PRELUDE + text, *arguments, **variables)
 
-    return run
+    return run_after_prelude

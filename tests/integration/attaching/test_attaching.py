@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.integration.attaching.conftest import RunProgram
 from tests.monarch_workers import PORT, MonarchWorkers
+from tests.programs import RunProgram
 
 ATTACH = """
 meshes.join(sys.argv[1], Path(sys.argv[2]))
