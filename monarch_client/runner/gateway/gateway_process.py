@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.base.memory_pressure import oom_kills
 from monarch_client.runner.base.process_tree import NODE_MARK
 from monarch_client.runner.base.processes import exit_code_of
+from monarch_client.runner.gateway.proxy_drivers import ProxySettings
 from monarch_client.runner.gateway.settings import settings_of, write_settings
 from monarch_client.runner.programs import environment
+from monarch_client.runner.programs.runtime_files import extract_proxies
 from monarch_client.runner.vocabulary.verdicts import ended_with
 
 if TYPE_CHECKING:
@@ -88,7 +90,8 @@ class GatewayProcess:
         self._started_at = time.monotonic()
         try:
             python = environment.python_of(place)
-            write_settings(file, settings_of(place.config, python, self._versions))
+            proxies = self._proxy_settings(python)
+            write_settings(file, settings_of(place.config, python, self._versions, proxies))
             self._command = place.children.start(
                 [sys.executable, "-I", "-S", "-c", _START, str(_ROOT), str(file)],
                 cwd=place.folder.state,
@@ -104,6 +107,17 @@ class GatewayProcess:
         stdin = self._command.process.stdin
         assert stdin is not None  # noqa: S101 - for the type checker: PIPE is set
         os.set_blocking(stdin.fileno(), False)
+
+    def _proxy_settings(self, python: str) -> ProxySettings:
+        """Return how drivers of mesh proxies are started: as the job's driver is."""
+        folder = self._place.folder
+        extract_proxies(folder)
+        env = environment.driver_environment(self._place)
+        # The exception that ends the job's own driver is reported there, and no other.
+        for variable in ("MPORTAL_REPORT_FILE", "MPORTAL_WATCH_FILE"):
+            env.pop(variable, None)
+        argv = [python, "-m", "mportal_proxies"]
+        return ProxySettings(argv, env, str(folder.workdir), str(folder.state))
 
     def _exited(self, returncode: int) -> None:
         command, self._command = self._command, None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from monarch_client.runner.base.certificates import CertificateError, sign_request
 from monarch_client.runner.gateway import dialing
 from monarch_client.runner.gateway.links import LinkRequest, Links
+from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
 from monarch_client.runner.gateway.websocket import GOING_AWAY, RefusedError, WebSocketError
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ class Head:
     def __init__(self, settings: HeadSettings) -> None:
         self._settings = settings
         self._stream: WebSocket | None = None
-        self._links = Links(settings.workers, functools.partial(dialing.dial_link, settings))
+        self._proxies = ProxyDrivers(settings.proxies)
+        dial = functools.partial(dialing.dial_link, settings)
+        self._links = Links(settings.workers, self._proxies, dial)
         self._tasks: set[asyncio.Task[None]] = set()
         self._lost: list[int] = []
 
@@ -68,6 +71,7 @@ class Head:
         """Close all streams, since the attempt ends."""
         stream = self._stream
         await self._links.close()
+        self._proxies.close()
         if stream is not None:
             await stream.close(GOING_AWAY, "the attempt ends")
 
@@ -99,7 +103,11 @@ class Head:
         elif order["op"] == "sign":
             self._start(self._sign(order["id"], int(order["session"]), str(order["csr"])))
         elif order["op"] == "close":
-            self._start(self._links.close(int(order["session"])))
+            self._start(self._end_session(int(order["session"])))
+
+    async def _end_session(self, session: int) -> None:
+        await self._links.close(session)
+        self._proxies.close(session)
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

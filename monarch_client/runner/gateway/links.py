@@ -1,4 +1,4 @@
-"""Data links: each joins a WebSocket to the portal with a connection to a worker of the attempt."""
+"""Data links: each joins a WebSocket to the portal with a worker, or with a proxy driver."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.gateway.dialing import CHUNK_BYTES, send_at_once
+from monarch_client.runner.gateway.proxy_drivers import ProxyError
 from monarch_client.runner.gateway.websocket import FAILED, NORMAL, WebSocketError
 
 if TYPE_CHECKING:
     from typing import Any, Awaitable, Callable
 
+    from monarch_client.runner.gateway.proxy_drivers import ProxyDrivers
     from monarch_client.runner.gateway.websocket import WebSocket
 
-WORKER = "worker"
+WORKER, PROXY = "worker", "proxy"
 # Proxies cut connections that are idle for 60 s.
 _PING_S = 10.0
 # A slow program on a laptop is no fault: its control stream notices a broken network much earlier.
@@ -51,9 +53,13 @@ class Links:
     """The links of all sessions, each in its newest generation."""
 
     def __init__(
-        self, workers: list[tuple[str, int]], dial: Callable[[str], Awaitable[WebSocket]]
+        self,
+        workers: list[tuple[str, int]],
+        proxies: ProxyDrivers,
+        dial: Callable[[str], Awaitable[WebSocket]],
     ) -> None:
         self._workers = workers
+        self._proxies = proxies
         self._dial = dial
         self._newest: dict[tuple[int, int], tuple[int, asyncio.Task[None]]] = {}
 
@@ -80,13 +86,13 @@ class Links:
         # A worker reads the older connection first: behind an open one the new one hangs for ever.
         if former is not None:
             await _cancel([former])
-        if request.kind != WORKER:
+        if request.kind not in {WORKER, PROXY}:
             raise LinkError(f"this version has no streams of the kind {request.kind!r}")
         if not 0 <= request.rank < len(self._workers):
             raise LinkError(f"there is no rank {request.rank}")
         stream = await self._dial(request.token)
         try:
-            reader, writer = await self._connect(request.rank)
+            reader, writer = await self._connect(request)
             try:
                 await _join(stream, reader, writer)
             finally:
@@ -100,7 +106,15 @@ class Links:
             raise
         await stream.close(NORMAL)
 
-    async def _connect(self, rank: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(
+        self, request: LinkRequest
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if request.kind == PROXY:
+            try:
+                return await self._proxies.connect(request.session, CHUNK_BYTES)
+            except ProxyError as error:
+                raise LinkError(str(error)) from error
+        rank = request.rank
         host, port = self._workers[rank]
         try:
             reader, writer = await asyncio.wait_for(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from monarch_client.runner.base.config import Authority
 from monarch_client.runner.base.small_files import write_private
+from monarch_client.runner.gateway.proxy_drivers import ProxySettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +27,13 @@ class HeadSettings(NamedTuple):
     python: str
     hello: dict[str, Any]
     workers: list[tuple[str, int]]
+    # None: the workers have no TLS.
+    proxies: ProxySettings | None
 
 
-def settings_of(config: AttemptConfig, python: str, versions: tuple[str, str]) -> HeadSettings:
+def settings_of(
+    config: AttemptConfig, python: str, versions: tuple[str, str], proxies: ProxySettings
+) -> HeadSettings:
     """Return the settings for an attempt whose workers have these versions of Python and Monarch.
 
     `python` is their interpreter.
@@ -52,6 +57,7 @@ def settings_of(config: AttemptConfig, python: str, versions: tuple[str, str]) -
         python=python,
         hello=hello,
         workers=[(config.address_of(rank), config.port) for rank in config.ranks],
+        proxies=proxies if config.tls is not None else None,
     )
 
 
@@ -64,5 +70,6 @@ def read_settings(file: Path) -> HeadSettings:
     """Return the settings that `write_settings` wrote."""
     raw = json.loads(file.read_text(encoding="utf-8"))
     raw["authority"] = Authority(*raw["authority"]) if raw["authority"] else None
+    raw["proxies"] = ProxySettings(*raw["proxies"]) if raw["proxies"] else None
     raw["workers"] = [(str(host), int(port)) for host, port in raw["workers"]]
     return HeadSettings(**raw)

@@ -190,6 +190,8 @@ async def _listen(driver: Driver) -> asyncio.AbstractServer:
         )
         address = "{}:{}".format(*server.sockets[0].getsockname()[:2])
     print("listening", f"{kind}:{address}", flush=True)  # noqa: T201
+    # What users' modules print later must not fill the pipe, which nothing reads any more.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return server
 
 

@@ -1,0 +1,197 @@
+"""A program without torchmonarch drives the meshes of a job through the head's gateway process."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection
+
+from monarch_client.gateway.proxies import MeshesProxy, connect_proxies
+from tests.fake_ca import make_authority
+from tests.runner_harness import RunnerRig, wait_until
+from tests.stand_in_gateway import StandInGateway
+
+pytestmark = [pytest.mark.monarch, pytest.mark.feature("S1.2")]
+
+ACTORS = """
+from monarch.actor import Actor, endpoint
+class Counter(Actor):
+    def __init__(self):
+        self.count = 0
+    @endpoint
+    async def add(self, number):
+        self.count += number
+        return self.count
+"""
+SESSION = 9
+
+
+@pytest.fixture
+def gateway() -> Iterator[StandInGateway]:
+    made = StandInGateway("secret-token")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def rig(make_rig: Callable[..., RunnerRig], gateway: StandInGateway) -> RunnerRig:
+    """Start a job with two workers, no driver, and a module of actors in its code."""
+    rig = make_rig(2, run="", meshes={"trainers": 2}, gateway=True, tls=make_authority())
+    for rank in range(2):
+        workdir = rig.root(rank) / "workdir"
+        workdir.mkdir(parents=True, exist_ok=True)
+        (workdir / "counters.py").write_text(ACTORS)
+    rig.ingest.gateway_port = gateway.port
+    rig.start()
+    gateway.wait_for_message("hello")
+    return rig
+
+
+@pytest.fixture
+def certificates(rig: RunnerRig, gateway: StandInGateway, tmp_path: Path) -> Path:
+    """Have the head sign a certificate for the session."""
+    folder = tmp_path / "laptop"
+    folder.mkdir()
+    key = ec.generate_private_key(ec.SECP256R1())
+    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
+    pem = serialization.Encoding.PEM
+    csr = request.sign(key, hashes.SHA256()).public_bytes(pem).decode()
+    gateway.order("sign", id=1, session=SESSION, csr=csr)
+    signed = gateway.wait_for_message("signed", id=1)
+    plain = serialization.NoEncryption()
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    (folder / "leaf.key").write_bytes(private)
+    (folder / "leaf.crt").write_text(signed["leaf"])
+    (folder / "ca.crt").write_text(signed["ca"])
+    return folder
+
+
+class Way:
+    """The way of a program to its driver: each connection becomes a link of the gateway."""
+
+    def __init__(self, gateway: StandInGateway) -> None:
+        self._gateway = gateway
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self.address = f"tcp:127.0.0.1:{self._server.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """Close all connections; the program may open others."""
+        for each in self._open:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._server.close()
+        self.cut()
+        for each in self._open:
+            each.close()
+
+    def _accept(self) -> None:
+        for generation in itertools.count(1):
+            try:
+                local, _ = self._server.accept()
+            except OSError:
+                return
+            token = self._gateway.dial(session=SESSION, generation=generation, kind="proxy")
+            link = self._gateway.link(token)
+            self._open += [local, link.socket]
+            for pump in (self._send, self._receive):
+                threading.Thread(target=pump, args=(local, link), daemon=True).start()
+
+    def _send(self, local: socket.socket, link: ServerConnection) -> None:
+        with suppress(OSError, ConnectionClosed):
+            while content := local.recv(1 << 16):
+                link.send(content)
+
+    def _receive(self, local: socket.socket, link: ServerConnection) -> None:
+        with suppress(OSError, ConnectionClosed):
+            for content in link:
+                local.sendall(content)
+            local.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def way(gateway: StandInGateway) -> Iterator[Way]:
+    made = Way(gateway)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def meshes(way: Way, certificates: Path) -> Iterator[MeshesProxy]:
+    with connect_proxies(way.address, certificates=certificates) as meshes:
+        yield meshes
+
+
+def counter(meshes: MeshesProxy) -> Any:
+    procs = meshes.trainers.spawn_procs(per_host={"procs": 1})
+    return procs.spawn("counter", "counters:Counter")
+
+
+def pids_of(rig: RunnerRig, text: bytes) -> list[int]:
+    """List the processes of the head whose command line has a text."""
+    found = []
+    for pid in rig.processes(0):
+        with suppress(OSError):
+            if text in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def test_calls_reach_the_jobs_own_actors(meshes: MeshesProxy, rig: RunnerRig) -> None:
+    actors = counter(meshes)
+    assert list(actors.add.call(3).get(timeout=60).values()) == [3, 3]
+    assert actors.slice(hosts=1).add.call_one(1).get(timeout=60) == 4
+    rig.stop_rank(0)
+    rig.wait()
+    assert rig.ingest.end["reason"] == "CANCELLED_BY_USER"
+    assert rig.processes() == []
+
+
+def test_a_session_survives_a_cut_and_a_killed_process_of_the_head(
+    meshes: MeshesProxy, rig: RunnerRig, way: Way, gateway: StandInGateway
+) -> None:
+    actors = counter(meshes)
+    actors.add.call(1).get(timeout=60)
+    way.cut()
+    assert list(actors.add.call(1).get(timeout=60).values()) == [2, 2]
+    os.kill(pids_of(rig, b"head_process")[0], signal.SIGKILL)
+    gateway.wait_for_heads(2)
+    way.cut()
+    assert list(actors.add.call(1).get(timeout=60).values()) == [3, 3]
+
+
+def test_the_end_of_a_session_ends_its_driver(
+    meshes: MeshesProxy, rig: RunnerRig, gateway: StandInGateway
+) -> None:
+    counter(meshes).add.call(1).get(timeout=60)
+    assert len(pids_of(rig, b"mportal_proxies")) == 1
+    gateway.order("close", session=SESSION)
+    wait_until(lambda: not pids_of(rig, b"mportal_proxies"))
+    assert len(pids_of(rig, b"head_process")) == 1
+
+
+def test_workers_without_tls_have_no_proxies(
+    make_rig: Callable[..., RunnerRig], gateway: StandInGateway
+) -> None:
+    rig = make_rig(1, run="", meshes={"trainers": 1}, gateway=True)
+    rig.ingest.gateway_port = gateway.port
+    rig.start()
+    gateway.wait_for_message("hello")
+    gateway.dial(link=3, kind="proxy")
+    assert "have no TLS" in gateway.wait_for_message("dial_failed", link=3)["detail"]
