@@ -40,7 +40,7 @@ Dial = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 _REDIAL_S = (0.1, 2.0)
 _HELLO_S = 130.0  # the first one waits until the meshes are attached
 _FIRST_S = 30.0
-_GOODBYE_S = 10.0
+_GOODBYE_S = 5.0
 _log = logging.getLogger("monarch_client.gateway.proxies")
 
 

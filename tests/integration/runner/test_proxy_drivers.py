@@ -107,9 +107,13 @@ class Way:
                 local, _ = self._server.accept()
             except OSError:
                 return
-            token = self._gateway.dial(session=SESSION, generation=generation, kind="proxy")
-            link = self._gateway.link(token)
-            self._open += [local, link.socket]
+            self._open.append(local)
+            try:
+                token = self._gateway.dial(session=SESSION, generation=generation, kind="proxy")
+                link = self._gateway.link(token)
+            except (AssertionError, ConnectionClosed):  # the head has ended
+                return
+            self._open.append(link.socket)
             for pump in (self._send, self._receive):
                 threading.Thread(target=pump, args=(local, link), daemon=True).start()
 
@@ -122,6 +126,7 @@ class Way:
         with suppress(OSError, ConnectionClosed):
             for content in link:
                 local.sendall(content)
+        with suppress(OSError):
             local.shutdown(socket.SHUT_RDWR)
 
 
@@ -177,10 +182,12 @@ def test_a_session_survives_a_cut_and_a_killed_process_of_the_head(
 
 
 def test_the_end_of_a_session_ends_its_driver(
-    meshes: MeshesProxy, rig: RunnerRig, gateway: StandInGateway
+    meshes: MeshesProxy, rig: RunnerRig, way: Way, gateway: StandInGateway
 ) -> None:
     counter(meshes).add.call(1).get(timeout=60)
     assert len(pids_of(rig, b"mportal_proxies")) == 1
+    # The portal dials no more links of a session that has ended.
+    way.close()
     gateway.order("close", session=SESSION)
     wait_until(lambda: not pids_of(rig, b"mportal_proxies"))
     assert len(pids_of(rig, b"head_process")) == 1
