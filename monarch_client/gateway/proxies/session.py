@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,7 @@ class ProxySession:
         self._seen = time.monotonic()
         self._lock = threading.Condition()
         self._loop = asyncio.new_event_loop()
+        self._serving: asyncio.Task[None] | None = None
         self._channel = Channel(self._receive)
         self._welcome: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
         self._thread = threading.Thread(target=self._run, name="mesh-proxies", daemon=True)
@@ -97,7 +99,8 @@ class ProxySession:
             if self._lost is None:
                 self.post({"op": "bye"})
             self._closing.set()
-            self._loop.call_soon_threadsafe(self._goodbye)
+            with suppress(RuntimeError):  # the thread has just ended
+                self._loop.call_soon_threadsafe(self._goodbye)
             self._thread.join(_GOODBYE_S + 1)
 
     def new_number(self) -> int:
@@ -141,7 +144,8 @@ class ProxySession:
 
     def _cancel(self, number: int) -> None:
         self._pending.pop(number, None)
-        self.post({"op": "cancel", "id": number})
+        if self._lost is None:
+            self.post({"op": "cancel", "id": number})
 
     def _has_room(self) -> bool:
         return self._channel.outbox.size < KEEP_BYTES
@@ -159,7 +163,8 @@ class ProxySession:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_until_complete(self._stay_connected())
+            self._serving = self._loop.create_task(self._stay_connected())
+            self._loop.run_until_complete(self._serving)
         except asyncio.CancelledError:
             pass  # closed while it was away
         except Exception as error:  # noqa: BLE001 - the futures get it
@@ -218,7 +223,8 @@ class ProxySession:
             finally:
                 self._seen = time.monotonic()
         finally:
-            writer.close()
+            # The driver has closed its end, or does not answer: nothing is worth waiting for.
+            writer.transport.abort()
 
     def _refusal(self, reason: str) -> Exception:
         if self._driver is None:
@@ -230,6 +236,9 @@ class ProxySession:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # Transports that were aborted close in the next rounds of the loop.
+        for _ in range(5):
+            await asyncio.sleep(0)
         await self._loop.shutdown_default_executor()
 
     async def _notify_of_room(self) -> None:
@@ -240,9 +249,8 @@ class ProxySession:
 
     def _goodbye(self) -> None:
         """End the connection when the goodbye has arrived, or after a while."""
-        if not self._channel.is_connected:
-            for task in asyncio.all_tasks(self._loop):
-                task.cancel()
+        if not self._channel.is_connected and self._serving is not None:
+            self._serving.cancel()
         self._loop.call_later(_GOODBYE_S, self._channel.disconnect)
 
     def _receive(self, encoded: bytearray) -> None:

@@ -96,6 +96,9 @@ class Way:
                 each.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        # Without it the accept that waits would accept once more.
+        with suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         self.cut()
         for each in self._open:
