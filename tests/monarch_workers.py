@@ -36,7 +36,8 @@ class MonarchWorkers:
         self.scheme = "tls" if tls else "tcp"
         self.certificates = folder / "client"
         self._folder = folder
-        self._authority = Authority(*make_authority().values())
+        self.authority = make_authority()
+        self._authority = Authority(*self.authority.values())
         if tls:
             self._mint(self.certificates, ["127.0.0.1", "localhost"])
         self.processes = [self._start(rank) for rank in range(count)]

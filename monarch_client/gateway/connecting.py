@@ -16,7 +16,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 from monarch_client.attaching.loss import LossAlarm
 from monarch_client.gateway import opening
@@ -24,6 +24,7 @@ from monarch_client.gateway.errors import OneJobError, host_lost
 from monarch_client.gateway.link import Hooks, Link
 from monarch_client.gateway.meshes import Meshes
 from monarch_client.gateway.opening import Opening
+from monarch_client.gateway.proxy_connection import ProxyConnection
 from monarch_client.gateway.versions import refuse_others
 
 _SHUTDOWN_S = 1.0
@@ -109,16 +110,55 @@ _lock = threading.Lock()
 _connection: Connection | None = None
 
 
+@overload
 def connect(
-    job: str | int | None = None, project: str | None = None, *, away_limit_s: float | None = None
-) -> Connection:
+    job: str | int | None = None,
+    project: str | None = None,
+    *,
+    away_limit_s: float | None = None,
+    proxy: Literal[False] = False,
+) -> Connection: ...
+
+
+@overload
+def connect(
+    job: str | int | None = None,
+    project: str | None = None,
+    *,
+    away_limit_s: float | None = None,
+    proxy: Literal[True],
+    pickle: bool = False,
+    pickle_results: bool = False,
+) -> ProxyConnection: ...
+
+
+def connect(
+    job: str | int | None = None,
+    project: str | None = None,
+    *,
+    away_limit_s: float | None = None,
+    proxy: bool = False,
+    pickle: bool = False,
+    pickle_results: bool = False,
+) -> Connection | ProxyConnection:
     """Open a session in a running job, a number or a name, and attach Monarch to its workers.
 
     Without `job`: that of `mportal attach`. The portal and the token are those of `mportal login`
     or of MPORTAL_URL and MPORTAL_TOKEN. `away_limit_s` is how long the network may be away; by
-    default what the portal allows.
+    default what the portal allows. `proxy`: return mesh proxies, which need no torchmonarch here;
+    `pickle` and `pickle_results` are for these (docs/reference/proxies.md).
     OneJobError: this process has connected before. Other AttachErrors, ClientErrors: no session.
     """
+    chosen = job or os.environ.get(opening.JOB_VARIABLE, "")
+    if proxy:
+        with opening.opened_session(chosen, project) as opened:
+            return ProxyConnection(
+                opened, away_limit_s, pickle=pickle, pickle_results=pickle_results
+            )
+    return _connect_monarch(chosen, project, away_limit_s)
+
+
+def _connect_monarch(job: str | int, project: str | None, away_limit_s: float | None) -> Connection:
     global _connection  # noqa: PLW0603 - Monarch has one client a process
     with _lock:
         if _connection is not None:
@@ -126,8 +166,7 @@ def connect(
                 f"This process is connected to {_connection.job}, and Monarch cannot attach it to "
                 "another job. Use a process for each job."
             )
-        chosen = job or os.environ.get(opening.JOB_VARIABLE, "")
-        with opening.opened_session(chosen, project) as opened:
+        with opening.opened_session(job, project) as opened:
             _connection = Connection(opened, away_limit_s)
         return _connection
 

@@ -23,6 +23,7 @@ from monarch_client.gateway.tls_stream import TlsStream
 PATH = "/gateway/v1/link"
 # The worker that Monarch attaches to; it routes to all others.
 RANK = 0
+WORKER = "worker"
 _AGAIN_S = 0.5
 
 
@@ -58,6 +59,7 @@ class DataLinks:
         self._stream = stream
         self._folder = folder
         self._generation = first_generation
+        self.kind = WORKER
         self._used: dict[int, asyncio.StreamWriter] = {}
         stream.on_away = self.cut
 
@@ -126,7 +128,7 @@ class DataLinks:
             self._generation += 1
             with contextlib.suppress(TimeoutError, RefusedError):
                 dial = await self._stream.request(
-                    "link", link=link, generation=self._generation, rank=RANK
+                    "link", link=link, generation=self._generation, rank=RANK, kind=self.kind
                 )
                 return await self._dialer.dial(PATH, str(dial["token"]))
             await asyncio.sleep(_AGAIN_S)

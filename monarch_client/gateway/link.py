@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import monarch_client
 from monarch_client.attaching.errors import AttachError
+from monarch_client.gateway.data_links import WORKER
 from monarch_client.gateway.errors import SessionRefusedError, session_lost
 from monarch_client.gateway.link_process import GENERATIONS, LinkSettings
 
@@ -48,8 +49,16 @@ class Link:
     """The link of one session. `open` starts it, `close` ends the session."""
 
     def __init__(
-        self, portal_url: str, ticket: str, folder: Path, hooks: Hooks, away_limit_s: float | None
+        self,
+        portal_url: str,
+        ticket: str,
+        folder: Path,
+        hooks: Hooks,
+        away_limit_s: float | None,
+        *,
+        kind: str = WORKER,
     ) -> None:
+        self._kind = kind
         self._portal_url = portal_url
         self._credential = ticket
         self._folder = folder
@@ -114,6 +123,7 @@ class Link:
             first_generation=self._starts * GENERATIONS,
             away_s=away_s,
             away_limit_s=self._away_limit_s,
+            kind=self._kind,
         )
         self._starts += 1
         with (self._folder / _LOG).open("ab") as errors:
@@ -142,6 +152,9 @@ class Link:
                 if not self._is_closed.is_set():
                     self._note(json.loads(line))
             process.wait()
+            _piped(process.stdout).close()
+            with suppress(OSError):
+                _piped(process.stdin).close()
             if self._is_closed.is_set() or self._failure is not None:
                 return
             if not self._is_ready.is_set():

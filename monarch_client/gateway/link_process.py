@@ -27,7 +27,7 @@ from typing import Any
 
 from monarch_client.attaching.errors import AttachError
 from monarch_client.gateway import certificates
-from monarch_client.gateway.data_links import RANK, DataLinks
+from monarch_client.gateway.data_links import RANK, WORKER, DataLinks
 from monarch_client.gateway.dialing import Dialer
 from monarch_client.gateway.session_stream import LostError, RefusedError, SessionStream
 
@@ -40,6 +40,7 @@ GENERATIONS = 1 << 20
 class LinkSettings:
     """The settings of a link process. `credential`: a ticket, or a session's secret.
 
+    `kind`: what the head connects the links to, the workers or the driver of mesh proxies.
     `listener`: the number of the open, listening socket that Monarch connects to.
     """
 
@@ -50,6 +51,7 @@ class LinkSettings:
     first_generation: int = 0
     away_s: float = 0.0
     away_limit_s: float | None = None
+    kind: str = WORKER
 
     def to_line(self) -> str:
         """Return the line that the process reads."""
@@ -71,6 +73,7 @@ class LinkProcess:
             away_limit_s=settings.away_limit_s,
         )
         self._links = DataLinks(dialer, self._stream, self._folder, settings.first_generation)
+        self._links.kind = settings.kind
 
     async def run(self) -> None:
         """Serve until the session is lost or refused, or standard input ends."""

@@ -53,6 +53,10 @@ class MeshesProxy(Mapping[str, HostMeshProxy]):
         """End the session."""
         self._session.close()
 
+    def lose(self, error: Exception) -> None:
+        """End the session with an error, which all futures and later calls raise."""
+        self._session.lose(error)
+
     def __enter__(self) -> MeshesProxy:
         return self
 

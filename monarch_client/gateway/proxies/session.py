@@ -103,6 +103,11 @@ class ProxySession:
                 self._loop.call_soon_threadsafe(self._goodbye)
             self._thread.join(_GOODBYE_S + 1)
 
+    def lose(self, error: Exception) -> None:
+        """Raise the error from all futures and later requests. Called from any thread."""
+        with suppress(RuntimeError):  # the thread has ended
+            self._loop.call_soon_threadsafe(self._end, error)
+
     def new_number(self) -> int:
         """Return an id for a request or a mesh."""
         return next(self._numbers)
@@ -246,6 +251,12 @@ class ProxySession:
             await self._channel.wait_for_progress()
             with self._lock:
                 self._lock.notify_all()
+
+    def _end(self, error: Exception) -> None:
+        self._lose(error)
+        self._channel.disconnect()
+        if self._serving is not None:
+            self._serving.cancel()
 
     def _goodbye(self) -> None:
         """End the connection when the goodbye has arrived, or after a while."""
