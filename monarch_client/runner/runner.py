@@ -13,6 +13,7 @@ from monarch_client.runner.base.first_signals import END_SIGNALS, take_signals
 from monarch_client.runner.base.loop import MainLoop
 from monarch_client.runner.base.process_tree import marked_processes, signal_all
 from monarch_client.runner.base.processes import Children
+from monarch_client.runner.base.small_files import write_note
 from monarch_client.runner.delivery.carriers import carrier_of
 from monarch_client.runner.delivery.push import Callbacks
 from monarch_client.runner.gateway.gateway_process import GatewayProcess
@@ -132,9 +133,16 @@ class Runner:
             self._mesh_watch.has_ended = attempt.has_worker_ended
             self._mesh_watch.has_proc_ended = attempt.has_proc_ended
             self._mesh_watch.start()
-            attempt.on_workers = self._gateway.open
+            attempt.on_workers = self._workers_are_ready
             attempt.on_lost = self._gateway.report_lost
             attempt.begin()
+
+    def _workers_are_ready(self, python: str, torchmonarch: str) -> None:
+        """Admit laptops to the workers, which have these versions of Python and torchmonarch."""
+        if self._config.waits_for_laptops:
+            # There is no driver that requests a watch over its meshes.
+            write_note(self._folder.watch, "")
+        self._gateway.open(python, torchmonarch)
 
     def _linger(self, carrier: Carrier) -> None:
         """Wait after the end frame until it is acknowledged, or `linger_s` is over."""

@@ -222,7 +222,7 @@ class NodeFolder(NamedTuple):
 
     @property
     def watch(self) -> Path:
-        """A file that exists while the driver has meshes to watch."""
+        """A file that exists while there are meshes to watch: the driver's, or those of laptops."""
         return self.state / "watch"
 
     @property

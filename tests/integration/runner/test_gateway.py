@@ -21,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from tests.fake_ca import make_authority
 from tests.runner_harness import RunnerRig, wait_until
 from tests.stand_in_gateway import StandInGateway
+from tests.unit.runner.test_bundle import pythons
 
 MakeRig = Callable[..., RunnerRig]
 WAITING: dict[str, Any] = {"run": "", "meshes": {"trainers": 1}, "gateway": True}
@@ -37,10 +38,10 @@ def gateway() -> Iterator[StandInGateway]:
 def make_waiting_rig(make_rig: MakeRig, gateway: StandInGateway) -> MakeRig:
     """Make a job without a driver whose head reaches the gateway."""
 
-    def make(nodes: int = 1, **settings: Any) -> RunnerRig:
+    def make(nodes: int = 1, interpreter: str = sys.executable, **settings: Any) -> RunnerRig:
         rig = make_rig(nodes, **{**WAITING, **settings})
         rig.ingest.gateway_port = gateway.port
-        rig.start()
+        rig.start(python=interpreter)
         return rig
 
     return make
@@ -86,10 +87,11 @@ def test_a_job_without_a_driver_waits_for_laptops_and_ends_when_it_is_stopped(
     assert [rig.log(rank) for rank in rig.runners] == ["", ""]
 
 
+@pytest.mark.parametrize("interpreter", sorted(pythons()))
 def test_a_link_reaches_the_worker_and_a_newer_generation_closes_the_older_one_first(
-    make_waiting_rig: MakeRig, gateway: StandInGateway
+    make_waiting_rig: MakeRig, gateway: StandInGateway, interpreter: str
 ) -> None:
-    make_waiting_rig(tls=make_authority())
+    make_waiting_rig(interpreter=interpreter, tls=make_authority())
     gateway.wait_for_message("hello")
     first = gateway.link(gateway.dial(generation=1))
     # TLS's answer to bytes that are no handshake: the worker reads and writes.
@@ -112,6 +114,16 @@ def test_the_end_of_a_session_closes_its_links_and_no_others(
         mine.recv(timeout=10)
     other.send(b"GET / HTTP/1.0\r\n\r\n")
     assert other.recv(timeout=10)
+
+
+def test_the_hosts_of_a_job_without_a_driver_are_watched(
+    make_waiting_rig: MakeRig, gateway: StandInGateway
+) -> None:
+    rig = make_waiting_rig(nodes=2, meshes={"trainers": 2}, tls=make_authority())
+    wait_until(lambda: rig.ingest.trees, 120)
+    hosts = rig.ingest.trees[-1]["hosts"]
+    assert [(host["rank"], host["state"]) for host in hosts] == [(0, "up"), (1, "up")]
+    assert gateway.heads == 1
 
 
 def test_a_link_that_cannot_be_opened_is_reported_with_the_reason(
