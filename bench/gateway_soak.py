@@ -88,7 +88,7 @@ class Laptop:
         self._start()
 
     def disturb(self, kind: str) -> float:
-        """Disturb it, and return the seconds until its calls go on. TimeoutError: they do not."""
+        """Cut or kill it, and return the seconds until its calls go on. TimeoutError: they do not."""
         if kind == "kill":
             self.kill()
             self._start()
@@ -143,7 +143,7 @@ class Laptop:
 
 
 class Watch:
-    """What must not change: the status of the training, its attempt, and its workers."""
+    """A record of what must not change: the status of the training, its attempt, and its workers."""
 
     def __init__(self, portal: own_portal.OwnPortal, job: Job) -> None:
         self._portal = portal
@@ -186,7 +186,7 @@ class Soak:
         self.slowest = dict.fromkeys(KINDS, 0.0)
 
     def run(self) -> None:
-        """Disturb all laptops at once, each on a thread, until the disturbances are over."""
+        """Run the disturbances, those of each laptop on a thread."""
         threads = [threading.Thread(target=self._disturb, args=(each,)) for each in self._laptops]
         for thread in threads:
             thread.start()
