@@ -88,7 +88,7 @@ class Laptop:
         self._start()
 
     def disturb(self, kind: str) -> float:
-        """Cut or kill it, and return the seconds until its calls go on. TimeoutError: they do not."""
+        """Cut or kill it; return the seconds until its calls go on. TimeoutError: they do not."""
         if kind == "kill":
             self.kill()
             self._start()
@@ -143,7 +143,7 @@ class Laptop:
 
 
 class Watch:
-    """A record of what must not change: the status of the training, its attempt, and its workers."""
+    """A record of what must not change: status, attempt and workers of the training."""
 
     def __init__(self, portal: own_portal.OwnPortal, job: Job) -> None:
         self._portal = portal
