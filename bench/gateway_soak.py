@@ -225,8 +225,8 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=TIMES)
     options = parser.parse_args()
     # A killed program's session lasts until its limit.
-    limits = {"MPORTAL_GATEWAY_PER_JOB": "1000", "MPORTAL_GATEWAY_PER_USER": "1000"}
-    with figures(), own_portal.running(**limits) as portal, ExitStack() as ends:
+    running = own_portal.running(MPORTAL_GATEWAY_PER_JOB="1000", MPORTAL_GATEWAY_PER_USER="1000")
+    with figures(), running as portal, ExitStack() as ends:
         errors = ends.enter_context(tempfile.TemporaryFile())
         job = _started(portal)
         laptops = []
