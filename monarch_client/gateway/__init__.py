@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from monarch_client.gateway.connecting import Connection as Connection
     from monarch_client.gateway.connecting import connect as connect
+    from monarch_client.gateway.remote.compute import Compute as Compute
+    from monarch_client.gateway.remote.compute import Image as Image
     from monarch_client.gateway.remote.job import RemoteJob as RemoteJob
 
 _MODULES = {
+    "Compute": "monarch_client.gateway.remote.compute",
     "Connection": "monarch_client.gateway.connecting",
     "connect": "monarch_client.gateway.connecting",
+    "Image": "monarch_client.gateway.remote.compute",
     "RemoteJob": "monarch_client.gateway.remote.job",
 }
-__all__ = ["Connection", "RemoteJob", "connect"]
+__all__ = ["Compute", "Connection", "Image", "RemoteJob", "connect"]
 
 
 def __getattr__(name: str) -> Any:

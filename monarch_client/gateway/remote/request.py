@@ -35,6 +35,7 @@ class RemoteOptions(TypedDict, total=False):
     certificates: str | os.PathLike[str] | None
     ready_timeout_s: float
     reach: Reach
+    project: str | None
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,20 @@ def exactly_one(**sources: object) -> None:
         choices = ", ".join(sources)
         found = " and ".join(named) if named else "none of them"
         raise ValueError(f"RemoteJob takes exactly one of {choices}; got {found}.")
+
+
+def refuse_for_compute(options: RemoteOptions) -> None:
+    """Refuse options that say where workers are: with `compute` the portal decides."""
+    wrong = [
+        name
+        for name in ("namespace", "monarch_port", "certificates", "reach", "ready_timeout_s")
+        if options.get(name) is not None
+    ]
+    if wrong:
+        raise ValueError(
+            f"{', '.join(wrong)}: not with compute, whose machines the portal chooses. Set infra "
+            "in compute."
+        )
 
 
 def _refuse_sync(sync_dirs: Any) -> None:

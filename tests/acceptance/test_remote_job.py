@@ -1,0 +1,94 @@
+"""RemoteJob on machines that the portal provides: the program of another product's README."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_jobs import newest
+from tests.portal_process import PortalProcess
+from tests.programs import RunProgram, runner_in
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.monarch, pytest.mark.timeout(400)]
+# Of a README that was written for another product: the first two lines are changed.
+# Machines have no GPU here, so the request for one is left out, and `torch` is not used.
+PROGRAM = """
+import monarch_client.gateway as kt
+from monarch_client.gateway import RemoteJob as KubernetesJob
+from monarch.actor import Actor, current_rank, endpoint
+
+class Trainer(Actor):
+    @endpoint
+    def train_step(self, batch_size: int) -> str:
+        return f"Training step on cpu with batch_size={batch_size}"
+
+    @endpoint
+    def get_rank(self) -> int:
+        return current_rank().rank
+
+job = KubernetesJob(
+    compute=kt.Compute(
+        replicas=2,
+        image=kt.Image(name="monarch-worker").pip_install(["torchmonarch"]),
+    )
+)
+
+state = job.state()
+host_mesh = state.workers
+proc_mesh = host_mesh.spawn_procs(per_host={"gpus": 1})
+trainers = proc_mesh.spawn("trainers", Trainer)
+results = trainers.train_step.call(batch_size=32).get()
+print("said:", [value for _, value in results.items()])
+ranks = trainers.get_rank.call().get()
+print("said:", [value for _, value in ranks.items()])
+print("said:", job.name)
+job.kill()
+"""
+FAILING = """
+from monarch_client.gateway import Compute, Image, RemoteJob
+from monarch_client.gateway.remote.sources import JobEndedError
+
+image = Image().run_bash("echo no such wheel; exit 3")
+try:
+    RemoteJob(compute=Compute(image=image)).state()
+except JobEndedError as error:
+    print("said:", "mportal logs" in str(error))
+"""
+
+
+@pytest.fixture(scope="module")
+def portal() -> Iterator[PortalProcess]:
+    portal = PortalProcess()
+    try:
+        portal.start()
+        yield portal
+    finally:
+        portal.close()
+
+
+@pytest.fixture
+def run_program(tmp_path: Path, portal: PortalProcess) -> RunProgram:
+    """Run a program as the portal's first user."""
+    run = runner_in(tmp_path)
+
+    def run_as_user(text: str, *arguments: object, **variables: str) -> list[str]:
+        account = {"MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token}
+        return run(text, *arguments, **account, **variables)
+
+    return run_as_user
+
+
+def test_a_program_gets_machines_drives_them_and_gives_them_back(
+    portal: PortalProcess, run_program: RunProgram
+) -> None:
+    steps, ranks, name = run_program(PROGRAM)
+    assert steps == str(["Training step on cpu with batch_size=32"] * 2)
+    assert ranks == "[0, 1]"
+    assert eventually(lambda: newest(portal, name)["status"] == "CANCELLED", timeout_s=60)
+
+
+def test_a_job_that_ends_too_early_is_named_with_its_log(run_program: RunProgram) -> None:
+    assert run_program(FAILING) == ["True"]
