@@ -110,7 +110,7 @@ def start_together(attempts: Sequence[Attempt]) -> None:
     StaleJobError: someone moved or held one of them.
     """
     to, jobs = JobStatus.PROVISIONING, [attempt.job for attempt in attempts]
-    changes = {"status": to, **_NO_REPORTS, "is_owed": False}
+    changes = {"status": to, **_NO_REPORTS, "has_claim": False}
     rows = Job.objects.filter(pk__in=[job.pk for job in jobs], status=JobStatus.QUEUED, held=False)
     first_started_at = Coalesce("started_at", clock.now())
     if rows.update(**changes, started_at=first_started_at) != len(jobs):

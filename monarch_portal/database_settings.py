@@ -7,14 +7,14 @@ from typing import Any
 
 # Set in a process whose pool has lately tried in vain to connect.
 AWAY = Event()
-# After so long without a word the other side is asked, and given up after so many questions: a
+# After so long in silence the other side is probed, and given up after so many probes: a
 # host that vanished, with a process that held locks, is noticed within about eleven seconds.
 _IDLE_S, _INTERVAL_S, _COUNT = 5, 2, 3
 _UNANSWERED_MS = 11_000
 
 _SESSION = {
-    # A process that sleeps inside a transaction loses it before those who wait for its rows give
-    # up: nobody is refused because another process hangs.
+    # A process that sleeps inside a transaction loses it before others that wait for its rows give
+    # up: no request is refused because another process hangs.
     "idle_in_transaction_session_timeout": 6_000,
     "lock_timeout": 10_000,
     # The server's side; over a Unix socket it means nothing.

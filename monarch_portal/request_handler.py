@@ -26,7 +26,7 @@ from django.urls import set_script_prefix
 from jobs.audit.request_context import in_request
 
 # Readers who lost the portal come back together. So many of their streams are opened at a time,
-# the others wait their turn without a thread.
+# the others wait without a thread.
 STREAMS_OPENED_AT_ONCE = 4
 _STREAM = "/stream"
 CANCEL_AGAIN_S = 1.0

@@ -56,9 +56,9 @@ MPORTAL_NODE_URL = env_str("MPORTAL_NODE_URL", MPORTAL_URL)
 # The most that any job gets in this installation; a project may have less. None, 0: no limit.
 MPORTAL_MAX_DURATION_S = env_seconds("MPORTAL_MAX_DURATION")
 MPORTAL_MAX_IDLE_MINUTES = env_int("MPORTAL_MAX_IDLE_MINUTES", 0)
-# How long a cluster may be there that the rows say is gone, or that nobody needs any more.
+# How long a cluster may exist that the rows have as terminated, or that no job needs any more.
 MPORTAL_ORPHAN_GRACE_MINUTES = env_int("MPORTAL_ORPHAN_GRACE_MINUTES", 10)
-# How often nodes tell of their processor, memory and GPUs. 0: never.
+# How often nodes report processor, memory and GPUs. 0: never.
 MPORTAL_METRICS_SECONDS = env_int("MPORTAL_METRICS_SECONDS", 10)
 # Jobs that one job's program has submitted and that have not ended.
 MPORTAL_MAX_CHILDREN = env_int("MPORTAL_MAX_CHILDREN", 100)
@@ -134,7 +134,7 @@ APPEND_SLASH = False
 STATIC_URL = f"{_sub_path}/static/"
 _static_root = BASE_DIR / "staticfiles"
 # Collected files (an image, a package) carry a hash in their names and may be kept for ever. From
-# a checkout nothing is collected: files are served from where they lie.
+# a checkout nothing is collected: files are served from where they are.
 _collected = (_static_root / "staticfiles.json").is_file() or "collectstatic" in sys.argv
 STATIC_ROOT = str(_static_root) if _collected else None
 _static_storage = (
@@ -150,7 +150,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = not _collected
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-# Uploads lie in files here, and sealed logs unless they go to S3.
+# Uploads are stored in files here, and sealed logs unless they go to S3.
 MEDIA_ROOT = MPORTAL_HOME / "blobs"
 MPORTAL_LOG_STORE = log_store(STORAGES)
 # How long the log of an attempt is kept after its end. 0: for ever.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.suites.plugin"]
 
 # A change is tested with the same generated examples in each run, so that no run fails for code
-# that nobody changed; SEARCH=1 generates others. How busy the machine is fails no test: by default
+# that did not change; SEARCH=1 generates others. How busy the machine is fails no test: by default
 # an example fails that takes 200 ms, and a test whose first examples take a second.
 settings.register_profile(
     "search", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

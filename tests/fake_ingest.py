@@ -45,7 +45,7 @@ class FakeIngest:
         self.faults: list[int] = []
         self.refusals: list[str] = []
         # The answer's request to end the attempt.
-        self.wish: dict[str, float] | None = None
+        self.orders: dict[str, float] | None = None
         # The stack dumps that an answer requests.
         self.stacks: list[dict[str, Any]] = []
         # Whether an answer requests the node to connect to the gateway.
@@ -138,7 +138,7 @@ class FakeIngest:
                 answer["stacks"] = self.stacks
             if self.wants_gateway:
                 answer["gateway"] = True
-            return 200, answer if self.wish is None else {**answer, "stop": self.wish}
+            return 200, answer if self.orders is None else {**answer, "stop": self.orders}
 
     def proof(self, path: str) -> dict[str, Any]:
         """Return the answer of a portal that knows the token to a request for proof."""

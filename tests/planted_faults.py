@@ -4,7 +4,7 @@ from __future__ import annotations
 
 CRASH = "python3 -c 'import ctypes; ctypes.string_at(0)'"
 NO_DRIVER = "python3 -c 'import ctypes; ctypes.CDLL(\"libcuda.so.1\")'"
-# The worker of the driver's own node is stopped when the driver asks for its mesh `all`.
+# The worker of the driver's own node is stopped when the driver requests its mesh `all`.
 STOPPED_WORKER = """
 python3 - <<'END'
 import os, pathlib, signal

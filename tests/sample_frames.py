@@ -51,16 +51,18 @@ def tell_of_hosts(attempt: Attempt, hosts: int, gpus: int = 0, points: int = 120
     now = clock.now().timestamp()
     rows = []
     for rank in range(hosts):
-        told = [_at_work(rank, gpus, number, points) for number in range(points)]
+        reported = [_at_work(rank, gpus, number, points) for number in range(points)]
         times = [now - 10.0 * (points - 1 - number) for number in range(points)]
-        latest = kept_of(told[-1])
+        latest = kept_of(reported[-1])
         rows.append(
             HostMetrics(
                 attempt=attempt,
                 rank=rank,
                 at=clock.now(),
                 latest=latest,
-                history=[point_of(kept_of(each), at) for each, at in zip(told, times, strict=True)],
+                history=[
+                    point_of(kept_of(each), at) for each, at in zip(reported, times, strict=True)
+                ],
             )
         )
     HostMetrics.objects.bulk_create(rows)

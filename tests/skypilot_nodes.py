@@ -74,7 +74,7 @@ class SkyPilotJob:
             "python": "python3",
             "timeouts": dict(SHORT_TIMEOUTS),
             "linger_s": 30,
-            # Samples are printed by the clock, and lie in no journal.
+            # Samples are printed by the clock, and are in no journal.
             "metrics_s": 0,
             **settings,
         }

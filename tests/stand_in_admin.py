@@ -19,7 +19,7 @@ class StandInAdmin:
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, Any]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.at_once = 0
         self.most_at_once = 0
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class StandInAdmin:
                     admin.at_once += 1
                     admin.most_at_once = max(admin.most_at_once, admin.at_once)
                 reference = unquote(self.path.removeprefix("/v1/"))
-                admin.asked.append(reference)
+                admin.requested.append(reference)
                 status, content = admin.answers.get(reference, GONE)
                 data = content if isinstance(content, bytes) else json.dumps(content).encode()
                 with admin._lock:

@@ -18,7 +18,7 @@ def eventually(condition: Callable[[], object], *, timeout_s: float = 20) -> boo
     return True
 
 
-def somebody_waits_for_a_lock(count: int = 1) -> bool:
+def a_process_waits_for_a_lock(count: int = 1) -> bool:
     """Whether that many sessions of the test's database wait for another transaction's lock."""
     with connection.cursor() as cursor:
         # Within a transaction sessions that began after the last look are not seen.

@@ -61,7 +61,7 @@ class LaunchRequest:
     uploads: tuple[UploadSource, ...] = ()
     # In clear; never stored, never shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    metrics_s: float = 10.0  # how often nodes tell of their processor, memory and GPUs; 0: never
+    metrics_s: float = 10.0  # how often nodes report processor, memory and GPUs; 0: never
     autostop_minutes: int | None = None  # the backend's own, as a backstop; None: none
     avoid: tuple[AvoidedNode, ...] = ()  # nodes to exclude, where the backend can exclude any
 

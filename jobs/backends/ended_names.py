@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jobs.backends.private_files import make_directory
 
-# Nobody is stopped for longer and goes on with what it was about to do.
+# No process is suspended for longer and then goes on with its work.
 KEPT_S = 7 * 24 * 3600
 
 

@@ -35,7 +35,7 @@ from monarch_client.skypilot.caller import CallerOptions, SkyCaller
 
 SKYPILOT = "skypilot"
 
-# As root the leases of all installations lie together: a user id must never be leased twice.
+# As root the leases of all installations are together: a user id must never be leased twice.
 LEASES_OF_ROOT = Path("/var/lib/mportal/slots")
 
 

@@ -158,7 +158,7 @@ class Exchange:
             why = "The head node is not connected." if head is None else "No valid request."
             await session.send("refused", id=message.get("id"), detail=why)
             return
-        # Sessions count for themselves: the head's answers name the exchange's own number.
+        # Sessions have their own numbers: the head's answers name the exchange's number.
         number = next(self._ids)
         self._signing[number] = (session, message.get("id"))
         await head.send("sign", id=number, session=session.session_id, csr=csr)

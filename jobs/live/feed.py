@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 # How long a stream goes without looking although no hint came: with the feed, and without it.
 LOOK_S, LOOK_WITHOUT_FEED_S = 5.0, 1.0
-# With many streams hints about one thing are told together, at most this long after the first: what
-# is sent costs by the piece. One stream is told at once.
+# With many streams hints about one thing are sent together, at most this long after the first: what
+# is sent costs by the piece. A single stream gets them at once.
 MOST_TOGETHER_S, TOGETHER_A_STREAM_S = 0.2, 0.0001
 # Always subscribed, so that the connection lives however few streams there are.
 _OWN_TOPIC = "mportal:feed"
@@ -94,7 +94,7 @@ class Feed:
         self._streams = 0
         self._sent_at: dict[str, float] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
-        self.number = 0  # of the last hint that was told to anybody
+        self.number = 0  # of the last hint that a watcher got
         self._wanted = asyncio.Event()
         self._pubsub: PubSub | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -119,7 +119,7 @@ class Feed:
         """Let `hints` know of `topics`."""
         unknown = {topic for topic in topics if topic not in self._watchers}
         for topic in topics - unknown:
-            # Its subscription stands. What was hinted at until now came before this stream.
+            # Its subscription exists. Hints until now were sent before this stream began.
             hints.note(topic, self.number)
         for topic in topics:
             self._watchers.setdefault(topic, set()).add(hints)
@@ -156,11 +156,11 @@ class Feed:
                 log.warning("live feed lost: %s", error, extra={"action": "live_feed_lost"})
             if _is_cancelled():
                 return
-            # Hints may be lost from now on: let everybody look.
+            # Hints may be lost from now on: let every watcher read.
             for topic in list(self._watchers):
                 self._notify_watchers(topic)
             if not self._watchers:
-                # Nobody would miss it until somebody comes.
+                # It is not needed until the next watcher.
                 self._wanted.clear()
                 await self._wanted.wait()
             await asyncio.sleep(pause_s)
@@ -189,7 +189,7 @@ class Feed:
     async def _topic_of(self, message: dict[str, Any]) -> str | None:
         topic: str = message["channel"]
         if message["type"] == "unsubscribe" and topic in self._watchers:
-            # Somebody came while the last watcher was leaving.
+            # A new watcher arrived while the last one was leaving.
             await self._send_command("subscribe", {topic})
         # The first word of a subscription is a hint too: it may have come too late for one.
         return topic if message["type"] in {"message", "subscribe"} else None

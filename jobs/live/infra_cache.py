@@ -12,7 +12,7 @@ from jobs.ground.redis_client import connection
 
 log = logging.getLogger(__name__)
 
-# An answer this old is shown, and asked for anew while somebody looks.
+# An answer this old is shown, and requested again while a page is open.
 FRESH_S = 60.0
 KEPT_S = 24 * 3600
 WANTED_S = 30

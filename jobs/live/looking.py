@@ -115,7 +115,7 @@ async def _look(
         news, is_newest = await reads.get(common, wanted, newest)
         return watch.take(news, is_newest=is_newest)
     except PortalError:
-        # The thing is gone, or no longer this reader's to see.
+        # The object was deleted, or this reader may no longer see it.
         return Look([], is_over=True)
     except Exception as error:
         if not is_database_away(error):
@@ -138,7 +138,7 @@ async def events_of(watch: Watch, slot: StreamSlot) -> AsyncGenerator[Piece]:
             hinted: set[str] = set()
             found = Look([])
             while True:
-                # Without a hint only time tells that what others have read may be old.
+                # Without a hint only its age shows that what others have read may be old.
                 is_hinted = hinted and not found.is_behind and hinting.connected
                 wanted = Newest(hints.number, math.inf if is_hinted else MOST_AGE_S)
                 found = await _look(watch, hinted, wanted, reads, hinting.number)

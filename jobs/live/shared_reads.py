@@ -19,7 +19,7 @@ T = TypeVar("T")
 # Readers who are a little late find what the others have had already.
 MOST_KEPT = 512
 MOST_BYTES = 16 * 1024 * 1024
-# However late somebody is, what was read so long ago may be removed by now.
+# However late a reader is, what was read so long ago may be removed by now.
 MOST_KEPT_S = 30.0
 
 
@@ -79,7 +79,7 @@ class SharedReads(Generic[T]):
             known = self._begin(common, newest)
         else:
             is_newest = known.is_newest(wanted)
-        # Whoever goes away while waiting does not end it for the others.
+        # A reader that leaves while waiting does not end it for the others.
         await known.over.wait()
         return known.task.result(), is_newest
 

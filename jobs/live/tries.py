@@ -25,7 +25,7 @@ WINDOW_S = 300
 _NAME = "name"
 # Longer than any name may be; what is behind it does not make another one.
 _NAME_LENGTH = 200
-# Whoever has one IPv6 address has all of its network as well.
+# The owner of one IPv6 address has all of its network as well.
 _NETWORK_BITS = 64
 # Only where there is a count still: one that is made by this would never end.
 _TAKE_BACK = "if redis.call('exists', KEYS[1]) == 1 then redis.call('decr', KEYS[1]) end"

@@ -134,7 +134,7 @@ def _delete_folder(store: str, attempt_id: int) -> None:
     with stores.asking(store) as storage:
         # Object stores have no folders to remove.
         path = _local_path(storage, folder)
-        # Somebody else may have put something there: then the folder stays.
+        # Another program may have put something there: then the folder stays.
         with suppress(OSError):
             path.rmdir() if path and path.is_dir() else None
 

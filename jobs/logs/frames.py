@@ -83,7 +83,7 @@ _FIELDS: dict[str, tuple[dict[str, _Check], dict[str, _Check]]] = {
         },
     ),
     EXIT: ({"exit_code": _int}, {"signal": _maybe(_int)}),
-    # Of one process, or, `done`, the last word.
+    # Of one process, or, with `done`, the last answer.
     STACKS: (
         {"ask": _natural},
         {

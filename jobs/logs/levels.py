@@ -6,7 +6,7 @@ Lines come from any program, so no level is stored with them. Besides words (`ER
 
 from __future__ import annotations
 
-# The page says the same of single lines (static/jobs/js/log/errors.js).
+# The page uses the same rule for single lines (static/jobs/js/log/errors.js).
 ERROR_WORDS = (
     r"\b(?:[a-z]*error|[a-z]*exception|fatal|critical|panic)\b"
     r"|traceback \(most recent|::error|\b[EF]\d{3,8} \d\d:\d\d:"

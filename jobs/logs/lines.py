@@ -34,7 +34,7 @@ _STREAM_OF_CODE = {
 _MAX_RAW_BYTES = 64 * 1024 * 1024
 # How what is kept for good is compressed, in a sixth of the time of zstd's level 12. Lines that are
 # alike but for their numbers have no use for matches shorter than six bytes, nor for those far
-# behind: whatever lies near has a shorter name (5 % less in all). In prose it is the other way
+# behind: whatever is near has a shorter name (5 % less in all). In prose it is the other way
 # round (13 % less). So the first of a chunk is tried both ways.
 _NEAR, _FAR = (
     zstandard.ZstdCompressionParameters(

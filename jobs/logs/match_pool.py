@@ -131,7 +131,7 @@ class MatchPool:
         except InvalidPatternError:
             raise
         except BaseException:
-            # Half an answer may be on its way: whoever came next would take it for theirs.
+            # Half an answer may be on its way: the next caller would take it for theirs.
             if process is not None:
                 process.close()
             process = None

@@ -158,7 +158,7 @@ class Matcher:
             offset += text.count(b"\n", counted, start)
             counted = start
             yield offset, text[start:end]
-            # From the next line on, not from the end of the match, which may lie lines below.
+            # From the next line on, not from the end of the match, which may be lines below.
             at = self._find(text, end + 1) if end < len(text) else -1
 
     def _spans(self, line: bytes, border: Border | None) -> list[tuple[int, int]] | None:
@@ -253,7 +253,7 @@ def _finder(question: Question) -> Find | None:
     if question.is_regex:
         begin = ""
         if re.match(r"\^(?![*+?{])", text) and "|" not in text:
-            # The begin of a line's text stands behind its rank and time.
+            # A line's text begins after its rank and time.
             text, begin = text[1:], "^" + _BEFORE_TEXT
         if _OF_ONE_LINE.search(text):
             return None

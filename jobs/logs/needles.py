@@ -11,7 +11,7 @@ from jobs.logs.writings import Character, character, one_of
 
 # Anything shorter would be found in the middle of other words.
 LEAST_CHARS = 6
-# Of a value with more lines the first ones; nobody keeps a book in a secret.
+# Of a value with more lines only the first ones: no secret is that long.
 _MOST_LINES = 2000
 # How `openssl`, and `base64` and `email`, fold what they write.
 _FOLDED_AT = (64, 76)

@@ -6,7 +6,7 @@ import math
 
 from jobs.logs.frames import LATEST_TIME, Frame
 
-# A request is on its way for at most so long: below this nobody knows what is a wrong clock.
+# A request is on its way for at most so long: a smaller difference proves no wrong clock.
 TOLERATED_S = 30.0
 
 

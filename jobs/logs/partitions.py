@@ -18,7 +18,7 @@ from jobs.ground import clock
 log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
-# A day may be dropped when nobody can still be writing to it.
+# A day may be dropped when no process can still be writing to it.
 _KEPT_EMPTY = timedelta(days=2)
 # Of several followers one makes and drops days. A number that nothing else here locks.
 _LOCK = 0x6D706C67

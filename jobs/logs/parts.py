@@ -31,7 +31,7 @@ _FORWARD = f"""SELECT * FROM {_PARTS}
     ORDER BY first_line LIMIT %(wave)s"""  # noqa: S608 - no value is put into the text
 _BACKWARD = f"""SELECT * FROM {_PARTS} WHERE first_line < %(line)s
     ORDER BY first_line DESC LIMIT %(wave)s"""  # noqa: S608
-# Parts fetched at once: more for a reader who goes on, few for one who wants a screen.
+# Parts fetched at once: more for a reader that goes on, few for a single screen.
 _FIRST_WAVE, _LAST_WAVE = 4, 32
 
 

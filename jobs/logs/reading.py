@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 MAX_LIMIT = 5000
 # A filter that matches next to nothing must not read a whole log in one call.
 _MOST_SCANNED = 200_000
-# Whoever only wants to see what came just before something looks no further back.
+# A reader of the lines just before a line reads no further back.
 _NEAR = 20_000
 # Nor must long lines: what is found in one call fits into memory many times over.
 _MOST_CHARS = 1024 * 1024

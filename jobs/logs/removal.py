@@ -44,7 +44,7 @@ def begin(attempt_id: int) -> None:
 
     Does nothing if the attempt does not exist, or is not over.
     """
-    # Whoever changes an attempt and its log locks the log first.
+    # Every change of an attempt and its log locks the log first.
     if not Attempt.objects.filter(pk=attempt_id).exists():
         return
     head = locked_head(attempt_id)

@@ -17,7 +17,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import Storage
 
 _NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
-# What one request may take before its reader is told to come back.
+# What one request may take before its reader is sent away with a time to retry.
 _CONNECT_S, _READ_S, _TRIES = 3, 10, 2
 # As many objects as one request may delete.
 _DELETED_AT_ONCE = 1000

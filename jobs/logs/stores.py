@@ -20,7 +20,7 @@ from jobs.statuses import LogStore
 
 log = logging.getLogger(__name__)
 
-# For so long nobody waits for a store that has just let somebody wait in vain: what waits are
+# For so long no caller waits for a store that has just timed out: what waits are
 # threads that others need.
 SILENT_S = 5.0
 _silent_until: WeakKeyDictionary[Storage, float] = WeakKeyDictionary()

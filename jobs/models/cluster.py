@@ -43,7 +43,7 @@ class Cluster(models.Model):
     release_requested_at = models.DateTimeField(null=True, blank=True)
     gone_at = models.DateTimeField(null=True, blank=True)
 
-    # What the queue counts it by, whoever is on it later: from the job that it was made for.
+    # What the queue counts it by, whichever job is on it later: from the job that it was made for.
     started_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -68,7 +68,7 @@ class Cluster(models.Model):
     fingerprint = models.CharField(max_length=64, blank=True)
     idle_since = models.DateTimeField(null=True, blank=True)
     # What happens to it when idle: minutes, then (stop or down), down_after (minutes, or null); the
-    # idle minutes that its backend was told, and since when (epoch) it is being switched off.
+    # idle minutes that its backend was given, and since when (epoch) it is being stopped.
     idle_policy = models.JSONField(default=dict, blank=True)
     stopped_at = models.DateTimeField(null=True, blank=True)
 

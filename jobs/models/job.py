@@ -95,7 +95,7 @@ class Job(models.Model):
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="preempted"
     )
     # Jobs were preempted for it, and it has not started since.
-    is_owed = models.BooleanField(default=False)
+    has_claim = models.BooleanField(default=False, db_column="is_owed")
     submitted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="jobs"
     )

@@ -17,7 +17,7 @@ class LogWatch(models.Model):
     # Lines below this one were searched.
     next_line = models.BigIntegerField(default=1)
     # Name of a rule -> how many of its lines were reported.
-    told = models.JSONField(default=dict)
+    reported = models.JSONField(default=dict, db_column="told")
     # The rule that excludes a retry after this attempt.
     no_retry_by = models.CharField(max_length=60, blank=True)
     avoided = models.JSONField(default=list)

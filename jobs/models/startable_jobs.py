@@ -20,7 +20,7 @@ def startable_jobs(now: datetime, among: JobQuerySet | None = None) -> JobQueryS
     unmet = JobDependency.objects.unmet().filter(job=OuterRef("pk"))
     is_time = Q(next_try_at=None) | Q(next_try_at__lte=now)
     ready = is_time & Q(~Exists(unmet), status=JobStatus.QUEUED, held=False)
-    # Of each array that has a limit: who is on machines first, then those who may follow.
+    # Of each array that has a limit: jobs on machines first, then those that may follow.
     limited = Job.objects.filter(ready | Q(status__in=ACTIVE_STATUSES))
     row_number = Window(
         RowNumber(),

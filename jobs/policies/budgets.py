@@ -12,7 +12,7 @@ from jobs.policies.costs import percent_of, shown
 from jobs.statuses import OnSpent
 
 SPENT = 100
-# Of its budget, when a job's history tells of it.
+# The parts of its budget that a job's history reports.
 JOB_WARNS_AT = 80
 WARNS_AT = (50, 80, 100)
 

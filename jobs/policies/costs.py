@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, Decimal
 
 _MICRO, _CENT = Decimal("0.000001"), Decimal("0.01")
 _HOUR_S = 3600
-# Of a budget of next to nothing; beyond it a number says nothing to anybody.
+# Of a budget of next to nothing; a larger number would mean nothing.
 _MOST_PERCENT = Decimal(1_000_000)
 NOTHING = Decimal(0)
 
@@ -166,7 +166,7 @@ def shares(
     }
     rest = usd - sum(parts.values(), NOTHING)
     if None not in seconds:
-        # What rounding left over has to be somebody's.
+        # What rounding left over has to be charged to one job.
         parts[uses[-1].attempt_id] = parts.get(uses[-1].attempt_id, NOTHING) + rest
         rest = NOTHING
     return Shares(parts, rest)

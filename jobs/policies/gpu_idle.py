@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from jobs.policies.limits import Limit
 
-# No job can ask for less.
+# No job can request less.
 LEAST = timedelta(minutes=1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# When those who watch a job are told that its time ends; of a short one, in its last quarter.
+# How long before its time limit a job's page announces it; of a short job, in its last quarter.
 WARN_BEFORE_S = 600
 
 

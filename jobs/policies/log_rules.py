@@ -21,7 +21,7 @@ _ACTIONS_OF_KNOWN = {
     "nccl_timeout": {LogAction.ANNOTATE},
     "disk_full": {LogAction.ANNOTATE},
 }
-# Lines of one rule that are told in one attempt; then it is looked for no more.
+# Lines of one rule that are reported in one attempt; then the rule is no longer evaluated.
 MOST_TOLD = 10
 
 

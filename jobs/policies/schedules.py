@@ -12,7 +12,7 @@ from jobs.statuses import CatchUpPolicy
 IN_TIME = timedelta(minutes=2)
 # Of the times of an outage so many newest run where all are to be caught up.
 MOST_CAUGHT_UP = 25
-# Who missed more is told "more than".
+# Beyond this the message is "more than".
 MOST_COUNTED = 100
 _BEFORE = timedelta(microseconds=1)
 

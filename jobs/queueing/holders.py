@@ -82,7 +82,7 @@ class Holders:
                     continue
             yield self._on(cluster, job_there, last.get(cluster.pk))
         for job in on_clusters.values():
-            # Its machines are gone, and it is not over yet.
+            # Its machines were lost, and it is not over yet.
             self._take_quotas(self._pool_limits.shape_of(job.requested), job.job_id)
         self.warm = [
             warm_cluster(each, self._shape(each), is_ending=self._given_back_s(each) is not None)

@@ -17,7 +17,7 @@ from jobs.models import Job
 from jobs.queueing.epochs import epoch_s
 from jobs.queueing.limits import RequestedResources
 
-# A job's number, and of this version of its row the transaction that wrote it and where it lies
+# A job's number, and of this version of its row the transaction that wrote it and where it is
 # (System Columns in PostgreSQL's manual): another text after every change, and the same without.
 _VERSION: Func = Func(
     template="concat_ws(' ', {0}.id, {0}.xmin, {0}.ctid)".format('"jobs_job"'),
@@ -30,7 +30,7 @@ _OWN = (
     "priority",
     "since_s",
     "preempted_by_id",
-    "is_owed",
+    "has_claim",
     "duration_s",
     "extended_s",
     "group_limit",
@@ -51,7 +51,7 @@ class QueuedRow(NamedTuple):
     priority: int
     since_s: float
     preempted_by: int | None
-    is_owed: bool
+    has_claim: bool
     requested_s: int | None
     extended_s: int
     group_limit: int
@@ -106,7 +106,7 @@ class QueuedRows:
         own, alike = len(_OWN), self._alike
         for row in rows.values_list(*_OWN, *self._columns).iterator(chunk_size=_FETCHED_AT_ONCE):
             key = row[own:]
-            # Most ask for what others have asked for.
+            # Most request the same as others.
             requested = alike.get(key)
             if requested is None:
                 requested = alike[key] = RequestedResources(*key)

@@ -97,7 +97,7 @@ class _Loader:
         known: dict[int, tuple[Shape, int, MostOf | None]] = {}
         for pk, row in rows.items():
             requested = row.requested
-            # Of most jobs others have asked for the same: what follows from it is looked up.
+            # Most jobs request the same as others: what follows from it is looked up.
             alike = known.get(id(requested))
             if alike is None:
                 shape, rank = (
@@ -122,7 +122,7 @@ class _Loader:
                 row.since_s,
                 None if lasts_s is None else lasts_s + AROUND_RUN_S,
                 cluster,
-                row.is_owed,
+                row.has_claim,
                 row.preempted_by or 0,
             )
 

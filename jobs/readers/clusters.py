@@ -115,7 +115,7 @@ def _row(cluster: Cluster, *, may_manage: bool) -> wire.Cluster:
         since=cluster.created_at,
         idle_since=None if is_busy else cluster.idle_since,
         idle_until=idle_until,
-        # What is switched off costs its disks alone, and nobody says how much.
+        # A stopped cluster costs its disks alone, and no backend reports how much.
         usd_per_hour=None if cluster.status == ClusterStatus.STOPPED else cluster.usd_per_hour,
         usd=usd,
         idle_usd=None if usd is None else max(Decimal(0), usd - paid),

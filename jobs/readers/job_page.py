@@ -136,7 +136,7 @@ def attempts_of(job: Job, workers_of: int | None = None) -> list[Attempt]:
 def _attempt(attempt: models.Attempt) -> Attempt:
     rows = {stage.name: stage for stage in attempt.stages.all()}
     cluster = attempt.cluster
-    # An attempt that nobody has heard of has none.
+    # An attempt without any report has none.
     head: LogHead | None = getattr(attempt, "log_head", None)
     return Attempt(
         id=attempt.pk,

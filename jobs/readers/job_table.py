@@ -62,10 +62,10 @@ class Rights:
         """Return the actor's permissions in `project`."""
         return cls(user_id=actor.user.pk, verbs=verbs_of(actor, project))
 
-    def allow(self, job: Job, own: Verb, of_anybody: Verb) -> bool:
+    def allow(self, job: Job, own: Verb, of_others: Verb) -> bool:
         """Whether the reader may do to this job what takes `own` where it is their own."""
         is_own = job.submitted_by_id == self.user_id
-        return of_anybody in self.verbs or (is_own and own in self.verbs)
+        return of_others in self.verbs or (is_own and own in self.verbs)
 
 
 def job_table(

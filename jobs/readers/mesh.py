@@ -16,7 +16,7 @@ from jobs.statuses import JobKind
 from monarch_client.runner.vocabulary.mesh_states import FAILING, LOST, UNKNOWN
 from monarch_client.wire.mesh import Mesh, MeshActor, MeshChange, MeshHost, MeshLine, MeshProc
 
-# Rank 0 tells at least every 15 seconds, every 30 where its lines are printed.
+# Rank 0 reports at least every 15 seconds, every 30 where its lines are printed.
 SILENT_AFTER = timedelta(seconds=75)
 # Of how many losses, the latest ones, the last lines of their ranks are shown, and how many.
 MOST_LOSSES, LINES_OF_A_LOSS = 3, 8

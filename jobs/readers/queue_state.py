@@ -161,7 +161,7 @@ class QueueState:
             project=quota.project.slug if quota.project else "",
             user=quota.user.get_username() if quota.user else "",
             pool=quota.pool.name if quota.pool else "",
-            # What each may have is used by nobody together.
+            # The limit of each member has no usage in sum.
             amounts=[each.unused() if quota.per_person else each for each in amounts],
             people=people,
         )

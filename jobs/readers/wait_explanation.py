@@ -38,7 +38,7 @@ from jobs.scheduling.snapshot import (
 from jobs.statuses import FINAL_STATUSES, JobStatus, WaitReason
 from monarch_client.wire.queue import BindingLimit, NamedJob, Waiting
 
-# Nobody reads more names than these; the numbers say how many there are.
+# More names than these are not read; the numbers say how many there are.
 MOST_NAMED = 10
 
 
@@ -75,7 +75,7 @@ class _Explained:
         self._decision = next(each for each in in_pool if each.job_id == job.pk)
         self._before = in_pool[: in_pool.index(self._decision)]
         machines = self._machines(self._mine)
-        # Whoever takes the same machines before it, from whichever pool.
+        # The jobs that take the same machines before it, from whichever pool.
         self._ahead = [
             each
             for each in itertools.takewhile(lambda each: each.job_id != job.pk, decisions)

@@ -87,7 +87,7 @@ def _look(attempt: Attempt) -> bool:
     """Search the next lines; return whether more lines follow."""
     watch, _ = LogWatch.objects.get_or_create(attempt=attempt)
     own = attempt.job.request.log_policies
-    rules = [] if watch.is_given_up else still_open(rules_of(own), watch.told)
+    rules = [] if watch.is_given_up else still_open(rules_of(own), watch.reported)
     stretch = _searched(attempt, watch.next_line, rules) if rules else _passed_over(attempt)
     if stretch is None or stretch.last < watch.next_line:
         return False

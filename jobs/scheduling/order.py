@@ -46,9 +46,9 @@ class Order:
 
     def __iter__(self) -> Iterator[QueuedJob]:
         for rank in sorted(self._tiers, reverse=True):
-            # Whoever was stopped for them, or has a smaller share, would else take the machines.
-            yield from sorted((job for job in self._tiers[rank] if job.is_owed), key=_age)
-            yield from self._tier([job for job in self._tiers[rank] if not job.is_owed])
+            # Their victims, or jobs of a smaller share, would else take the machines.
+            yield from sorted((job for job in self._tiers[rank] if job.has_claim), key=_age)
+            yield from self._tier([job for job in self._tiers[rank] if not job.has_claim])
 
     def charge(self, job: QueuedJob) -> None:
         """Charge the job's start, or its wait, before the next job is chosen."""

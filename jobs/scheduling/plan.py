@@ -64,7 +64,7 @@ def _turns(snapshot: Snapshot) -> Iterator[tuple[Order, QueuedJob]]:
             yield order, job
 
 
-# Kept, since each is asked for every job: what waits for machines alone, what gets some.
+# Stored, since each is read for every job: what waits for machines alone, what gets some.
 _FOR_MACHINES = frozenset({NoRoom, Behind, StoppedForIt, Preempted})
 _GETS_MACHINES = (Start, Preempt)
 
@@ -107,7 +107,7 @@ class _Planner:
         chosen: list[RunningJob] = []
         room = self._room
         if allowed.is_on and room.reserved.let_beside(job):
-            # What this plan starts makes nobody a borrower whose older jobs would go for it.
+            # What this plan starts makes no project a borrower whose older jobs would be victims.
             others = {
                 key: limit
                 for key, limit in self._snapshot.limits.items()

@@ -54,7 +54,7 @@ def claimants(snapshot: Snapshot) -> dict[int, QueuedJob]:
     They come before all others, whatever the rank: preempted machines go to no other job.
     If the machines went elsewhere all the same, the job loses that precedence.
     """
-    claiming = sorted((job for job in snapshot.queued if job.is_owed), key=lambda job: job.job_id)
+    claiming = sorted((job for job in snapshot.queued if job.has_claim), key=lambda job: job.job_id)
     left = without_leaving(snapshot.limits, snapshot.running) if claiming else {}
     found = {}
     for job in claiming:

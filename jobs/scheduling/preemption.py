@@ -109,7 +109,7 @@ def _spared(job: QueuedJob, chosen: list[RunningJob], left: dict[str, Limit]) ->
     """Return the jobs of `chosen` that are needed. `left` is the capacity without all of them."""
     needed = []
     for each in reversed(chosen):
-        # Its project borrows the more for it: whoever else was one to take back from still is.
+        # Its project borrows the more for it: other projects to reclaim from stay the same.
         _count(left, each, 1)
         if _scarce(job, left):
             _count(left, each, -1)

@@ -191,7 +191,7 @@ def reserve(
                 for key, room in free.items()
             }
             return Reservation(job, _end(ended), spare, scarce)
-    # Who waits for its full pool, without an end, keeps nobody from the rest of its backend.
+    # A job that waits for its full pool, without an end, blocks no job on the rest of its backend.
     of_pool = frozenset(key for key in scarce if limits[key].kind == LimitKind.POOL)
     return Reservation(job, math.inf, {}, of_pool or scarce)
 

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 _HOUR_S = 3600.0
-# What a start counts for before it has run: without it, starting would cost nothing yet.
+# The usage of a start before it has run: without it, starting would cost nothing yet.
 PROMISE_S = _HOUR_S
 
 

@@ -59,7 +59,7 @@ class QueuedJob:
     since_s: float = 0.0  # since when it waits
     duration_s: float | None = None  # how long it holds its machines at most; None: no bound
     cluster: NamedCluster | None = None  # only of a job that names one
-    is_owed: bool = False  # others were stopped for it
+    has_claim: bool = False  # others were stopped for it
     stopped_for: int = 0  # the job for which it was stopped itself
 
     def until_s(self, now_s: float) -> float:
@@ -83,7 +83,7 @@ class RunningJob:
     began_s: float = 0.0
     project_id: int = 0
     rank: int = 0  # of its queue
-    is_preemptible: bool = False  # it may be stopped, and its machines are nobody else's
+    is_preemptible: bool = False  # it may be stopped, and its machines are its own
     is_leaving: bool = False
     stopped_for: int = 0
     counts_in_quotas: bool = True

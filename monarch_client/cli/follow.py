@@ -79,7 +79,7 @@ def wait(client: PortalClient, project: str, job_id: int, timeout_s: float | Non
                 progress.goes_on(job)
                 return TIMED_OUT
             client.connection.sleep(WAIT_POLL_S)
-            # That it does not answer was said by then.
+            # That it does not answer was reported by then.
             with suppress(UnreachableError):
                 job = client.job(project, job_id)
     except KeyboardInterrupt:

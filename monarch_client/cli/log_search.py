@@ -132,7 +132,7 @@ class Search:
         while after is not None:
             page = self._page(after)
             self.removed = page.removed
-            # A piece of a very long line stands alone: what it goes on with may not match.
+            # A piece of a very long line is on its own: the next piece may not match.
             yield [replace(line, more=False) for line in page.results]
             after = page.next
 

@@ -75,7 +75,7 @@ class Progress:
     def _gave_way(self, attempt: Attempt) -> None:
         """Return why an attempt ended that was not the last."""
         why = one_line(attempt.message) or attempt.stop_reason
-        # One that found no room did not end in any other sense: the job said so, waiting.
+        # An attempt without capacity has no other end: the waiting job has reported it.
         if ("waits", attempt.message) not in self._shown:
             said = f"Attempt {attempt.number} ended, another follows: {why}"
             self._once(("ended", attempt.number), said)

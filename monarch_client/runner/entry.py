@@ -74,7 +74,7 @@ def _where(arguments: argparse.Namespace) -> tuple[int, tuple[str, ...], NodeFol
     if not arguments.from_skypilot:
         return arguments.rank, (), NodeFolder(root)
     node = skypilot_node(os.environ)
-    # A directory for each node: homes may lie on a file system that all nodes share.
+    # A directory for each node: homes may be on a file system that all nodes share.
     return node.rank, node.addresses, NodeFolder(root / f"rank-{node.rank}", root.parent)
 
 

@@ -38,7 +38,7 @@ class SkyCaller:
     _connection: Connection | None
     # By key: the calls that a new one may join. By number: the calls that a child has to answer.
     _latest: dict[str, Flight]
-    _owed: dict[Connection, dict[int, Flight]]
+    _unanswered: dict[Connection, dict[int, Flight]]
     _streams: dict[int, LineStream]
 
     def __init__(
@@ -122,13 +122,13 @@ class SkyCaller:
         self._numbers = itertools.count(1)
         self._connection = None
         self._latest = {}
-        self._owed = {}
+        self._unanswered = {}
         self._streams = {}
         self._used_at = time.monotonic()
 
     def after_fork(self) -> None:
         """Start anew in a fork: the child and the calls so far are the parent's."""
-        for connection in self._owed:
+        for connection in self._unanswered:
             connection.forget()
         self._start_over()
 
@@ -152,7 +152,7 @@ class SkyCaller:
             try:
                 with self._lock:
                     connection = self._living_connection()
-                    self._owed[connection][flight.number] = flight
+                    self._unanswered[connection][flight.number] = flight
             except OSError as error:
                 flight.arrive(None, _not_started(error))
                 return
@@ -160,14 +160,14 @@ class SkyCaller:
                 return
             with self._lock:
                 self._leave(connection)
-                if self._owed.get(connection, {}).pop(flight.number, None) is None:
+                if self._unanswered.get(connection, {}).pop(flight.number, None) is None:
                     return  # the connection has ended meanwhile, and `on_end` sends it again
         flight.arrive(None, SkyPilotError("interrupted", ENDED))
 
     def _living_connection(self) -> Connection:
         if self._connection is None:
             self._connection = Connection(self.options, self, self._child)
-            self._owed[self._connection] = {}
+            self._unanswered[self._connection] = {}
         return self._connection
 
     def _leave(self, connection: Connection) -> None:
@@ -185,7 +185,7 @@ class SkyCaller:
             log.warning("not an answer: %.200r", line, extra={"action": "sky"})
             return
         with self._lock:
-            flight = self._owed[connection].get(number)
+            flight = self._unanswered[connection].get(number)
             stream = self._streams.get(number)
         if stream is not None:
             stream.on_message(message)
@@ -203,22 +203,24 @@ class SkyCaller:
             error = SkyPilotError.from_dict(message["error"])
         flight.arrive(message.get("value"), error)
         with self._lock:
-            self._owed[connection].pop(flight.number, None)
+            self._unanswered[connection].pop(flight.number, None)
             self._used_at = time.monotonic()
 
     def on_tick(self, connection: Connection) -> None:
         """End what is idle, and give up what hangs."""
         now = time.monotonic()
         with self._lock:
-            owed = self._owed[connection]
-            hanging = [one for one in owed.values() if now - one.began_at > self._longest_call_s]
+            unanswered = self._unanswered[connection]
+            hanging = [
+                one for one in unanswered.values() if now - one.began_at > self._longest_call_s
+            ]
             if hanging:
                 # A thread can't be ended, so its process ends: once nothing else depends on it.
                 self._leave(connection)
                 for flight in hanging:
-                    del owed[flight.number]
+                    del unanswered[flight.number]
             streams = [one for one in self._streams.values() if one.connection is connection]
-            is_in_use = bool(owed or streams)
+            is_in_use = bool(unanswered or streams)
             if not is_in_use and now - self._used_at > self._idle_s:
                 self._leave(connection)
             ends = not is_in_use and self._connection is not connection
@@ -229,16 +231,16 @@ class SkyCaller:
             connection.end()
 
     def on_end(self, connection: Connection, code: int) -> None:
-        """Ask again what the child never read; all else it owed has no answer."""
+        """Send again what the child never read; the other open calls fail."""
         with self._lock:
             self._leave(connection)
-            owed = self._owed.pop(connection, {})
+            unanswered = self._unanswered.pop(connection, {})
             streams = [one for one in self._streams.values() if one.connection is connection]
-        if owed or streams:
+        if unanswered or streams:
             log.warning("SkyPilot's process ended", extra={"action": "sky", "exit_code": code})
         for stream in streams:
             stream.fail(SkyPilotError("interrupted", ENDED))
-        for flight in owed.values():
+        for flight in unanswered.values():
             if flight.is_taken_on:
                 flight.arrive(None, SkyPilotError("interrupted", ENDED))
             else:

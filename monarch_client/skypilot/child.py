@@ -112,7 +112,7 @@ class Child:
         reader = self._readers[number]
         try:
             for piece in pieces:
-                # None: nothing to tell, but the moment to notice that nobody listens.
+                # None: nothing to report, but the moment to notice that the reader has left.
                 if reader.is_closed or (piece is not None and not reader.wait_for_room()):
                     return
                 if piece is not None:
@@ -141,11 +141,11 @@ def main(calls: str = CALLS) -> None:
     """Serve until stdin ends."""
     end_with_parent(int(sys.argv[-1]))
     child = Child(Answers(keep_stdout()), calls)
-    # The import takes seconds. Where it fails, each call tries again and tells.
+    # The import takes seconds. Where it fails, each call tries again and reports it.
     threading.Thread(target=importlib.import_module, args=(calls,), daemon=True).start()
     for line in sys.stdin.buffer:
         child.on_line(line)
-    # Threads may wait for SkyPilot for ever; what they asked for goes on there without us.
+    # Threads may wait for SkyPilot for ever; what they requested goes on there without us.
     os._exit(0)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from monarch_client.skypilot.errors import SkyPilotError, StillBusyError
 
-# An answer that nobody has taken yet waits this long for the one who asked to come back.
+# An answer that was not taken yet waits this long for its caller to come back.
 KEEP_S = 30.0
 
 

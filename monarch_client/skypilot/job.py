@@ -200,8 +200,8 @@ class SkyPilotJob(JobTrait):  # type: ignore[misc]  # monarch has no types
         self._attempt_id = attempt.id
         self._mint(attempt)
         with tempfile.TemporaryDirectory(prefix="mportal-") as folder:
-            asked = task.stage(self._spec, attempt, Path(folder))
-            self._job_id = self._cluster.launch(asked)
+            staged = task.stage(self._spec, attempt, Path(folder))
+            self._job_id = self._cluster.launch(staged)
         row = self._cluster.row() or {}
         self._hash = str(row.get("hash", ""))
         self._workers = self._cluster.wait_for_workers(self._job_id)

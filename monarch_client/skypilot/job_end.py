@@ -77,7 +77,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    # Everybody's `finally` and `with` are left, then comes _end_all.
+    # Every `finally` and `with` is left, then _end_all runs.
     sys.exit(128 + number)
 
 

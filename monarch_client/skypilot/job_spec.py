@@ -16,10 +16,10 @@ from monarch_client.spec.portal_keys import DEFAULT_PORT
 Reach = Literal["auto", "direct", "tunnel"]
 LAST_PORT = 65534
 # When the workers have ended SkyPilot ends the machines this much later, where its cloud can: a
-# kept cluster has been idle before, one whose program was killed may have been looked at.
+# warm cluster has been idle before, one whose program was killed may have been inspected.
 KEPT_MINUTES = 1
 BACKSTOP_MINUTES = 5
-# How a job is asked for and reached, not what it is.
+# How a job is requested and reached, not what it is.
 _NOT_PART = ("reach", "ready_timeout_s", "sky_python", "retry_until_up")
 
 
@@ -98,8 +98,8 @@ class JobSpec:
     @property
     def digest(self) -> str:
         """The same for what is the same job; secrets count by their names alone."""
-        told = {**asdict(self), "secrets": sorted(self.secrets), "mesh_order": list(self.meshes)}
-        kept = {name: value for name, value in told.items() if name not in _NOT_PART}
+        values = {**asdict(self), "secrets": sorted(self.secrets), "mesh_order": list(self.meshes)}
+        kept = {name: value for name, value in values.items() if name not in _NOT_PART}
         text = json.dumps(kept, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

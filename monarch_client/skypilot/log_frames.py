@@ -201,7 +201,7 @@ class _Reach:
             # What was printed before something known has been read before.
             self._is_sure = packet.number == 1 or 0 < seq <= given.get(rank, 0)
             if not seq:
-                return True  # samples: they tell nothing of what was read before
+                return True  # samples: they do not show what was read before
         return self._is_sure
 
 

@@ -25,7 +25,7 @@ from monarch_client.sync.packing import pack
 # to be kept for minutes.
 CLIENT_GONE_S = 120
 MINUTE_S = 60
-# The first one may take a while: SkyPilot tells slowly that a job runs.
+# The first one may take a while: SkyPilot is slow to report that a job runs.
 FIRST_CLIENT_S = 900
 _WATCH = Path(__file__).with_name("client_watch.py")
 
@@ -117,7 +117,7 @@ def _attempt_file(spec: JobSpec, attempt: Attempt) -> dict[str, Any]:
         "attempt_number": 1,
         "project": "",
         "job_name": attempt.job_name,
-        # With no portal there is nobody to show it to but the other runners.
+        # With no portal only the other runners read it.
         "token": attempt.token,
         "carrier": carriers.NONE,
         "nodes": None,

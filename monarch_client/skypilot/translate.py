@@ -100,7 +100,7 @@ def error_of(error: BaseException) -> SkyPilotError:
     detail: dict[str, Any] = {"type": names[0]}
     kind = _kind(error, names, text)
     if kind == "server_away":
-        # Addresses, ports and retries tell those who read it nothing.
+        # Addresses, ports and retries mean nothing to its readers.
         detail["said"] = text[:LONGEST_MESSAGE]
         text = AWAY
     reasons = _reasons(getattr(error, "failover_history", None) or ())

@@ -39,7 +39,7 @@ REMOTE = (
     "read p <$f; if [ $p = $PPID ]; then rm -f $f; fi; "
     "if is_ssh $PPID; then kill $PPID; fi'"
 )
-# SkyPilot keeps no host keys either, and TLS inside of the tunnel tells who answers.
+# SkyPilot keeps no host keys either, and TLS inside of the tunnel shows who answers.
 OPTIONS = (
     "StrictHostKeyChecking=no",
     "UserKnownHostsFile=/dev/null",

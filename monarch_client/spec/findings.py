@@ -10,7 +10,7 @@ from typing import NoReturn
 from monarch_client.errors import InvalidSpecErrors, SpecError
 from monarch_client.spec.nodes import Node
 
-# Enough to mend a file by; a hostile one with ten thousand wrong keys must stay cheap.
+# Enough to fix a file by; a hostile one with ten thousand wrong keys must stay cheap.
 MOST_ERRORS = 100
 SHOWN_LENGTH = 60
 

@@ -18,7 +18,7 @@ class Tier(Enum):
     EVERYONE = "everyone"
     ADMIN = "admin"  # refused unless an administrator of the installation submits
     PORTAL = "portal"  # the portal sets it, or does its work in another way: always refused
-    LATER = "later"  # nothing enforces it yet: refused, because ignoring it would be a lie
+    LATER = "later"  # nothing enforces it yet: refused, because ignoring it would mislead
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from monarch_client.sync.ignore_patterns import (
 from monarch_client.sync.work_tree import WorkTree, exclude_file, work_tree_of
 
 OWN_FILE, SKY_FILE, GIT_FILE = ".mportalignore", ".skyignore", ".gitignore"
-# Nobody wants these on a node; all can be made again there.
+# Not needed on a node; all can be made again there.
 ALWAYS_IGNORED = (
     ".git",
     ".hg",

@@ -35,17 +35,17 @@ def ourselves() -> Account:
     return Account(os.geteuid(), os.getegid())
 
 
-def server_account(data: Path, wish: int) -> Account:
+def server_account(data: Path, preferred: int) -> Account:
     """Return the account for servers with data in `data`: its owner, else a free one.
 
-    `wish` picks where the search for a free id begins, so that most installations differ at once.
+    The search for a free id begins at `preferred`, so that most installations differ at once.
     """
     if os.geteuid() != 0:
         return ourselves()
     if data.exists() and data.stat().st_uid != 0:
         return Account(data.stat().st_uid, data.stat().st_gid)
     taken = {path.stat().st_uid for path in data.parent.parent.glob(f"*/{data.name}")}
-    uid = _first_free(wish, taken)
+    uid = _first_free(preferred, taken)
     return Account(uid, uid)
 
 
@@ -59,14 +59,14 @@ def borrowed_account() -> Account:
     return Account(nobody.pw_uid, nobody.pw_gid)
 
 
-def _first_free(wish: int, taken: set[int]) -> int:
+def _first_free(preferred: int, taken: set[int]) -> int:
     known = taken | {entry.pw_uid for entry in pwd.getpwall()}
     size = len(SERVER_IDS)
     for step in range(size):
-        uid = SERVER_IDS[(wish + step) % size]
+        uid = SERVER_IDS[(preferred + step) % size]
         if uid not in known:
             return uid
-    return SERVER_IDS[wish % size]
+    return SERVER_IDS[preferred % size]
 
 
 def _uids_of_processes() -> Iterable[int]:

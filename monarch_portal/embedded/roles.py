@@ -64,7 +64,7 @@ def web(listener: socket.socket) -> None:
         lifespan="on",
         # No stream passes this process: connections of the gateway are handed to it.
         ws=GatewayUpgrade,
-        # Who may say from where a request comes: nobody, unless named. A job could, otherwise.
+        # The proxies that may name the origin of a request: none, unless listed. A job could, else.
         proxy_headers=bool(os.environ.get("FORWARDED_ALLOW_IPS")),
         server_header=False,
         timeout_graceful_shutdown=WEB_GRACE_S,

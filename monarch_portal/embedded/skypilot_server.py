@@ -30,7 +30,7 @@ from monarch_portal.embedded.skypilot_paths import SkyPilotPaths
 
 SUPPORTED = "0.14."
 PLUGIN = "monarch_client.skypilot.server_plugin.PortalPlugin"
-# Requests under way may end within it; what is cut off then, the portal asks for again.
+# Requests under way may end within it; what is cut off then, the portal requests again.
 GRACE_S = 10
 STOP_PATIENCE_S = 20.0
 # Of files that it is sent the server forgets the modes, and gives nodes what it has made of them.

@@ -50,7 +50,7 @@ class Supervisor:
         self._home = home
         self._listener = listener
         self._leave_lock = leave_lock
-        self._asked_to_stop = False
+        self._stop_requested = False
         self._table_is_due = False
         self._servers = self._server_parts()
         self._roles: list[Part] = []
@@ -167,7 +167,7 @@ class Supervisor:
 
     def _watch(self, wake_up: int) -> None:
         logs_due = 0.0
-        while not self._asked_to_stop:
+        while not self._stop_requested:
             self._add_skypilot()
             started = [part.look() for part in (*self._servers, *self._roles)]
             if any(started) or self._table_is_due:
@@ -211,7 +211,7 @@ class Supervisor:
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
 
         def note(_number: int, _frame: FrameType | None) -> None:
-            self._asked_to_stop = True
+            self._stop_requested = True
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, note)

@@ -55,6 +55,6 @@ def test_a_program_that_lives_on_beside_idle_gpus_is_ended(portal: PortalProcess
     assert (ended["status"], ended["stop_reason"]) == ("CANCELLED", "IDLE")
     assert ended["message"].startswith("Its 4 GPUs on 2 hosts were used less than 5 % for 1 min")
     assert "portal.idle.minutes" in ended["hint"]
-    # Nobody had ended it before: it said so as long as it could.
+    # It was not ended before: it printed as long as it could.
     assert "still here" in portal.mportal("logs", str(ended["id"])).stdout
     assert attempts(portal, ended)[0]["stop_reason"] == "IDLE"

@@ -43,7 +43,7 @@ def test_a_planted_ecc_line_is_noted_with_its_number_and_its_node(
     assert eventually(lambda: len(attempts(portal, job)) == 2, timeout_s=180)
     (note,) = [event for event in history(portal, job["id"]) if event["attempt"] == 1]
     assert f"(rank 1): {ECC}" in note["message"]
-    # This machine is the only one that the local backend has, and it says so.
+    # This machine is the only one that the local backend has, and the message names it.
     assert note["message"].endswith("On the local backend all nodes are this one machine.")
     with portal.client() as client:
         path = f"/api/v1/projects/default/jobs/{job['id']}/logs"

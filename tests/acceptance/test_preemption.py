@@ -62,5 +62,5 @@ def test_a_job_saves_its_work_when_it_is_preempted_and_goes_on_after_the_other(
     between = get(f"{urgent}/attempts")["results"][0]
     second, first = get(f"{train}/attempts")["results"]
     assert first["ended_at"] <= between["created_at"] <= between["ended_at"] <= second["created_at"]
-    told = [event["message"] for event in get(f"{train}/events")["results"]]
-    assert f"Preempted by job {urgent}." in told
+    reported = [event["message"] for event in get(f"{train}/events")["results"]]
+    assert f"Preempted by job {urgent}." in reported

@@ -84,9 +84,9 @@ def test_a_stack_dump_names_the_stuck_function_and_stays_after_the_end(
     job = waiting_job(portal, "stalled", JOB, folder, {0, 1})
     with portal.client() as client:
         for rank in (0, 1):
-            asked = client.post(f"{JOBS}/{job['id']}/stacks", json={"rank": rank})
-            assert asked.status_code == 202, asked.text
-            assert asked.json()["state"] == "asked"
+            requested = client.post(f"{JOBS}/{job['id']}/stacks", json={"rank": rank})
+            assert requested.status_code == 202, requested.text
+            assert requested.json()["state"] == "asked"
     assert eventually(
         lambda: [each["state"] for each in dumps(portal, job)] == ["done", "done"], timeout_s=60
     ), dumps(portal, job)

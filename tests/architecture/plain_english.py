@@ -1,22 +1,22 @@
-"""Openings of docstrings and phrases that the glossary replaces, counted folder by folder.
+"""Openings of docstrings, phrases and parts of names that the glossary replaces.
 
 `python -m tests.architecture.plain_english` prints every offender of the files and folders that
-it gets; without any it rewrites the allow-list `plain_english.txt`, and refuses to raise a total.
+it gets, by default of the repository, and fails if there is one.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.architecture.source import ROOT, at, nodes_of, repository_files, text_of
 
-ALLOWED = Path(__file__).with_name("plain_english.txt")
 SCANNED = ("jobs", "monarch_client", "monarch_portal", "docs", "templates", "bench", "tests")
 SUFFIXES = {".py", ".md", ".html", ".js"}
 
@@ -52,26 +52,23 @@ PHRASES = re.compile(
 )
 # What a document shows of code and output is not its prose, and a link's target is an address.
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+# Parts of names that say less than the word of the glossary.
+NAME_PARTS = re.compile(
+    r"(?:^|_)(?:told|wish|wishes|nobody|somebody|anybody|everybody|whoever)(?=_|$)"
+    r"|(?:Told|Wish|Nobody|Somebody)(?![a-z])"
+)
+ACCOUNT = "nobody"  # of the system
+MESH_FIELD = "told"  # of REST: the state of a mesh's node that was reported last
 # A template looks up the fields of REST's answers, whose names are an interface.
 LOOKUP = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 BOOLEAN = re.compile(r"\b(?:bool|TypeGuard|TypeIs)\b")
 
 
-class Count(NamedTuple):
-    """The numbers of forbidden openings and phrases in a file."""
-
-    openings: int
-    phrases: int
-
-
-NONE = Count(0, 0)
-
-
 @cache
 def texts() -> tuple[Path, ...]:
     """List the files whose prose people read; a released version's notes stay as they were."""
-    own = {Path(__file__), Path(__file__).with_name("test_plain_english.py"), ALLOWED}
+    own = {Path(__file__), Path(__file__).with_name("test_plain_english.py")}
     return tuple(
         path
         for path in repository_files()
@@ -82,9 +79,11 @@ def texts() -> tuple[Path, ...]:
     )
 
 
-def count(path: Path) -> Count:
-    """Count the file's forbidden openings and phrases."""
-    return Count(len(list(openings(path))), len(list(phrases(path))))
+def offenders(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, what is wrong) of everything in the file that breaks a rule."""
+    yield from openings(path)
+    yield from phrases(path)
+    yield from names(path)
 
 
 def openings(path: Path) -> Iterator[tuple[int, str]]:
@@ -141,61 +140,30 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
         yield 1, LOOKUP.sub("", text_of(path)) if path.suffix == ".html" else text_of(path)
 
 
-def allowed() -> dict[str, Count]:
-    """Read the allow-list: `openings phrases folder` a line. Of two lines of one the lower holds.
-
-    A merge of branches that both lowered a folder leaves both lines behind.
-    """
-    counts: dict[str, Count] = {}
-    for line in ALLOWED.read_text(encoding="utf-8").splitlines():
-        opened, found, name = line.split(maxsplit=2)
-        new, old = Count(int(opened), int(found)), counts.get(name)
-        counts[name] = Count(*map(min, new, old)) if old else new
-    return counts
-
-
-@cache
-def counted() -> dict[str, Count]:
-    """Sum the counts of each folder; folders without an offender are left out."""
-    counts: dict[str, Count] = {}
-    for path in texts():
-        if any(found := count(path)):
-            folder = folder_of(path)
-            counts[folder] = Count(*map(sum, zip(found, counts.get(folder, NONE), strict=True)))
-    return counts
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, what is wrong) of each name in a Python file with a part that is a riddle."""
+    if path.suffix != ".py":
+        return
+    for each in tokenize.generate_tokens(io.StringIO(text_of(path)).readline):
+        is_interface = each.string == ACCOUNT or (each.string == MESH_FIELD and "mesh" in path.name)
+        if each.type != tokenize.NAME or is_interface:
+            continue
+        if match := NAME_PARTS.search(each.string):
+            yield each.start[0], f"write another word than {match[0]}: {each.string}"
 
 
-def folder_of(path: Path) -> str:
-    """Return the first two parts of the file's folder, so that a move within it changes nothing."""
-    return "/".join(path.relative_to(ROOT).parts[:-1][:2]) or "."
-
-
-def total(counts: dict[str, Count]) -> Count:
-    """Sum the counts of all files."""
-    return Count(*map(sum, zip(*counts.values(), strict=True))) if counts else NONE
-
-
-def rewrite() -> str:
-    """Bring the allow-list up to date and return its totals; SystemExit if one would rise."""
-    now = counted()
-    sums, before = total(now), total(allowed()) if ALLOWED.exists() else total(now)
-    if sums.openings > before.openings or sums.phrases > before.phrases:
-        sys.exit(f"there were {before} and there are {sums}: rewrite the new ones first")
-    lines = [f"{found.openings} {found.phrases} {name}\n" for name, found in sorted(now.items())]
-    ALLOWED.write_text("".join(lines), encoding="utf-8")
-    return f"{sums.openings} openings and {sums.phrases} phrases are left"
-
-
-def main(arguments: list[str]) -> None:
-    """Print the offenders of the named files and folders, or rewrite the allow-list."""
-    for name in arguments:
-        for path in texts():
-            if path.is_relative_to(Path(name).resolve()):
-                for line, wrong in (*openings(path), *phrases(path)):
-                    print(at(path, line, wrong))  # noqa: T201
-    if not arguments:
-        print(rewrite())  # noqa: T201
+def main(arguments: list[str]) -> int:
+    """Print the offenders of the named files and folders, by default all; return their number."""
+    chosen = [Path(name).resolve() for name in arguments or [str(ROOT)]]
+    found = [
+        at(path, line, wrong)
+        for path in texts()
+        if any(path.is_relative_to(each) for each in chosen)
+        for line, wrong in offenders(path)
+    ]
+    print("\n".join(found) or "no offenders")  # noqa: T201
+    return len(found)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(min(main(sys.argv[1:]), 1))

@@ -106,12 +106,12 @@ def visitors(
     is_quiet = True
     if server is not None:
         # The server goes on for a moment with what was asked, and needs the database for its end.
-        is_quiet = eventually(lambda: server.is_idle() and _nobody_reads())
+        is_quiet = eventually(lambda: server.is_idle() and _is_unread())
     assert faults == []
     assert is_quiet
 
 
-def _nobody_reads() -> bool:
+def _is_unread() -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_OTHERS_AT_WORK)
         return not cursor.fetchone()[0]

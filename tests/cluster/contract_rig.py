@@ -8,7 +8,7 @@ from pathlib import Path
 
 from monarch_client.skypilot.caller import SkyCaller
 from tests.cluster.rig.machine import Rig
-from tests.integration.backends.asking import asked_again
+from tests.integration.backends.asking import retried
 from tests.integration.backends.rigs import LINE
 from tests.integration.backends.sky_rig import SkyPilotRig
 from tests.runner_harness import wait_until
@@ -63,7 +63,7 @@ class ClusterRig(SkyPilotRig):
     def close(self) -> None:
         """Terminate all clusters that a test has left."""
         for name in self._requests:
-            asked_again(self, lambda name=name: self.backend.tear_down(name))
+            retried(self, lambda name=name: self.backend.tear_down(name))
             # A runner whose portal is away waits for it.
             processes.end_all(lambda name=name: _processes_of(name))
         self.ingest.stop()

@@ -51,7 +51,7 @@ def fleet(points: HeldPoints) -> Iterator[Fleet]:
 
 
 @pytest.fixture(autouse=True)
-def everybody_lives(fleet: Fleet, points: HeldPoints) -> Iterator[None]:
+def all_live(fleet: Fleet, points: HeldPoints) -> Iterator[None]:
     yield
     points.let_go()
     fleet.revive()

@@ -41,7 +41,7 @@ class Jobs:
             folder.mkdir(parents=True)
         name = task.get("name") or "-"
         write_json(folder / "status.json", {"status": "PENDING", "submitted_at": time.time()})
-        write_json(folder / "job.json", self._asked(row, task, number))
+        write_json(folder / "job.json", self._requested(row, task, number))
         self._cloud.note("job_submitted", row, job_name=name, job_id=number)
         self._begin(folder, row)
         return number
@@ -97,7 +97,7 @@ class Jobs:
             return None
         return max([since, *(each.get("end_at") or 0 for each in records)])
 
-    def _asked(self, row: Row, task: dict[str, Any], number: int) -> dict[str, Any]:
+    def _requested(self, row: Row, task: dict[str, Any], number: int) -> dict[str, Any]:
         count = int(task.get("num_nodes") or 1)
         homes = [str(self._cloud.node(row["name"], index)) for index in range(count)]
         return {

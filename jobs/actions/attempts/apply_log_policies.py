@@ -78,10 +78,10 @@ def avoided_nodes(job: Job) -> tuple[AvoidedNode, ...]:
 
 
 def _apply(found: _Findings, rule: LogRule, line: LogLine) -> None:
-    count = found.watch.told.get(rule.name, 0) + 1
+    count = found.watch.reported.get(rule.name, 0) + 1
     if count > MOST_TOLD:
         return
-    found.watch.told[rule.name] = count
+    found.watch.reported[rule.name] = count
     said = []
     if LogAction.NO_RETRY in rule.actions and not found.watch.no_retry_by:
         found.watch.no_retry_by = rule.name

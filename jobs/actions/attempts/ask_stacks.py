@@ -15,7 +15,7 @@ from jobs.models.stack_dump import ANSWER_WITHIN
 from jobs.permissions import Actor, require_stacks
 from jobs.statuses import Carrier, StackState
 
-# Of one attempt: the oldest answer gives way, and so many may be waited for.
+# Of one attempt: the oldest answer is replaced, and at most so many may be pending.
 MOST_KEPT = 64
 NO_ANSWER = (
     f"Nothing came within {ANSWER_WITHIN.seconds // 60} minutes. The node may be cut off, or its "
@@ -33,7 +33,7 @@ def ask_stacks(actor: Actor, job: Job, rank: int, pid: int | None = None) -> Sta
     if rank >= job.num_nodes:
         raise NotFoundError(f"Job {job.pk} has no rank {rank}: it has {job.num_nodes}, from 0.")
     with transaction.atomic():
-        # Whoever changes an attempt and its log locks the log first; and it may end meanwhile.
+        # Every change of an attempt and its log locks the log first; and it may end meanwhile.
         locked_head(_attempt_to_ask(job).pk)
         keep(job)
         attempt = _attempt_to_ask(job)

@@ -14,7 +14,7 @@ def charge_use(job: Job, attempt: Attempt) -> None:
     Call it last there: it holds the account's row until the transaction is over.
     """
     requested = RequestedResources.of(job)
-    # Of what a place has only its pool counts here: no quota is asked for.
+    # Only the pool counts here: quotas are not loaded.
     pool_limits = PoolLimits(load_queues(), [])
     shape = pool_limits.shape_of(requested)
     half_life_s = pool_limits.half_life_of(shape.pool)

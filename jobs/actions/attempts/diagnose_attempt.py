@@ -21,7 +21,7 @@ def diagnose_attempt(attempt_id: int, evidence: str = "") -> None:
     attempts = Attempt.objects.filter(pk=attempt_id)
     reason, message = attempts.values_list("stop_reason", "message").get()
     if reason in PLAIN:
-        # Nothing is recognised in it: its lines need not be read.
+        # Nothing is recognized in it: its lines need not be read.
         return
     # One of them is stored with the diagnosis, in a column that does not take all characters.
     lines = [storable(each.text, len(each.text)) for each in latest(attempt_id, _LINES_LOOKED_AT)]

@@ -40,7 +40,7 @@ def close_attempt(
     """
     message = redaction_of(attempt).excerpt(message)
     with transaction.atomic():
-        # Whoever changes an attempt and its log locks the log first.
+        # Every change of an attempt and its log locks the log first.
         LogHead.objects.select_for_update(no_key=True).filter(pk=attempt.pk).first()
         changed = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
             ended_at=clock.now(), stop_reason=reason, message=message, hint=hint
@@ -94,7 +94,7 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
     else:
         _try_again(job, attempt, follow_up)
     charge_use(job, attempt)
-    # Its machines are needed by nobody now, or soon.
+    # No job needs its machines now or soon.
     wake_on_commit("queue")
 
 
@@ -102,11 +102,11 @@ def finish_attempt(job: Job, attempt: Attempt) -> None:
 def finish_stopping(job: Job, attempt: Attempt) -> None:
     """End a STOPPING job as its reason says, once nothing of `attempt` runs any more."""
     reason = StopReason(job.stop_reason)
-    # A runner that was told to stop does not know why; the job does. Other verdicts stand.
+    # A runner that was ordered to stop does not know why; the job does. Other verdicts stay.
     cancelled = Attempt.objects.filter(pk=attempt.pk, stop_reason=StopReason.CANCELLED_BY_USER)
     cancelled.update(stop_reason=reason, message=job.message)
     release_cluster(attempt)
-    # Whoever cancels a job that is to give way changes its reason alone.
+    # Canceling a job that is being preempted changes its reason alone.
     same = Job.objects.filter(pk=job.pk, stop_reason=job.stop_reason)
     if not same.select_for_update(no_key=True).exists():
         raise StaleJobError(job=job.pk)
@@ -192,7 +192,7 @@ def _try_again(job: Job, attempt: Attempt, follow_up: Next) -> None:
 def _retry_policy(job: Job, attempt: Attempt) -> RetryPolicy:
     # A line may have said that the same would happen again; a lost machine is another matter.
     lost_hope = LogWatch.objects.filter(attempt=attempt).exclude(no_retry_by="")
-    # Of a success nobody asks.
+    # A success needs no explanation.
     is_hopeless = attempt.stop_reason != StopReason.COMPLETED and lost_hope.exists()
     retry = job.request.retry
     return replace(retry, max_attempts=1) if is_hopeless else retry

@@ -68,7 +68,7 @@ def _let_first(job: Job) -> None:
     Call it in the transaction of the preemption, so that no job is first without a victim.
     """
     waiting = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
-    if not waiting.update(is_owed=True):
+    if not waiting.update(has_claim=True):
         raise StaleJobError(job=job.pk)
 
 
@@ -102,7 +102,7 @@ def _stop_for(job: Job, number: int) -> None:
 
 
 def _evict(job: Job, name: str) -> None:
-    # Whoever puts a job on it locks it, and takes its idle_since.
+    # Starting a job on it locks it, and clears its idle_since.
     idle = Cluster.objects.waiting().filter(name=name, status=ClusterStatus.UP)
     cluster = idle.select_for_update(no_key=True).first()
     if cluster is None:

@@ -38,7 +38,7 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") ->
     if planned_by is not None:
         require_newest(planned_by)
     if has_spent_its_budget(job, clock.now()):
-        # It was queued again, or recovers; whoever looks after budgets ends it within seconds.
+        # It was queued again, or recovers; the budget reconciler ends it within seconds.
         raise StaleJobError(f"Job {job.pk} has spent its budget.")
     number = (job.attempts.aggregate(last=Max("number"))["last"] or 0) + 1
     cluster = take_cluster(job, onto) if onto else None
@@ -51,8 +51,8 @@ def start_attempt(job: Job, *, planned_by: int | None = None, onto: str = "") ->
     attempt.save(force_insert=True)
     LogHead.objects.create(attempt=attempt)
     _launch_stage(attempt).save(force_insert=True)
-    # It has got what others were stopped for: should it wait again, it comes in its turn.
-    move(job, JobStatus.PROVISIONING, attempt=attempt, is_owed=False)
+    # It has the machines of its victims: if it waits again, it is in scheduling order.
+    move(job, JobStatus.PROVISIONING, attempt=attempt, has_claim=False)
     _wake_provisioning(job)
     return attempt
 

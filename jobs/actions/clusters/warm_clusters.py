@@ -82,7 +82,7 @@ def keep_warm(attempt: Attempt) -> bool:
     Return whether it is kept. Call it in a transaction.
     """
     if attempt.cluster is not None and not is_waiting_kind(attempt.cluster):
-        # It never was for anybody else.
+        # It was never shared.
         return False
     cluster = Cluster.objects.select_for_update(no_key=True).get(attempts=attempt)
     if cluster.release_requested_at is not None or not cluster.is_reusable:
@@ -120,7 +120,7 @@ def _take(job: Job, cluster: Cluster) -> Cluster:
     if cluster.status == ClusterStatus.STOPPED:
         changes["status"] = ClusterStatus.STARTING
     if job.request.reuse:
-        # A backend goes by what it was told last, whichever job is on the machines.
+        # A backend follows its last setting, whichever job is on the machines.
         last_backstop = {"backstop": cluster.idle_policy.get("backstop", 0)}
         changes["idle_policy"] = {**idle_policy_of(job), **last_backstop}
     Cluster.objects.filter(pk=cluster.pk).update(**changes)

@@ -11,7 +11,7 @@ from jobs.statuses import Carrier, JobStatus
 from monarch_client.crash_points import reach
 from monarch_client.runner.vocabulary.stack_requests import StackRequest
 
-# How long users' programs may take to end, in seconds, whoever asks them to.
+# How long users' programs may take to end, in seconds, whatever the reason.
 GRACE_S = 10.0
 
 
@@ -35,7 +35,7 @@ def answer_runner(attempt_id: int) -> Orders:
     The attempt exists, and its token has been checked.
     """
     attempts = Attempt.objects.filter(pk=attempt_id)
-    # With the rest, in one question: this is asked for every batch of lines.
+    # In one query with the rest: it runs for every batch of lines.
     open_dumps = StackDump.objects.open().filter(attempt=OuterRef("pk"))
     sessions = GatewaySession.objects.current().filter(attempt=OuterRef("pk"))
     row = attempts.annotate(

@@ -51,7 +51,7 @@ def _apply_end(attempt: Attempt, report: Frame) -> None:
     reason, at = StopReason(report["reason"]), reported_at(attempt, report)
     message = storable(excerpt(report.get("message") or ""), _MESSAGE_CHARS)
     if reason == StopReason.CANCELLED_BY_USER and attempt.job.status != JobStatus.STOPPING:
-        # Nobody here asked for it: the machine was told to stop by somebody else.
+        # The portal did not request it: another program stopped the machine.
         reason, message = StopReason.WORKER_LOST, _FROM_OUTSIDE
     given = Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
         ended_at=at,

@@ -76,7 +76,7 @@ def take_in(
 
 
 def _take_in(sender: Sender, frames: list[Frame]) -> dict[str, int]:
-    # Whoever changes an attempt and its log locks the log first.
+    # Every change of an attempt and its log locks the log first.
     head = locked_head(sender.attempt_id)
     transaction.on_commit(lambda: reach("ingest.committed"))
     key = AttemptKey(sender.attempt_id, sender.job_id, sender.number, sender.has_secrets)
@@ -102,7 +102,7 @@ def _note_contact(sender: Sender) -> None:
     attempts = Attempt.objects.filter(pk=sender.attempt_id)
     first = {"last_seen_at": now, "contacted_at": now}
     if sender.contacted_at is None and attempts.filter(contacted_at=None).update(**first):
-        # Its machines are there, whether or not their backend has said so by now.
+        # Its machines exist, whether or not their backend has reported them by now.
         wake_on_commit("provisioning", sender.job_id)
         publish_on_commit(sender.attempt.job)
         return

@@ -14,7 +14,7 @@ from jobs.models import Attempt
 log = logging.getLogger(__name__)
 
 _BATCH_BYTES = 512 * 1024
-# Somebody may be waiting for the first of them.
+# A reader may be waiting for the first of them.
 _BATCH_S = 0.5
 
 

@@ -17,7 +17,7 @@ from jobs.logs.write import locked_head
 from jobs.models import Attempt, MeshTree
 from jobs.policies.mesh_changes import changes_between, with_changes
 
-# Whoever sends more often, or the same again, is not listened to.
+# A runner that sends more often, or the same again, is ignored.
 LEAST_PAUSE = timedelta(seconds=0.5)
 
 
@@ -29,7 +29,7 @@ def masked_tree(attempt: Attempt, trees: list[Frame]) -> Frame:
 
 def store_mesh(attempt: Attempt, masked: Frame) -> None:
     """Store what `masked_tree` gave, unless a newer one is known."""
-    # Whoever changes an attempt and its log locks the log first; so trees come one by one, too.
+    # Every change of an attempt and its log locks the log first; so trees are stored one by one.
     head = locked_head(attempt.pk)
     # A clock that is ahead must not make all that follows look old.
     at = min(moment_of(int(masked["t"] * 1000)), clock.now())
@@ -43,7 +43,7 @@ def store_mesh(attempt: Attempt, masked: Frame) -> None:
         return
     known = row.changes if row else []
     new = changes_between(row.latest if row else None, tree, known)
-    # The lines before this one are those that came before anybody knew.
+    # The lines before this one were written before the loss was known.
     marks = {"at": at.timestamp(), "line": head.next_line}
     changes = with_changes(known, [{**each, **marks} for each in new])
     MeshTree(attempt=attempt, at=at, latest=tree, changes=changes).save(force_insert=row is None)
@@ -52,6 +52,6 @@ def store_mesh(attempt: Attempt, masked: Frame) -> None:
 def _tree(masked: Frame, row: MeshTree | None) -> dict[str, Any]:
     tree = {name: value for name, value in masked.items() if name != "t"}
     if not tree["answers"] and row is not None:
-        # Nobody could be asked: what is known of the hosts is what was told before.
+        # No host could be queried: what is known of the hosts is their last report.
         tree["hosts"], tree["left_out"] = row.latest["hosts"], row.latest["left_out"]
     return tree

@@ -20,13 +20,13 @@ from jobs.models import Attempt, HostMetrics
 from jobs.policies.gpu_idle import GpuHost, after_sample
 from jobs.policies.series import MOST_RECENT, folded, late_after, point_of
 
-# Whoever sends more often, or the same again, is not listened to.
+# A runner that sends more often, or the same again, is ignored.
 LEAST_PAUSE = timedelta(seconds=1)
 
 
 def store_samples(attempt: Attempt, samples: list[Frame]) -> None:
     """Store the newest of `samples` of each rank, in one statement whatever their number."""
-    # Whoever changes an attempt and its log locks the log first; so samples come one by one, too.
+    # Every change of an attempt and its log locks the log first; so samples are stored one by one.
     locked_head(attempt.pk)
     by_rank: dict[int, list[Frame]] = defaultdict(list)
     for sample in sorted(samples, key=lambda each: each["t"]):

@@ -32,7 +32,7 @@ def cancel_array(actor: Actor, array: JobArray) -> int:
     """
     jobs = array.jobs.unfinished()
     if actor.driver is not None:
-        # Somebody may have run one of its children again: that is theirs.
+        # A user may have run one of its children again: that one is the user's.
         jobs = jobs.filter(parent=actor.driver.job_id)
     found = list(jobs.select_related("project").defer("spec", "spec_source"))
     # The required permission depends on who submitted the job.

@@ -77,7 +77,7 @@ def end_job(actor: Actor, job: Job, message: str) -> Job:
         note_action(job, actor, "cancel", message)
         transaction.on_commit(_committed)
         if was_queued:
-            wake_on_commit("queue")  # it stands in nobody's way any more
+            wake_on_commit("queue")  # it no longer blocks other jobs
         else:
             wake_on_commit("stopping", job.pk)
     return job

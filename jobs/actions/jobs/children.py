@@ -16,7 +16,7 @@ from jobs.permissions import Actor
 from jobs.statuses import JobStatus, StopReason
 from monarch_client.spec import JobSpec
 
-# A job that somebody submitted, its children, theirs, and theirs.
+# A job that a user submitted, its children, theirs, and theirs.
 MOST_LEVELS = 3
 
 _HINT = "What is to outlive the job that submits it says `portal.detached: true`."
@@ -93,7 +93,7 @@ def end_with_parent(job_id: int) -> None:
     with transaction.atomic():
         to = JobStatus.CANCELLED if waits else JobStatus.STOPPING
         move(job, to, reason=StopReason.PARENT, message=message, hint=_HINT)
-        # One that waits no more stands in nobody's way.
+        # A job that waits no more blocks no other.
         wake_on_commit("queue" if waits else "stopping", None if waits else job.pk)
 
 

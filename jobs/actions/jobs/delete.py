@@ -28,7 +28,7 @@ def delete_job(actor: Actor, job: Job) -> None:
     if machines.exclude(is_reusable=True, release_requested_at=None).exists():
         raise ConflictError(f"The machines of job {job.pk} are being terminated; try again soon.")
     with transaction.atomic():
-        # The logs first, as whoever takes in frames does: the two must not wait for each other.
+        # The logs first, as the ingest of frames does: the two must not wait for each other.
         for attempt in attempts:
             delete_log(attempt)
         keep(job)

@@ -28,11 +28,11 @@ def hold_job(actor: Actor, job: Job) -> Job:
         # Either the hold comes first or the start, or a release, never both.
         keep(job)
         queued = Job.objects.in_status(JobStatus.QUEUED).filter(pk=job.pk, held=False)
-        # What others gave up for it goes to whoever is next, and it has no claim to it any more.
-        if queued.update(**held_by(actor), is_owed=False):
+        # The machines of its victims go to the next job, and it has no claim to them any more.
+        if queued.update(**held_by(actor), has_claim=False):
             record(actor, "hold", job, before={"held": False}, after={"held": True})
             note_action(job, actor, "hold", f"Held by {actor.user.get_username()}.")
-            # It stands in nobody's way any more.
+            # It no longer blocks other jobs.
             wake_on_commit("queue")
         read_again(job)
     refuse_ended(job)

@@ -18,14 +18,14 @@ from jobs.scheduling.causes import Cause
 from jobs.scheduling.snapshot import StaysQueued
 from jobs.statuses import JobStatus
 
-# Whoever waits further back in a pool than so is told the class of the cause only: sentences with
-# numbers change with each start, and nobody acts on them there. Asked, the portal says it exactly.
+# Jobs further back in a pool than this get the class of the cause only: sentences with
+# numbers change with each start, and no user acts on them there. `mportal why` is exact.
 REPORTED_EXACTLY = 200
 # Rows in one transaction. All of a deep queue in one would outlast what a transaction may.
 _AT_ONCE = 1000
 
 
-# What is to be told, class and sentence, and whom.
+# The changed reasons, class and sentence, with the jobs that get them.
 Changed = Mapping[tuple[str, str], Sequence[int]]
 
 
@@ -71,7 +71,7 @@ def report_waits(changed: Changed) -> None:
         for begin in range(0, len(numbers), _AT_ONCE):
             with transaction.atomic():
                 some = queued.filter(pk__in=numbers[begin : begin + _AT_ONCE]).order_by("pk")
-                # In the order in which others lock jobs; one that is locked is told next time.
+                # In the order in which others lock jobs; a locked one is updated next time.
                 locked = some.select_for_update(no_key=True, skip_locked=True)
                 updated = list(locked.values_list("pk", "project_id"))
                 some.filter(pk__in=[pk for pk, _ in updated]).order_by().update(

@@ -186,7 +186,7 @@ def _own_key(actor: Actor, key: str | None) -> str | None:
 
 def _body_digest(source: Source | list[Source]) -> str:
     text = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
-    # A client may send halves of characters; they are refused later, in words.
+    # A client may send halves of characters; they are refused later, with a message.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 

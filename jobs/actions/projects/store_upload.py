@@ -104,7 +104,7 @@ def _keep(draft: IO[bytes], blob_name: str) -> None:
     place = _local_path(blob_name)
     if default_storage.exists(blob_name):
         if place is not None:
-            # One that nobody owned yet is not taken for a left-over from now on.
+            # An upload without an owner is not taken for a left-over from now on.
             place.touch()
         return
     if place is not None:

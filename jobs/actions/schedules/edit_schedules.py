@@ -149,7 +149,7 @@ def _take_over(
     source = content.source
     schedule.spec_source = source if isinstance(source, str) else json.dumps(source, indent=2)
     schedule.spec = checked.content
-    # It would run in somebody else's name what they have never seen.
+    # It would run in another user's name what they have never seen.
     schedule.owner = actor.user
 
 

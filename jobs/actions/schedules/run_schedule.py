@@ -178,7 +178,7 @@ def _run(schedule: Schedule, slot: datetime, draft: Draft) -> None:
         return
     if schedule.overlap == OverlapPolicy.REPLACE:
         for job in before:
-            # One that gives way to another job would be queued again.
+            # A preempted job would be queued again.
             if job.status != JobStatus.STOPPING or job.stop_reason == StopReason.PREEMPTED:
                 why = f"Replaced: schedule {schedule.name} runs again, for {when}."
                 end_job(owner_of(schedule), job, why)

@@ -114,7 +114,7 @@ class Reading:
     def weight(self, value: Any) -> float:
         """Read a proportion from 0.001 to 1000."""
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
-        if not (math.isfinite(number) and 0.001 <= number <= 1000):  # noqa: PLR2004 - as told
+        if not (math.isfinite(number) and 0.001 <= number <= 1000):  # noqa: PLR2004 - as in the message
             self.wrong("weight", f"{shown(value)} is no number from 0.001 to 1000.")
         return float(number)
 

@@ -17,7 +17,7 @@ from jobs.statuses import JobStatus
 
 MOST_RANK = 1000
 NO_POOL = ""
-# More numbers than these help nobody.
+# More numbers than these are of no use.
 _MOST_NAMED = 10
 
 

@@ -24,7 +24,7 @@ from jobs.models.api_token import token_digest
 from jobs.permissions import Actor
 from monarch_client.runner.delivery.portal_proof import DRIVER_TOKEN_PREFIX
 
-# How stale `last_used_at` may be: a write for every request would cost more than it tells.
+# How stale `last_used_at` may be: a write for every request would cost more than it is worth.
 LAST_USED_PRECISION = timedelta(minutes=1)
 
 CHALLENGE = 'Bearer realm="mportal"'

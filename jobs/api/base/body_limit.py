@@ -28,7 +28,7 @@ Send = Callable[[Event], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 4 * 1024 * 1024
-# What anybody may send; whoever sends more has to be somebody.
+# The size that any caller may send; a larger body needs an authenticated one.
 STRANGERS_BYTES = 64 * 1024
 # A body may take so long, and a second more for each so many bytes that have come.
 PATIENCE_S = 30.0
@@ -36,7 +36,7 @@ SLOWEST_BYTES_S = 8 * 1024
 # How long the rest of a refused body is taken, and how long an answer waits for its reader.
 DRAIN_S = 10.0
 READER_S = 60.0
-# Where the scope tells at what monotonic time the head of the request came.
+# The key of the scope with the monotonic time at which the head of the request arrived.
 CAME_AT = "mportal.came_at"
 
 
@@ -201,7 +201,7 @@ class _Request:
 
 def _most_bytes(path: str) -> int:
     if is_upload(path):
-        # One more than an upload may have, so that the action says so in its own words.
+        # One more than an upload may have, so that the action refuses it with its own message.
         return int(settings.MPORTAL_UPLOAD_MAX_BYTES) + 1
     return MOST_BYTES
 

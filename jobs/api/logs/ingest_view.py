@@ -50,7 +50,7 @@ def ingest_view(request: HttpRequest, attempt_id: int) -> HttpResponse:
             require_room_for_frames()
         sender = sender_of(attempt_id, token.strip())
         acked = take_in(sender, frames, sent_at=_sent_at(request), took_s=_took_s(request))
-        # Most are told nothing else: whoever is asked for something now hears of it next time.
+        # Most answers have nothing else: a request that is made now is delivered with the next one.
         orders = answer_runner(attempt_id) if sender.is_waited_for else NO_ORDERS
         answer = _answer(acked, orders)
     except BodyTooLargeError:

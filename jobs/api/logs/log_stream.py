@@ -81,7 +81,7 @@ class _Found:
     topics: set[str]
     last: Cursor
     is_cut: bool
-    # That the job has changed, and that it is over, for those who do not know yet.
+    # That the job has changed, and that it is over, for readers that do not know yet.
     changed: Piece
     over: Piece
 
@@ -96,7 +96,7 @@ class LogWatch(Watch):
         self._after = after
         self._choice = choice
         self._known_status: str | None = None  # the status that the reader knows
-        self._is_changed = False  # so somebody has hinted, since the reader was told
+        self._is_changed = False  # by a hint, since the reader's last event
 
     def topics(self) -> set[str]:
         """Return the topics of the job and of its attempts' logs."""

@@ -26,7 +26,7 @@ class LogText:
     def _pieces(self, lines: Iterable[JobLogLine]) -> Iterable[str]:
         for line in lines:
             if not self._goes_on_with(line):
-                # Another rank spoke in between: what it cut off stands on a line of its own.
+                # Another rank printed in between: what it cut off is on a line of its own.
                 yield self.end()
                 yield self._opening(line)
             yield line.text if line.more else f"{line.text}\n"

@@ -22,7 +22,7 @@ class FakePlan:
     exit_code: int = 0
     lines: tuple[str, ...] = ()
     line_every_s: float = 0.0  # the pause between two lines
-    is_lost: bool = False  # the machines vanish with their disks, without a last word
+    is_lost: bool = False  # the machines vanish with their disks, without a last report
     launch_error: str = ""  # BackendError on launch
 
     @classmethod
@@ -67,7 +67,7 @@ class FakeCluster:
     up_at: float
     runs: tuple[FakeRun, ...]
     on_s: float = 0.0  # for how long they were on before `on_at`
-    off_at: float | None = None  # when they are switched off, if somebody asked for that
+    off_at: float | None = None  # when they are stopped, if that was requested
     termination_requested_at: float | None = None
     autostop_minutes: int | None = None
     avoid: tuple[str, ...] = ()

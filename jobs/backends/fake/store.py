@@ -116,7 +116,7 @@ class FakeStore:
     def _answer(self, statement: str, values: Sequence[Any]) -> list[Any]:
         opened = sqlite3.connect(self._clusters, timeout=_BUSY_LIMIT_S, isolation_level=None)
         with closing(opened) as file:
-            # What a power cut would lose is of no use to anybody after it.
+            # What a power cut would lose is of no use after it.
             file.execute("PRAGMA synchronous = OFF")
             try:
                 return file.execute(statement, values).fetchall()

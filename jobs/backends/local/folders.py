@@ -184,7 +184,7 @@ class ClusterFolder:
             with suppress(FileNotFoundError):
                 lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
                 self._wait_for(lock)
-                # Whoever held it before us may have removed the directory.
+                # Its last holder may have removed the directory.
                 if self._is(lock):
                     return lock
                 os.close(lock)

@@ -18,7 +18,7 @@ from pathlib import Path
 from jobs.errors import BackendError
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-# The launcher hides these from jobs in any case; what lies below them has to be shown again.
+# The launcher hides these from jobs in any case; what is below them has to be shown again.
 _ALWAYS_HIDDEN = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - not used as a place for files
 _LAUNCHER_PATIENCE_S = 30.0
 

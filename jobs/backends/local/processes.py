@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-# The variable by which a job's processes are told from others of the same user.
+# The variable that distinguishes a job's processes from others of the same user.
 MARK = "MPORTAL_CLUSTER"
 KILL_PATIENCE_S = 5.0
 _LISTENING = "0A"  # as written in /proc/net/tcp
-# Runs as the user whose processes shall end: kill(-1) reaches all of them in one step, so that
+# Runs as the user whose processes are to end: kill(-1) reaches all of them in one step, so that
 # none can escape by forking. The kernel spares the caller.
 _KILL_ALL = """
 import os, signal, sys

@@ -121,7 +121,7 @@ class SlotLeases:
             if not is_alone:
                 return False
             if not path.exists():
-                return True  # and is left alone: a lease made from now on is somebody else's
+                return True  # and is left alone: a lease made from now on is another launch's
             if _holder(path) != holder:
                 return False
             path.unlink()
@@ -129,7 +129,7 @@ class SlotLeases:
 
     def _claim(self, slot: Slot, holder: Path) -> bool:
         """Write the lease atomically; return False if another process was faster."""
-        # One process at a time launches a cluster, so nobody else writes this draft.
+        # One process at a time launches a cluster, so no other writes this draft.
         draft = self._draft(holder)
         draft.write_text(json.dumps({"cluster": str(holder)}))
         try:

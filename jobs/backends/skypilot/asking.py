@@ -30,7 +30,7 @@ JUST_S = 0.5
 # The sender touches its lock so often; one that has not for so long is asleep.
 TOUCH_S = 3.0
 ASLEEP_S = 15.0
-# SkyPilot may have taken it: what it remembers of the cluster tells.
+# SkyPilot may have accepted it: its record of the cluster shows that.
 _UNCERTAIN = frozenset({"server_away", "interrupted"})
 
 

@@ -71,7 +71,7 @@ class SkyPilotBackend(Keeping):
         self._staging = staging
         self._ended = ended
         if staging.only_prints:
-            # Known from the start: nobody waits for a word that cannot come.
+            # Known from the start: no caller waits for an answer that cannot arrive.
             self.carrier = "pull"
         self._stops: dict[tuple[str, int | None], float] = {}
 
@@ -243,13 +243,13 @@ class SkyPilotBackend(Keeping):
     def _came_to_nothing(self, start_row: Row, row: Row | None) -> ClusterView:
         failure = self._calls.failure_of(str(start_row["request_id"]))
         if _found_no_nodes(start_row, failure):
-            # Asked for again, it is launched.
+            # If it is requested again, it is launched.
             return ClusterView(ClusterPhase.GONE, backend_status="not up")
         if failure is None:
             message = str(start_row.get("message") or "SkyPilot did not finish its launch.")
             return failed(BackendError(message), row)
         if failure.kind in {"cancelled", "interrupted"}:
-            # By a restart of its server, or by hand: asked for again, it is repaired.
+            # By a restart of its server, or by hand: another request repairs it.
             return ClusterView(ClusterPhase.GONE, backend_status=failure.kind)
         error = error_of(failure)
         if isinstance(error, BackendUnavailableError):

@@ -11,7 +11,7 @@ from jobs.backends.skypilot.offers import Offers, why_never_stopped
 from jobs.backends.skypilot.views import ENDS, Row, active, seen, verb_of
 from jobs.errors import BackendError, NotYetGoneError
 
-# How long a take-down that failed rests before it is asked for again.
+# How long to wait before a failed termination is requested again.
 AGAIN_S = 15.0
 
 

@@ -14,7 +14,7 @@ from jobs.errors import BackendError, BackendUnavailableError, NoCapacityError
 
 # What SkyPilot says of clouds and GPUs changes slowly, and takes seconds to find out.
 FRESH_S = 60.0
-# As SkyPilot 0.14 says; where a place is found out later, its refusal of the stop is told then.
+# As of SkyPilot 0.14; if the cloud is chosen later, its refusal of the stop is reported then.
 # fmt: off
 NEVER_STOPPED = frozenset({
     "cudo", "fluidstack", "hyperbolic", "k8s", "kubernetes", "lambda", "primeintellect", "runpod",

@@ -126,6 +126,6 @@ def _keep_first(draft: Path, final: Path) -> None:
     try:
         draft.rename(final)
     except OSError as error:
-        # Somebody else was faster: theirs is the attempt's.
+        # Another process was faster: its folder is the attempt's.
         if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
             raise

@@ -31,7 +31,7 @@ class SignInForm(AuthenticationForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.is_bound:  # the name stands there already
+        if self.is_bound:  # the name is there already
             self.fields["username"].widget.attrs.pop("autofocus", None)
             self.fields["password"].widget.attrs["autofocus"] = True
 

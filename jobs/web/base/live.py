@@ -65,8 +65,8 @@ def _stream(
     try:
         STREAM_SLOTS.refuse_when_full()
         project = _project(request, slug)
-        # Nobody is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
-        # but its page asks for its parts on every loss, and goes to the sign-in page by itself.
+        # No user is signed in. A bare EventSource stays away after a 204; js/stream.js comes back,
+        # but its page requests its parts on every loss, and goes to the sign-in page by itself.
         if project is None:
             return HttpResponse(status=204)
         slot = STREAM_SLOTS.take(request.user.pk or 0)

@@ -50,7 +50,7 @@ def icon(name: str) -> SafeString:
     )
 
 
-# Above this a bar says so by its color as well.
+# Above this a bar shows it by its color as well.
 _MUCH = 90
 
 

@@ -39,7 +39,7 @@ TABS = (
     ("stacks", "Stacks"),
     ("spec", "Spec"),
 )
-# Of tabs that are asked for when somebody looks at them.
+# The tabs that are requested when they are opened.
 _CONTEXTS = {"hosts": hosts_context, "mesh": mesh_context, "stacks": stacks_context}
 # What of an address chooses what is shown.
 _OF_LIVE = ("attempt", "workers")

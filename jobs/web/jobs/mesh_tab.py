@@ -125,7 +125,7 @@ def _branches(found: Mesh) -> list[Branch]:
             actors_room -= len(twig.leaves)
             shown.append(twig)
         hidden = len(host.procs) - len(shown) + host.left_out
-        # Where there are many, the grid tells of those that are well.
+        # Where there are many, the grid shows the healthy ones.
         if shown or not hidden or host.told not in mesh_states.HEALTHY:
             branches.append(Branch(_key(host.id), host, shown, hidden))
     return branches
@@ -156,7 +156,7 @@ def _summary(found: Mesh) -> str:
     nodes: list[MeshHost | MeshProc | MeshActor] = [*found.hosts, *procs, *actors]
     states = [node.told for node in nodes]
     trouble = ", ".join(f"{states.count(bad)} {bad}" for bad in _UNHEALTHY if bad in states)
-    # What was too much to be told one by one is mostly well, but nobody has said so.
+    # Nodes beyond the limit are mostly healthy, but were not reported one by one.
     is_all = sum(count for _, count in counts) == len(nodes)
     well = "all well" if is_all else "all well that are listed"
     return f"{', '.join(parts)}: {trouble or well}"

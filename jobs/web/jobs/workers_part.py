@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jobs.statuses import WorkerStatus
 from monarch_client.wire.attempts import Worker
 
-# The page is told anew with every change of the job.
+# The page is rendered again with every change of the job.
 MOST_ROWS = 100
 MOST_CODES = 5
 TROUBLE = "trouble"

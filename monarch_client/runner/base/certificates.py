@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from monarch_client.runner.base.config import Authority
 
 _DAYS = 90
-# Clocks of nodes differ: a certificate made a moment ago must not be "not yet valid" elsewhere.
+# Clocks of nodes differ: a fresh certificate must not be "not yet valid" elsewhere.
 _BACK_S = 3600
 _TIMEOUT_S = 60.0
 # `openssl ca` rather than `x509`: only it can date a certificate back.

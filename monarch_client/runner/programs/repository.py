@@ -21,7 +21,7 @@ def repository_environment(repository: Repository, env: Mapping[str, str]) -> di
     }
 
 
-# Runs in the work directory, where folders of the job may lie already: `git clone` would refuse it.
+# Runs in the work directory, where folders of the job may exist: `git clone` would refuse it.
 # The token is given by a helper, to the repository's own host alone: as a part of the URL it would
 # be in the list of processes, in error messages and in .git/config.
 SCRIPT = r"""

@@ -24,7 +24,7 @@ class Known:
     id: int
     key: str
     worlds: Worlds
-    told: list[str] = field(default_factory=list)  # what narrowed the worlds, for a violation
+    reported: list[str] = field(default_factory=list)  # what narrowed the worlds, for a violation
     clusters: set[str] = field(default_factory=set)
 
     @property
@@ -100,7 +100,7 @@ class Known:
                     raise ViolationError(f"{summary}\n{self._story()}")
 
     def _narrow(self, left: Worlds, how: str, lost: tuple[str, ...] = ()) -> None:
-        self.told.append(how + (f" (an earlier answer to {lost[0]} was lost)" if lost else ""))
+        self.reported.append(how + (f" (an earlier answer to {lost[0]} was lost)" if lost else ""))
         if not left:
             before = model.reachable(self.worlds, self.program, *lost)
             could = "\n".join(sorted(f"  {world}" for world in before))
@@ -108,7 +108,7 @@ class Known:
         self.worlds = left
 
     def _story(self) -> str:
-        return "\n".join([f"Of {self.name} ({self.program.name}, job {self.id}):", *self.told])
+        return "\n".join([f"Of {self.name} ({self.program.name}, job {self.id}):", *self.reported])
 
 
 def _in_short(job: Row | None) -> str:

@@ -73,9 +73,9 @@ def test_an_operation_writes_one_entry_without_secrets(
     assert entry.token_id == ApiToken.objects.filter(user=root.user).earliest("pk").pk
     assert (entry.source, entry.request_id) == ("127.0.0.1", REQUEST_ID)
     assert entry.before != entry.after
-    told = repr(list(AuditEntry.objects.values())) + caplog.text
-    assert SECRET not in told
-    assert root.headers["Authorization"].split()[1] not in told
+    reported = repr(list(AuditEntry.objects.values())) + caplog.text
+    assert SECRET not in reported
+    assert root.headers["Authorization"].split()[1] not in reported
 
 
 @pytest.mark.parametrize("operation", sorted(CHANGE_NOTHING), ids="-".join)

@@ -53,11 +53,11 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "validate"): "member",
     ("post", "batch"): "member",
     ("get", "array"): "viewer",
-    ("post", "array_cancel"): "maintainer",  # of another's; one's own: test_arrays
+    ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays
     ("post", "array_rerun_failed"): "member",
     ("get", "job"): "viewer",
     ("delete", "job"): "maintainer",
-    ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
+    ("post", "cancel"): "maintainer",  # of another user's job; the own: test_job_actions
     ("post", "hold"): "maintainer",  # likewise
     ("post", "release"): "maintainer",
     ("post", "prioritize"): "maintainer",  # likewise
@@ -80,7 +80,7 @@ LEAST: dict[tuple[str, str], str] = {
     ): "maintainer",  # of another's job
     ("delete", "gateway_session"): "member",  # others': test_gateway_sessions
     ("get", "stacks"): "viewer",
-    ("post", "stacks"): "maintainer",  # of another's job; one's own: test_stacks
+    ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
     ("post", "uploads"): "member",
     ("get", "upload"): "viewer",
     ("get", "secrets"): "member",
@@ -92,7 +92,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "schedules"): "viewer",
     ("post", "schedules"): "member",
     ("get", "schedule"): "viewer",
-    ("patch", "schedule"): "maintainer",  # of another's; one's own: test_schedules
+    ("patch", "schedule"): "maintainer",  # of another user's; the own: test_schedules
     ("delete", "schedule"): "maintainer",  # likewise
     ("post", "schedule_pause"): "maintainer",  # likewise
     ("post", "schedule_resume"): "maintainer",  # likewise
@@ -137,7 +137,7 @@ BODIES = {
     ("post", "plan"): _SPEC,
     ("put", "secret"): {"value": "x"},
 }
-# What they ask for is made up.
+# What they request is made up.
 NOT_THERE = {("delete", "gateway_session"), ("get", "upload"), ("delete", "secret")}
 # These read in threads of their own, which see only what is committed.
 ARRAY_ID = 4711

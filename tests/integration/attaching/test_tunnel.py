@@ -115,7 +115,7 @@ def test_connections_wait_while_ssh_is_away(tunnel: Tunnel, echo: Echo) -> None:
     assert tunnel.look() is None
 
 
-def test_a_worker_that_has_ended_is_told_apart_from_a_way_that_is_cut(
+def test_an_ended_worker_is_distinguished_from_a_lost_connection(
     tunnel: Tunnel, echo: Echo
 ) -> None:
     echo.close()

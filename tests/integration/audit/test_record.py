@@ -94,8 +94,8 @@ def test_an_account_says_how_its_user_signs_in_and_keeps_no_secret(caplog):
         "add_user", "create_sign_in_link", "create_sign_in_link", "use_sign_in_link",
         "set_password",
     ]  # fmt: skip
-    told = repr(list(AuditEntry.objects.values())) + caplog.text
-    assert link not in told and PASSWORD not in told
+    reported = repr(list(AuditEntry.objects.values())) + caplog.text
+    assert link not in reported and PASSWORD not in reported
 
 
 def test_limits_set_on_the_command_line_are_recorded():

@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 LOOK_S = 0.05
 
 
-def asked_again(rig: Rig, ask: Callable[[], Answer]) -> Answer:
+def retried(rig: Rig, ask: Callable[[], Answer]) -> Answer:
     """Return the answer, once the backend has one."""
     deadline = time.monotonic() + rig.patience_s
     while time.monotonic() < deadline:
@@ -28,13 +28,13 @@ def asked_again(rig: Rig, ask: Callable[[], Answer]) -> Answer:
 
 def launch(rig: Rig, request: LaunchRequest) -> None:
     """Launch it."""
-    asked_again(rig, lambda: rig.backend.launch(request))
+    retried(rig, lambda: rig.backend.launch(request))
 
 
 def view_of(rig: Rig, request: LaunchRequest) -> ClusterView:
     """Return what currently exists of an attempt."""
     name, attempt = request.cluster_name, request.attempt_id
-    return asked_again(rig, lambda: rig.backend.observe(name, attempt_id=attempt))
+    return retried(rig, lambda: rig.backend.observe(name, attempt_id=attempt))
 
 
 def wait_for(rig: Rig, request: LaunchRequest, phase: ClusterPhase) -> None:
@@ -53,7 +53,7 @@ def phases_until(rig: Rig, request: LaunchRequest, last: ClusterPhase) -> Iterat
 def stop(rig: Rig, request: LaunchRequest) -> None:
     """Have it end, once."""
     name, attempt = request.cluster_name, request.attempt_id
-    asked_again(rig, lambda: rig.backend.stop(name, GRACE_S, attempt_id=attempt))
+    retried(rig, lambda: rig.backend.stop(name, GRACE_S, attempt_id=attempt))
 
 
 def stop_until_ended(rig: Rig, request: LaunchRequest) -> None:
@@ -69,9 +69,9 @@ def stop_until_ended(rig: Rig, request: LaunchRequest) -> None:
 def leftovers(rig: Rig, request: LaunchRequest) -> Leftovers:
     """Return the leftovers of the attempt's runner."""
     name, attempt = request.cluster_name, request.attempt_id
-    return asked_again(rig, lambda: rig.backend.leftovers(name, attempt_id=attempt))
+    return retried(rig, lambda: rig.backend.leftovers(name, attempt_id=attempt))
 
 
 def tear_down(rig: Rig, name: str) -> None:
     """Give everything back."""
-    asked_again(rig, lambda: rig.backend.tear_down(name))
+    retried(rig, lambda: rig.backend.tear_down(name))

@@ -11,10 +11,10 @@ import pytest
 from jobs.backends.base import ClusterPhase, LaunchRequest
 from jobs.errors import NoCapacityError
 from tests.integration.backends.asking import (
-    asked_again,
     launch,
     leftovers,
     phases_until,
+    retried,
     stop,
     stop_until_ended,
     tear_down,
@@ -71,7 +71,7 @@ def test_launches_at_the_same_moment_are_one_launch(rig: Rig) -> None:
     request = rig.request("long", nodes=2)
     processes = [rig.another_process() for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda one: asked_again(rig, lambda: one.launch(request)), processes))
+        list(pool.map(lambda one: retried(rig, lambda: one.launch(request)), processes))
     wait_for(rig, request, ClusterPhase.UP)
     assert rig.started_once(request.cluster_name)
 
@@ -81,9 +81,9 @@ def test_a_forgotten_launch_is_adopted_by_its_name(rig: Rig) -> None:
     launch(rig, request)
     # The process that asked has died before it could store anything.
     successor, name, attempt = rig.another_process(), request.cluster_name, request.attempt_id
-    view = asked_again(rig, lambda: successor.observe(name, attempt_id=attempt))
+    view = retried(rig, lambda: successor.observe(name, attempt_id=attempt))
     assert view.phase is not ClusterPhase.GONE
-    asked_again(rig, lambda: successor.launch(request))
+    retried(rig, lambda: successor.launch(request))
     wait_for(rig, request, ClusterPhase.UP)
     assert rig.started_once(request.cluster_name)
 
@@ -110,11 +110,11 @@ def test_a_job_that_ignores_the_stop_is_killed_after_the_grace(rig: Rig) -> None
     request = rig.request("stubborn", nodes=2)
     launch(rig, request)
     rig.wait_for_line(request.cluster_name)
-    asked = time.monotonic()
+    requested = time.monotonic()
     stop(rig, request)
-    assert time.monotonic() - asked < GRACE_S  # it returns at once
+    assert time.monotonic() - requested < GRACE_S  # it returns at once
     stop_until_ended(rig, request)
-    assert time.monotonic() - asked >= GRACE_S
+    assert time.monotonic() - requested >= GRACE_S
 
 
 @pytest.mark.parametrize("behaviour", ["short", "long", "stubborn"])
@@ -182,6 +182,6 @@ def has_no_room(rig: Rig, request: LaunchRequest) -> bool:
 
 
 def test_a_spec_that_never_fits_is_refused_before_it_is_queued(rig: Rig) -> None:
-    assert asked_again(rig, lambda: rig.backend.check({"num_nodes": NODES, "run": "true"})) == []
+    assert retried(rig, lambda: rig.backend.check({"num_nodes": NODES, "run": "true"})) == []
     if rig.backend.capacity_nodes() is not None:
         assert [path for path, _ in rig.backend.check({"num_nodes": NODES + 1})] == ["num_nodes"]

@@ -13,8 +13,8 @@ import pytest
 from jobs.backends.base import ClusterKeeper, ClusterPhase, LaunchRequest, is_keeping
 from jobs.backends.fake.backend import FakeBackend
 from tests.integration.backends.asking import (
-    asked_again,
     launch,
+    retried,
     stop_until_ended,
     tear_down,
     view_of,
@@ -26,11 +26,11 @@ Answer = TypeVar("Answer")
 EARLIER = datetime.now(timezone.utc) - timedelta(days=1)
 
 
-def asked(rig: Rig, call: Callable[[ClusterKeeper], Answer]) -> Answer:
+def requested(rig: Rig, call: Callable[[ClusterKeeper], Answer]) -> Answer:
     """Return what `call` gives for the rig's backend, once that has an answer."""
     assert is_keeping(rig.backend)
     keeper = rig.backend
-    return asked_again(rig, lambda: call(keeper))
+    return retried(rig, lambda: call(keeper))
 
 
 def phase_of(rig: Rig, request: LaunchRequest) -> ClusterPhase:
@@ -59,11 +59,11 @@ def switched_off(rig: Rig) -> LaunchRequest:
 
 
 def switch_off(rig: Rig, name: str) -> None:
-    asked(rig, lambda backend: backend.stop_machines(name))
+    requested(rig, lambda backend: backend.stop_machines(name))
 
 
 def names(rig: Rig) -> list[str]:
-    return [seen.name for seen in asked(rig, lambda backend: backend.existing())]
+    return [seen.name for seen in requested(rig, lambda backend: backend.existing())]
 
 
 def test_machines_take_a_second_attempt_after_the_first_and_each_has_its_own_phase(
@@ -124,7 +124,7 @@ def test_switching_off_may_be_repeated_and_ends_what_runs(keeper: Rig) -> None:
 
 def test_no_error_about_machines_that_do_not_exist(keeper: Rig) -> None:
     switch_off(keeper, "mptest-unknown")
-    asked(keeper, lambda backend: backend.autostop("mptest-unknown", 10, down=True))
+    requested(keeper, lambda backend: backend.autostop("mptest-unknown", 10, down=True))
     assert names(keeper) == []
 
 
@@ -139,19 +139,19 @@ def test_a_tear_down_of_kept_machines_leaves_nothing_behind(keeper: Rig, make) -
 
 def test_what_machines_have_cost_is_reported_also_after_their_end(keeper: Rig) -> None:
     request = done(keeper)
-    price = asked(keeper, lambda backend: backend.existing())[0].usd_per_hour
+    price = requested(keeper, lambda backend: backend.existing())[0].usd_per_hour
     assert price
-    bill = asked(keeper, lambda backend: backend.bill(request.cluster_name, EARLIER))
+    bill = requested(keeper, lambda backend: backend.bill(request.cluster_name, EARLIER))
     assert bill is not None
     assert bill.usd <= price * Decimal(bill.duration_s + 1) / 3600
     tear_down(keeper, request.cluster_name)
-    after = asked(keeper, lambda backend: backend.bill(request.cluster_name, EARLIER))
+    after = requested(keeper, lambda backend: backend.bill(request.cluster_name, EARLIER))
     assert after is not None
     assert after.usd >= bill.usd
 
 
 def test_a_plan_starts_nothing_and_has_a_price(keeper: Rig) -> None:
-    plan = asked(keeper, lambda backend: backend.plan({"num_nodes": 2, "run": "true"}))
+    plan = requested(keeper, lambda backend: backend.plan({"num_nodes": 2, "run": "true"}))
     assert [each.usd_per_hour > 0 for each in plan.candidates if each.is_chosen] == [True]
     assert names(keeper) == []
 
@@ -162,7 +162,7 @@ def test_where_machines_cannot_be_switched_off_a_job_that_wants_it_is_refused_wi
 ) -> None:
     portal = {"reuse": True, "idle": {"minutes": 5, "then": "stop"}}
     spec = {"num_nodes": 1, "run": "true", "portal": portal}
-    assert asked(keeper, lambda backend: backend.check(spec)) == []
+    assert requested(keeper, lambda backend: backend.check(spec)) == []
     if isinstance(keeper.backend, FakeBackend):
         keeper.backend.refuse_stop("Slurm keeps no disks.")
         assert keeper.backend.check(spec) == [("portal.idle.then", "Slurm keeps no disks.")]

@@ -132,10 +132,10 @@ def stuck_at(attempt: Attempt, loop: FollowerLoop, monkeypatch) -> FollowerLoop:
 
 
 def test_a_full_disk_makes_a_carrier_wait_and_costs_no_line(attempt, follower, monkeypatch):
-    asked, full = [], iter([True] * 2)
+    requested, full = [], iter([True] * 2)
 
     def require_room() -> None:
-        asked.append(attempt.pk)
+        requested.append(attempt.pk)
         if next(full, False):
             raise FramesPostponedError
 
@@ -143,7 +143,7 @@ def test_a_full_disk_makes_a_carrier_wait_and_costs_no_line(attempt, follower, m
     loop = follower()
     loop.look()
     assert eventually(lambda: texts(attempt) == list(LINES))
-    assert len(asked) > 2
+    assert len(requested) > 2
     assert loop.carried == {attempt.pk}
 
 

@@ -22,7 +22,7 @@ def test_streams_and_links_open_at_webs_port(
     with serving() as url:
         head, program = Head(url, attempt), Program(url, ticket())
         near, far = join(program, head)
-    # Web is gone, and the connections are the gateway's.
+    # Web has ended, and the connections are the gateway's.
     near.send(b"x" * 300_000)
     assert far.recv(10) == b"x" * 300_000
     far.send(b"back")

@@ -83,8 +83,8 @@ def test_a_link_whose_worker_is_not_reached_is_closed_with_the_reason(
 ) -> None:
     program.send("link", link=1, generation=1, rank=0)
     near = program.link(program.read("dial")["token"])
-    asked = head.read("dial")
-    named = {name: asked[name] for name in ("session", "link", "generation")}
+    requested = head.read("dial")
+    named = {name: requested[name] for name in ("session", "link", "generation")}
     head.send("dial_failed", **named, detail="connection refused")
     with pytest.raises(ConnectionClosedError, match="connection refused"):
         near.recv(WAIT_S)

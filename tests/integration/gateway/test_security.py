@@ -64,15 +64,15 @@ def test_a_head_reaches_sessions_of_its_own_attempt_only(
 ) -> None:
     near, far = join(program, head)
     program.send("sign", id=1, csr="PEM")
-    asked = head.read("sign")["id"]
+    request = head.read("sign")["id"]
     session = program.welcome["session"]
     stranger, its_program = strangers
     its_program.read("mesh")
-    stranger.send("signed", id=asked, session=session, leaf="FORGED")
+    stranger.send("signed", id=request, session=session, leaf="FORGED")
     stranger.send("dial_failed", session=session, link=1, generation=1, detail="forged")
     stranger.send("lost_hosts", ranks=[0])
     its_program.read("lost_hosts")
-    head.send("signed", id=asked, leaf="LEAF")
+    head.send("signed", id=request, leaf="LEAF")
     head.send("lost_hosts", ranks=[7])
     assert program.read("signed")["leaf"] == "LEAF"
     assert program.read("lost_hosts")["ranks"] == [7]

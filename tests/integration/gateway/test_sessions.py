@@ -39,9 +39,9 @@ def test_a_certificate_request_reaches_the_head_and_its_answer_the_program(
     program: Program, head: Head
 ) -> None:
     program.send("sign", id=7, csr="PEM")
-    asked = head.read("sign")
-    assert (asked["csr"], asked["session"]) == ("PEM", program.welcome["session"])
-    head.send("signed", id=asked["id"], leaf="LEAF", ca="CA", not_after=1)
+    requested = head.read("sign")
+    assert (requested["csr"], requested["session"]) == ("PEM", program.welcome["session"])
+    head.send("signed", id=requested["id"], leaf="LEAF", ca="CA", not_after=1)
     answer = program.read("signed")
     assert (answer["id"], answer["leaf"], answer["ca"]) == (7, "LEAF", "CA")
 

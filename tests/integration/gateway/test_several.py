@@ -76,7 +76,7 @@ def test_a_session_follows_its_head_to_another_process(
     assert join(again, head)
 
 
-def test_a_process_that_died_is_asked_no_more(
+def test_a_process_that_died_gets_no_more_requests(
     two: list[GatewayThread], attempt: Attempt, ticket: NewTicket
 ) -> None:
     connected(two[0], attempt)

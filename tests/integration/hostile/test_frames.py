@@ -189,9 +189,9 @@ def test_a_gap_however_wide_is_one_line_and_numbers_that_go_back_are_none(attemp
     far = {**frame(1), "seq": 2**53 - 1}
     assert post(attempt, body(far)).json() == {"acked": {"0": 2**53 - 1}}
     assert post(attempt, body(*lines(1, 500))).json() == {"acked": {"0": 2**53 - 1}}
-    told = read_lines(attempt.pk)
-    assert len(told) == 2
-    assert "never arrived" in told[0].text
+    reported = read_lines(attempt.pk)
+    assert len(reported) == 2
+    assert "never arrived" in reported[0].text
 
 
 def test_each_rank_has_its_own_numbers_and_a_forged_rank_spoils_only_its_own_job(

@@ -252,7 +252,7 @@ def test_the_settings_of_a_real_server_pass_djangos_own_checks():
         "MPORTAL_DATABASE_CONNECTIONS": "0",
         "SECRET_KEY": "only-for-the-checks-0123456789-abcdefghijklmnopqrstuvwxyz",
     }
-    told = """
+    reported = """
 from django.conf import settings as s
 import django
 django.setup()
@@ -263,7 +263,7 @@ assert s.SESSION_COOKIE_HTTPONLY and s.SECURE_HSTS_SECONDS > 0 and not s.DEBUG
 """
     environment["DJANGO_SETTINGS_MODULE"] = "monarch_portal.settings"
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", told],
+        [sys.executable, "-W", "ignore", "-c", reported],
         cwd=CHECKOUT,
         env=environment,
         capture_output=True,

@@ -120,7 +120,7 @@ def test_readers_who_come_and_go_leave_nothing_behind(process, job, secret, redi
     for count in range(1000):
         with socket.create_connection(address, timeout=20) as connection:
             connection.sendall(request)
-            if count % 10 == 0:  # some see the stream begin, most are gone before
+            if count % 10 == 0:  # some see the stream begin, most have left before
                 connection.recv(64)
     assert eventually(lambda: redis_client.pubsub_channels("mportal:job:*") == [])
     # A few threads and connections are kept for the next ones, however many there were.

@@ -171,10 +171,10 @@ def test_hints_that_arrive_together_are_sent_together_and_the_last_one_is_sent(
             await until(hints, "t:1")
             # Whatever a slow machine makes of it: far fewer than there were.
             assert before < hints.number < before + 200
-            told = hints.number
+            reported = hints.number
             own_redis.publish("t:1")
             await until(hints, "t:1")
-            assert hints.number > told
+            assert hints.number > reported
 
     asyncio.run(scenario())
 

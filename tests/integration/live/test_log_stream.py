@@ -107,9 +107,9 @@ def test_what_happens_to_the_job_is_reported_in_the_same_stream(follow, job) -> 
     with follow() as events:
         assert json.loads(next_of(events, "job").data)["status"] == "RUNNING"
         finish(job)
-        told = [(each.event, json.loads(each.data)["status"]) for each in events]
-    assert told[-2:] == [("job", "SUCCEEDED"), ("end", "SUCCEEDED")]
-    assert set(told[:-2]) <= {("job", "RUNNING")}
+        reported = [(each.event, json.loads(each.data)["status"]) for each in events]
+    assert reported[-2:] == [("job", "SUCCEEDED"), ("end", "SUCCEEDED")]
+    assert set(reported[:-2]) <= {("job", "RUNNING")}
 
 
 def test_a_further_attempt_goes_on_in_the_same_stream(follow, post, job, attempt) -> None:

@@ -84,14 +84,14 @@ def test_a_reader_of_a_table_who_may_no_longer_see_it_is_found_out(
 
 
 def test_many_streams_of_one_reader_ask_for_the_same_right_once() -> None:
-    asked: list[int] = []
-    rights = [Access(partial(asked.append, number), "one reader") for number in range(3)]
-    other = Access(partial(asked.append, 9), "another")
+    requested: list[int] = []
+    rights = [Access(partial(requested.append, number), "one reader") for number in range(3)]
+    other = Access(partial(requested.append, 9), "another")
     for each in (*rights, other):
         each._right.checked_at -= 60
     for each in (*rights, other):
         each.confirm()
-    assert asked == [0, 9]
+    assert requested == [0, 9]
 
 
 def test_a_right_that_was_lost_is_lost_for_every_stream(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def s3(bucket: Bucket, settings: Any) -> Bucket:
 
 
 @pytest.fixture
-def nobody_answers(settings: Any) -> Callable[[], None]:
+def unreachable_store(settings: Any) -> Callable[[], None]:
     """Have the server of S3 away from now on."""
 
     def go() -> None:

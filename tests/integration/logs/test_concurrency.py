@@ -21,7 +21,7 @@ from jobs.models import Attempt, LogBlock
 from monarch_client.rest.server_sent import read_events
 from tests.factories import make_attempt, make_job, make_member, make_token
 from tests.frame_bytes import body, frame, lines
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 from tests.web_process import WebProcess
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -132,11 +132,11 @@ def test_a_web_process_killed_in_the_middle_of_a_post_has_stored_all_of_it_or_no
     with transaction.atomic():
         locked_head(attempt.pk)
         poster.start()
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
         web.kill()
         poster.join(30)
     assert len(failures) == 1
-    assert eventually(lambda: not somebody_waits_for_a_lock())
+    assert eventually(lambda: not a_process_waits_for_a_lock())
     assert numbered_texts(attempt) in (["r0 s1"], [f"r0 s{seq}" for seq in range(1, 6)])
     web.start()
     answer = httpx.post(path, content=body(*lines(2, 6)), headers=headers, timeout=30)

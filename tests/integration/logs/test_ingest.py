@@ -78,12 +78,12 @@ def test_the_first_word_of_a_runner_has_its_machines_looked_at_once(
     attempt, post, monkeypatch, django_capture_on_commit_callbacks
 ) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=None, contacted_at=None)
-    asked: list[tuple[str, int]] = []
-    monkeypatch.setattr("jobs.background.hints.wake", lambda *args: asked.append(args))
+    requested: list[tuple[str, int]] = []
+    monkeypatch.setattr("jobs.background.hints.wake", lambda *args: requested.append(args))
     for _ in range(2):
         with django_capture_on_commit_callbacks(execute=True):
             post(frame(1))
-    assert asked == [("provisioning", attempt.job_id)]
+    assert requested == [("provisioning", attempt.job_id)]
 
 
 def test_last_seen_is_not_written_for_every_batch(attempt, post) -> None:

@@ -19,7 +19,7 @@ def remarks(attempt: Attempt) -> list[tuple[int, str]]:
     return [(line.rank, line.text) for line in found]
 
 
-def told(rank: int, number: int) -> tuple[int, str]:
+def reported(rank: int, number: int) -> tuple[int, str]:
     return rank, (
         f"[portal] The end of rank {rank} in attempt 1 was not heard: "
         f"messages after its number {number} may be missing."
@@ -40,12 +40,12 @@ def end(seq: int, reason: str) -> dict:
 
 def test_the_log_of_a_lost_rank_says_after_which_message_lines_may_be_missing(attempt, post):
     post(*lines(1, 3), *lines(1, 2, rank=1), exited(4), lost(5, rank=1), end(6, "WORKER_LOST"))
-    assert remarks(attempt) == [told(1, 2)]
+    assert remarks(attempt) == [reported(1, 2)]
 
 
 def test_a_rank_whose_runner_was_restarted_after_its_death_is_reported_as_well(attempt, post):
     post(*lines(1, 3), exited(4), *lines(1, 2, rank=1), end(5, "WORKER_LOST"))
-    assert remarks(attempt) == [told(1, 2)]
+    assert remarks(attempt) == [reported(1, 2)]
 
 
 def test_a_first_rank_that_died_and_reported_the_end_after_its_restart_may_have_lost_lines(
@@ -58,12 +58,12 @@ def test_a_first_rank_that_died_and_reported_the_end_after_its_restart_may_have_
 
 def test_a_lost_rank_is_reported_whatever_the_attempt_ended_of(attempt, post):
     post(exited(1), lost(2, rank=1), end(3, "USER_CODE"))
-    assert remarks(attempt) == [told(1, 0)]
+    assert remarks(attempt) == [reported(1, 0)]
 
 
 def test_a_runner_stopped_from_outside_has_lost_the_ranks_that_never_spoke(attempt, post):
     post(*lines(1, 3), exited(4), end(5, "CANCELLED_BY_USER"))
-    assert remarks(attempt) == [told(1, 0)]
+    assert remarks(attempt) == [reported(1, 0)]
 
 
 def test_a_runner_that_the_portal_has_stopped_reports_no_losses(attempt, post):
@@ -84,7 +84,7 @@ def test_an_attempt_that_the_portal_closes_reports_every_rank_that_never_ended(
     post(*lines(1, 3), *lines(1, 2, rank=1), exited(3, rank=1))
     assert close_attempt(attempt, reason, "gone")
     assert not close_attempt(attempt, reason, "gone")
-    assert remarks(attempt) == [told(0, 3)]
+    assert remarks(attempt) == [reported(0, 3)]
 
 
 def test_an_attempt_without_any_report_reports_no_losses(attempt):

@@ -154,10 +154,10 @@ def test_a_copy_that_comes_back_as_something_else_stops_the_move_and_the_row_sta
 
 @pytest.mark.django_db
 def test_while_s3_is_away_nothing_moves_and_the_command_says_how_to_go_on(
-    logged, nobody_answers, settings
+    logged, unreachable_store, settings
 ) -> None:
     before, working = (texts(logged), names()), settings.STORAGES
-    nobody_answers()
+    unreachable_store()
     with pytest.raises(CommandError, match="Run the same command again"):
         move("s3")
     assert (texts(logged), names()) == before

@@ -133,10 +133,10 @@ def test_blobs_of_jobs_that_are_gone_go_from_s3_unless_the_database_is_an_older_
 
 @pytest.mark.django_db(transaction=True)
 def test_a_job_that_is_deleted_while_s3_is_away_leaves_nothing_there_in_the_end(
-    sealed, s3, nobody_answers, settings, monkeypatch
+    sealed, s3, unreachable_store, settings, monkeypatch
 ) -> None:
     working = settings.STORAGES
-    nobody_answers()
+    unreachable_store()
     delete_log(sealed)
     sealed.job.delete()
     settings.STORAGES = working
@@ -148,12 +148,12 @@ def test_a_job_that_is_deleted_while_s3_is_away_leaves_nothing_there_in_the_end(
 
 
 def test_while_s3_is_away_sealing_waits_and_lines_stay_readable(
-    attempt, post, s3, nobody_answers, settings
+    attempt, post, s3, unreachable_store, settings
 ) -> None:
     working = settings.STORAGES
     post(*lines(1, 3))
     end(attempt)
-    nobody_answers()
+    unreachable_store()
     assert reconciler.due() == [attempt.pk]
     reconciler.step(attempt.pk)
     assert (LogChunk.objects.count(), reconciler.due()) == (0, [])
@@ -177,9 +177,9 @@ def get(client, sealed):
 
 @pytest.mark.parametrize("path", ["", "/search"])
 def test_lines_that_cannot_be_had_are_answered_503_with_what_to_do(
-    get, nobody_answers, path
+    get, unreachable_store, path
 ) -> None:
-    nobody_answers()
+    unreachable_store()
     answer = get(path)
     assert (answer.status_code, answer.json()["code"]) == (503, "log_store_away")
     assert "try again" in answer.json()["detail"] and "MPORTAL_S3" in answer.json()["detail"]
@@ -187,9 +187,9 @@ def test_lines_that_cannot_be_had_are_answered_503_with_what_to_do(
     assert answer.headers["Retry-After"] == "10"
 
 
-def test_newer_lines_are_read_while_s3_is_away(get, post, sealed, nobody_answers) -> None:
+def test_newer_lines_are_read_while_s3_is_away(get, post, sealed, unreachable_store) -> None:
     post(*lines(4, 5))
-    nobody_answers()
+    unreachable_store()
     answer = get(before="end", limit=2)
     assert [row["text"] for row in answer.json()["results"]] == ["r0 s4", "r0 s5"]
 
@@ -208,10 +208,10 @@ def test_a_log_in_s3_of_a_portal_that_knows_no_s3_says_what_is_missing(sealed, s
         texts(sealed)
 
 
-def test_an_attempt_ends_though_s3_is_away(sealed, nobody_answers, post) -> None:
+def test_an_attempt_ends_though_s3_is_away(sealed, unreachable_store, post) -> None:
     post(frame(4, text="CUDA error: out of memory"))
     Attempt.objects.update(stop_reason="USER_CODE")
-    nobody_answers()
+    unreachable_store()
     diagnose_attempt(sealed.pk)
     sealed.refresh_from_db()
     assert "out of memory" in sealed.diagnosis["evidence"]

@@ -36,9 +36,9 @@ def test_what_has_not_changed_is_not_read_again(remembered):
     before = read(remembered)
     with CaptureQueriesContext(
         connection,
-    ) as asked:
+    ) as requested:
         after = read(remembered)
-    assert len(asked) == 1
+    assert len(requested) == 1
     assert list(after) == [job.pk for job in jobs]
     assert all(after[pk] is before[pk] for pk in before)
 
@@ -98,11 +98,11 @@ def test_a_snapshot_with_what_was_known_before_is_that_of_now(remembered):
     make_job(project)
     known, fresh = load_snapshot(rows=remembered), load_snapshot()
 
-    def told(snapshot):
+    def reported(snapshot):
         # Shapes are compared by identity, and are made for each snapshot.
         return [{**asdict(job), "shape": asdict(job.shape)} for job in snapshot.queued]
 
-    assert told(known) == told(fresh)
+    assert reported(known) == reported(fresh)
     assert len(known.queued) == 5
 
 

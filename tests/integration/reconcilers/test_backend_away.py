@@ -39,7 +39,7 @@ def away(fake, monkeypatch):
     return Switch()
 
 
-def told(job) -> list[str]:
+def reported(job) -> list[str]:
     return list(job.events.filter(verb=AWAY).values_list("message", flat=True))
 
 
@@ -49,7 +49,7 @@ def test_a_launch_waits_for_its_backend_and_says_so_once(away, tick, submitted):
     tick()
     tick()
     assert status_of(submitted) == JobStatus.PROVISIONING
-    assert told(submitted) == ["Waits for its backend. Its API server does not answer."]
+    assert reported(submitted) == ["Waits for its backend. Its API server does not answer."]
     away.off()
     tick()
     assert status_of(submitted) == JobStatus.SETTING_UP
@@ -61,7 +61,7 @@ def test_a_launch_waits_for_a_backend_that_was_switched_off(fake, tick, submitte
     directory, settings.MPORTAL_FAKE_BACKEND = settings.MPORTAL_FAKE_BACKEND, ""
     tick()
     assert status_of(submitted) == JobStatus.PROVISIONING
-    assert "not enabled here" in told(submitted)[0]
+    assert "not enabled here" in reported(submitted)[0]
     settings.MPORTAL_FAKE_BACKEND = directory
     tick()
     assert status_of(submitted) == JobStatus.SETTING_UP
@@ -76,7 +76,7 @@ def test_a_cancelled_job_keeps_stopping_until_its_backend_can_be_queried(
     away.on()
     tick()
     assert status_of(submitted) == JobStatus.STOPPING
-    assert len(told(submitted)) == 1
+    assert len(reported(submitted)) == 1
     away.off()
     tick()
     tick()
@@ -93,7 +93,7 @@ def test_a_silent_runner_is_not_given_up_while_its_backend_is_unreachable(
     time_machine.move_to(timezone.now() + timedelta(seconds=60))
     tick()
     assert status_of(submitted) == JobStatus.RUNNING
-    assert len(told(submitted)) == 1
+    assert len(reported(submitted)) == 1
 
 
 def test_the_last_words_of_a_dead_runner_are_waited_for_and_nothing_is_decided_without_them(
@@ -112,7 +112,7 @@ def test_the_last_words_of_a_dead_runner_are_waited_for_and_nothing_is_decided_w
         patch.setattr(FakeBackend, "leftovers", away)
         running.step(submitted.pk)
     assert status_of(submitted) == JobStatus.RUNNING
-    assert told(submitted) == ["Waits for its backend. Its API server does not answer."]
+    assert reported(submitted) == ["Waits for its backend. Its API server does not answer."]
     tick()
     tick()
     assert JobStatus(status_of(submitted)).is_final

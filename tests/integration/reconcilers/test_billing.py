@@ -76,7 +76,7 @@ def test_what_an_attempt_has_cost_in_the_end_is_what_its_backend_reports(
     for _ in range(3):
         tick()
     assert status_of(submitted) == JobStatus.SUCCEEDED
-    # What is said of a cluster in its last seconds may be more than what is charged in the end.
+    # The bill of a cluster in its last seconds may be more than what is charged in the end.
     assert bill() == []
     assert bill(2 * billing.SETTLED_AFTER) == [cluster.pk]
     reported = fake.bill(cluster.name, cluster.created_at)
@@ -84,7 +84,7 @@ def test_what_an_attempt_has_cost_in_the_end_is_what_its_backend_reports(
     assert attempt.usd == reported.usd
     page = job_page(Actor(submitted.submitted_by), submitted.project.slug, submitted.pk)
     assert (page.job.usd, page.attempts[0].usd) == (reported.usd, reported.usd)
-    # The last word has been said.
+    # The bill is final.
     assert bill(10 * MINUTE) == []
 
 
@@ -166,21 +166,21 @@ def test_a_cluster_that_goes_while_bills_are_requested_gets_its_last_one(
 ):
     """Terminate a cluster during the query: the row and the answer are from before its end."""
     slow, cluster = (make_attempt(make_job(status=JobStatus.RUNNING)).cluster for _ in range(2))
-    asked: list[str] = []
+    requested: list[str] = []
 
     def slowly(_: FakeBackend, name: str, __: object) -> Bill | None:
-        asked.append(name)
+        requested.append(name)
         if name == slow.name:
-            if asked == [name]:
+            if requested == [name]:
                 gone = {"status": ClusterStatus.GONE, "gone_at": timezone.now()}
                 Cluster.objects.filter(pk=cluster.pk).update(**gone)
                 time_machine.move_to(timezone.now() + MINUTE)
             return Bill(Decimal(1), 60.0)
-        return None if asked.count(name) == 1 else Bill(Decimal(6), 42.0)
+        return None if requested.count(name) == 1 else Bill(Decimal(6), 42.0)
 
     monkeypatch.setattr(FakeBackend, "bill", slowly)
     bill()
-    assert asked.count(cluster.name) == 1
+    assert requested.count(cluster.name) == 1
     bill(MINUTE)
     cluster.refresh_from_db()
     assert cluster.usd == 6
@@ -205,11 +205,11 @@ def test_bills_of_a_backend_that_hangs_keep_those_of_no_other(fake, monkeypatch)
     make_attempt(make_job(status=JobStatus.RUNNING))
     kept = {"fake": fake, "other": fake}
     monkeypatch.setattr(registry, "keeping", lambda: kept)
-    asked: list[str] = []
+    requested: list[str] = []
 
     def hang(_: FakeBackend, name: str, __: object) -> Bill | None:
-        asked.append(name)
-        if len(asked) == 1:
+        requested.append(name)
+        if len(requested) == 1:
             # What the next tick finds meanwhile.
             Cluster.objects.exclude(name=name).update(backend_name="other")
             billing.step()
@@ -219,4 +219,4 @@ def test_bills_of_a_backend_that_hangs_keep_those_of_no_other(fake, monkeypatch)
     make_attempt(make_job(status=JobStatus.RUNNING))
     billing.step()
     first, second = Cluster.objects.order_by("pk").values_list("name", flat=True)
-    assert asked[:2] == [first, second]
+    assert requested[:2] == [first, second]

@@ -171,9 +171,9 @@ def test_a_recovering_job_keeps_its_own_cluster_and_is_counted_once(fake, submit
 def test_a_pass_reads_no_whole_specification(cluster):
     for _ in range(2):
         make_job(spec=make_spec(portal={"reuse": True}, envs={"A": "x" * 4000}))
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as requested:
         load_snapshot()
-    assert [each for each in asked.captured_queries if '"spec",' in each["sql"]] == []
+    assert [each for each in requested.captured_queries if '"spec",' in each["sql"]] == []
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_the_job_on_a_cluster_that_a_queued_job_names_is_not_stopped(
     queue.run_pass()
     assert status_of(reusing) == JobStatus.SETTING_UP
     assert (status_of(waiting), status_of(urgent)) == (JobStatus.QUEUED, JobStatus.QUEUED)
-    # Nobody keeps machines from others by holding a job.
+    # Holding a job keeps no machines from others.
     Job.objects.filter(pk=waiting.pk).update(held=True)
     queue.run_pass()
     assert status_of(reusing) == JobStatus.STOPPING

@@ -64,7 +64,7 @@ def look() -> None:
         budgets.step(project_id)
 
 
-def told(project: Project) -> list[int]:
+def reported(project: Project) -> list[int]:
     return sorted(BudgetNotice.objects.filter(project=project).values_list("threshold", flat=True))
 
 
@@ -91,28 +91,28 @@ def running_job(fake, tick, project):
 def test_each_threshold_is_reported_once_with_what_was_spent(project):
     give(project, "10")
     look()
-    assert told(project) == []
+    assert reported(project) == []
     spend(project, "5.25")
     look()
     look()
-    assert told(project) == [50]
+    assert reported(project) == [50]
     notice = BudgetNotice.objects.get()
     assert (notice.usd, notice.budget_usd) == (Decimal("5.25"), Decimal(10))
     spend(project, "7")
     look()
-    assert told(project) == [50, 80, 100]
+    assert reported(project) == [50, 80, 100]
 
 
 def test_a_larger_amount_reports_its_thresholds_again(project):
     give(project, "10")
     spend(project, "9")
     look()
-    assert told(project) == [50, 80]
+    assert reported(project) == [50, 80]
     give(project, "15")
-    assert told(project) == [50]
+    assert reported(project) == [50]
     spend(project, "4")
     look()
-    assert told(project) == [50, 80]
+    assert reported(project) == [50, 80]
 
 
 def test_a_budget_that_warns_holds_and_stops_nothing(project, running_job, tick):
@@ -120,7 +120,7 @@ def test_a_budget_that_warns_holds_and_stops_nothing(project, running_job, tick)
     give(project, "10", OnSpent.WARN)
     spend(project, "20")
     look()
-    assert told(project) == [50, 80, 100]
+    assert reported(project) == [50, 80, 100]
     assert status_of(job) == JobStatus.RUNNING
     waiting = make_job(project)
     tick()
@@ -277,7 +277,7 @@ def test_two_workers_at_once_report_a_threshold_once(project):
         for worker in workers:
             worker.join(30)
         assert errors == []
-        assert told(project) == [50, 80, 100]
+        assert reported(project) == [50, 80, 100]
 
 
 def test_without_a_budget_the_queue_asks_nothing_more(project, django_assert_num_queries):

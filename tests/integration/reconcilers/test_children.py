@@ -58,10 +58,10 @@ def test_a_child_that_waits_is_cancelled_when_its_parent_has_ended(parent, statu
     sweep()
     child.refresh_from_db()
     assert (child.status, child.stop_reason) == (JobStatus.CANCELLED, StopReason.PARENT)
-    told = f"Job {parent.pk}, which submitted it, has ended ({status.label.lower()})."
-    assert child.message == told
+    reported = f"Job {parent.pk}, which submitted it, has ended ({status.label.lower()})."
+    assert child.message == reported
     event = JobEvent.objects.filter(job=child).latest("pk")
-    assert (event.reason, event.message) == (StopReason.PARENT, told)
+    assert (event.reason, event.message) == (StopReason.PARENT, reported)
 
 
 @pytest.mark.parametrize("status", sorted(ACTIVE_STATUSES - {JobStatus.STOPPING}))

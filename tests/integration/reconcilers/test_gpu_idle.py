@@ -44,9 +44,9 @@ def tell(job: Job, *uses: list[float | None] | None) -> None:
     attempt = attempt_of(job)
     now = clock.now().timestamp()
     samples = [
-        {**sample(0, rank=rank), "t": now, "gpus": [gpu(n, use) for n, use in enumerate(told)]}
-        for rank, told in enumerate(uses)
-        if told is not None
+        {**sample(0, rank=rank), "t": now, "gpus": [gpu(n, use) for n, use in enumerate(reported)]}
+        for rank, reported in enumerate(uses)
+        if reported is not None
     ]
     ingest_frames(attempt.pk, attempt_token(job.pk, attempt.number), body(*samples))
 

@@ -44,7 +44,7 @@ def hints(monkeypatch) -> list[str]:
 
 
 @pytest.fixture
-def asked(fake, monkeypatch) -> list[int]:
+def requested(fake, monkeypatch) -> list[int]:
     """Record the nodes of each price request, in order."""
     found: list[int] = []
     plan = type(fake).plan
@@ -93,23 +93,23 @@ def test_a_job_waits_for_its_price_and_starts_when_it_is_there(fake, root, proje
 
 
 def test_without_a_quota_of_money_no_backend_is_queried_and_nothing_waits(
-    fake, root, project, asked
+    fake, root, project, requested
 ):
     set_quota(root, Whose(project=project.slug), {"jobs": 5})
     job = queued(project)
     prices.step()
     queue.run_pass()
-    assert (there(), asked) == ([job], [])
+    assert (there(), requested) == ([job], [])
 
 
-def test_equal_machines_are_requested_once(fake, root, project, asked):
+def test_equal_machines_are_requested_once(fake, root, project, requested):
     limit(root, project, 10)
     for nodes in (1, 1, 1, 2, 2):
         queued(project, nodes)
     queued(make_project("other"), 3)
     for _ in range(3):
         prices.step()
-    assert sorted(asked) == [1, 2]
+    assert sorted(requested) == [1, 2]
 
 
 def test_two_that_start_in_one_pass_both_count(fake, root, project):
@@ -161,21 +161,21 @@ def test_nothing_starts_beside_a_job_whose_price_is_unknown(fake, root, project)
         usd_per_hour=1,
         ask_again_at=job.created_at + timedelta(hours=1),
     )
-    told = f"The price of job {old.pk}, which counts in the same quota, is being requested."
-    assert why(new) == told
+    reported = f"The price of job {old.pk}, which counts in the same quota, is being requested."
+    assert why(new) == reported
     prices.step()
     queue.run_pass()
     assert new in there()
 
 
-def test_machines_of_ones_own_cost_nothing(settings, root, project, asked):
+def test_machines_of_ones_own_cost_nothing(settings, root, project, requested):
     settings.MPORTAL_LOCAL_BACKEND = True
     limit(root, project, 0)
     job = queued(project)
     Job.objects.filter(pk=job.pk).update(backend_name="local")
     prices.step()
     assert ExpectedPrice.objects.get().usd_per_hour == 0
-    assert not asked
+    assert not requested
 
 
 def test_a_backend_that_is_away_is_queried_again_ever_more_rarely(

@@ -117,11 +117,11 @@ def test_cancelling_between_two_attempts_leaves_the_last_ones_verdict(fake, tick
 
 
 def test_what_a_runner_said_before_its_machines_were_seen_is_looked_at_after_it(monkeypatch):
-    asked = []
-    monkeypatch.setattr(provisioning, "wake", lambda *args: asked.append(args))
+    requested = []
+    monkeypatch.setattr(provisioning, "wake", lambda *args: requested.append(args))
     job = make_job(status=JobStatus.SETTING_UP)
     provisioning.step(job.pk)
-    assert asked == [("running", job.pk)]
+    assert requested == [("running", job.pk)]
 
 
 @pytest.mark.usefixtures("redis_client")

@@ -55,9 +55,9 @@ def test_a_price_that_cannot_be_stored_keeps_no_other_job_from_its_price(
 
     monkeypatch.setattr(type(fake), "plan", plan)
     prices.step()
-    told = why(jobs[1])
+    reported = why(jobs[1])
     assert set(there()) == {jobs[0], jobs[2]}
-    assert told.startswith(
+    assert reported.startswith(
         "Its price, which a quota counts, is being requested again. "
         "The portal failed to store the price "
     )

@@ -248,8 +248,10 @@ def test_a_backend_that_is_away_hides_no_other_and_loses_nothing(
 
 
 def test_a_backend_that_has_not_answered_yet_is_queried_again_soon(fake, sweep, monkeypatch):
-    asked: list[Any] = []
-    monkeypatch.setattr(orphans, "wake_later", lambda *args, **later: asked.append((args, later)))
+    requested: list[Any] = []
+    monkeypatch.setattr(
+        orphans, "wake_later", lambda *args, **later: requested.append((args, later))
+    )
     monkeypatch.setattr(FakeBackend, "existing", refusing(StillLookingError()))
     sweep()
-    assert asked == [(("orphans",), {"delay_s": orphans.ASK_AGAIN_S})]
+    assert requested == [(("orphans",), {"delay_s": orphans.ASK_AGAIN_S})]

@@ -57,7 +57,7 @@ def run(fake, tick) -> Callable[..., Job]:
     return make
 
 
-def told(job: Job) -> list[str]:
+def reported(job: Job) -> list[str]:
     return list(JobEvent.objects.filter(job=job).values_list("message", flat=True))
 
 
@@ -73,8 +73,8 @@ def test_a_victim_is_stopped_waits_again_and_goes_on_when_the_other_has_ended(
     urgent.refresh_from_db()
     said = f"Waits for 2 nodes of job {victim.pk}, which is being stopped for it."
     assert urgent.message == said
-    assert said in told(urgent)
-    assert f"Preempted by job {urgent.pk}." in told(victim)
+    assert said in reported(urgent)
+    assert f"Preempted by job {urgent.pk}." in reported(victim)
     stopping.step(victim.pk)
     assert status_of(victim) == JobStatus.STOPPING
     stopping.step(victim.pk)
@@ -250,7 +250,7 @@ def test_no_further_victim_is_stopped_where_machines_do_not_come_free(
         later(time_machine, minutes=11)
         tick()
         assert (status_of(urgent), status_of(first)) == (JobStatus.QUEUED, JobStatus.RUNNING)
-    # Machines are given back again: others may have to give way, too.
+    # Machines are given back again: others may be preempted, too.
     later(time_machine, minutes=11)
     for _ in range(4):
         tick()

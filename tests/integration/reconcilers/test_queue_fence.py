@@ -14,7 +14,7 @@ from jobs.queueing.pass_number import begin_pass, require_newest
 from jobs.reconcilers import queue
 from jobs.statuses import JobStatus
 from tests.factories import make_job
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -81,7 +81,7 @@ def test_a_new_pass_waits_for_a_start_that_is_under_way_and_counts_it(fake):
     with transaction.atomic():
         start_attempt(Job.objects.get(pk=first.pk), planned_by=number)
         thread = in_thread(queue.run_pass)
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     thread.join(30)
     second.refresh_from_db()
     assert second.status == JobStatus.QUEUED

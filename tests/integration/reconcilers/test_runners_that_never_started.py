@@ -97,9 +97,9 @@ def test_the_time_that_machines_take_to_come_up_is_not_a_runners_silence(
     # A launch takes minutes, and the runner's first word comes some seconds after it.
     later(time_machine, minutes=3)
     provisioning.step(submitted.pk)
-    asked = []
-    monkeypatch.setattr(FakeBackend, "observe", lambda *_, **__: asked.append(1))
+    requested = []
+    monkeypatch.setattr(FakeBackend, "observe", lambda *_, **__: requested.append(1))
     later(time_machine, seconds=8)
     running.step(submitted.pk)
     assert status_of(submitted) == JobStatus.SETTING_UP
-    assert asked == []
+    assert requested == []

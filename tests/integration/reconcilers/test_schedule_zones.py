@@ -41,8 +41,8 @@ def test_it_says_so_once_and_others_go_on(make, caplog):
     assert stored(stuck).message.startswith(f"Waits: {SAYS} Give the schedule another one")
     assert (stuck.next_at, outcomes(stuck)) == (THREE, [])
     assert outcomes(other) == [(THREE, "submitted")]
-    told = [each for each in caplog.records if "stuck" in each.getMessage()]
-    assert [each.levelname for each in told] == ["WARNING"]
+    reported = [each for each in caplog.records if "stuck" in each.getMessage()]
+    assert [each.levelname for each in reported] == ["WARNING"]
     assert not any(each.exc_info for each in caplog.records)
 
 

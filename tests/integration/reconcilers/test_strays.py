@@ -29,10 +29,10 @@ def note(*seen: SeenCluster) -> None:
 def statements(count: int) -> int:
     """Count the statements that note `count` changed clusters once more."""
     note(*(SeenCluster(f"theirs-{number}") for number in range(count)))
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as requested:
         note(*(SeenCluster(f"theirs-{number}", status="UP") for number in range(count)))
     assert set(StrayCluster.objects.values_list("seen__status", flat=True)) == {"UP"}
-    return len(asked)
+    return len(requested)
 
 
 def test_many_clusters_of_others_take_no_more_statements_than_a_few():
@@ -67,7 +67,7 @@ def test_an_order_that_comes_while_clusters_are_noted_is_kept(monkeypatch):
     note(SeenCluster("mpown-1"))
     admin, read, given = make_user(is_superuser=True), threading.Event(), threading.Event()
 
-    def told_late(seen: SeenCluster) -> dict[str, str]:
+    def seen_late(seen: SeenCluster) -> dict[str, str]:
         read.set()
         # Without a lock the order would be there by now, and written over.
         given.wait(timeout=0.5)
@@ -83,7 +83,7 @@ def test_an_order_that_comes_while_clusters_are_noted_is_kept(monkeypatch):
             take_down_stray(Actor(admin), "mpown-1")
         given.set()
 
-    monkeypatch.setattr("jobs.actions.clusters.strays._seen_values", told_late)
+    monkeypatch.setattr("jobs.actions.clusters.strays._seen_values", seen_late)
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(noted), pool.submit(ordered)]:
             done.result(timeout=20)

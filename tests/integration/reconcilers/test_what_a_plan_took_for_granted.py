@@ -59,11 +59,11 @@ def test_a_job_for_which_others_were_stopped_comes_first_until_it_starts(victim,
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
     (queued,) = load_snapshot().queued
-    assert (queued.job_id, queued.is_owed) == (other.pk, True)
+    assert (queued.job_id, queued.has_claim) == (other.pk, True)
     start_attempt(Job.objects.get(pk=other.pk))
     Job.objects.filter(pk=other.pk).update(status=JobStatus.QUEUED)
     (queued,) = load_snapshot().queued
-    assert not queued.is_owed
+    assert not queued.has_claim
 
 
 @pytest.mark.feature("P5.4")
@@ -72,7 +72,7 @@ def test_a_job_comes_first_only_where_a_victim_was_stopped_for_it(victim, projec
     other = make_job(project)
     preempt(other, [victim.pk], planned_by=begin_pass())
     other.refresh_from_db()
-    assert not other.is_owed
+    assert not other.has_claim
 
 
 @pytest.mark.feature("P5.4")
@@ -82,7 +82,7 @@ def test_a_job_that_is_held_gives_up_what_others_gave_up_for_it(victim, project)
     actor = Actor(other.submitted_by)
     release_job(actor, hold_job(actor, Job.objects.get(pk=other.pk)))
     other.refresh_from_db()
-    assert not other.is_owed
+    assert not other.has_claim
 
 
 def test_an_older_pass_refuses_no_job(fake, project):

@@ -32,7 +32,7 @@ def wait(name):
     while not pathlib.Path(name).exists():
         time.sleep(0.05)
 """
-# It waits without a word to Monarch, and goes on whatever Monarch reports.
+# It waits without a call to Monarch, and goes on whatever Monarch reports.
 IDLE = """
 import monarch.actor
 monarch.actor.unhandled_fault_hook = lambda failure: None

@@ -206,7 +206,7 @@ def test_the_portals_answer_ends_the_attempt_on_every_node_within_its_grace(
     job.config["timeouts"]["grace_s"] = 300
     job.start()
     job.ingest.wait_for(lambda: len(job.ingest.texts()) == 2)
-    job.ingest.wish = {"grace_s": 0.5}
+    job.ingest.orders = {"grace_s": 0.5}
     assert job.wait(30) == [0, 0]
     end = job.ingest.end
     assert end["reason"] == "CANCELLED_BY_USER"

@@ -21,9 +21,9 @@ def test_every_node_reports_samples_while_the_job_runs(make_rig, tmp_path: Path)
     rig.ingest.wait_for(
         lambda: any(gpu["utilization"] == 88 for gpu in rig.ingest.samples[-1]["gpus"]), 60
     )
-    told = rig.ingest.samples[-1]
-    assert 0 < told["memory_used"] < told["memory_total"]
-    assert told["cpu"] is None or 0 <= told["cpu"] <= 100
+    reported = rig.ingest.samples[-1]
+    assert 0 < reported["memory_used"] < reported["memory_total"]
+    assert reported["cpu"] is None or 0 <= reported["cpu"] <= 100
     rig.write("done", "")
     assert rig.ingest.end["reason"] == "COMPLETED"
     # They are no frames of the log: its numbers have no holes.

@@ -24,11 +24,11 @@ def test_each_rank_dumps_its_own_stacks_and_the_job_goes_on(make_rig) -> None:
         lambda: len([f for f in rig.ingest.of_kind("stacks") if f.get("done")]) == 2, 60
     )
     for rank, ask in ((1, 8), (0, 9)):
-        told, end = rig.ingest.of_kind("stacks", rank)
-        assert (told["ask"], end["ask"]) == (ask, ask)
-        assert "waits_for_nobody (program.py:" in told["text"]
+        reported, end = rig.ingest.of_kind("stacks", rank)
+        assert (reported["ask"], end["ask"]) == (ask, ask)
+        assert "waits_for_nobody (program.py:" in reported["text"]
         (said,) = rig.ingest.texts(rank=rank)
-        assert said == f"ready {told['pid']}"
+        assert said == f"ready {reported['pid']}"
     rig.ingest.stacks = []
     rig.write("done", "")
     assert rig.ingest.end["reason"] == "COMPLETED"

@@ -95,7 +95,7 @@ def test_the_file_is_its_owners_alone_and_holds_no_secret(
     [file] = (tmp_path / "project" / ".monarch").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert b"whispered" not in file.read_bytes()
-    # Whoever could write to it could run programs as its reader.
+    # A user who could write to it could run programs as its reader.
     file.chmod(0o666)
     second = run(secret + HERE + KEPT + USE)
     assert second.wait() == 1

@@ -34,7 +34,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("post", "any_cluster_down"): SIGNED_IN,
     ("get", "clusters"): "viewer",
     ("get", "clusters_live"): "viewer",
-    ("post", "cluster_down"): "maintainer",  # of another's; one's own: test_clusters
+    ("post", "cluster_down"): "maintainer",  # of another user's; the own: test_clusters
     ("post", "cluster_extend"): "maintainer",  # as above
     ("get", "queue"): "viewer",
     ("get", "queue_live"): "viewer",
@@ -55,7 +55,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "new_schedule"): "member",
     ("post", "new_schedule"): "member",
     ("get", "schedule"): "viewer",
-    ("post", "schedule"): "maintainer",  # of another's; one's own: test_schedules
+    ("post", "schedule"): "maintainer",  # of another user's; the own: test_schedules
     ("post", "pause_schedule"): "maintainer",  # as above
     ("post", "resume_schedule"): "maintainer",  # as above
     ("post", "run_schedule"): "maintainer",  # as above
@@ -71,12 +71,12 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_hosts_live"): "viewer",
     ("get", "job_mesh_live"): "viewer",
     ("get", "job_stacks_live"): "viewer",
-    ("post", "stacks"): "maintainer",  # of another's job; one's own: test_stacks
+    ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
     ("get", "array"): "viewer",
     ("get", "array_live"): "viewer",
-    ("post", "array_cancel"): "maintainer",  # of another's; one's own: test_arrays
+    ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays
     ("post", "array_rerun_failed"): "member",
-    ("post", "cancel"): "maintainer",  # of another's job; one's own: test_job_actions
+    ("post", "cancel"): "maintainer",  # of another user's job; the own: test_job_actions
     ("post", "hold"): "maintainer",  # as above
     ("post", "release"): "maintainer",  # as above
     ("post", "prioritize"): "maintainer",  # as above

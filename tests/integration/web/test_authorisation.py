@@ -150,7 +150,7 @@ def answer_of(browser: Client, method: str, name: str, **place: Any) -> int | st
     location = answer.get("Location", "")
     if location == f"/sign-in?next={path_of(name, **place)}":
         return TO_SIGN_IN
-    # A stream's page learns from the parts it asks for next that it has to sign in.
+    # A stream's page learns from the parts that it requests next that it has to sign in.
     if name in STREAMS and answer.status_code == NO_CONTENT:
         return TO_SIGN_IN
     return location if "/sign-in" in location else int(answer.status_code)

@@ -80,13 +80,13 @@ def test_a_bare_file_answers_the_same_queries_as_the_log(tmp_path: Path) -> None
     plain.append([f"line {number}" for number in range(100)])
     plain.append(["the needle"])
     assert path.read_text().endswith("line 99\nthe needle\n")
-    asked = (
+    requested = (
         plain.last_s(10),
         plain.jump_s(50, 10),
         plain.first_matches_s("line", 3),
         plain.all_matches_s("needle"),
     )
-    assert all(seconds > 0 for seconds in asked)
+    assert all(seconds > 0 for seconds in requested)
     assert 0 < plain.gzip_ratio() < 1
     with pytest.raises(subprocess.CalledProcessError):
         plain.all_matches_s("no such words")

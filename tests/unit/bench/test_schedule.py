@@ -68,8 +68,8 @@ def test_what_is_drawn_is_the_same_for_a_seed_and_asks_for_the_load_that_was_wan
     recipe = Recipe(jobs=3000, nodes=500, largest=64, load=0.8)
     trace = drawn(recipe)
     assert trace == drawn(recipe) != drawn(Recipe(jobs=3000, nodes=500, largest=64, seed=1))
-    asked = sum(job.node_seconds for job in trace.jobs) / (trace.until_s * trace.nodes)
-    assert asked == pytest.approx(0.8, rel=0.05)
+    requested = sum(job.node_seconds for job in trace.jobs) / (trace.until_s * trace.nodes)
+    assert requested == pytest.approx(0.8, rel=0.05)
     assert all(1 <= job.nodes <= 64 and 0 < job.runs_s <= job.asks_s for job in trace.jobs)
     submits = [job.submit_s for job in trace.jobs]
     assert submits == sorted(submits)

@@ -145,8 +145,8 @@ def test_only_the_wanted_lines_are_followed(mportal, portal, ended):
     ended(ended_job(num_nodes=2))
     portal.on(ATTEMPTS, page([attempt_json(2), attempt_json(1)]))
     mportal("logs", "-f", "42", "--rank", "1", "--stream", "stderr", "--attempt", "2")
-    asked = dict(portal.seen(STREAM)[0].url.params)
-    assert asked == {"rank": "1", "stream": "stderr", "attempt": "2"}
+    requested = dict(portal.seen(STREAM)[0].url.params)
+    assert requested == {"rank": "1", "stream": "stderr", "attempt": "2"}
 
 
 @pytest.mark.parametrize("command", [("logs", "-f"), ("wait",)])

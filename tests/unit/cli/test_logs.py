@@ -138,9 +138,9 @@ def test_the_log_so_far_is_read_page_by_page(mportal, portal):
     )
     result = mportal("logs", "42", "--rank", "0", "--attempt", "1")
     assert result.stdout == "a\nb\n"
-    asked = [dict(request.url.params) for request in portal.seen(LOGS)]
-    assert [params.get("after") for params in asked] == [None, "1:1", "1:5"]
-    assert {params["rank"] for params in asked} == {"0"}
+    requested = [dict(request.url.params) for request in portal.seen(LOGS)]
+    assert [params.get("after") for params in requested] == [None, "1:1", "1:5"]
+    assert {params["rank"] for params in requested} == {"0"}
 
 
 def test_the_tail_is_read_backwards(mportal, portal):
@@ -163,9 +163,9 @@ def test_grep_prints_what_matches_page_by_page_and_searches_on_the_portal(mporta
     )
     result = mportal("logs", "42", "--grep", "na+n", "--rank", "1")
     assert (result.exit_code, result.stdout) == (0, "rank 1 | loss is nan\nrank 1 | nan again\n")
-    asked = [dict(request.url.params) for request in portal.seen(SEARCH)]
-    assert [params.get("after") for params in asked] == [None, "1:5", "1:9"]
-    assert asked[0] == {
+    requested = [dict(request.url.params) for request in portal.seen(SEARCH)]
+    assert [params.get("after") for params in requested] == [None, "1:5", "1:9"]
+    assert requested[0] == {
         "q": "na+n", "regex": "true", "case": "true", "rank": "1", "limit": "1000",
     }  # fmt: skip
 
@@ -175,10 +175,10 @@ def test_grep_for_plain_text_in_any_case_since_a_while_with_its_last_lines(mport
     portal.on(SEARCH, page([line_json(i, f"n {i}") for i in range(1, 5)], next="1:4"), page([]))
     result = mportal("logs", "42", "--grep", "n (", "-F", "-i", "--since", "10m", "--tail", "2")
     assert (result.exit_code, result.stdout) == (0, "n 3\nn 4\n")
-    asked = dict(portal.seen(SEARCH)[0].url.params)
-    ago = datetime.now(timezone.utc) - datetime.fromisoformat(asked.pop("since"))
+    requested = dict(portal.seen(SEARCH)[0].url.params)
+    ago = datetime.now(timezone.utc) - datetime.fromisoformat(requested.pop("since"))
     assert timedelta(minutes=10) <= ago < timedelta(hours=1)
-    assert asked == {"q": "n (", "limit": "1000"}
+    assert requested == {"q": "n (", "limit": "1000"}
 
 
 def test_a_level_alone_is_a_search_too(mportal, portal):
@@ -186,9 +186,9 @@ def test_a_level_alone_is_a_search_too(mportal, portal):
     portal.on(SEARCH, page([line_json(7, "ValueError: x")]))
     result = mportal("logs", "42", "--level", "error")
     assert (result.exit_code, result.stdout) == (0, "ValueError: x\n")
-    asked = dict(portal.seen(SEARCH)[0].url.params)
-    assert asked["level"] == "error"
-    assert "regex" not in asked
+    requested = dict(portal.seen(SEARCH)[0].url.params)
+    assert requested["level"] == "error"
+    assert "regex" not in requested
 
 
 def test_grep_that_finds_nothing_exits_as_grep_does(mportal, portal):

@@ -38,16 +38,16 @@ def test_it_asks_waits_and_prints_the_stacks(portal, mportal) -> None:
     done = mportal("stacks", "42", "--rank", "1", "--pid", "7")
     assert done.exit_code == 0
     assert done.stdout == "Process 7\n\nThread 7 (idle)\n\n"
-    (asked,) = portal.seen(f"POST {STACKS}")
-    assert json.loads(asked.content) == {"rank": 1, "pid": 7}
+    (requested,) = portal.seen(f"POST {STACKS}")
+    assert json.loads(requested.content) == {"rank": 1, "pid": 7}
     assert portal.seen(f"GET {STACKS}")[0].url.params["id"] == "5"
     assert portal.pauses == [1.0, 1.0]
 
 
 def test_a_failure_is_said_and_is_the_exit_code(portal, mportal) -> None:
     portal.on(f"POST {STACKS}", ok(dump("asked"), 202))
-    told = {**PROCESS, "text": "", "why": "py-spy may not read this process"}
-    portal.on(f"GET {STACKS}", stacks(dump("failed", why="No py-spy", processes=[told])))
+    reported = {**PROCESS, "text": "", "why": "py-spy may not read this process"}
+    portal.on(f"GET {STACKS}", stacks(dump("failed", why="No py-spy", processes=[reported])))
     done = mportal("stacks", "42")
     assert done.exit_code == 1
     assert "No py-spy" in done.stderr

@@ -335,5 +335,5 @@ def test_following_is_for_one_job(mportal, portal, spec):
 def test_an_array_is_shown_as_one(mportal, portal, spec):
     portal.on(JOBS, ok(job_json(array=7), 201))
     portal.on("GET /projects/rl/arrays/7", ok(array_json()))
-    told = "Array 7 (ppo), 2 jobs, 1 at once: 2 QUEUED\nhttp://portal/rl/arrays/7\n"
-    assert mportal("submit", str(spec)).stdout == told
+    reported = "Array 7 (ppo), 2 jobs, 1 at once: 2 QUEUED\nhttp://portal/rl/arrays/7\n"
+    assert mportal("submit", str(spec)).stdout == reported

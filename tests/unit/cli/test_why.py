@@ -81,5 +81,5 @@ def test_where_there_is_no_estimate_it_says_why(portal, mportal):
 
 def test_json_has_all_that_the_portal_returns(portal, mportal):
     portal.on(WHY, ok(waiting()))
-    told = json.loads(mportal("why", "42", "-o", "json").stdout)
-    assert (told["code"], told["position"], told["of"]) == ("no_room", 3, 7)
+    reported = json.loads(mportal("why", "42", "-o", "json").stdout)
+    assert (reported["code"], reported["position"], reported["of"]) == ("no_room", 3, 7)

@@ -71,8 +71,8 @@ def test_the_portal_does_not_move_when_its_port_is_taken_and_names_the_holder(ho
             process.kill()
     message = str(refusal.value)
     user = f"user {pwd.getpwuid(os.getuid()).pw_name}"
-    told = (f"Port {port}", f"process {process.pid} ", user, "-m http.server", "MPORTAL_PORT=N")
-    assert [each for each in told if each not in message] == []
+    reported = (f"Port {port}", f"process {process.pid} ", user, "-m http.server", "MPORTAL_PORT=N")
+    assert [each for each in reported if each not in message] == []
 
 
 def test_a_portal_moves_on_purpose_and_stays_there(home, monkeypatch):

@@ -32,10 +32,10 @@ class Database:
         self.steady, self.ahead = steady, ahead
         self.trip_s = 0.01
         self.away = False
-        self.asked = 0
+        self.requested = 0
 
     def __call__(self) -> Reading | None:
-        self.asked += 1
+        self.requested += 1
         if self.away:
             return None
         return Reading(self.now(), self.steady.at, self.steady.own, self.trip_s)
@@ -62,10 +62,10 @@ def test_the_database_reports_the_time_and_is_queried_once_a_minute(steady, ahea
     for _ in range(119):
         assert one.now() == database.now()
         steady.passes(0.5)
-    assert database.asked == 1
+    assert database.requested == 1
     steady.passes(2)
     assert one.now() == database.now()
-    assert database.asked == 2
+    assert database.requested == 2
 
 
 def test_a_clock_set_while_the_process_runs_moves_nothing(steady):
@@ -96,7 +96,7 @@ def test_without_the_database_the_last_reading_goes_on(steady):
     assert one.now() == database.now()
     steady.passes(1)
     one.now()
-    assert database.asked == 2
+    assert database.requested == 2
 
 
 def test_a_slow_answer_is_not_taken_over_a_quick_one(steady):

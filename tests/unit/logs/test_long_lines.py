@@ -25,9 +25,9 @@ def raw(*lines: Stored) -> bytes:
     ).encode()
 
 
-def found(text: str, *stretches: bytes, **asked) -> list[tuple[int, list[tuple[int, int]]]]:
+def found(text: str, *stretches: bytes, **requested) -> list[tuple[int, list[tuple[int, int]]]]:
     """Return (number, spans) of the hits in stretches that follow each other."""
-    matcher, long_lines, first = Matcher(Question(text, **asked)), LongLines(), 1
+    matcher, long_lines, first = Matcher(Question(text, **requested)), LongLines(), 1
     hits: list[Hit] = []
     for stretch in stretches:
         hits += matcher.hits(stretch, first, long_lines=long_lines)[0]
@@ -41,8 +41,8 @@ def with_needle(offset: int, borders: int = 3) -> str:
     return "x" * begin + NEEDLE + "y" * (MAX_PIECE_BYTES * borders + 500 - begin)
 
 
-@pytest.mark.parametrize("asked", [{}, {"with_case": True}, {"is_regex": True}])
-def test_wherever_a_border_falls_a_match_is_found_exactly_once(asked) -> None:
+@pytest.mark.parametrize("requested", [{}, {"with_case": True}, {"is_regex": True}])
+def test_wherever_a_border_falls_a_match_is_found_exactly_once(requested) -> None:
     for offset in range(-len(NEEDLE), 1):
         stored = raw(*pieces(with_needle(offset)))
         behind = offset + len(NEEDLE)
@@ -50,7 +50,7 @@ def test_wherever_a_border_falls_a_match_is_found_exactly_once(asked) -> None:
             expected = [(2, [(MAX_PIECE_BYTES + offset, MAX_PIECE_BYTES)])]
         else:
             expected = [(3, [(max(0, offset), behind)])]
-        assert found(NEEDLE, stored, **asked) == expected
+        assert found(NEEDLE, stored, **requested) == expected
 
 
 def test_pieces_in_two_stretches_with_other_ranks_between_them_belong_together() -> None:

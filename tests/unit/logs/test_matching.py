@@ -28,12 +28,12 @@ def piece(*texts: str, rank: int = 0, stream: str = "stdout") -> bytes:
     return "\n".join(encoded(rank, stream, 1000 + i, text) for i, text in enumerate(texts)).encode()
 
 
-def hits(raw: bytes, text: str, **asked) -> list[Hit]:
-    return Matcher(Question(text, **asked)).hits(raw, 1)[0]
+def hits(raw: bytes, text: str, **requested) -> list[Hit]:
+    return Matcher(Question(text, **requested)).hits(raw, 1)[0]
 
 
-def numbers(raw: bytes, text: str, **asked) -> list[int]:
-    return [hit.number for hit in hits(raw, text, **asked)]
+def numbers(raw: bytes, text: str, **requested) -> list[int]:
+    return [hit.number for hit in hits(raw, text, **requested)]
 
 
 def test_plain_words_are_found_whatever_their_case_unless_requested() -> None:

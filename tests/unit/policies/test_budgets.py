@@ -45,11 +45,11 @@ def test_only_what_is_spent_holds_and_only_what_holds_stops(spent, usd, on_spent
 
 @given(st.lists(AMOUNTS, max_size=12), BUDGETS, THRESHOLDS)
 def test_however_often_it_is_looked_each_threshold_is_reported_once_and_in_order(looks, usd, at):
-    terms, told = Terms(usd, OnSpent.WARN, at), []
+    terms, reported = Terms(usd, OnSpent.WARN, at), []
     for spent in sorted(looks):
-        told += newly_crossed(terms, spent, told)
+        reported += newly_crossed(terms, spent, reported)
     most = max(looks, default=Decimal(0))
-    assert told == sorted(each for each in set(at) if most * 100 >= each * usd)
+    assert reported == sorted(each for each in set(at) if most * 100 >= each * usd)
 
 
 @given(AMOUNTS, BUDGETS, BUDGETS, st.integers(1, 1000))

@@ -100,9 +100,11 @@ def test_a_cluster_that_a_waiting_job_names_stays_for_as_long_as_an_administrato
 
 
 @given(st.integers(0, 5000), st.integers(0, 5000), st.none() | st.integers(1, 5000))
-def test_while_a_cluster_is_wanted_the_backend_does_not_end_it_before_the_portal(told, idle, most):
+def test_while_a_cluster_is_wanted_the_backend_does_not_end_it_before_the_portal(
+    reported, idle, most
+):
     limit = None if most is None else Limit(most, "project rl")
-    minutes = longer_backstop(told, limit, timedelta(minutes=idle))
+    minutes = longer_backstop(reported, limit, timedelta(minutes=idle))
     until = idle if most is None else min(idle, most)
     assert minutes >= until + BACKSTOP_MARGIN_MINUTES // 2
     assert longer_backstop(minutes, limit, timedelta(minutes=idle)) == minutes

@@ -37,15 +37,17 @@ def test_a_job_gets_what_it_requested_and_what_was_added():
 
 
 @given(st.none() | st.integers(1, 10**6), st.integers(0, 10**6), st.none() | st.integers(1, 10**6))
-def test_nothing_goes_beyond_the_limit_and_all_that_can_be_added_reaches_it(asked, extended, most):
+def test_nothing_goes_beyond_the_limit_and_all_that_can_be_added_reaches_it(
+    requested, extended, most
+):
     limit = None if most is None else Limit(most, "x")
-    walltime = walltime_s(asked, extended, limit)
+    walltime = walltime_s(requested, extended, limit)
     if limit is not None:
         assert walltime is not None
         assert walltime <= limit.value
-    room = most_extension_s(asked, extended, limit)
+    room = most_extension_s(requested, extended, limit)
     if room and limit is not None:
-        assert walltime_s(asked, extended + room, limit) == limit.value
+        assert walltime_s(requested, extended + room, limit) == limit.value
 
 
 @pytest.mark.parametrize(

@@ -88,5 +88,7 @@ def test_one_without_an_action_is_off():
 
 def test_a_rule_that_was_reported_often_enough_is_looked_for_no_more():
     found = rules_of(())
-    told = {"cuda_oom": MOST_TOLD, "disk_full": MOST_TOLD - 1}
-    assert {rule.name for rule in found} - {r.name for r in still_open(found, told)} == {"cuda_oom"}
+    reported = {"cuda_oom": MOST_TOLD, "disk_full": MOST_TOLD - 1}
+    assert {rule.name for rule in found} - {r.name for r in still_open(found, reported)} == {
+        "cuda_oom"
+    }

@@ -115,7 +115,7 @@ class Caller:
         return dict(self.got[0]["headers"])
 
 
-def asked(django: RequestHandler, path: str, *events: dict[str, Any]) -> Caller:
+def requested(django: RequestHandler, path: str, *events: dict[str, Any]) -> Caller:
     caller = Caller(*events)
     asyncio.run(caller.ask(django, path))
     return caller
@@ -126,7 +126,7 @@ def test_a_view_gets_the_whole_body_and_its_answer_is_sent(django):
         {"type": "http.request", "body": b"ab", "more_body": True},
         {"type": "http.request", "body": b"c", "more_body": False},
     ]
-    caller = asked(django, "/plain", *pieces)
+    caller = requested(django, "/plain", *pieces)
     assert (caller.got[0]["status"], caller.body) == (201, b"abc")
     assert caller.headers[b"X-Of"] == b"view"
     assert caller.headers[b"Cache-Control"] == b"no-store"
@@ -134,12 +134,12 @@ def test_a_view_gets_the_whole_body_and_its_answer_is_sent(django):
 
 
 def test_an_answer_in_pieces_is_read_in_the_thread_and_sent_as_one(django):
-    caller = asked(django, "/pieces")
+    caller = requested(django, "/pieces")
     assert (caller.body, caller.headers[b"X-Of"]) == (b"ab", b"pieces")
 
 
 def test_who_leaves_before_the_body_is_there_reaches_no_view(django):
-    caller = asked(django, "/plain", {"type": "http.disconnect"})
+    caller = requested(django, "/plain", {"type": "http.disconnect"})
     assert (caller.got, idents) == ([], [])
 
 
@@ -159,7 +159,7 @@ def test_the_thread_of_a_request_is_left_without_a_database_connection(django, m
     monkeypatch.setattr(
         request_handler.connections, "close_all", lambda: ended.append(threading.get_ident())
     )
-    asked(django, path)
+    requested(django, path)
     assert len(ended) == 1
     assert ended[0] != threading.get_ident()
 

@@ -238,10 +238,10 @@ def test_a_jobs_program_finds_its_portal_in_the_environment(portal, monkeypatch)
 @pytest.mark.feature("S2.6")
 def test_a_job_that_does_not_reach_its_portal_learns_why(portal, monkeypatch):
     portal.on("GET /me", *[httpx.ConnectError("refused")])
-    told = "only where its nodes reach the portal"
+    reported = "only where its nodes reach the portal"
     for in_a_job in (False, True):
         if in_a_job:
             monkeypatch.setenv("MPORTAL_JOB_ID", "7")
         with pytest.raises(UnreachableError) as caught, portal.client(patience_s=0) as client:
             client.me()
-        assert (told in str(caught.value)) == in_a_job
+        assert (reported in str(caught.value)) == in_a_job

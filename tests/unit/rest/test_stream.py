@@ -81,8 +81,8 @@ def test_lines_of_a_second_attempt_follow_those_of_the_first(portal):
 def test_a_choice_and_a_tail_are_the_portals_business(portal):
     portal.on(STREAM, stream(lines(4)), stream(lines(5), event("end")))
     assert texts(follow(portal, tail=1, choice={"rank": 0, "stream": None})) == ["line 4", "line 5"]
-    asked = [dict(request.url.params) for request in portal.seen(STREAM)]
-    assert asked == [{"tail": "1", "rank": "0"}] * 2
+    requested = [dict(request.url.params) for request in portal.seen(STREAM)]
+    assert requested == [{"tail": "1", "rank": "0"}] * 2
 
 
 def test_a_portal_that_restarts_is_waited_for_however_long_it_takes(portal):

@@ -22,8 +22,8 @@ def quota(cap: float, used: float = 0.0, kind: LimitKind = LimitKind.PROJECT) ->
 
 
 def job(number: int, usd: float | None, problem: str = "", **fields: Any) -> QueuedJob:
-    asked = shape(limits=("quota:1",))
-    priced = asked.unpriced_for(problem) if usd is None else asked.priced(usd)
+    requested = shape(limits=("quota:1",))
+    priced = requested.unpriced_for(problem) if usd is None else requested.priced(usd)
     return QueuedJob(number, priced, **fields)
 
 
@@ -73,8 +73,8 @@ def test_no_job_starts_while_one_that_runs_in_the_same_quota_has_no_price():
     limits["quota:1"].unpriced = 7
     queue = snapshot(job(1, 1.0), QueuedJob(2, shape()), limits=limits)
     assert started(queue) == [2]
-    told = "The price of job 7, which counts in the same quota, is being requested."
-    assert sentences(queue) == {1: told}
+    reported = "The price of job 7, which counts in the same quota, is being requested."
+    assert sentences(queue) == {1: reported}
 
 
 PRICES = st.sampled_from([None, 0.0, 0.1, 0.35, 1.2, 3.673, 12.000001])
@@ -91,21 +91,21 @@ def markets(draw: st.DrawFn) -> Snapshot:
     ):
         limits[key] = Limit(kind, key, {USD_PER_HOUR: float(draw(st.integers(0, 30)))})
 
-    def asked(project: int) -> Shape:
+    def requested(project: int) -> Shape:
         keys = (f"project:{project}", *(["queue"] if draw(st.booleans()) else []))
         usd, plain = draw(PRICES), shape(draw(st.integers(1, 3)), limits=keys)
         return plain.unpriced_for("") if usd is None else plain.priced(usd)
 
     running = []
     for number in range(draw(st.integers(0, 3))):
-        there = asked(1)
+        there = requested(1)
         for key in there.limits:
             limits[key].take(there.demand)
         running.append(RunningJob(-number, there))
     queued = []
     for number in range(draw(st.integers(0, 12))):
         project = draw(st.integers(1, 2))
-        queued.append(QueuedJob(number, asked(project), project_id=project))
+        queued.append(QueuedJob(number, requested(project), project_id=project))
     return Snapshot(tuple(queued), tuple(running), limits)
 
 

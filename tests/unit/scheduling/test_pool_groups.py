@@ -55,9 +55,9 @@ def test_what_low_jobs_give_up_goes_to_the_urgent_one_and_not_to_those_without_a
     assert isinstance(first, Preempt)
     assert sorted(first.victims) == [1, 2]
     assert {each.cause for each in rest if isinstance(each, Wait)} == {Behind(9)}
-    owed = QueuedJob(9, of(2, "gpus"), rank=10, is_owed=True)
+    claiming = QueuedJob(9, of(2, "gpus"), rank=10, has_claim=True)
     again = tuple(QueuedJob(n, of(1, "gpus"), stopped_for=9) for n in (1, 2))
-    after = Snapshot((*others, *again, owed), (), pools(gpus=2), preemption=allowed)
+    after = Snapshot((*others, *again, claiming), (), pools(gpus=2), preemption=allowed)
     assert started(after) == [9]
 
 
@@ -89,7 +89,7 @@ def test_use_in_a_pool_that_shares_no_machines_counts_nothing():
     assert started(Snapshot(queued, limits=limits, shares=shares)) == [1, 3]
 
 
-def test_a_backend_that_nothing_limits_is_shared_by_nobody():
+def test_an_unlimited_backend_is_not_shared():
     limits = pools(a=1, z=1)
     limits["backend:local"].caps.clear()
     queued = (QueuedJob(1, of(1, "a")), QueuedJob(2, of(1, "a")), QueuedJob(3, of(1, "z"), rank=1))
@@ -128,7 +128,7 @@ def test_each_pool_has_a_first_of_its_own_where_the_machines_of_both_are_enough(
 
 
 @pytest.mark.feature("P5.4")
-def test_nobody_is_stopped_for_one_whose_machines_the_first_of_another_pool_would_have():
+def test_no_victim_is_stopped_for_machines_that_the_first_job_of_another_pool_would_get():
     # Pool z would have capacity then, and the first job of pool a takes the backend's.
     running = (
         RunningJob(1, of(2, "a"), ends_s=HOUR),
@@ -145,16 +145,16 @@ def test_nobody_is_stopped_for_one_whose_machines_the_first_of_another_pool_woul
 
 
 @pytest.mark.feature("P5.4")
-def test_a_debt_for_which_the_machines_went_elsewhere_comes_before_nobody_of_a_higher_queue():
+def test_a_claim_whose_machines_went_elsewhere_comes_before_no_job_of_a_higher_queue():
     running = (RunningJob(1, of(1)),)
-    owed, higher = QueuedJob(2, of(2), is_owed=True), QueuedJob(3, of(1), rank=1)
-    assert started(Snapshot((owed, higher), running, pools(running, backend=2))) == [3]
+    claiming, higher = QueuedJob(2, of(2), has_claim=True), QueuedJob(3, of(1), rank=1)
+    assert started(Snapshot((claiming, higher), running, pools(running, backend=2))) == [3]
     leaving = (RunningJob(1, of(1), is_leaving=True),)
-    assert started(Snapshot((owed, higher), leaving, pools(leaving, backend=2))) == []
+    assert started(Snapshot((claiming, higher), leaving, pools(leaving, backend=2))) == []
 
 
 @pytest.mark.feature("P5.4")
-def test_a_quota_that_the_urgent_job_needs_is_used_up_by_nobody_while_others_wind_down():
+def test_a_quota_that_the_urgent_job_needs_is_used_by_no_other_job_while_victims_wind_down():
     low = RunningJob(1, of(2, "gpus"), is_preemptible=True)
     limits = pools((low,), backend=9, gpus=2)
     limits["quota"] = Limit(LimitKind.PROJECT, "rl", {"nodes": 2.0})
@@ -166,7 +166,7 @@ def test_a_quota_that_the_urgent_job_needs_is_used_up_by_nobody_while_others_win
     assert isinstance(found[10], Wait)
 
 
-def test_who_waits_for_its_full_pool_without_an_end_keeps_nobody_from_the_rest_of_the_backend():
+def test_a_job_that_waits_endlessly_for_its_full_pool_blocks_no_job_on_the_rest_of_the_backend():
     endless = RunningJob(1, of(64, "full"))
     first = QueuedJob(2, of(64, "full"))
     others = tuple(QueuedJob(number, of(1, "free")) for number in range(3, 73))

@@ -215,13 +215,13 @@ def test_a_plan_stops_victims_for_the_first_waiting_job_and_names_them_to_it():
     first, second = planned(holders, [wants(4, 3, rank=1), wants(4, 1, number=101)], 6)
     assert isinstance(first, Preempt)
     assert first.victims == (7,)
-    told = "Waits for 4 nodes of job 7, which is being stopped for it."
-    assert first.cause.sentence == told
+    reported = "Waits for 4 nodes of job 7, which is being stopped for it."
+    assert first.cause.sentence == reported
     assert isinstance(second, Wait)
     leaving = [replace(holders[0], is_leaving=True, stopped_for=100), holders[1]]
     again, *_ = planned(leaving, [wants(4, 3, rank=1)], 6)
     assert isinstance(again, Wait)
-    assert again.cause.sentence == told
+    assert again.cause.sentence == reported
 
 
 @pytest.mark.parametrize("kind", [LimitKind.PERSON, LimitKind.QUEUE, LimitKind.GROUP])
@@ -247,8 +247,8 @@ def test_no_job_fills_the_free_part_of_a_slot_for_which_others_are_stopped():
 def test_what_was_given_up_goes_to_the_one_it_was_given_up_for():
     # The victim's project has the smaller share, and would be first.
     victim = wants(1, 2, number=7, stopped_for=100)
-    owed = wants(2, 2, number=100, is_owed=True)
-    first, second = planned([], [victim, owed], 2)
+    claiming = wants(2, 2, number=100, has_claim=True)
+    first, second = planned([], [victim, claiming], 2)
     assert first == Start(100)
     assert isinstance(second, Wait)
     assert isinstance(second.cause, Preempted)

@@ -83,16 +83,16 @@ def test_shares_of_projects_that_always_want_more_go_towards_their_weights(weigh
             ("p", number): Share(accounts[number].carried_to(now, day), weight)
             for number, weight in enumerate(weights)
         }
-        asked = shape(1, pool="p")
+        requested = shape(1, pool="p")
         queued = [
-            QueuedJob(number * 1000 + place, asked, project_id=number, duration_s=HOUR)
+            QueuedJob(number * 1000 + place, requested, project_id=number, duration_s=HOUR)
             for number in range(len(weights))
             for place in range(20)
         ]
         snapshot = Snapshot(
-            tuple(queued), shares={(asked.pool, k): v for (_, k), v in shares.items()}
+            tuple(queued), shares={(requested.pool, k): v for (_, k), v in shares.items()}
         )
-        order = Order({asked.pool}, queued, snapshot)
+        order = Order({requested.pool}, queued, snapshot)
         had = [0] * len(weights)
         for turn, job in enumerate(order):
             if turn == 20:

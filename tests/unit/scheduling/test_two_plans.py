@@ -131,7 +131,7 @@ def afterwards(snapshot: Snapshot) -> Snapshot:
     began = [
         RunningJob(j.job_id, j.shape, j.duration_s) for j in snapshot.queued if j.job_id in starts
     ]
-    owed = {each.job_id for each in preempts}
+    claiming = {each.job_id for each in preempts}
     again = [
         QueuedJob(
             1000 - each.job_id,
@@ -144,7 +144,7 @@ def afterwards(snapshot: Snapshot) -> Snapshot:
         if each.job_id in victims
     ]
     still = [
-        replace(each, is_owed=each.job_id in owed)
+        replace(each, has_claim=each.job_id in claiming)
         for each in snapshot.queued
         if each.job_id not in starts
     ]

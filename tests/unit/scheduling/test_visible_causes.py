@@ -20,11 +20,11 @@ def test_who_knows_all_reads_all(cause: Cause):
 
 @pytest.mark.parametrize("cause", SMALL)
 def test_who_knows_none_reads_no_number_and_the_same_code(cause: Cause):
-    told = cause.visible_to(known().__contains__)
-    assert told.named == ()
-    assert not any(letter in told.sentence.replace("3 nodes", "") for letter in "12")
-    assert (told.code, told.reason) == (cause.code, cause.reason)
-    assert told.visible_to(known(1, 2, 3).__contains__) == told
+    reported = cause.visible_to(known().__contains__)
+    assert reported.named == ()
+    assert not any(letter in reported.sentence.replace("3 nodes", "") for letter in "12")
+    assert (reported.code, reported.reason) == (cause.code, cause.reason)
+    assert reported.visible_to(known(1, 2, 3).__contains__) == reported
 
 
 @pytest.mark.parametrize(
@@ -36,19 +36,19 @@ def test_who_knows_none_reads_no_number_and_the_same_code(cause: Cause):
     ],
 )
 def test_those_who_are_stopped_are_counted_where_they_are_not_known(numbers, said):
-    told = StoppedForIt((1, 2, 3), 5).visible_to(known(*numbers).__contains__)
-    assert told.sentence == f"Waits for 5 nodes of {said}, which are being stopped for it."
+    reported = StoppedForIt((1, 2, 3), 5).visible_to(known(*numbers).__contains__)
+    assert reported.sentence == f"Waits for 5 nodes of {said}, which are being stopped for it."
 
 
 def test_one_that_is_stopped_alone_and_not_known_is_one_job():
-    told = StoppedForIt((1,), 1).visible_to(known().__contains__)
+    reported = StoppedForIt((1,), 1).visible_to(known().__contains__)
     said = "Waits for 1 node of a job of another project, which is being stopped for it."
-    assert told.sentence == said
+    assert reported.sentence == said
 
 
-def test_what_it_waits_for_now_is_told_by_the_same_rule():
-    told = Preempted(1, Behind(2)).visible_to(known(2).__contains__)
-    assert told.to_dict() == {
+def test_the_present_cause_is_shown_by_the_same_rule():
+    reported = Preempted(1, Behind(2)).visible_to(known(2).__contains__)
+    assert reported.to_dict() == {
         "code": "preempted",
         "reason": "PREEMPTED",
         "by": None,
@@ -56,6 +56,6 @@ def test_what_it_waits_for_now_is_told_by_the_same_rule():
     }
 
 
-def test_a_cause_that_names_no_job_is_told_to_everybody():
+def test_a_cause_that_names_no_job_is_shown_to_every_user():
     cause = OverQuota("queue", "q", "jobs", 1, 1, 1)
     assert cause.visible_to(known().__contains__) is cause

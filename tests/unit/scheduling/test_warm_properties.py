@@ -23,14 +23,14 @@ from jobs.scheduling.snapshot import (
 pytestmark = [pytest.mark.feature("S2.8"), pytest.mark.feature("P5.1")]
 
 
-def asked(project: int, pool: str, nodes: int) -> Shape:
+def requested(project: int, pool: str, nodes: int) -> Shape:
     demand = (("jobs", 1.0), ("nodes", float(nodes)))
     return Shape(pool, "b", nodes, demand, (f"project:{project}", pool, "backend:b"))
 
 
 PLACES = ("pool:a", "pool:z", "backend:b")
 projects = st.integers(1, 2)
-shapes = st.builds(asked, projects, st.sampled_from(PLACES[:2]), st.integers(1, 3))
+shapes = st.builds(requested, projects, st.sampled_from(PLACES[:2]), st.integers(1, 3))
 ends = st.sampled_from([None, 3600.0])
 moments = st.sampled_from([None, 600.0])
 

@@ -111,6 +111,6 @@ def test_the_first_of_the_highest_queue_starts_by_its_expected_start(world, jobs
     if urgent.nodes > world.caps["backend:b"]["nodes"]:
         return
     world.play([*jobs, urgent])
-    told_s = world.promised_s.get(urgent.number, at_s)
-    assert told_s is not None
-    assert world.started_s[urgent.number] <= told_s
+    reported_s = world.promised_s.get(urgent.number, at_s)
+    assert reported_s is not None
+    assert world.started_s[urgent.number] <= reported_s

@@ -89,7 +89,7 @@ class World:
     clusters: dict[str, Machines] = field(default_factory=dict)
     started_s: dict[int, float] = field(default_factory=dict)
     promised_s: dict[int, float | None] = field(default_factory=dict)
-    _owed: set[int] = field(default_factory=set)
+    _claiming: set[int] = field(default_factory=set)
     _shapes: dict[tuple[int, str, int], Shape] = field(default_factory=dict)
 
     def play(self, jobs: list[Asks]) -> None:
@@ -153,7 +153,7 @@ class World:
                     assert job.names
                     assert job.names not in warm or not self._has(job, warm[job.names])
                 case Preempt():
-                    self._owed.add(each.job_id)
+                    self._claiming.add(each.job_id)
                     for number in each.victims:
                         self._stop(number)
                 case Evict():
@@ -189,7 +189,7 @@ class World:
                 cluster.keeps_s = job.keeps_s
         self._check(before)
         self.started_s.setdefault(job.number, self.now_s)
-        self._owed.discard(job.number)
+        self._claiming.discard(job.number)
 
     def _check(self, before: dict[str, Limit]) -> None:
         """Assert that no further limit is exceeded, and that no more machines are up than exist."""
@@ -302,7 +302,7 @@ class World:
             since_s=job.at_s,
             duration_s=job.most_s,
             cluster=cluster,
-            is_owed=job.number in self._owed,
+            has_claim=job.number in self._claiming,
         )
 
     def _named(self, job: Asks) -> NamedCluster:

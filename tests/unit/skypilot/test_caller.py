@@ -71,10 +71,10 @@ def test_those_who_ask_the_same_at_once_share_one_call(
 ) -> None:
     args = {"diary": str(diary), "until": str(gate), "value": 7}
     with ThreadPoolExecutor(8) as threads:
-        asked = [threads.submit(caller.call, "noted", args) for _ in range(8)]
+        requested = [threads.submit(caller.call, "noted", args) for _ in range(8)]
         assert eventually(lambda: calls_in(diary))
         gate.touch()
-        assert [one.result() for one in asked] == [7] * 8
+        assert [one.result() for one in requested] == [7] * 8
     assert calls_in(diary) == 1
 
 

@@ -178,10 +178,10 @@ class Log:
 
     def __init__(self, content: bytes) -> None:
         self.lines = content.splitlines(keepends=True)
-        self.asked: list[int] = []
+        self.requested: list[int] = []
 
     def read(self, tail: int) -> Iterator[bytes]:
-        self.asked.append(tail)
+        self.requested.append(tail)
         yield from self.lines[-tail:] if tail else self.lines
         yield b""
 
@@ -193,19 +193,19 @@ def many(count: int, first: int = 1) -> bytes:
 def test_an_attempt_of_which_nothing_is_known_is_read_from_its_beginning() -> None:
     log = Log(many(1000))
     assert numbers(frames_beyond(log.read, {}, ATTEMPT)) == list(range(1, 1001))
-    assert log.asked == [0]
+    assert log.requested == [0]
 
 
 def test_a_reading_goes_back_just_as_far_as_it_must() -> None:
     log = Log(many(1000))
     assert numbers(frames_beyond(log.read, {0: 900}, ATTEMPT, 8)) == list(range(901, 1001))
-    assert log.asked == [8, 16, 32, 64, 128]
+    assert log.requested == [8, 16, 32, 64, 128]
 
 
 def test_noise_at_the_end_of_the_log_is_read_over() -> None:
     log = Log(many(20) + b"srun: error\n" * 50)
     assert numbers(frames_beyond(log.read, {0: 18}, ATTEMPT, 4)) == [19, 20]
-    assert log.asked == [4, 8, 16, 32, 64]
+    assert log.requested == [4, 8, 16, 32, 64]
 
 
 def test_frames_that_the_log_has_lost_stay_missing_and_the_rest_comes() -> None:
@@ -219,7 +219,7 @@ def test_a_log_that_begins_after_what_is_known_is_read_whole_and_then_believed(
     monkeypatch.setattr(log_frames, "LAST_TAIL", 64)
     log = Log(many(30, first=50))
     assert numbers(frames_beyond(log.read, {0: 5}, ATTEMPT, 8)) == list(range(50, 80))
-    assert log.asked == [8, 16, 32, 64, 0]
+    assert log.requested == [8, 16, 32, 64, 0]
 
 
 def test_a_stream_that_goes_on_says_when_nothing_comes() -> None:
@@ -242,4 +242,4 @@ def test_samples_of_hosts_are_passed_on_and_do_not_move_the_position() -> None:
     frames = [json.loads(each) for each in got if each]
     assert [each["seq"] for each in frames if "seq" in each] == [9, 10, 11]
     assert {each["kind"] for each in frames if "seq" not in each} == {"metrics"}
-    assert log.asked == [4, 8, 16]
+    assert log.requested == [4, 8, 16]

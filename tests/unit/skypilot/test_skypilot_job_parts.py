@@ -78,16 +78,16 @@ def test_paths_become_whole_and_buckets_stay(tmp_path: Path, monkeypatch) -> Non
 def test_what_travels_names_no_portal_and_no_secret(tmp_path: Path) -> None:
     spec = JobSpec.of({"a": 2}, {"infra": "aws"}, {"secrets": {"KEY": "hush"}})
     attempt = task.Attempt.new("cluster")
-    asked = task.stage(spec, attempt, tmp_path)
-    assert (asked["num_nodes"], asked["resources"]) == (2, {"infra": "aws"})
+    requested = task.stage(spec, attempt, tmp_path)
+    assert (requested["num_nodes"], requested["resources"]) == (2, {"infra": "aws"})
     file = tmp_path / "workdir" / attempt.job_name / "attempt.json"
     content = json.loads(file.read_text())
     assert "portal_url" not in content
     assert content["carrier"] == "none"
     assert "hush" not in file.read_text()
     # On Slurm SkyPilot makes this an argument of srun.
-    assert list(asked["secrets"]) == ["KEY"]
-    assert "hush" not in str(asked)
+    assert list(requested["secrets"]) == ["KEY"]
+    assert "hush" not in str(requested)
     assert file.stat().st_mode & 0o777 == 0o600
 
 
@@ -111,22 +111,24 @@ def test_secrets_in_mounted_folders_stay_behind_and_skypilot_takes_the_rest(tmp_
     }
     spec = JobSpec.of({"a": 1}, None, {"file_mounts": mounts})
     (tmp_path / "stage").mkdir()
-    asked = task.stage(spec, task.Attempt.new("cluster"), tmp_path / "stage")["file_mounts"]
-    assert (asked["/b"], asked["/f"]) == ("s3://bucket", str(data / ".env"))
-    assert tree(Path(asked["/data"])) == {
+    requested = task.stage(spec, task.Attempt.new("cluster"), tmp_path / "stage")["file_mounts"]
+    assert (requested["/b"], requested["/f"]) == ("s3://bucket", str(data / ".env"))
+    assert tree(Path(requested["/data"])) == {
         ".gitignore": "**/.env\n",
         ".skyignore": "",
         "link": "-> sub/1.txt",
         "sub": "/",
         "sub/1.txt": "1",
     }
-    assert sorted(tree(Path(asked["/code"]))) == [".skyignore", "link", "sub"]
-    assert tree(Path(asked["/one"]["source"])) == tree(Path(asked["/data"]))
-    two = [Path(source) for source in asked["/two"]["source"]]
+    assert sorted(tree(Path(requested["/code"]))) == [".skyignore", "link", "sub"]
+    assert tree(Path(requested["/one"]["source"])) == tree(Path(requested["/data"]))
+    two = [Path(source) for source in requested["/two"]["source"]]
     assert [source.name for source in two] == ["data", "code"]
-    assert [tree(source) for source in two] == [tree(Path(asked[at])) for at in ("/data", "/code")]
-    assert asked["/two"]["mode"] == "COPY"
-    assert asked["/three"] == mounts["/three"]
+    assert [tree(source) for source in two] == [
+        tree(Path(requested[at])) for at in ("/data", "/code")
+    ]
+    assert requested["/two"]["mode"] == "COPY"
+    assert requested["/three"] == mounts["/three"]
     assert (code / ".skyignore").read_text() == "sub/1.txt\n.env\n"
 
 

@@ -26,7 +26,7 @@ class Server:
         await send({"type": "http.response.start", "status": 200})
 
 
-def asked(*headers: tuple[bytes, bytes], **fields: object) -> Server:
+def requested(*headers: tuple[bytes, bytes], **fields: object) -> Server:
     server = Server()
     scope = {"type": "http", "method": "POST", "path": "/launch", "headers": list(headers)}
 
@@ -41,7 +41,7 @@ def asked(*headers: tuple[bytes, bytes], **fields: object) -> Server:
 
 
 def test_the_token_lets_in_and_stays_outside() -> None:
-    server = asked(GOOD, (b"accept", b"*/*"))
+    server = requested(GOOD, (b"accept", b"*/*"))
     assert server.sent[0]["status"] == 200
     assert server.scopes[0]["headers"] == [(b"accept", b"*/*")]
 
@@ -59,7 +59,7 @@ def test_the_token_lets_in_and_stays_outside() -> None:
     ],
 )
 def test_without_it_nothing_comes_through(headers: list[tuple[bytes, bytes]]) -> None:
-    server = asked(*headers)
+    server = requested(*headers)
     assert server.sent[0]["status"] == 401
     assert server.scopes == []
 
@@ -77,23 +77,23 @@ def test_without_it_nothing_comes_through(headers: list[tuple[bytes, bytes]]) ->
     ],
 )
 def test_only_its_health_is_public(method: str, path: str) -> None:
-    assert asked(method=method, path=path).sent[0]["status"] == 401
+    assert requested(method=method, path=path).sent[0]["status"] == 401
 
 
 def test_its_health_is_public_but_not_to_a_wrong_token() -> None:
     health = {"method": "GET", "path": "/api/health"}
-    assert asked(**health).sent[0]["status"] == 200
-    assert asked((b"authorization", b"Bearer x"), **health).sent[0]["status"] == 401
+    assert requested(**health).sent[0]["status"] == 200
+    assert requested((b"authorization", b"Bearer x"), **health).sent[0]["status"] == 401
 
 
 def test_a_websocket_without_it_is_closed() -> None:
-    server = asked(type="websocket")
+    server = requested(type="websocket")
     assert server.sent == [{"type": "websocket.close", "code": 1008}]
-    assert asked(GOOD, type="websocket").scopes
+    assert requested(GOOD, type="websocket").scopes
 
 
 def test_starting_and_stopping_need_no_token() -> None:
-    assert asked(type="lifespan").scopes
+    assert requested(type="lifespan").scopes
 
 
 def test_a_token_that_others_may_read_is_refused(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ class Server:
     def __init__(self, *, loses: bool = False, takes: bool = True, late: int = 0) -> None:
         self.rows: list[Row] = [{"request_id": "old", "name": "launch", "status": "SUCCEEDED"}]
         self._loses, self._takes, self._late = loses, takes, late
-        self.asked = 0
+        self.requested = 0
 
     def ask(self) -> str:
-        self.asked += 1
+        self.requested += 1
         if self._takes:
             self.rows.insert(0, {"request_id": "other", "name": "status", "status": "RUNNING"})
             self.rows.insert(0, {"request_id": "new", "name": "launch", "status": "PENDING"})
@@ -33,7 +33,7 @@ class Server:
         return "new"
 
     def requests(self) -> list[Row]:
-        if self.asked and self._late:
+        if self.requested and self._late:
             self._late -= 1
             return self.rows[2:]
         return self.rows
@@ -43,14 +43,14 @@ class Server:
 def test_a_request_that_was_taken_is_found_and_never_repeated(server: Server) -> None:
     found = accepted("launch", server.ask, server.requests, lost=TimeoutError, patience_s=5)
     assert found == "new"
-    assert server.asked == 1
+    assert server.requested == 1
 
 
 def test_a_request_without_an_answer_is_an_error() -> None:
     server = Server(loses=True, takes=False)
     with pytest.raises(TimeoutError):
         accepted("launch", server.ask, server.requests, lost=TimeoutError, patience_s=0.05)
-    assert server.asked == 1
+    assert server.requested == 1
 
 
 def test_a_refusal_is_not_looked_up() -> None:

@@ -13,7 +13,7 @@ def test_a_cloud_that_a_plugin_may_have_brought_is_left_to_skypilot() -> None:
 
 
 @pytest.mark.parametrize(("written", "meant"), [("awss", "aws"), ("kubernets", "kubernetes")])
-def test_a_misspelt_cloud_is_told_with_the_one_that_was_meant(written: str, meant: str) -> None:
+def test_a_misspelled_cloud_is_reported_with_the_intended_one(written: str, meant: str) -> None:
     with pytest.raises(InvalidSpecErrors) as caught:
         JobSpec.parse({"run": "true", "resources": {"infra": written}})
     assert [error.suggestion for error in caught.value.errors] == [meant]

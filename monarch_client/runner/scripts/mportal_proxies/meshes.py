@@ -81,7 +81,7 @@ class Meshes:
                     mesh=getattr(entry.mesh, how)(**given),
                     shape=getattr(entry.shape, how)(given),
                 )
-        except Exception as error:  # noqa: BLE001 - whoever calls the mesh gets it
+        except Exception as error:  # noqa: BLE001 - the caller of the mesh gets it
             self._entries[message["new"]] = error
         else:
             self._entries[message["new"]] = made
@@ -91,7 +91,7 @@ class Meshes:
         try:
             entry = self.entry(message["of"])
             made = entry.mesh.spawn_procs(**message["arguments"])
-        except Exception as error:  # noqa: BLE001 - whoever calls the mesh gets it
+        except Exception as error:  # noqa: BLE001 - the caller of the mesh gets it
             self._entries[message["new"]] = error
             return
         shape = Shape.dense(dict(made.sizes))

@@ -140,7 +140,7 @@ def _kind_of(error: BaseException) -> str:
 
 
 def _kind_of_fault(text: str) -> str:
-    # Monarch says "supervision" also of an actor whose own code raised where nobody could take
+    # Monarch says "supervision" also of an actor whose own code raised where no caller could take
     # the exception: then the text carries its traceback.
     return "user" if _TRACEBACK in text else "monarch"
 

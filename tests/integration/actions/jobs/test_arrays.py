@@ -175,7 +175,7 @@ def test_rerun_failed_puts_new_jobs_in_the_places_of_those_that_failed(project, 
 
 
 @pytest.fixture
-def asked(monkeypatch) -> list[bool]:
+def requested(monkeypatch) -> list[bool]:
     """Record, for each query of the backend, whether a transaction was open meanwhile."""
     answers: list[bool] = []
     check = LocalBackend.check
@@ -189,15 +189,15 @@ def asked(monkeypatch) -> list[bool]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_rerun_failed_asks_the_backend_once_and_in_no_transaction(project, member, asked):
+def test_rerun_failed_asks_the_backend_once_and_in_no_transaction(project, member, requested):
     array = submit_job(member, project, sweep()).array
     cancel_array(member, array)
-    asked.clear()
+    requested.clear()
     again = rerun_failed(member, array)
     assert [job.name for job in again] == ["ppo-0", "ppo-1", "ppo-2", "ppo-3"]
     assert [job.spec for job in again] == [job.rerun_of.spec for job in again]
     assert [job.spec_source for job in again] == [job.rerun_of.spec_source for job in again]
-    assert asked == [False]
+    assert requested == [False]
 
 
 def test_rerun_failed_goes_by_what_has_failed_once_it_was_checked(project, member, monkeypatch):
@@ -355,8 +355,8 @@ def test_cancelling_is_reported_to_dependants_and_recorded_in_the_history_of_eac
     for job, moves in zip(
         members(jobs[0]), [("PROVISIONING", "STOPPING"), *[("CANCELLED",)] * 3], strict=True
     ):
-        told = job.events.filter(kind=EventKind.STATUS).order_by("pk")
-        assert tuple(told.values_list("new_status", flat=True)) == moves
+        reported = job.events.filter(kind=EventKind.STATUS).order_by("pk")
+        assert tuple(reported.values_list("new_status", flat=True)) == moves
         assert job.events.get(verb="cancel").message == job.message
         assert job.stop_reason == StopReason.CANCELLED_BY_USER
         assert (job.ended_at is None, job.wait_reason) == (job.status == "STOPPING", "")

@@ -18,7 +18,7 @@ from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_actor, make_project
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.feature("S2.6")]
 SPEC = "name: ppo\nrun: 'true'\nresources: {infra: local}\nportal: {array: {seed: [1, 2, 3]}}\n"
@@ -47,7 +47,7 @@ def test_cancelling_all_waits_for_a_job_that_starts_and_stops_it():
     with transaction.atomic():
         move(first, JobStatus.PROVISIONING)
         cancelled = canceller.submit(alone, cancel_array, member, first.array)
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
         waiting = Job.objects.filter(status=JobStatus.CANCELLED).count()
     assert cancelled.result(timeout=30) == 3
     assert waiting == 2
@@ -82,8 +82,8 @@ def test_who_reruns_what_failed_and_who_submits_what_needs_it_never_wait_in_a_ci
         with transaction.atomic():
             Job.objects.select_for_update(no_key=True).get(pk=first.pk + 1)
             submitted = pool.submit(alone, submit_job, member, project, AFTER)
-            assert eventually(somebody_waits_for_a_lock)
+            assert eventually(a_process_waits_for_a_lock)
             again = pool.submit(alone, rerun_failed, member, array)
-            assert eventually(lambda: somebody_waits_for_a_lock(2))
+            assert eventually(lambda: a_process_waits_for_a_lock(2))
         assert len(again.result()) == 3
         assert submitted.result().dependencies.count() == 3

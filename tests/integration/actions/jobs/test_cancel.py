@@ -94,7 +94,7 @@ def traces_of(
     states += [
         {"held": True, "wait_reason": "HELD", "message": "Held.", "hint": "Release it."},
         {"wait_reason": "CAPACITY", "message": "Waits.", "next_try_at": timezone.now()},
-        {"is_owed": True},
+        {"has_claim": True},
         {"parent": job_of(actor, status=JobStatus.RUNNING)},
     ]
     jobs = [job_of(actor, **{"started_at": None, **state}) for state in states]
@@ -110,11 +110,11 @@ def traces_of(
     rows: list[Any] = []
     for job in Job.objects.filter(pk__in=places).order_by("pk"):
         events = JobEvent.objects.filter(job=job).order_by("pk")
-        told = [{k: v for k, v in vars(each).items() if k not in _OWN} for each in events]
+        reported = [{k: v for k, v in vars(each).items() if k not in _OWN} for each in events]
         ends = list(job.dependants.values_list("ended_as", flat=True))
         moments = [job.ended_at is None, job.stopping_at is None]
         columns = {k: v for k, v in vars(job).items() if k not in _OWN | {"next_try_at"}}
-        rows.append((columns, told, ends, moments, job.next_try_at is None))
+        rows.append((columns, reported, ends, moments, job.next_try_at is None))
     names = {job_topic(pk): f"job {place}" for pk, place in places.items()}
     names[job_topic(parent)] = "parent"
     woken = {(name, places.get(row, row)) for kind, name, row in heard if kind == "wake"}

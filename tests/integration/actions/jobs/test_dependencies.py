@@ -72,7 +72,7 @@ def test_a_job_waits_until_the_newest_of_that_name_has_succeeded(project, member
     end(older, JobStatus.SUCCEEDED)
     assert startable() == {"prepare"}
     end(newer, JobStatus.SUCCEEDED)
-    # At once, before anybody has looked.
+    # At once, before any reader.
     assert startable() == {"train"}
     settle()
     job.refresh_from_db()

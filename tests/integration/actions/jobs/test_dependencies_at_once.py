@@ -17,7 +17,7 @@ from jobs.permissions import Actor
 from jobs.reconcilers import dependencies
 from jobs.statuses import JobStatus, Role, StopReason
 from tests.factories import make_actor, make_job, make_project
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.feature("S2.6")]
 SPEC = "name: last\nrun: 'true'\nresources: {infra: local}\nportal: {depends_on: [%s]}\n"
@@ -71,7 +71,7 @@ def test_an_end_that_waits_for_a_submit_to_commit_reaches_the_new_job(owner):
     with transaction.atomic():
         last = submit(owner, first)
         [ender] = in_thread(lambda: succeed(first))
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     ender.join(30)
     assert is_startable(last)
 
@@ -81,7 +81,7 @@ def test_a_submit_that_waits_for_an_end_to_commit_finds_it(owner):
     with transaction.atomic():
         succeed(first)
         [submitter] = in_thread(lambda: made.append(submit(owner, first)))
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     submitter.join(30)
     assert is_startable(made[0])
 

@@ -15,7 +15,7 @@ from jobs.models import Attempt, Cluster, Job
 from jobs.permissions import Actor
 from jobs.statuses import JobStatus, Role
 from tests.factories import make_actor, make_job, make_project
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 QUEUED = JobStatus.QUEUED
@@ -45,7 +45,7 @@ def test_a_hold_that_waits_for_a_start_to_commit_is_refused(owner):
         start_attempt(now_of(job))
         holder = threading.Thread(target=attempt, args=(lambda: hold_job(owner, job), outcome))
         holder.start()
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     holder.join(30)
     assert [type(each) for each in outcome] == [ConflictError]
     assert (now_of(job).status, now_of(job).held) == (JobStatus.PROVISIONING, False)
@@ -59,7 +59,7 @@ def test_a_start_that_waits_for_a_hold_to_commit_makes_nothing(owner):
         hold_job(owner, job)
         starter = threading.Thread(target=attempt, args=(lambda: start_attempt(stale), outcome))
         starter.start()
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     starter.join(30)
     assert [type(each) for each in outcome] == [StaleJobError]
     assert (now_of(job).status, now_of(job).held) == (QUEUED, True)

@@ -25,7 +25,7 @@ from jobs.permissions import Actor
 from jobs.reconcilers import queue
 from jobs.statuses import ACTIVE_STATUSES, FINAL_STATUSES, EventKind, JobStatus, Role
 from tests.factories import make_actor, make_job, make_project, make_token
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 
 pytestmark = pytest.mark.django_db
 QUEUED, PROVISIONING = JobStatus.QUEUED, JobStatus.PROVISIONING
@@ -169,7 +169,7 @@ def test_a_change_that_waits_for_a_start_to_commit_is_refused(owner):
     with transaction.atomic():
         start_attempt(now_of(job))
         changer.start()
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     changer.join(30)
     assert [type(each) for each in outcome] == [ConflictError]
     assert (now_of(job).status, now_of(job).priority) == (PROVISIONING, 50)

@@ -16,7 +16,7 @@ from jobs.models import FormerSlug, Job, Project
 from jobs.permissions import Actor
 from jobs.statuses import Role
 from tests.factories import make_actor, make_project
-from tests.waiting import eventually, somebody_waits_for_a_lock
+from tests.waiting import a_process_waits_for_a_lock, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SPEC = {"name": "hello", "run": "true", "resources": {"infra": "local"}}
@@ -56,7 +56,7 @@ def test_who_archives_waits_for_a_submit_and_finds_its_job(admin, project):
         submit_job(admin, project, SPEC)
         again = Project.objects.get(pk=project.pk)
         archiver = in_thread(lambda: archive_project(admin, again), refusals)
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     archiver.join(30)
     assert [type(each) for each in refusals] == [ConflictError]
     assert Project.objects.get().archived_at is None
@@ -67,7 +67,7 @@ def test_a_submit_waits_for_who_archives_and_is_refused(admin, project):
     with transaction.atomic():
         archive_project(admin, Project.objects.get(pk=project.pk))
         submitter = in_thread(lambda: submit_job(admin, project, SPEC), refusals)
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     submitter.join(30)
     assert [type(each) for each in refusals] == [PermissionDeniedError]
     assert not Job.objects.exists()
@@ -79,7 +79,7 @@ def after_a_rename(admin: Actor, project: Project, call) -> list[type[PortalErro
     with transaction.atomic():
         rename_project(admin, Project.objects.get(pk=project.pk), "robots")
         other = in_thread(call, refusals)
-        assert eventually(somebody_waits_for_a_lock)
+        assert eventually(a_process_waits_for_a_lock)
     other.join(30)
     return [type(each) for each in refusals]
 

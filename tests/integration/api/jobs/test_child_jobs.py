@@ -47,8 +47,11 @@ def test_a_program_submits_a_child_in_its_submitters_name(parent, member):
     assert (row["parent"], row["parent_attempt"]) == (parent.job_id, parent.number)
     assert row["submitted_by"] == parent.job.submitted_by.get_username()
     assert member.get(f"{JOBS}/{row['id']}").json()["parent"] == parent.job_id
-    told = JobEvent.objects.filter(job=parent.job_id).get()
-    assert (told.message, told.attempt_id) == (f"Submitted job {row['id']} (hello).", parent.pk)
+    reported = JobEvent.objects.filter(job=parent.job_id).get()
+    assert (reported.message, reported.attempt_id) == (
+        f"Submitted job {row['id']} (hello).",
+        parent.pk,
+    )
     first = JobEvent.objects.get(job=row["id"])
     assert first.message == f"Submitted by job {parent.job_id}, attempt 1"
 
@@ -183,7 +186,7 @@ def test_a_sweep_is_one_array_of_children_that_is_watched_and_cancelled_as_one(p
     array = f"/projects/rl/arrays/{row['array']}"
     assert program.get(array).json()["counts"] == {"QUEUED": 3}
     assert_problem(program_of(running(project)).get(array), 404, "not_found")
-    # Somebody ran one of them again: that is no child.
+    # A user ran one of them again: that is no child.
     again = make_job(project, array_id=row["array"], array_index=0)
     assert program.post(f"{array}/actions/cancel").status_code == 202
     again.refresh_from_db()

@@ -58,16 +58,16 @@ def running(project: Project, nodes: int = 1, **fields: Any) -> Job:
 def test_the_first_waiting_job_learns_the_holders_of_machines_and_until_when(member, project, fake):
     fake.set_capacity(4)
     holder = running(project, 3, portal={"max_duration": "1h"})
-    told = why(member, queued(project, 2))
-    assert told["code"] == "no_room"
-    assert told["sentence"] == "Needs 2 nodes; 1 of 4 is free on fake."
-    assert (told["position"], told["of"], told["ahead"]) == (1, 1, [])
+    reported = why(member, queued(project, 2))
+    assert reported["code"] == "no_room"
+    assert reported["sentence"] == "Needs 2 nodes; 1 of 4 is free on fake."
+    assert (reported["position"], reported["of"], reported["ahead"]) == (1, 1, [])
     limit = {"kind": "machines", "name": "fake", "what": "nodes"}
-    assert told["limit"] == {**limit, "needed": 2, "used": 3, "cap": 4}
-    (has,) = told["holders"]
+    assert reported["limit"] == {**limit, "needed": 2, "used": 3, "cap": 4}
+    (has,) = reported["holders"]
     assert (has["job_id"], has["has"]) == (holder.pk, "3 nodes")
-    assert told["basis"] == "bounds"
-    at = moment(told["expected_at"])
+    assert reported["basis"] == "bounds"
+    at = moment(reported["expected_at"])
     assert timedelta(minutes=59) < at - timezone.now() < timedelta(minutes=71)
 
 
@@ -75,11 +75,11 @@ def test_a_job_behind_a_reservation_learns_its_holder_and_its_position(member, p
     fake.set_capacity(2)
     running(project, 1)
     first, second = queued(project, 2), queued(project, 1)
-    told = why(member, second)
-    assert told["code"] == "behind"
-    assert told["sentence"] == f"Waits behind job {first.pk}, which needs more room."
-    assert (told["position"], told["of"]) == (2, 2)
-    assert [each["job_id"] for each in told["ahead"]] == [first.pk]
+    reported = why(member, second)
+    assert reported["code"] == "behind"
+    assert reported["sentence"] == f"Waits behind job {first.pk}, which needs more room."
+    assert (reported["position"], reported["of"]) == (2, 2)
+    assert [each["job_id"] for each in reported["ahead"]] == [first.pk]
 
 
 def test_an_estimate_goes_by_how_long_such_jobs_lasted_before(member, project, fake):
@@ -93,19 +93,19 @@ def test_an_estimate_goes_by_how_long_such_jobs_lasted_before(member, project, f
         type(attempt).objects.filter(pk=attempt.pk).update(created_at=begun)
         type(attempt.cluster).objects.update(status="GONE")
     running(project, name="train")
-    told = why(member, queued(project))
-    assert told["basis"] == "past_runs"
-    at = moment(told["expected_at"])
+    reported = why(member, queued(project))
+    assert reported["basis"] == "past_runs"
+    at = moment(reported["expected_at"])
     assert timedelta(minutes=19) < at - timezone.now() < timedelta(minutes=21)
 
 
 def test_without_anything_known_of_those_ahead_no_moment_is_made_up(member, project, fake):
     fake.set_capacity(1)
     holder = running(project)
-    told = why(member, queued(project))
-    assert (told["expected_at"], told["basis"]) == (None, "")
+    reported = why(member, queued(project))
+    assert (reported["expected_at"], reported["basis"]) == (None, "")
     lately = "no max_duration, and no such job has succeeded lately."
-    assert told["no_estimate"] == f"No estimate: job {holder.pk} has {lately}"
+    assert reported["no_estimate"] == f"No estimate: job {holder.pk} has {lately}"
     first, second = queued(project, portal={"max_duration": "1h"}), queued(project)
     assert first.pk and why(member, second)["no_estimate"].startswith("No estimate: job ")
 
@@ -122,14 +122,14 @@ def test_a_quota_is_named_with_whose_it_is_and_who_uses_it(member, project, fake
     }[whose]
     Quota.objects.create(caps={"nodes": 3}, **fields)
     holder = running(project, 2, submitted_by=member.user)
-    told = why(member, queued(project, 2, submitted_by=member.user))
+    reported = why(member, queued(project, 2, submitted_by=member.user))
     user, slug = member.user.username, project.slug
     words = {"project": f"project {slug}", "queue": "queue default"}
     name = words.get(whose, f"{user} in project {slug}")
     said = f"Needs 2 nodes; {name} may have 3 nodes at once, and has 2."
-    assert (told["code"], told["reason"], told["sentence"]) == ("quota", "QUOTA", said)
-    assert told["limit"]["name"] == {"project": slug, "queue": "default"}.get(whose, user)
-    assert [each["job_id"] for each in told["holders"]] == [holder.pk]
+    assert (reported["code"], reported["reason"], reported["sentence"]) == ("quota", "QUOTA", said)
+    assert reported["limit"]["name"] == {"project": slug, "queue": "default"}.get(whose, user)
+    assert [each["job_id"] for each in reported["holders"]] == [holder.pk]
 
 
 def test_a_quota_of_a_person_in_a_pool_is_reported_with_its_project_and_its_pool(
@@ -164,16 +164,16 @@ def test_a_quota_of_money_reports_what_is_left_and_before_that_for_what_it_waits
     holder = running(project, 1)
     Cluster.objects.update(usd_per_hour="7.30")
     job = queued(project, 2)
-    told = why(member, job)
+    reported = why(member, job)
     said = "Its price is being requested."
-    assert (told["code"], told["reason"], told["sentence"]) == ("price", "QUOTA", said)
+    assert (reported["code"], reported["reason"], reported["sentence"]) == ("price", "QUOTA", said)
     prices.step()
-    told = why(member, job)
+    reported = why(member, job)
     said = f"Needs $8.00 an hour; $3.20 of $10.50 is left in project {project.slug}."
-    assert (told["code"], told["reason"], told["sentence"]) == ("quota", "QUOTA", said)
+    assert (reported["code"], reported["reason"], reported["sentence"]) == ("quota", "QUOTA", said)
     numbers = {"what": "usd_per_hour", "needed": 8.0, "used": 7.3, "cap": 10.5}
-    assert told["limit"] == {"kind": "project", "name": project.slug, **numbers}
-    assert [(each["job_id"], each["has"]) for each in told["holders"]] == [
+    assert reported["limit"] == {"kind": "project", "name": project.slug, **numbers}
+    assert [(each["job_id"], each["has"]) for each in reported["holders"]] == [
         (holder.pk, "$7.30 an hour")
     ]
 
@@ -183,9 +183,9 @@ def test_a_group_that_is_full_is_named(member, project, fake):
     fake.set_capacity(9)
     group = {"portal": {"concurrency": {"group": "eval", "max": 1}}}
     running(project, **group)
-    told = why(member, queued(project, **group))
-    assert told["sentence"] == "The group eval may run 1 job at once, and runs 1."
-    assert told["limit"]["kind"] == "group"
+    reported = why(member, queued(project, **group))
+    assert reported["sentence"] == "The group eval may run 1 job at once, and runs 1."
+    assert reported["limit"]["kind"] == "group"
 
 
 def test_a_pool_without_that_much_is_named(member, project, fake):
@@ -193,8 +193,8 @@ def test_a_pool_without_that_much_is_named(member, project, fake):
     pool = Pool.objects.create(name="small", backend_name="fake", caps={"nodes": 2})
     Queue.objects.create(name="short", pool=pool)
     running(project, 1, queue_name="short")
-    told = why(member, queued(project, 2, queue_name="short"))
-    assert told["sentence"] == "Needs 2 nodes; 1 of 2 is free on small."
+    reported = why(member, queued(project, 2, queue_name="short"))
+    assert reported["sentence"] == "Needs 2 nodes; 1 of 2 is free on small."
 
 
 def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake, monkeypatch):
@@ -202,25 +202,29 @@ def test_a_backend_that_is_away_is_named_in_its_own_words(member, project, fake,
         raise BackendUnavailableError("The cloud is away.")
 
     monkeypatch.setattr(type(fake), "capacity_nodes", away)
-    told = why(member, queued(project))
-    assert (told["sentence"], told["expected_at"]) == ("The cloud is away.", None)
+    reported = why(member, queued(project))
+    assert (reported["sentence"], reported["expected_at"]) == ("The cloud is away.", None)
 
 
 def test_a_pause_after_a_failed_start_is_reported_in_the_clouds_words(member, project):
     soon = timezone.now() + timedelta(minutes=1)
     message = "No H100 in eu-west-4."
     job = queued(project, wait_reason="BACKOFF", message=message, next_try_at=soon)
-    told = why(member, job)
-    assert (told["code"], told["reason"], told["sentence"]) == ("backoff", "BACKOFF", message)
-    assert told["next_try_at"] is not None
+    reported = why(member, job)
+    assert (reported["code"], reported["reason"], reported["sentence"]) == (
+        "backoff",
+        "BACKOFF",
+        message,
+    )
+    assert reported["next_try_at"] is not None
 
 
 def test_the_holder_is_named(member, project):
     job = queued(project, submitted_by=member.user)
     hold_job(Actor(member.user), job)
-    told = why(member, job)
-    assert (told["code"], told["reason"]) == ("held", "HELD")
-    assert told["sentence"] == (
+    reported = why(member, job)
+    assert (reported["code"], reported["reason"]) == ("held", "HELD")
+    assert reported["sentence"] == (
         f"Held by {member.user.username}. It is held until `mportal release {job.pk}`, or its "
         "button, releases it."
     )
@@ -237,8 +241,8 @@ def test_the_holder_is_named(member, project):
     ],
 )
 def test_the_explanation_of_an_ended_job_names_how_and_why(member, project, fields, said):
-    told = why(member, queued(project, **fields))
-    assert (told["code"], told["sentence"]) == ("not_waiting", said)
+    reported = why(member, queued(project, **fields))
+    assert (reported["code"], reported["sentence"]) == ("not_waiting", said)
 
 
 def test_a_job_that_starts_next_or_runs_is_said_to(member, project, fake):
@@ -253,12 +257,14 @@ def test_of_another_project_only_the_existence_of_a_job_is_shown(member, project
     fake.set_capacity(2)
     running(make_project(), 2, name="secret-plan")
     queued(make_project(), 2, name="secret-too")
-    told = why(member, queued(project, 2))
+    reported = why(member, queued(project, 2))
     nobody = {"job_id": None, "project": "", "name": "", "owner": "", "status": ""}
-    assert told["ahead"] == [{**nobody, "has": ""}]
-    assert told["code"] == "behind"
-    assert told["no_estimate"].startswith("No estimate: a job of another project and 1 more have")
-    assert "secret" not in str(told)
+    assert reported["ahead"] == [{**nobody, "has": ""}]
+    assert reported["code"] == "behind"
+    assert reported["no_estimate"].startswith(
+        "No estimate: a job of another project and 1 more have"
+    )
+    assert "secret" not in str(reported)
 
 
 def test_the_sentence_is_the_one_that_the_job_itself_has_after_a_pass(member, project, fake):

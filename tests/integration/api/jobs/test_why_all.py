@@ -52,9 +52,9 @@ def test_a_job_that_waits_for_another_learns_which(member, project):
     answer = member.post("/projects/rl/jobs/batch", body)
     assert answer.status_code == 201, answer.content
     after, before = answer.json()["results"]
-    told = of(member, after["id"])
-    assert (told["code"], told["reason"]) == ("dependency", "DEPENDENCY")
-    assert str(before["id"]) in told["sentence"]
+    reported = of(member, after["id"])
+    assert (reported["code"], reported["reason"]) == ("dependency", "DEPENDENCY")
+    assert str(before["id"]) in reported["sentence"]
 
 
 @pytest.mark.feature("S2.6")
@@ -64,9 +64,9 @@ def test_a_job_held_for_a_failed_dependency_learns_so_and_how_to_go_on(member, p
     after, before = answer.json()["results"]
     Job.objects.filter(pk=before["id"]).update(status="FAILED", ended_at=timezone.now())
     settle_dependencies(after["id"])
-    told = of(member, after["id"])
-    assert (told["code"], told["reason"]) == ("held", "HELD")
-    assert told["sentence"] == (
+    reported = of(member, after["id"])
+    assert (reported["code"], reported["reason"]) == ("held", "HELD")
+    assert reported["sentence"] == (
         f"It needs what did not succeed: job {before['id']} (a) failed. It is held until "
         f"`mportal release {after['id']}`, or its button, releases it."
     )
@@ -78,30 +78,32 @@ def test_a_job_that_waits_for_its_array_learns_how_many_may_run(member, project)
     answer = member.post("/projects/rl/jobs", {"spec": array})
     assert answer.status_code == 201, answer.content
     first = answer.json()
-    told = of(member, first["id"] + 1)
-    assert (told["code"], told["reason"]) == ("parallel", "PARALLEL")
-    assert told["sentence"] == f"Array {first['array']} runs at most 1 job at once."
+    reported = of(member, first["id"] + 1)
+    assert (reported["code"], reported["reason"]) == ("parallel", "PARALLEL")
+    assert reported["sentence"] == f"Array {first['array']} runs at most 1 job at once."
 
 
 @pytest.mark.feature("P5.4")
 def test_a_preempting_job_learns_its_victims(member, project, ranked):
     victim = running(project, 2, queue_name="low")
-    told = why(member, queued(project, 2, queue_name="urgent"))
-    assert (told["code"], told["reason"]) == ("preempting", "CAPACITY")
+    reported = why(member, queued(project, 2, queue_name="urgent"))
+    assert (reported["code"], reported["reason"]) == ("preempting", "CAPACITY")
     said = f"Waits for 2 nodes of job {victim.pk}, which is being stopped for it."
-    assert told["sentence"] == said
+    assert reported["sentence"] == said
 
 
 @pytest.mark.feature("P5.4")
 def test_a_preempted_job_learns_for_whom_and_what_it_waits_for(member, project, ranked):
     urgent = running(project, 2, queue_name="urgent", portal={"max_duration": "1h"})
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
-    told = why(member, victim)
-    assert (told["code"], told["reason"]) == ("preempted", "PREEMPTED")
-    assert told["sentence"].startswith(f"Was preempted by job {urgent.pk}. Needs 2 nodes;")
+    reported = why(member, victim)
+    assert (reported["code"], reported["reason"]) == ("preempted", "PREEMPTED")
+    assert reported["sentence"].startswith(f"Was preempted by job {urgent.pk}. Needs 2 nodes;")
     limit = {"kind": "machines", "name": "gpus", "what": "nodes", "needed": 2, "used": 2, "cap": 2}
-    assert (told["limit"], told["basis"]) == (limit, "bounds")
-    assert [(each["job_id"], each["has"]) for each in told["holders"]] == [(urgent.pk, "2 nodes")]
+    assert (reported["limit"], reported["basis"]) == (limit, "bounds")
+    assert [(each["job_id"], each["has"]) for each in reported["holders"]] == [
+        (urgent.pk, "2 nodes")
+    ]
 
 
 def spend(project: Any) -> None:
@@ -117,10 +119,10 @@ def spend(project: Any) -> None:
 @pytest.mark.feature("P5.6")
 def test_a_budget_that_is_spent_is_named_and_free_machines_promise_nothing(member, project):
     spend(project)
-    told = why(member, queued(project))
-    assert (told["code"], told["reason"]) == ("budget", "BUDGET")
-    assert "start again on" in told["sentence"]
-    assert (told["expected_at"], told["basis"]) == (None, "")
+    reported = why(member, queued(project))
+    assert (reported["code"], reported["reason"]) == ("budget", "BUDGET")
+    assert "start again on" in reported["sentence"]
+    assert (reported["expected_at"], reported["basis"]) == (None, "")
 
 
 def test_who_waits_for_a_budget_takes_no_machines_from_those_behind(member, project, fake):
@@ -130,15 +132,15 @@ def test_who_waits_for_a_budget_takes_no_machines_from_those_behind(member, proj
     running(project, portal={"max_duration": "1h"})
     queued(others, name="other")
     queued(project, portal={"max_duration": "1h"})
-    told = why(member, queued(project, portal={"max_duration": "2h"}))
-    assert (told["code"], told["position"], told["basis"]) == ("behind", 3, "past_runs")
+    reported = why(member, queued(project, portal={"max_duration": "2h"}))
+    assert (reported["code"], reported["position"], reported["basis"]) == ("behind", 3, "past_runs")
 
 
 def test_a_job_that_can_never_start_is_reported_as_such(member, project, fake):
     fake.set_capacity(2)
-    told = why(member, queued(project, 3))
+    reported = why(member, queued(project, 3))
     said = "Needs 3 nodes, but fake has 2 in all."
-    assert (told["code"], told["sentence"]) == ("never", said)
+    assert (reported["code"], reported["sentence"]) == ("never", said)
 
 
 def test_one_that_no_pass_has_looked_at_yet_waits_for_its_turn(member, project):

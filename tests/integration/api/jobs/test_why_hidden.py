@@ -23,7 +23,7 @@ def others(db) -> Any:
     return make_project("others")
 
 
-def told(readers: tuple[Any, Any], job: Job) -> tuple[str, str, str]:
+def reported(readers: tuple[Any, Any], job: Job) -> tuple[str, str, str]:
     """Return the reason as a project member, an all-seeing user, and the stored row have it."""
     answers = [why(reader, job)["sentence"] for reader in readers]
     queue.run_pass()
@@ -42,7 +42,7 @@ def test_the_job_with_the_reservation_is_named_only_to_its_viewers(
     named = f"Waits behind job {first.pk}, which needs more room."
     (row,) = [each for each in member.get("/queue").json()["results"] if each["job_id"]]
     assert row["sentence"] == hidden
-    assert told((member, root), second) == (hidden, named, hidden)
+    assert reported((member, root), second) == (hidden, named, hidden)
 
 
 def test_who_is_stopped_for_it_is_counted_where_the_job_is_not_seen(
@@ -55,7 +55,7 @@ def test_who_is_stopped_for_it_is_counted_where_the_job_is_not_seen(
     named = f"Waits for 3 nodes of jobs {numbers}, which are being stopped for it."
     own = f"job {victims[1].pk} and 2 jobs of other projects"
     hidden = f"Waits for 3 nodes of {own}, which are being stopped for it."
-    assert told((member, root), job) == (hidden, named, hidden)
+    assert reported((member, root), job) == (hidden, named, hidden)
     events = set(job.events.filter(verb="preempt").values_list("message", flat=True))
     each = "Waits for 1 node of {}, which is being stopped for it."
     named = each.format(f"job {victims[1].pk}")
@@ -71,7 +71,7 @@ def test_the_preempting_job_is_named_only_to_its_viewers(member, root, project, 
     then = "Needs 2 nodes; 0 of 2 are free on gpus."
     hidden = f"Was preempted by a job of another project. {then}"
     named = f"Was preempted by job {urgent.pk}. {then}"
-    assert told((member, root), victim) == (hidden, named, hidden)
+    assert reported((member, root), victim) == (hidden, named, hidden)
 
 
 def test_the_preempting_job_stays_named_when_it_has_ended(member, project, ranked):
@@ -79,7 +79,7 @@ def test_the_preempting_job_stays_named_when_it_has_ended(member, project, ranke
     running(project, 2, queue_name="low")
     victim = queued(project, 2, queue_name="low", preempted_by=urgent, wait_reason="PREEMPTED")
     said = f"Was preempted by job {urgent.pk}. Needs 2 nodes; 0 of 2 are free on gpus."
-    assert told((member, member), victim) == (said, said, said)
+    assert reported((member, member), victim) == (said, said, said)
 
 
 def test_a_job_without_a_price_is_named_only_to_its_viewers(member, root, project, others, fake):
@@ -90,7 +90,7 @@ def test_a_job_without_a_price_is_named_only_to_its_viewers(member, root, projec
     make_attempt(other)
     said = "The price of {}, which counts in the same quota, is being requested."
     hidden, named = said.format("a job of another project"), said.format(f"job {other.pk}")
-    assert told((member, root), job) == (hidden, named, hidden)
+    assert reported((member, root), job) == (hidden, named, hidden)
 
 
 def test_what_a_job_of_another_project_costs_is_its_projects_to_know(

@@ -20,9 +20,9 @@ def test_a_pool_that_is_called_like_its_backend_is_not_taken_for_it(member, proj
     pool = Pool.objects.create(name="fake", backend_name="fake", caps={"nodes": 4})
     Queue.objects.create(name="pooled", pool=pool)
     outside, inside = running(project, 1), running(project, 2, queue_name="pooled")
-    told = why(member, queued(project, 2, queue_name="pooled"))
-    assert (told["limit"]["used"], told["limit"]["cap"]) == (3, 3)
-    assert [each["job_id"] for each in told["holders"]] == [inside.pk, outside.pk]
+    reported = why(member, queued(project, 2, queue_name="pooled"))
+    assert (reported["limit"]["used"], reported["limit"]["cap"]) == (3, 3)
+    assert [each["job_id"] for each in reported["holders"]] == [inside.pk, outside.pk]
 
 
 def test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota(member, project, fake):
@@ -38,10 +38,10 @@ def test_machines_that_are_kept_without_a_job_hold_nothing_of_a_quota(member, pr
     )
     holder = running(project, 1)
     waits = queued(project, 2)
-    told = why(member, waits)
-    assert told["code"] == "quota"
-    assert [each["job_id"] for each in told["holders"]] == [holder.pk]
+    reported = why(member, waits)
+    assert reported["code"] == "quota"
+    assert [each["job_id"] for each in reported["holders"]] == [holder.pk]
     quota.delete()
-    told = why(member, waits)
-    assert told["code"] == "ending_cluster"
-    assert told["sentence"] == "Waits for 2 nodes of warm clusters, which are being ended."
+    reported = why(member, waits)
+    assert reported["code"] == "ending_cluster"
+    assert reported["sentence"] == "Waits for 2 nodes of warm clusters, which are being ended."

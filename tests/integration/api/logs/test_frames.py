@@ -75,8 +75,8 @@ def test_a_batch_of_lines_costs_three_statements(send, attempt) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(last_seen_at=clock.now() + timedelta(hours=1))
     with CaptureQueriesContext(connection) as queries:
         assert send(body(*lines(4, 5000))).json() == {"acked": {"0": 5000}}
-    asked = [each["sql"] for each in queries if "SAVEPOINT" not in each["sql"]]
-    assert len(asked) == 3, [each[:200] for each in asked]
+    requested = [each["sql"] for each in queries if "SAVEPOINT" not in each["sql"]]
+    assert len(requested) == 3, [each[:200] for each in requested]
 
 
 def test_a_runner_gets_the_order_to_end_while_it_posts_reports_and_not_after_its_end(

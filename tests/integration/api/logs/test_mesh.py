@@ -29,7 +29,7 @@ def attempt(project) -> Attempt:
     return attempt
 
 
-def told(attempt: Attempt, *frames) -> None:
+def reported(attempt: Attempt, *frames) -> None:
     """Ingest the frames, as if they were sent just now."""
     token = attempt_token(attempt.job_id, attempt.number)
     ingest_frames(attempt.pk, token, body(*frames))
@@ -49,14 +49,17 @@ def now(after_s: float = 0) -> dict[str, float]:
 def test_hosts_procs_and_actors_are_reported_with_their_states(viewer, attempt) -> None:
     failed = actor("worker<a2>", state="failed", why="ValueError: bad number 7")
     sick = proc("trainers<p2>", state="poisoned", why="1 of its actors failed", actors=[failed])
-    told(attempt, {**tree(0, host(0, procs=[proc(), sick]), host(None)), **now()})
+    reported(attempt, {**tree(0, host(0, procs=[proc(), sick]), host(None)), **now()})
     found = mesh(viewer, attempt)
     assert (found["attempt"], found["is_known"], found["is_monarch"]) == (1, True, True)
     first, driver = found["hosts"]
     assert (first["rank"], first["mesh"], first["state"]) == (0, "trainers", "up")
     assert [each["state"] for each in first["procs"]] == ["alive", "poisoned"]
-    (told_actor,) = first["procs"][1]["actors"]
-    assert (told_actor["state"], told_actor["why"]) == ("failed", "ValueError: bad number 7")
+    (reported_actor,) = first["procs"][1]["actors"]
+    assert (reported_actor["state"], reported_actor["why"]) == (
+        "failed",
+        "ValueError: bad number 7",
+    )
     assert (driver["rank"], driver["mesh"]) == (None, "")
     assert [(each["actor"], each["state"]) for each in found["changes"]] == [
         ("worker<a2>", "failed"),
@@ -65,13 +68,15 @@ def test_hosts_procs_and_actors_are_reported_with_their_states(viewer, attempt) 
 
 
 def test_a_loss_comes_with_evidence_and_the_last_lines_of_its_rank(viewer, attempt) -> None:
-    told(attempt, {**tree(0), **now()}, *lines(1, 20, rank=1), *lines(1, 3))
-    told(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()}, *lines(21, 22, rank=1))
-    told(attempt, *lines(23, 25, rank=1))
+    reported(attempt, {**tree(0), **now()}, *lines(1, 20, rank=1), *lines(1, 3))
+    reported(
+        attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()}, *lines(21, 22, rank=1)
+    )
+    reported(attempt, *lines(23, 25, rank=1))
     (change,) = mesh(viewer, attempt)["changes"]
     assert (change["rank"], change["was"], change["state"]) == (1, "alive", "dead")
     assert change["is_failure"] and "404 not_found" in change["why"]
-    # Those that came before anybody knew, not what others of the host wrote afterwards.
+    # The lines before the loss was known, not what others of the host wrote afterwards.
     texts = [line["text"] for line in change["lines"]]
     assert texts == [f"r1 s{number}" for number in range(23 - LINES_OF_A_LOSS, 23)]
 
@@ -83,14 +88,14 @@ def test_a_loss_is_reported_without_its_lines_while_the_store_of_logs_is_away(
         raise LogStoreAwayError
 
     monkeypatch.setattr("jobs.readers.mesh.last_lines", away)
-    told(attempt, {**tree(0), **now()}, *lines(1, 3, rank=1))
-    told(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()})
+    reported(attempt, {**tree(0), **now()}, *lines(1, 3, rank=1))
+    reported(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()})
     (change,) = mesh(viewer, attempt)["changes"]
     assert (change["state"], change["lines"]) == ("dead", [])
 
 
 def test_a_carrier_that_falls_silent_makes_all_states_unknown(viewer, attempt) -> None:
-    told(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()})
+    reported(attempt, {**tree(0, host(0), host(1, procs=[dead()])), **now()})
     MeshTree.objects.update(at=clock.now() - SILENT_AFTER - timedelta(seconds=5))
     found = mesh(viewer, attempt)
     assert not found["is_known"] and "The last report of the meshes" in found["why"]
@@ -100,8 +105,8 @@ def test_a_carrier_that_falls_silent_makes_all_states_unknown(viewer, attempt) -
 
 
 def test_a_driver_that_does_not_answer_makes_all_states_unknown(viewer, attempt) -> None:
-    told(attempt, {**tree(0), **now()})
-    told(attempt, {**tree(0, answers=False, why="no answer in 6.0 s"), **now()})
+    reported(attempt, {**tree(0), **now()})
+    reported(attempt, {**tree(0, answers=False, why="no answer in 6.0 s"), **now()})
     found = mesh(viewer, attempt)
     assert (found["is_known"], found["why"]) == (False, "no answer in 6.0 s")
     assert {each["state"] for each in found["hosts"]} == {"unknown"}
@@ -109,7 +114,7 @@ def test_a_driver_that_does_not_answer_makes_all_states_unknown(viewer, attempt)
 
 
 def test_after_the_end_it_is_what_was_reported_last(viewer, attempt) -> None:
-    told(attempt, {**tree(0), **now()})
+    reported(attempt, {**tree(0), **now()})
     MeshTree.objects.update(at=clock.now() - timedelta(hours=5))
     Attempt.objects.update(ended_at=clock.now())
     found = mesh(viewer, attempt)

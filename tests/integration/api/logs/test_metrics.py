@@ -26,7 +26,7 @@ def attempt(project) -> Attempt:
     return attempt
 
 
-def told(attempt: Attempt, *samples) -> None:
+def reported(attempt: Attempt, *samples) -> None:
     token = attempt_token(attempt.job_id, attempt.number)
     ingest_frames(attempt.pk, token, body(*samples))
 
@@ -38,7 +38,7 @@ def metrics(viewer, of: Attempt, **query):
 
 
 def test_every_host_has_its_latest_also_one_that_reported_nothing_yet(viewer, attempt) -> None:
-    told(attempt, sample(0, cpu=12.5, gpus=[gpu(0, 97), gpu(1, None)]), sample(0, rank=1))
+    reported(attempt, sample(0, cpu=12.5, gpus=[gpu(0, 97), gpu(1, None)]), sample(0, rank=1))
     found = metrics(viewer, attempt)
     assert (found["attempt"], found["is_over"], found["series"]) == (1, False, None)
     first, second, third = found["hosts"]
@@ -50,7 +50,7 @@ def test_every_host_has_its_latest_also_one_that_reported_nothing_yet(viewer, at
 
 def test_the_history_of_a_host_comes_by_columns(viewer, attempt) -> None:
     for number in range(40):
-        told(attempt, sample(number * 10, cpu=float(number), gpus=[gpu(0, number)]))
+        reported(attempt, sample(number * 10, cpu=float(number), gpus=[gpu(0, number)]))
     series = metrics(viewer, attempt, rank=0)["series"]
     columns = series["columns"]
     assert (series["rank"], series["step_s"]) == (0, 0)
@@ -63,7 +63,7 @@ def test_the_history_of_a_host_comes_by_columns(viewer, attempt) -> None:
 
 
 def test_a_host_that_falls_silent_is_reported_but_not_after_the_end(viewer, attempt) -> None:
-    told(attempt, sample(0), sample(0, rank=1))
+    reported(attempt, sample(0), sample(0, rank=1))
     HostMetrics.objects.filter(rank=1).update(at=clock.now() - timedelta(seconds=5))
     assert [host["is_silent"] for host in metrics(viewer, attempt)["hosts"]] == [True, False, False]
     Attempt.objects.update(ended_at=clock.now())
@@ -74,12 +74,12 @@ def test_a_host_that_falls_silent_is_reported_but_not_after_the_end(viewer, atte
 
 
 def test_each_attempt_has_its_own_and_the_newest_is_shown(viewer, attempt) -> None:
-    told(attempt, sample(0, cpu=11.0))
+    reported(attempt, sample(0, cpu=11.0))
     Attempt.objects.update(ended_at=clock.now())
     # As long as the job is not, another attempt may follow.
     assert not metrics(viewer, attempt)["is_final"]
     second = make_attempt(attempt.job)
-    told(second, sample(0, cpu=22.0))
+    reported(second, sample(0, cpu=22.0))
     assert metrics(viewer, attempt)["hosts"][0]["cpu"] == 22.0
     first = metrics(viewer, attempt, attempt=1)
     assert (first["hosts"][0]["cpu"], first["is_over"], first["is_final"]) == (11.0, True, True)

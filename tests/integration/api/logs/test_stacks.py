@@ -27,12 +27,16 @@ def attempt(project, member) -> Attempt:
 def test_a_stack_request_reaches_the_runner_and_its_answer_every_viewer(
     member, viewer, attempt
 ) -> None:
-    asked = ask(member, attempt, rank=1)
-    assert (asked["state"], asked["asked_by"]) == ("asked", member.user.get_username())
-    assert heartbeat(attempt)["stacks"] == [{"id": asked["id"], "rank": 1, "pid": None}]
-    tell(attempt, {"ask": asked["id"], "pid": 7, "command": "python wait.py", "text": TEXT}, rank=1)
+    requested = ask(member, attempt, rank=1)
+    assert (requested["state"], requested["asked_by"]) == ("asked", member.user.get_username())
+    assert heartbeat(attempt)["stacks"] == [{"id": requested["id"], "rank": 1, "pid": None}]
+    tell(
+        attempt,
+        {"ask": requested["id"], "pid": 7, "command": "python wait.py", "text": TEXT},
+        rank=1,
+    )
     assert stacks(viewer, attempt)["dumps"][0]["state"] == "asked"
-    tell(attempt, {"ask": asked["id"], "done": True, "left_out": 2}, rank=1)
+    tell(attempt, {"ask": requested["id"], "done": True, "left_out": 2}, rank=1)
     (dump,) = stacks(viewer, attempt)["dumps"]
     assert dump["processes"] == [{"pid": 7, "command": "python wait.py", "text": TEXT, "why": ""}]
     assert (dump["state"], dump["left_out"], dump["why"]) == ("done", 2, "")
@@ -41,8 +45,8 @@ def test_a_stack_request_reaches_the_runner_and_its_answer_every_viewer(
 
 
 def test_one_process_can_be_requested_and_the_history_says_who_did(member, attempt) -> None:
-    asked = ask(member, attempt, rank=2, pid=77)
-    assert heartbeat(attempt)["stacks"] == [{"id": asked["id"], "rank": 2, "pid": 77}]
+    requested = ask(member, attempt, rank=2, pid=77)
+    assert heartbeat(attempt)["stacks"] == [{"id": requested["id"], "rank": 2, "pid": 77}]
     event = JobEvent.objects.get(job=attempt.job, verb="stacks")
     assert event.message == "Stack dump of process 77 of rank 2, attempt 1."
     assert event.actor == member.user

@@ -60,33 +60,38 @@ def test_secrets_are_masked_in_what_is_kept(member, project, monkeypatch) -> Non
     job = make_job(project, status=JobStatus.RUNNING, submitted_by=member.user, spec=spec)
     attempt = make_attempt(job, contacted_at=clock.now())
     hand_secrets(job, attempt)
-    asked = ask(member, attempt)
+    requested = ask(member, attempt)
     said = "python train.py --key hunter2-hunter2!"
-    told = {"ask": asked["id"], "pid": 7, "command": said, "text": f"Process 7: {said}\n\nThread 7"}
-    tell(attempt, told, {"ask": asked["id"], "done": True, "why": f"x {said}"})
+    reported = {
+        "ask": requested["id"],
+        "pid": 7,
+        "command": said,
+        "text": f"Process 7: {said}\n\nThread 7",
+    }
+    tell(attempt, reported, {"ask": requested["id"], "done": True, "why": f"x {said}"})
     row = StackDump.objects.get()
     assert "hunter2" not in f"{row.processes} {row.why}"
     assert row.processes[0]["command"] == "python train.py --key ***"
 
 
 def test_no_rank_answers_for_another_or_without_a_request(member, attempt, project) -> None:
-    asked = ask(member, attempt, rank=1)
+    requested = ask(member, attempt, rank=1)
     other = make_attempt(make_job(project, status=JobStatus.RUNNING, num_nodes=3))
-    told = {"ask": asked["id"], "pid": 7, "text": TEXT}
-    tell(attempt, told, {"ask": asked["id"], "done": True}, rank=0)
-    tell(other, told, {"ask": asked["id"], "done": True}, rank=1)
-    tell(attempt, {"ask": asked["id"] + 1, "done": True}, rank=1)
+    reported = {"ask": requested["id"], "pid": 7, "text": TEXT}
+    tell(attempt, reported, {"ask": requested["id"], "done": True}, rank=0)
+    tell(other, reported, {"ask": requested["id"], "done": True}, rank=1)
+    tell(attempt, {"ask": requested["id"] + 1, "done": True}, rank=1)
     (dump,) = stacks(member, attempt)["dumps"]
     assert (dump["state"], dump["processes"]) == ("asked", [])
 
 
 def test_what_is_kept_is_bounded_whatever_a_runner_sends(member, attempt) -> None:
-    asked = ask(member, attempt)
-    long = {"ask": asked["id"], "pid": 7, "text": "x" * 60_000}
+    requested = ask(member, attempt)
+    long = {"ask": requested["id"], "pid": 7, "text": "x" * 60_000}
     for _ in range(10):
         tell(attempt, long)
-    short = {"ask": asked["id"], "pid": 8, "text": "y"}
-    tell(attempt, *[short] * 100, {"ask": asked["id"], "done": True})
+    short = {"ask": requested["id"], "pid": 8, "text": "y"}
+    tell(attempt, *[short] * 100, {"ask": requested["id"], "done": True})
     (dump,) = stacks(member, attempt)["dumps"]
     assert len(dump["processes"]) == MAX_DUMP_PROCESSES
     assert sum(len(each["text"]) for each in dump["processes"]) <= MAX_DUMP_CHARS
@@ -94,12 +99,12 @@ def test_what_is_kept_is_bounded_whatever_a_runner_sends(member, attempt) -> Non
 
 
 def test_the_latest_dumps_of_an_attempt_are_kept(member, attempt) -> None:
-    asked = []
+    requested = []
     for _ in range(MOST_KEPT + 3):
-        asked.append(ask(member, attempt)["id"])
-        tell(attempt, {"ask": asked[-1], "done": True, "why": "no"})
+        requested.append(ask(member, attempt)["id"])
+        tell(attempt, {"ask": requested[-1], "done": True, "why": "no"})
     kept = [each["id"] for each in stacks(member, attempt)["dumps"]]
-    assert kept == asked[: -MOST_KEPT - 1 : -1]
+    assert kept == requested[: -MOST_KEPT - 1 : -1]
 
 
 def test_many_ranks_can_be_queried_at_once_and_none_of_them_is_forgotten(member, attempt) -> None:
@@ -116,9 +121,9 @@ def test_many_ranks_can_be_queried_at_once_and_none_of_them_is_forgotten(member,
 
 def test_only_one_dumps_texts_are_sent_at_a_time(member, attempt) -> None:
     first, second = (ask(member, attempt, rank=rank) for rank in (0, 1))
-    for rank, asked in enumerate((first, second)):
-        report = {"ask": asked["id"], "pid": 8, "text": f"of rank {rank}"}
-        tell(attempt, report, {"ask": asked["id"], "done": True}, rank=rank)
+    for rank, requested in enumerate((first, second)):
+        report = {"ask": requested["id"], "pid": 8, "text": f"of rank {rank}"}
+        tell(attempt, report, {"ask": requested["id"], "done": True}, rank=rank)
 
     def texts(**query: Any) -> list[list[str]]:
         dumps = stacks(member, attempt, **query)["dumps"]
@@ -131,7 +136,7 @@ def test_only_one_dumps_texts_are_sent_at_a_time(member, attempt) -> None:
 def test_without_an_answer_it_has_failed_after_a_while_and_can_be_queried_again(
     member, attempt
 ) -> None:
-    asked = ask(member, attempt)
+    requested = ask(member, attempt)
     late = clock.now() - ANSWER_WITHIN - timedelta(seconds=1)
     StackDump.objects.update(asked_at=late)
     (dump,) = stacks(member, attempt)["dumps"]
@@ -139,13 +144,17 @@ def test_without_an_answer_it_has_failed_after_a_while_and_can_be_queried_again(
     assert dump["why"]
     assert "stacks" not in heartbeat(attempt)
     ask(member, attempt)
-    assert StackDump.objects.get(pk=asked["id"]).state == StackState.FAILED
+    assert StackDump.objects.get(pk=requested["id"]).state == StackState.FAILED
 
 
 def test_an_answer_that_is_late_is_shown_all_the_same(member, attempt) -> None:
-    asked = ask(member, attempt)
+    requested = ask(member, attempt)
     StackDump.objects.update(asked_at=clock.now() - ANSWER_WITHIN * 2)
-    tell(attempt, {"ask": asked["id"], "pid": 7, "text": TEXT}, {"ask": asked["id"], "done": True})
+    tell(
+        attempt,
+        {"ask": requested["id"], "pid": 7, "text": TEXT},
+        {"ask": requested["id"], "done": True},
+    )
     assert stacks(member, attempt)["dumps"][0]["state"] == "done"
 
 
@@ -214,7 +223,7 @@ def test_frames_that_are_not_sound_are_refused(attempt, wrong) -> None:
 
 
 def test_null_characters_do_no_harm(member, attempt) -> None:
-    asked = ask(member, attempt)
-    told = {"ask": asked["id"], "pid": 7, "command": "a\0b", "text": "Process\0 \ud800"}
-    tell(attempt, told, {"ask": asked["id"], "done": True})
+    requested = ask(member, attempt)
+    reported = {"ask": requested["id"], "pid": 7, "command": "a\0b", "text": "Process\0 \ud800"}
+    tell(attempt, reported, {"ask": requested["id"], "done": True})
     assert stacks(member, attempt)["dumps"][0]["state"] == "done"

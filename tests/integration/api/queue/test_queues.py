@@ -119,21 +119,21 @@ def test_every_error_of_a_pool_is_reported_at_once_with_what_is_known(root):
         "caps": {"gpu": 1, "jobs": 2, "nodes": -1, "gpus:": 1, "gpus:H100": 1.5},
         "patience": "soon",
     }
-    told = messages(root.send("PUT", "/pools/Big", body))
-    assert set(told) == {
+    reported = messages(root.send("PUT", "/pools/Big", body))
+    assert set(reported) == {
         "name", "backend", "caps.gpu", "caps.jobs", "caps.nodes", "caps.gpus:", "caps.gpus:H100",
         "patience",
     }  # fmt: skip
-    assert "there are: nodes, gpus, gpus:TYPE such as gpus:H100" in told["caps.gpu"]
-    assert "there are: fake" in told["backend"]
+    assert "there are: nodes, gpus, gpus:TYPE such as gpus:H100" in reported["caps.gpu"]
+    assert "there are: fake" in reported["backend"]
     assert not Pool.objects.exists()
 
 
 def test_a_type_of_gpu_is_the_same_in_small_letters(root):
-    told = messages(
+    reported = messages(
         root.send("PUT", "/pools/big", {"backend": "fake", "caps": {"gpus:a": 1, "gpus:A": 2}})
     )
-    assert "without case" in told["caps.gpus:A"]
+    assert "without case" in reported["caps.gpus:A"]
 
 
 @pytest.mark.parametrize("caps", [{"nodes": True}, {"nodes": "8"}, {"nodes": None}, {"nodes": 1e9}])
@@ -172,9 +172,9 @@ def test_a_queue_takes_no_pool_of_another_backend_than_its_jobs(root, project):
     put(root, "/pools/big", **POOL)
     put(root, "/queues/night", rank=5)
     job_of(project, queue_name="night", backend_name="local")
-    told = messages(root.send("PUT", "/queues/night", {"pool": "big", "rank": 5000}))
-    assert "1 jobs wait or run in queue night that are not for fake" in told["pool"]
-    assert "-1,000 to 1,000" in told["rank"]
+    reported = messages(root.send("PUT", "/queues/night", {"pool": "big", "rank": 5000}))
+    assert "1 jobs wait or run in queue night that are not for fake" in reported["pool"]
+    assert "-1,000 to 1,000" in reported["rank"]
 
 
 def test_a_pool_keeps_its_backend_while_jobs_are_in_it(root, project, settings):
@@ -182,8 +182,8 @@ def test_a_pool_keeps_its_backend_while_jobs_are_in_it(root, project, settings):
     put(root, "/pools/big", **POOL)
     put(root, "/queues/night", pool="big")
     job_of(project, queue_name="night")
-    told = messages(root.send("PUT", "/pools/big", {"backend": "local"}))
-    assert "1 jobs wait or run there on fake" in told["backend"]
+    reported = messages(root.send("PUT", "/pools/big", {"backend": "local"}))
+    assert "1 jobs wait or run there on fake" in reported["backend"]
 
 
 def test_queues_stand_by_rank_with_the_jobs_of_all_projects(root, member, project):

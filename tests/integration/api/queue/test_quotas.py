@@ -53,9 +53,9 @@ def test_a_project_has_an_own_part_which_stays_until_it_is_said_anew(root, proje
     assert set_it(caps=caps, nominal=own) == [("nodes", 4), ("gpus:H100", 0)]
     assert Quota.objects.get().nominal == {"nodes": 4, "gpus:H100": 0}
     assert set_it(caps={**caps, "nodes": 4}) == [("nodes", 4), ("gpus:H100", 0)]
-    told = messages(root.post("/quotas", {"project": "rl", "caps": {"nodes": 3}}))
-    assert set(told) == {"nominal.nodes", "nominal.gpus:H100"}
-    assert told["nominal.nodes"] == ("Its own part is 4, more than the 3 that may run at once.")
+    reported = messages(root.post("/quotas", {"project": "rl", "caps": {"nodes": 3}}))
+    assert set(reported) == {"nominal.nodes", "nominal.gpus:H100"}
+    assert reported["nominal.nodes"] == ("Its own part is 4, more than the 3 that may run at once.")
     assert Quota.objects.get().caps["nodes"] == 4
     assert set_it(caps=caps, nominal={}) == [("nodes", None), ("gpus:H100", None)]
 
@@ -93,14 +93,14 @@ def test_an_own_part_is_an_object(root, project, nominal):
 
 @pytest.mark.parametrize("caps", [["nodes"], "nodes=8", 8, [None, None]])
 def test_amounts_are_an_object(root, project, caps):
-    told = 'Give an object such as {"nodes": 8, "gpus:H100": 64}.'
+    reported = 'Give an object such as {"nodes": 8, "gpus:H100": 64}.'
     for method, path, field in (
         ("POST", "/quotas", {"project": "rl"}),
         ("PUT", "/pools/big", {"backend": "fake"}),
     ):
         answer = root.send(method, path, {**field, "caps": caps})
         assert answer.status_code == 400, answer.content
-        assert told in json.dumps(answer.json(), ensure_ascii=False).replace('\\"', '"')
+        assert reported in json.dumps(answer.json(), ensure_ascii=False).replace('\\"', '"')
     assert not Quota.objects.exists() and not Pool.objects.exists()
 
 

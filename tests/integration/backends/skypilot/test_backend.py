@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.backends.base import ClusterPhase
-from tests.integration.backends.asking import asked_again, launch, leftovers, view_of, wait_for
+from tests.integration.backends.asking import launch, leftovers, retried, view_of, wait_for
 from tests.integration.backends.stub_rig import StubRig
 
 
@@ -40,6 +40,6 @@ def test_a_stop_is_refused_before_the_launch_where_the_place_keeps_no_machines(
         "resources": {"infra": "slurm/main"},
         "portal": {"reuse": True, "idle": {"minutes": 5, "then": "stop"}},
     }
-    [(path, why)] = asked_again(stub_backend, lambda: stub_backend.backend.check(spec))
+    [(path, why)] = retried(stub_backend, lambda: stub_backend.backend.check(spec))
     assert path == "portal.idle.then"
     assert "slurm" in why

@@ -40,9 +40,9 @@ def attempt(project, member) -> Attempt:
 
 
 def tell(attempt: Attempt, *hosts, **fields) -> None:
-    told = {**tree(0, *hosts, **fields), "t": clock.now().timestamp()}
+    reported = {**tree(0, *hosts, **fields), "t": clock.now().timestamp()}
     token = attempt_token(attempt.job_id, attempt.number)
-    ingest_frames(attempt.pk, token, body(told))
+    ingest_frames(attempt.pk, token, body(reported))
 
 
 def opening_of(html: str, *names: str) -> str:

@@ -166,8 +166,10 @@ def test_while_a_thousand_hosts_run_page_and_answers_are_right_and_small(
     assert newest["workers"] == workers
     make_attempt(attempt.job, ended_at="2026-01-01T00:00:00Z")
     for wanted in ("newest", "none"):
-        told = json.loads(content(api.get, f"{base}/attempts", SMALL, workers=wanted))["results"]
-        assert [(each["number"], each["workers"]) for each in told] == [(2, []), (1, [])]
+        reported = json.loads(content(api.get, f"{base}/attempts", SMALL, workers=wanted))[
+            "results"
+        ]
+        assert [(each["number"], each["workers"]) for each in reported] == [(2, []), (1, [])]
     assert api.get(f"{base}/attempts", {"workers": "some"}).status_code == 400
 
 
@@ -200,8 +202,8 @@ def test_of_a_thousand_hosts_each_exit_code_and_each_loss_is_counted(viewer, api
     running.step(attempt.job_id)
     job = Job.objects.get(pk=attempt.job_id)
     assert (job.status, job.exit_code) == ("FAILED", 3)
-    [told] = api.get(f"/projects/rl/jobs/{job.pk}/attempts").json()["results"]
-    by_rank = {each["rank"]: (each["status"], each["exit_code"]) for each in told["workers"]}
+    [reported] = api.get(f"/projects/rl/jobs/{job.pk}/attempts").json()["results"]
+    by_rank = {each["rank"]: (each["status"], each["exit_code"]) for each in reported["workers"]}
     assert by_rank == {
         rank: ("LOST", None) if rank in LOST else ("EXITED", FAILED.get(rank, 0))
         for rank in range(HOSTS)

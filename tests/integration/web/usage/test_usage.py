@@ -52,11 +52,11 @@ def test_it_shows_who_has_spent_what_on_which_job(viewer, project):
 def test_the_machines_of_a_month_are_read_once_a_view(viewer, project):
     spend(project, "12.50")
     viewer.get(PATH)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as requested:
         viewer.get(PATH)
-    said = [each["sql"] for each in asked]
+    said = [each["sql"] for each in requested]
     assert len([sql for sql in said if 'FROM "jobs_attempt"' in sql]) == 1
-    # The budget's sum asks for clusters too, and not for what they are.
+    # The budget's sum reads clusters too, and not what they are.
     clusters = [sql for sql in said if 'FROM "jobs_cluster"' in sql and "num_nodes" in sql]
     assert len(clusters) == 1
 

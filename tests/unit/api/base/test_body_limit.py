@@ -22,7 +22,7 @@ class Exchange:
     def __init__(self, path="/api/v1/tokens", pieces=1, announced=None, known=True, headers=()):
         self.seen = 0
         self.answer = []
-        self.asked = 0
+        self.requested = 0
         self.known = known
         self.left = pieces
         headers = [(name.encode(), value.encode()) for name, value in headers]
@@ -31,7 +31,7 @@ class Exchange:
         asyncio.run(BodyLimit(self.application, self.knows)(scope, self.receive, self.send))
 
     async def knows(self, scope):
-        self.asked += 1
+        self.requested += 1
         if isinstance(self.known, Exception):
             raise self.known
         return self.known
@@ -117,7 +117,7 @@ def test_what_is_no_request_passes():
 @pytest.mark.parametrize("announced", [None, 2 * PIECE])
 def test_more_than_a_little_of_a_stranger_is_refused_before_it_is_kept(announced):
     exchange = Exchange(pieces=2, announced=announced, known=False)
-    assert (exchange.status, exchange.seen, exchange.asked) == (401, 0, 1)
+    assert (exchange.status, exchange.seen, exchange.requested) == (401, 0, 1)
     assert json.loads(exchange.answer[1]["body"])["code"] == "not_authenticated"
     assert (b"www-authenticate", b'Bearer realm="mportal"') in exchange.answer[0]["headers"]
 
@@ -125,12 +125,12 @@ def test_more_than_a_little_of_a_stranger_is_refused_before_it_is_kept(announced
 def test_a_small_body_needs_no_early_authentication(monkeypatch):
     monkeypatch.setattr(body_limit, "STRANGERS_BYTES", PIECE)
     exchange = Exchange(pieces=1, known=False)
-    assert (exchange.status, exchange.asked) == (200, 0)
+    assert (exchange.status, exchange.requested) == (200, 0)
 
 
 def test_the_user_is_looked_up_once_a_request():
     exchange = Exchange(pieces=4, announced=4 * PIECE)
-    assert (exchange.status, exchange.asked) == (200, 1)
+    assert (exchange.status, exchange.requested) == (200, 1)
 
 
 @pytest.mark.parametrize("lost", [OperationalError, InterfaceError])

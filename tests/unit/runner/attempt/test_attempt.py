@@ -40,7 +40,7 @@ class Table:
         self.loop = MainLoop()
         self.node = StandInNode()
         self.folder = node_folder
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.over: list[bool] = []
         children: Any = None
         node: Any = self.node
@@ -54,7 +54,7 @@ class Table:
             Samples(),
         )
         self.attempt = Attempt(place, node, lambda: self.over.append(True))
-        self.attempt.send_goal = self.asked.append
+        self.attempt.send_goal = self.requested.append
         self.attempt.begin()
 
     def tell(self, rank: int, **state: Any) -> None:
@@ -105,14 +105,14 @@ def running(table: Table) -> Table:
 def test_a_barrier_opens_when_the_last_node_is_there(monarch: Table) -> None:
     monarch.tell(0, setup=0)
     monarch.tell(1)
-    assert monarch.asked == ["setup"]
+    assert monarch.requested == ["setup"]
     monarch.tell(2)
-    assert monarch.asked == ["setup", "workers"]
+    assert monarch.requested == ["setup", "workers"]
     monarch.tell(2, worker="ready")
     monarch.tell(1, worker="ready")
     assert monarch.attempt.goal == "workers"
     monarch.tell(0, worker="ready")
-    assert monarch.asked == monarch.node.goals == ["setup", "workers", "run"]
+    assert monarch.requested == monarch.node.goals == ["setup", "workers", "run"]
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_a_plain_job_does_not_wait_for_workers(plain: Table) -> None:
     plain.all_report(setup=0)
     # The node itself answers the goal "workers" of a plain job at once.
     plain.tell(0)
-    assert plain.asked == ["setup", "workers", "run"]
+    assert plain.requested == ["setup", "workers", "run"]
 
 
 @pytest.mark.feature("S0.3")
 def test_every_stage_is_reported_in_order_with_its_begin_and_end(monarch: Table) -> None:
     running(monarch).tell(0, run=0)
     monarch.finish()
-    told = [(frame["stage"], frame["phase"]) for frame in monarch.frames("stage")]
-    assert told == [
+    reported = [(frame["stage"], frame["phase"]) for frame in monarch.frames("stage")]
+    assert reported == [
         (stage, phase)
         for stage in ("setup", "workers", "run", "teardown")
         for phase in ("begin", "end")
@@ -232,7 +232,7 @@ def test_workers_with_different_pythons_end_the_attempt_before_the_driver(monarc
     monarch.all_report(setup=0)
     monarch.tell(1, worker="ready", python="3.11")
     monarch.tell(2, worker="ready", python="3.12")
-    assert monarch.asked[-1] == "end"
+    assert monarch.requested[-1] == "end"
     assert monarch.finish()["reason"] == "PYTHON_MISMATCH"
 
 

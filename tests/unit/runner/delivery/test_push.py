@@ -163,7 +163,7 @@ def test_the_portals_stop_request_is_passed_on_once(tmp_path: Path, ingest: Fake
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
     ingest.wait_for(lambda: sequence(ingest) == [1])
-    ingest.wish = {"grace_s": 7}
+    ingest.orders = {"grace_s": 7}
     for count in (2, 3):
         pushing.lines(1)
         ingest.wait_for(lambda count=count: len(sequence(ingest)) == count)
@@ -171,9 +171,9 @@ def test_the_portals_stop_request_is_passed_on_once(tmp_path: Path, ingest: Fake
     assert pushing.stops == [7.0]
 
 
-@pytest.mark.parametrize("wish", [{}, {"grace_s": None}, {"grace_s": "soon"}])
-def test_an_unusable_request_is_ignored(tmp_path: Path, ingest: FakeIngest, wish: Any) -> None:
-    ingest.wish = wish
+@pytest.mark.parametrize("orders", [{}, {"grace_s": None}, {"grace_s": "soon"}])
+def test_an_unusable_request_is_ignored(tmp_path: Path, ingest: FakeIngest, orders: Any) -> None:
+    ingest.orders = orders
     pushing = Pushing(tmp_path, ingest)
     pushing.lines(1)
     pushing.finish()

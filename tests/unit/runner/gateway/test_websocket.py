@@ -96,7 +96,7 @@ def test_a_pong_ends_silence() -> None:
     talk(echo, speak)
 
 
-def test_a_refusal_and_a_close_are_told_with_their_codes() -> None:
+def test_a_refusal_and_a_close_are_reported_with_their_codes() -> None:
     async def closing(connection: ServerConnection) -> None:
         await connection.close(4001, "enough")
 

@@ -93,10 +93,10 @@ def test_lines_beyond_the_memory_set_aside_are_counted_and_reported(journal, dis
     assert eventually(lambda: read(journal) and read(journal)[-1]["kind"] == "exit")
     frames = read(journal)
     assert [frame["seq"] for frame in frames] == list(range(1, len(frames) + 1))
-    *kept, told, ended = frames
+    *kept, reported, ended = frames
     assert [frame["text"] for frame in kept] == [f"line {n}" for n in range(len(kept))]
-    assert told["stream"] == "portal"
-    assert told["text"].startswith(f"{100 - len(kept)} lines are missing here")
+    assert reported["stream"] == "portal"
+    assert reported["text"].startswith(f"{100 - len(kept)} lines are missing here")
     assert ended["exit_code"] == 3
 
 

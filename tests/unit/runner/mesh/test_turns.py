@@ -15,7 +15,7 @@ class SlowAdmin(MeshAdmin):
     """Hosts that take three seconds to be late, in a time of their own; two at once."""
 
     def __init__(self, clock: Clock, late: list[str], procs: dict[str, str]) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self._clock, self.late, self._procs = clock, late, procs
 
     def ask_root(self) -> Answer:
@@ -28,7 +28,7 @@ class SlowAdmin(MeshAdmin):
             worker = free_at.index(min(free_at))
             if free_at[worker] >= until:
                 break
-            self.asked.append(reference)
+            self.requested.append(reference)
             is_late = reference in self.late
             free_at[worker] += 3.0 if is_late else 0.01
             well = self._well([each] if (each := self._procs.get(reference)) else [])
@@ -50,8 +50,8 @@ def test_hosts_that_take_all_their_time_keep_no_proc_of_the_others_from_being_qu
     walk = Walk(lambda _address: 0, lambda *_proc: True, clock)
     walk.look([admin])
     admin.late = list(procs)[:16]
-    admin.asked.clear()
+    admin.requested.clear()
     found = [walk.look([admin]) for _ in range(12)]
     states = {host["id"]: host["state"] for host in found[-1]["hosts"]}
     assert states == {str(n): "unreachable" if n < 16 else "up" for n in range(24)}
-    assert [admin.asked.count(f"p<{n}>@z") for n in range(16, 24)] == [12] * 8
+    assert [admin.requested.count(f"p<{n}>@z") for n in range(16, 24)] == [12] * 8

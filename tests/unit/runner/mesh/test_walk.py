@@ -197,7 +197,7 @@ def test_monarchs_own_actors_are_left_out(look, stand_in) -> None:
     own = "proc_agent<x>.trainers<p1>@y"
     stand_in.node(DEAD, "Proc", [own], system_children=[own])
     assert look()["hosts"][1]["procs"][0]["actors"] == []
-    assert own not in stand_in.asked
+    assert own not in stand_in.requested
 
 
 def test_an_admin_that_does_not_answer_is_reported_as_such(look, stand_in) -> None:
@@ -237,9 +237,9 @@ def test_once_monarch_has_reported_a_loss_one_look_asks_twice_and_is_believed(
     look()
     stand_in.answers[DEAD] = GONE
     walk.misses.trust_reported_loss()
-    stand_in.asked.clear()
+    stand_in.requested.clear()
     assert states(look(0.5))[1] == (1, "up", ["dead"])
-    assert stand_in.asked.count(DEAD) == 2
+    assert stand_in.requested.count(DEAD) == 2
     # A few seconds on, a report is old.
     other = "trainers<p0>@x"
     stand_in.answers[other] = GONE
@@ -254,13 +254,13 @@ def test_a_dead_proc_is_found_where_not_all_can_be_queried_in_one_round(
     stand_in.mesh({FIRST: procs})
     stand_in.answers["p<59>@z"] = GONE
 
-    def told() -> str:
+    def reported() -> str:
         return look()["hosts"][0]["procs"][59]["state"]
 
-    assert told() == "unknown"
-    assert "dead" in [told() for _ in range(10)]
+    assert reported() == "unknown"
+    assert "dead" in [reported() for _ in range(10)]
     # The state lasts although the proc is not queried in every look.
-    assert {told() for _ in range(10)} == {"dead"}
+    assert {reported() for _ in range(10)} == {"dead"}
 
 
 def test_all_are_queried_in_turn_where_not_all_can_be_in_one_round(
@@ -276,7 +276,7 @@ def test_all_are_queried_in_turn_where_not_all_can_be_in_one_round(
         look()
     procs = {proc for host in hosts.values() for proc in host}
     actors = {actor for host in hosts.values() for each in host.values() for actor in each}
-    assert {*hosts, *procs, *actors} - set(stand_in.asked) == set()
+    assert {*hosts, *procs, *actors} - set(stand_in.requested) == set()
 
 
 def test_a_large_mesh_gets_a_few_queries_at_once_and_not_more_than_the_limit(
@@ -290,6 +290,6 @@ def test_a_large_mesh_gets_a_few_queries_at_once_and_not_more_than_the_limit(
     (found,) = Walk(lambda _address: 0, lambda *_proc: True).look([admin])["hosts"]
     admin.close()
     assert len(found["procs"]) == 100
-    assert len(stand_in.asked) == 151
+    assert len(stand_in.requested) == 151
     assert sum(proc["left_out"] for proc in found["procs"]) == 51
     assert stand_in.most_at_once <= AT_ONCE

@@ -144,7 +144,7 @@ def test_an_admin_that_ends_during_a_round_makes_no_host_unreachable(
     believing, place, stand_in, remarks, monkeypatch
 ) -> None:
     believing._look()
-    told = len(place.samples.trees)
+    reported = len(place.samples.trees)
     ask_all = MeshAdmin.ask_all
 
     def cut_off(self: MeshAdmin, *about: Any) -> Any:
@@ -154,7 +154,7 @@ def test_an_admin_that_ends_during_a_round_makes_no_host_unreachable(
 
     monkeypatch.setattr(MeshAdmin, "ask_all", cut_off)
     believing._look()
-    assert (len(place.samples.trees), remarks) == (told, [])
+    assert (len(place.samples.trees), remarks) == (reported, [])
     assert not believing._walk.misses.are_any
 
 

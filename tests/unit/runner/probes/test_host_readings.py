@@ -69,14 +69,14 @@ def test_a_counter_that_began_anew_is_not_negative_and_silence_is_not_zero() -> 
 
 def test_a_host_that_reports_nothing_harms_nothing(tmp_path: Path) -> None:
     assert read_counters(tmp_path, 1.0) == Reading(1.0, None, None)
-    told = amounts(tmp_path, tmp_path / "not there")
-    assert [told[name] for name in ("memory_used", "memory_total", "disk_total")] == [None] * 3
+    reported = amounts(tmp_path, tmp_path / "not there")
+    assert [reported[name] for name in ("memory_used", "memory_total", "disk_total")] == [None] * 3
 
 
 def test_this_very_host_reports_all_of_it(tmp_path: Path) -> None:
     reading = read_counters(Path("/proc"), 1.0)
-    told = amounts(Path("/proc"), tmp_path)
+    reported = amounts(Path("/proc"), tmp_path)
     assert reading.busy_and_all
-    assert 0 < told["memory_used"] < told["memory_total"]
-    assert 0 <= told["disk_used"] <= told["disk_total"]
-    assert told["cpus"] >= 1
+    assert 0 < reported["memory_used"] < reported["memory_total"]
+    assert 0 <= reported["disk_used"] <= reported["disk_total"]
+    assert reported["cpus"] >= 1

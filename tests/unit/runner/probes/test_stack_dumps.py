@@ -101,10 +101,10 @@ def stand_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_stuck_function_is_named_and_the_program_goes_on(tmp_path: Path, start) -> None:
     child = start()
-    told, end = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert "waits_for_nobody (<string>:5)" in told["text"]
-    assert (told["pid"], told["why"]) == (child.pid, "")
-    assert told["command"].startswith(f"{sys.executable} -c")
+    reported, end = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert "waits_for_nobody (<string>:5)" in reported["text"]
+    assert (reported["pid"], reported["why"]) == (child.pid, "")
+    assert reported["command"].startswith(f"{sys.executable} -c")
     assert (end["done"], end["why"], end["left_out"]) == (True, "", 0)
     assert child.poll() is None
 
@@ -112,10 +112,10 @@ def test_the_stuck_function_is_named_and_the_program_goes_on(tmp_path: Path, sta
 def test_a_process_below_a_shell_is_found_and_the_shell_is_none(tmp_path: Path, start) -> None:
     env = {**os.environ, "PROGRAM": PROGRAM, "PYTHON": sys.executable}
     shell = start("sh", "-c", '"$PYTHON" -c "$PROGRAM"; true', env=env)
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert told["pid"] != shell.pid
-    assert "waits_for_nobody" in told["text"]
-    os.kill(told["pid"], 9)
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert reported["pid"] != shell.pid
+    assert "waits_for_nobody" in reported["text"]
+    os.kill(reported["pid"], 9)
 
 
 def test_an_ask_that_is_repeated_is_answered_once(tmp_path: Path, start) -> None:
@@ -129,8 +129,8 @@ def test_an_ask_that_is_repeated_is_answered_once(tmp_path: Path, start) -> None
 
 def test_one_process_can_be_requested(tmp_path: Path, start) -> None:
     _, wanted = start(), start()
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0, wanted.pid))
-    assert told["pid"] == wanted.pid
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0, wanted.pid))
+    assert reported["pid"] == wanted.pid
 
 
 @pytest.mark.parametrize(
@@ -185,17 +185,17 @@ def test_forbidden_ptrace_is_said_with_what_to_do(tmp_path: Path, monkeypatch, s
     scope.write_text("1\n")
     monkeypatch.setattr(py_spy, "_SCOPE", scope)
     stand_in(tmp_path, "echo Permission Denied: Try with sudo >&2; exit 1", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert told["text"] == ""
-    assert "SYS_PTRACE" in told["why"]
-    assert "ptrace_scope is 1 here" in told["why"]
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert reported["text"] == ""
+    assert "SYS_PTRACE" in reported["why"]
+    assert "ptrace_scope is 1 here" in reported["why"]
 
 
 def test_other_obstacles_to_py_spy_are_reported(tmp_path: Path, monkeypatch, start) -> None:
     start()
     stand_in(tmp_path, "echo Error: Failed to find python version; echo trace", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert told["why"] == "py-spy says: Error: Failed to find python version"
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert reported["why"] == "py-spy says: Error: Failed to find python version"
 
 
 def test_a_py_spy_that_hangs_is_given_up_and_ended(tmp_path: Path, monkeypatch, start) -> None:
@@ -203,8 +203,8 @@ def test_a_py_spy_that_hangs_is_given_up_and_ended(tmp_path: Path, monkeypatch, 
     monkeypatch.setattr(py_spy, "_MOST_S", 2.0)
     stand_in(tmp_path, f"echo $$ > {tmp_path}/pid; exec sleep 600", monkeypatch)
     began_at = time.monotonic()
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert told["why"] == "py-spy did not end within 2 s."
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert reported["why"] == "py-spy did not end within 2 s."
     assert time.monotonic() - began_at < 30
     assert started_at(int((tmp_path / "pid").read_text())) is None
 
@@ -215,16 +215,16 @@ def test_a_look_that_fails_at_a_busy_program_is_taken_again(
     start()
     once = f"[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; echo Error: busy; exit 1; }}\n"
     stand_in(tmp_path, once + "echo Process 1; echo 'Thread 1 (idle)'", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert told["text"] == "Process 1\nThread 1 (idle)"
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert reported["text"] == "Process 1\nThread 1 (idle)"
 
 
 def test_text_without_end_is_cut_in_whole_lines(tmp_path: Path, monkeypatch, start) -> None:
     start()
     stand_in(tmp_path, "echo Process 1; echo Thread 1; exec yes 'a frame (a.py:1)'", monkeypatch)
-    told, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
-    lines = told["text"].splitlines()
-    assert len(told["text"]) <= 60_000
+    reported, _ = Dumping(tmp_path).answer(StackRequest(1, 0))
+    lines = reported["text"].splitlines()
+    assert len(reported["text"]) <= 60_000
     assert lines[-1].startswith("[cut here")
     assert set(lines[2:-1]) == {"a frame (a.py:1)"}
 
@@ -234,16 +234,16 @@ def test_of_many_processes_some_are_left_out_and_counted(
 ) -> None:
     start(), start(), start()
     monkeypatch.setattr(stack_dumps, "MAX_DUMP_PROCESSES", 2)
-    *told, end = Dumping(tmp_path).answer(StackRequest(1, 0))
-    assert (len(told), end["left_out"]) == (2, 1)
+    *reported, end = Dumping(tmp_path).answer(StackRequest(1, 0))
+    assert (len(reported), end["left_out"]) == (2, 1)
 
 
 def test_a_process_that_is_none_of_the_jobs_is_not_reported(tmp_path: Path, start) -> None:
     ours, other = start(), start()
     dumping = Dumping(tmp_path)
     dumping.dumps.leave_out = lambda: [None, other.pid]
-    *told, end = dumping.answer(StackRequest(1, 0))
-    assert ([each["pid"] for each in told], end["left_out"]) == ([ours.pid], 0)
+    *reported, end = dumping.answer(StackRequest(1, 0))
+    assert ([each["pid"] for each in reported], end["left_out"]) == ([ours.pid], 0)
     (end,) = dumping.answer(StackRequest(2, 0, other.pid))
     assert end["why"]
 
