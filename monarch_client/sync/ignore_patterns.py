@@ -72,11 +72,14 @@ def git_rule(source: str, line: str) -> Rule | None:
 def sky_rule(source: str, line: str) -> Rule | None:
     """Return the rule of a line as SkyPilot reads it; None for a comment.
 
-    "!" is a character like any other.
+    "!" is a character like any other. ArchiveError: the line leads out of a folder and back, which
+    depends on the names of folders outside.
     """
     text = line.strip()
     if not text or text.startswith("#"):
         return None
+    if ".." in text.split("/"):
+        raise ArchiveError(f"{source} has a path with '..'. Write it without.")
     match, only_folders = sky_match(text)
     return Rule(source, text, match, only_folders=only_folders)
 

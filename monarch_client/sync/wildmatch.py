@@ -10,6 +10,7 @@ import re
 import string
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 # Whether a path matches: of a pattern without a slash, whether the last name does.
 Match = Callable[[str], bool]
@@ -56,15 +57,10 @@ def sky_match(pattern: str) -> tuple[Match, bool]:
     A pattern without a slash in front matches at every depth, also where it has one inside.
     """
     rooted = pattern if pattern.startswith("/") else f"**/{pattern}"
-    parts: list[str] = []
-    for part in rooted.split("/"):
-        last = parts[-1] if parts else ".."
-        if part == ".." and last not in {"..", "**"}:
-            # Without a check that this folder exists: rather too much stays behind.
-            parts.pop()
-        elif part not in {"", "."} and not (last == "**" and part in {"**", ".."}):
-            parts.append(part)
-    only_folders = rooted.endswith(("/", "/.", "/.."))
+    parts = [part for part in rooted.split("/") if part not in {"", "."}]
+    # Of several `**` in a row the first is enough.
+    parts = [part for before, part in pairwise(["", *parts]) if not before == part == "**"]
+    only_folders = rooted.endswith(("/", "/."))
     if len(parts) > 1 and parts[-1] == "**":
         # All that is below a folder, and the folder itself; `glob` also finds a file by its name.
         parts.pop()

@@ -192,7 +192,11 @@ SKY_PIECES = st.sampled_from(
     ["a", "b", "ab", "*", "?", "/", "/", ".key", "[ab]", "[!a]", "[", "**/", "***", "/**", "!", ".",
      "\\", "ä"]
 )  # fmt: skip
-SKY_LINES = st.lists(SKY_PIECES, min_size=1, max_size=5).map("".join)
+SKY_LINES = (
+    st.lists(SKY_PIECES, min_size=1, max_size=5)
+    .map("".join)
+    .filter(lambda line: ".." not in line.strip().split("/"))
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -207,7 +211,6 @@ SKY_LINES = st.lists(SKY_PIECES, min_size=1, max_size=5).map("".join)
 @example({"a", "b/a", "a.key"}, ["a/**"])
 @example({"a", "b/a", "a.key"}, ["[a]/**"])
 @example({"a", "b/a", "ab"}, ["[/b]", "b/./a"])
-@example({"a", "b/a", "ab"}, ["b/../a", "../ab"])
 def test_by_a_skyignore_stays_behind_what_skypilot_leaves(excluded_by_skypilot, paths, lines):
     with TemporaryDirectory() as place:
         root = written(Path(place), dict.fromkeys(sorted(paths), "x"))
@@ -216,9 +219,6 @@ def test_by_a_skyignore_stays_behind_what_skypilot_leaves(excluded_by_skypilot, 
         every = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
         left = {path for path in every if excluded & {path, *map(str, Path(path).parents)}}
         assert not selected(root) & left
-        if any(".." in line for line in lines):
-            # Of such a pattern more stays behind: SkyPilot checks that the folder before it exists.
-            return
         # SkyPilot's glob passes over names that begin with a dot; its rsync and we do not.
         dotted = {path for path in every if "/." in f"/{path}"}
         assert selected(root) - dotted == every - left - dotted

@@ -176,6 +176,13 @@ def test_an_own_ignore_file_that_is_not_utf8_is_refused_with_its_line(project, t
     )
 
 
+@pytest.mark.parametrize("line", ["../secret", "/a/../secret", ".."])
+def test_a_skyignore_with_a_path_out_of_a_folder_is_refused(tmp_path, line):
+    (tmp_path / ".skyignore").write_text(f"a\n{line}\n")
+    with pytest.raises(ArchiveError, match=r"\.skyignore:2 has a path with '\.\.'"):
+        select(tmp_path, Limits())
+
+
 def test_every_file_left_out_is_named_with_its_rule(project):
     (project / ".mportalignore").write_text("# large\n*.bin\n")
     assert {each.path: each.rule for each in select(project, Limits()).left_out} == {
