@@ -30,6 +30,7 @@ _HELLO_LIMIT = 1 << 20
 # Acknowledgements wait this long for more messages, or for this many bytes.
 _ACKNOWLEDGE_AFTER_S = 0.02
 _ACKNOWLEDGE_AFTER_BYTES = 1 << 20
+_COPIED_BYTES = 1 << 16
 
 
 class ChannelError(ConnectionError):
@@ -156,5 +157,10 @@ class Channel:
 
 
 def _write_frame(writer: asyncio.StreamWriter, number: int, message: bytes) -> None:
-    writer.write(_HEADER.pack(_DATA, number, len(message)))
-    writer.write(message)
+    header = _HEADER.pack(_DATA, number, len(message))
+    if len(message) <= _COPIED_BYTES:
+        # In one piece: each piece would be a record of TLS and a message of a WebSocket.
+        writer.write(header + message)
+    else:
+        writer.write(header)
+        writer.write(message)

@@ -1,0 +1,1 @@
+"""Measurements of programs outside of a job that drive its meshes."""
