@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,14 +22,14 @@ class RunProgram(Protocol):
     def __call__(self, text: str, *arguments: object, **variables: str) -> list[str]: ...
 
 
-def runner_in(folder: Path) -> RunProgram:
-    """Return a function that runs programs in a folder."""
+def runner_in(folder: Path, prefix: Sequence[str] = ()) -> RunProgram:
+    """Return a function that runs programs in a folder; `prefix` is a command that starts them."""
 
     def run(text: str, *arguments: object, **variables: str) -> list[str]:
         file = folder / "program.py"
         file.write_text(text)
         done = subprocess.run(
-            [sys.executable, file, *map(str, arguments)],
+            [*prefix, sys.executable, file, *map(str, arguments)],
             env={**os.environ, "PYTHONPATH": str(CHECKOUT), **variables},
             cwd=folder,
             stdin=subprocess.DEVNULL,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_jobs import newest
+from tests.one_port import OnePort
 from tests.portal_process import PortalProcess
 from tests.programs import RunProgram, runner_in
 from tests.waiting import eventually
@@ -70,20 +71,23 @@ def portal() -> Iterator[PortalProcess]:
 
 
 @pytest.fixture
-def run_program(tmp_path: Path, portal: PortalProcess) -> RunProgram:
-    """Run a program as the portal's first user."""
-    run = runner_in(tmp_path)
+def run_program(tmp_path: Path, portal: PortalProcess) -> Iterator[RunProgram]:
+    """Run a program as the portal's first user, where nothing but the portal's port is reached."""
+    network = OnePort(int(portal.url.rpartition(":")[2]))
+    run = runner_in(tmp_path, network.prefix)
 
     def run_as_user(text: str, *arguments: object, **variables: str) -> list[str]:
         account = {"MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token}
         return run(text, *arguments, **account, **variables)
 
-    return run_as_user
+    yield run_as_user
+    network.close()
 
 
 def test_a_program_gets_machines_drives_them_and_gives_them_back(
     portal: PortalProcess, run_program: RunProgram
 ) -> None:
+    # The workers' own addresses are those of another loopback.
     steps, ranks, name = run_program(PROGRAM)
     assert steps == str(["Training step on cpu with batch_size=32"] * 2)
     assert ranks == "[0, 1]"

@@ -48,16 +48,23 @@ class Link:
 
 
 class TcpProxy:
-    """A proxy on a port of its own; `dial` connects each connection further."""
+    """A proxy on a port of its own; `dial` connects each connection further.
+
+    `listener`: a port that exists already, perhaps in another network namespace.
+    """
 
     def __init__(
-        self, dial: Dial, look: Callable[[], Look] | None = None, host: str = "127.0.0.1"
+        self,
+        dial: Dial,
+        look: Callable[[], Look] | None = None,
+        host: str = "127.0.0.1",
+        listener: socket.socket | None = None,
     ) -> None:
         self._dial = dial
         self._look = look
         self._links: list[Link] = []
         self._lock = threading.Lock()
-        self._listener = socket.create_server((host, 0))
+        self._listener = listener or socket.create_server((host, 0))
         threading.Thread(target=self._serve, name="proxy", daemon=True).start()
 
     @property

@@ -30,7 +30,7 @@ class Image:
     commands: tuple[str, ...] = ()
 
     def pip_install(self, packages: Sequence[str]) -> Image:
-        """Return the image with these packages; torchmonarch is there in the program's version."""
+        """Return the image with these packages; torchmonarch is installed where it is missing."""
         others = [each for each in packages if each != "torchmonarch"]
         if not others:
             return self
