@@ -91,6 +91,9 @@ urlpatterns = [
     path(f"{_JOB}/prioritize", job_actions.prioritize, name="prioritize"),
     path(f"{_JOB}/extend", job_actions.extend, name="extend"),
     path(f"{_JOB}/rerun", job_actions.rerun, name="rerun"),
+    path(
+        f"{_JOB}/sessions/<int:session_id>/end", job_actions.end_gateway_session, name="end_session"
+    ),
     path(f"{_JOB}/delete", job_actions.delete, name="delete"),
     path(f"{_JOB}/<str:tab>", job_pages.page, name="job_tab"),
 ]

@@ -10,6 +10,7 @@ from monarch_client.rest.bodies import spec_body
 from monarch_client.rest.connection import Connection
 from monarch_client.rest.decoding import decode, decode_page
 from monarch_client.wire.clusters import Cluster, Infra, Plan
+from monarch_client.wire.gateway import GatewaySession
 from monarch_client.wire.mesh import Mesh
 from monarch_client.wire.metrics import Hosts
 from monarch_client.wire.money import Budget, Usage
@@ -70,6 +71,16 @@ class MachineCalls:
         known = {name: value for name, value in params.items() if value is not None}
         path = f"/projects/{project}/jobs/{job_id}/stacks"
         return decode(Stacks, self.connection.request("GET", path, params=known))
+
+    def gateway_sessions(self, project: str, job_id: int) -> list[GatewaySession]:
+        """List the programs that are attached to a job, then those that were."""
+        path = f"/projects/{project}/jobs/{job_id}/gateway-sessions"
+        return decode_page(GatewaySession, self.connection.request("GET", path)).results
+
+    def end_gateway_session(self, project: str, job_id: int, session_id: int) -> None:
+        """End a gateway session. NotFoundError: the job has none with that id."""
+        path = f"/projects/{project}/jobs/{job_id}/gateway-sessions/{session_id}"
+        self.connection.request("DELETE", path)
 
     def take_down(self, name: str) -> Cluster:
         """Take down a cluster on which no job is. ConflictError while one is."""

@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 from jobs.actions.attempts.open_gateway import close_session, new_secret
 from jobs.errors import AttemptClosedError, SessionEndedError, SessionRefusedError
 from jobs.ground import clock
-from jobs.models import Attempt, GatewayHead, GatewaySession
+from jobs.live.channel import publish_on_commit
+from jobs.models import Attempt, GatewayHead, GatewaySession, Job
 from jobs.models.api_token import token_digest
 from jobs.models.gateway_session import AWAY_LIMIT, TICKET_LIFE
 from jobs.statuses import GatewayState
@@ -64,7 +65,7 @@ def enter_session(secret: str) -> SessionEntry:
     SessionRefusedError: there is none. SessionEndedError: it is over, or was away for too long.
     """
     digest = token_digest(secret)
-    rows = GatewaySession.objects.select_for_update(of=("self",)).select_related("attempt")
+    rows = GatewaySession.objects.select_for_update(of=("self",)).select_related("attempt__job")
     session = rows.filter(Q(secret_digest=digest) | Q(former_digest=digest)).first()
     if session is None:
         raise SessionRefusedError
@@ -80,6 +81,7 @@ def enter_session(secret: str) -> SessionEntry:
     session.seen_at = clock.now()
     session.save(update_fields=["former_digest", "secret_digest", "state", "seen_at"])
     attempt = session.attempt
+    publish_on_commit(attempt.job)
     return SessionEntry(session.pk, attempt.pk, attempt.job_id, session.user_id, following)
 
 
@@ -175,7 +177,8 @@ def note_away(session_id: int, traffic: Traffic) -> None:
     """Note that the stream of a session has ended."""
     note_traffic({session_id: traffic})
     current = GatewaySession.objects.current().filter(pk=session_id)
-    current.update(state=GatewayState.AWAY)
+    if current.update(state=GatewayState.AWAY):
+        publish_on_commit(Job.objects.get(attempts__gateway_sessions=session_id))
 
 
 def reasons_of(session_ids: list[int]) -> dict[int, str]:

@@ -12,6 +12,7 @@ from jobs.actions.jobs.present import keep
 from jobs.audit.record import record
 from jobs.errors import ConflictError, NotFoundError, TooManySessionsError
 from jobs.ground import clock
+from jobs.live.channel import publish_on_commit
 from jobs.models import Attempt, GatewaySession, Job
 from jobs.models.api_token import token_digest
 from jobs.permissions import Actor, Verb, require, require_attach, verb_to_detach
@@ -65,7 +66,10 @@ def close_session(
 ) -> bool:
     """Whether the session was current and has ended now. The gateway then closes its streams."""
     current = GatewaySession.objects.current().filter(pk=session.pk)
-    return bool(current.update(state=state, ended_at=clock.now(), reason=reason[:200]))
+    has_ended = bool(current.update(state=state, ended_at=clock.now(), reason=reason[:200]))
+    if has_ended:
+        publish_on_commit(session.attempt.job)
+    return has_ended
 
 
 def new_secret() -> str:

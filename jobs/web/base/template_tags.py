@@ -19,6 +19,7 @@ from jobs.ground.clock import now
 from jobs.readers.named_jobs import NAMED_JOB
 from jobs.statuses import (
     CatchUpPolicy,
+    GatewayState,
     JobKind,
     JobStatus,
     OnSpent,
@@ -223,6 +224,7 @@ _WORDS: dict[str, type[TextChoices]] = {
     "stop": StopReason,
     "wait": WaitReason,
     "worker": WorkerStatus,
+    "gateway": GatewayState,
     "kind": JobKind,
     "role": Role,
     "project_state": ProjectState,

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from jobs.actions.attempts.open_gateway import end_session
 from jobs.actions.jobs.cancel import cancel_job
 from jobs.actions.jobs.delete import delete_job
 from jobs.actions.jobs.extend import extend_job
@@ -105,6 +106,20 @@ def delete(request: HttpRequest, actor: Actor, slug: str, job_id: int) -> HttpRe
         return redirect("web:job", slug=slug, job_id=job_id)
     messages.success(request, f"Job {job_id} ({name}) was deleted.")
     return redirect("web:jobs", slug=slug)
+
+
+@require_POST
+@signed_in
+def end_gateway_session(
+    request: HttpRequest, actor: Actor, slug: str, job_id: int, session_id: int
+) -> HttpResponse:
+    """End the session of a program that is attached to the job."""
+    job = job_for(actor, slug, job_id)
+    back = reverse("web:job_tab", args=[slug, job_id, "workers"])
+    done = f"Session {session_id} was ended."
+    return attempt_action(
+        request, lambda: end_session(actor, job, session_id), back=back, done=done
+    )
 
 
 def _do(

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jobs.permissions import Actor, job_for, project_for
+from jobs.readers.gateway_sessions import attached_programs
 from jobs.readers.job_history import job_history
 from jobs.readers.job_page import JobPage, job_page
 from jobs.readers.named_jobs import named_jobs
@@ -119,6 +120,7 @@ def page_context(actor: Actor, slug: str, job_id: int, query: Mapping[str, str])
         "workers": workers_part(
             shown.workers if shown else [], found.job.num_nodes, query.get("workers", "")
         ),
+        "sessions": attached_programs(actor, slug, job_id),
         "live_query": urlencode(kept),
         "log_removed": removed_logs(job_id, None if is_newest or not shown else shown.number),
         "lowest_priority": LOWEST_PRIORITY,

@@ -26,6 +26,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "all_projects"): SIGNED_IN,
     ("get", "settings"): "viewer",
     ("post", "settings"): "admin",
+    ("post", "allow_laptops"): "admin",
     ("post", "archive_project"): "admin",
     ("post", "unarchive_project"): "admin",
     ("post", "delete_project"): "admin",
@@ -72,6 +73,7 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_mesh_live"): "viewer",
     ("get", "job_stacks_live"): "viewer",
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
+    ("post", "end_session"): "member",  # others': test_job_sessions
     ("get", "array"): "viewer",
     ("get", "array_live"): "viewer",
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays

@@ -123,7 +123,7 @@ def form(name: str) -> dict[str, str]:
 
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
-             "schedule_name": "nightly"}  # fmt: skip
+             "schedule_name": "nightly", "session_id": 1}  # fmt: skip
     parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 

@@ -1,0 +1,53 @@
+"""Attached programs on the job page: who, since when, and a button that ends a session."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.actions.attempts.open_gateway import open_session
+from jobs.models import GatewaySession, Job
+from jobs.permissions import Actor
+from jobs.statuses import GatewayState, JobKind, JobStatus
+from tests.factories import make_attempt, make_job
+from tests.integration.web.conftest import SOURCE
+
+
+@pytest.fixture
+def session(project, member) -> GatewaySession:
+    project.laptops_may_attach = True
+    project.save()
+    job = make_job(
+        project,
+        status=JobStatus.RUNNING,
+        kind=JobKind.MONARCH,
+        submitted_by=member.user,
+        spec_source=SOURCE,
+    )
+    make_attempt(job)
+    opened, _ = open_session(Actor(member.user, source="203.0.113.7"), job)
+    GatewaySession.objects.update(state=GatewayState.AWAY, bytes_up=2_097_152)
+    return opened
+
+
+def workers(session: GatewaySession, more: str = "workers") -> str:
+    return f"/rl/jobs/{session.attempt.job_id}/{more}"
+
+
+def test_a_viewer_sees_who_is_attached_and_has_no_button(viewer, session) -> None:
+    text = viewer.text(workers(session))
+    for part in (session.user.get_username(), "Away", "203.0.113.7", "2.0 MB"):
+        assert part in text
+    assert "End session" not in viewer.get(workers(session)).content.decode()
+
+
+def test_the_button_ends_the_session_which_then_leaves_the_page(member, session) -> None:
+    assert f"End session {session.pk}" in member.get(workers(session)).content.decode()
+    answer = member.post(workers(session, f"sessions/{session.pk}/end"), follow=True)
+    assert f"Session {session.pk} was ended." in answer.content.decode()
+    assert "job-sessions" not in answer.content.decode()
+    assert Job.objects.get().events.filter(verb="detach").exists()
+
+
+def test_a_page_without_sessions_has_no_table(member, session) -> None:
+    GatewaySession.objects.all().delete()
+    assert "job-sessions" not in member.get(workers(session)).content.decode()
