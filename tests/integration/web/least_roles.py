@@ -72,8 +72,8 @@ LEAST: dict[tuple[str, str], str] = {
     ("get", "job_hosts_live"): "viewer",
     ("get", "job_mesh_live"): "viewer",
     ("get", "job_stacks_live"): "viewer",
+    ("post", "end_session"): "maintainer",  # of another user's; the own: test_job_sessions
     ("post", "stacks"): "maintainer",  # of another user's job; the own: test_stacks
-    ("post", "end_session"): "member",  # others': test_job_sessions
     ("get", "array"): "viewer",
     ("get", "array_live"): "viewer",
     ("post", "array_cancel"): "maintainer",  # of another user's; the own: test_arrays

@@ -16,10 +16,21 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from jobs.api.urls import app_name as api
-from jobs.models import ApiToken, Cluster, Job, Membership, Project, ProjectSecret, Schedule, User
+from jobs.models import (
+    ApiToken,
+    Cluster,
+    GatewaySession,
+    Job,
+    Membership,
+    Project,
+    ProjectSecret,
+    Schedule,
+    User,
+)
 from jobs.statuses import JobStatus, Role
 from tests.factories import (
     make_array,
+    make_attempt,
     make_job,
     make_member,
     make_project,
@@ -31,7 +42,7 @@ from tests.integration.web.conftest import SOURCE, browser_of
 from tests.integration.web.least_roles import LEAST, PUBLIC, ROLES, SIGNED_IN
 from tests.undone import undone
 
-ARRAY_ID = 4711
+ARRAY_ID, SESSION_ID = 4711, 4712
 # These read in threads of their own, which see only what is committed.
 STREAMS = {"jobs_stream", "queue_stream"}
 THREADED = {*STREAMS, "readyz"}
@@ -67,7 +78,10 @@ def job(project: Project) -> Job:
     Cluster.objects.create(project=project, name="mpx", backend_name="local", num_nodes=1)
     make_schedule(project, "nightly")
     make_array(project, pk=ARRAY_ID)
-    return make_job(project, status=JobStatus.SUCCEEDED)
+    job = make_job(project, status=JobStatus.SUCCEEDED)
+    attempt = make_attempt(job, ended_at=timezone.now())
+    GatewaySession.objects.create(pk=SESSION_ID, attempt=attempt, user=job.submitted_by)
+    return job
 
 
 @pytest.fixture
@@ -123,7 +137,7 @@ def form(name: str) -> dict[str, str]:
 
 def path_of(name: str, slug: str = "rl", job_id: int = 1) -> str:
     parts = {"slug": slug, "job_id": job_id, "token_id": 1, "secret": "made-up", "tab": "spec",
-             "schedule_name": "nightly", "session_id": 1}  # fmt: skip
+             "schedule_name": "nightly", "session_id": SESSION_ID}  # fmt: skip
     parts["array_id"] = ARRAY_ID
     return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(parts[found[1]]), ROUTES[name])
 
