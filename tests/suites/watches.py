@@ -15,6 +15,11 @@ WATCHES: dict[str, tuple[str, ...]] = {
     "tests/acceptance/test_demo.py": ("monarch_portal/embedded",),
     "tests/acceptance/test_diagnosis.py": ("jobs/policies",),
     "tests/acceptance/test_documents.py": ("monarch_client/spec",),
+    "tests/acceptance/test_from_a_laptop.py": (
+        "jobs/gateway",
+        "monarch_client/gateway",
+        "monarch_client/runner",
+    ),
     "tests/acceptance/test_gpu_idle.py": ("jobs/reconcilers",),
     "tests/acceptance/test_jobs.py": ("jobs/backends", "monarch_client/runner"),
     "tests/acceptance/test_kill_everything.py": ("jobs/reconcilers", "monarch_portal/embedded"),

@@ -67,6 +67,10 @@ class StandIn:
         self.cut()
         threading.Timer(seconds, self.restore).start()
 
+    def renew_ticket(self) -> None:
+        """Accept the ticket once more."""
+        self._accepted.add(self.ticket)
+
     def send(self, **message: Any) -> None:
         """Send a message to the session."""
         self._call(self._send(message))
@@ -160,7 +164,11 @@ class StandIn:
             # As the head does: a worker serves one connection of a link.
             assert former[0] < generation, "generations grow"
             former[1].transport.abort()
-        reader, writer = await asyncio.open_connection(*self.head)
+        try:
+            reader, writer = await asyncio.open_connection(*self.head)
+        except ConnectionRefusedError:
+            await remote.close(1011, "connection refused")
+            return
         self._links[link] = generation, writer
         up = asyncio.create_task(_to_worker(remote, writer))
         down = asyncio.create_task(_from_worker(reader, remote))

@@ -213,3 +213,66 @@ connection.close()
     program.go_on()
     assert program.wait() == 0, program.output
     assert program.said[-1] == "2"
+
+
+CLAIMED = """
+import contextlib
+from monarch_client.gateway import connect, opening
+opening.opened_session = lambda job, project: contextlib.nullcontext(OPENING)
+"""
+
+
+def test_a_second_connect_is_refused_at_once_and_a_refused_one_may_be_repeated(
+    gateway: StandIn, start: StartProgram
+) -> None:
+    gateway.hello["torchmonarch"] = "0.6.0"
+    program = start(
+        CLAIMED
+        + """
+try:
+    connect("ppo")
+except VersionMismatchError as error:
+    say(error)
+wait_for_word()
+connection = connect("ppo")
+try:
+    connect("other")
+except OneJobError as error:
+    say(error)
+connection.close()
+try:
+    connect("ppo")
+except OneJobError as error:
+    say("still refused")
+"""
+    )
+    program.wait_for("said: waits")
+    # Nothing of Monarch's was sent to workers that would misunderstand it.
+    assert [each for each in gateway.requests if each["op"] == "link"] == []
+    gateway.hello["torchmonarch"] = "0.7.0"
+    gateway.renew_ticket()
+    program.go_on()
+    assert program.wait() == 0, program.output
+    assert program.said[0].endswith("Run: pip install torchmonarch==0.6.0")
+    assert program.said[2].startswith("This process is connected to job 7")
+    assert program.said[3] == "still refused"
+
+
+def test_a_session_without_a_worker_behind_it_is_refused_with_the_reason(
+    gateway: StandIn, start: StartProgram
+) -> None:
+    gateway.head = ("127.0.0.1", 9)
+    program = start("""
+try:
+    Connection(OPENING, **OPTIONS)
+except SessionRefusedError as error:
+    say(error)
+try:
+    Connection(OPENING, **OPTIONS)
+except SessionRefusedError as error:
+    say(error)
+""")
+    assert program.wait() == 0, program.output
+    assert "the worker of rank 0 does not answer (connection refused)" in program.said[0]
+    # A ticket is valid once.
+    assert program.said[1].startswith("The session was refused: ")

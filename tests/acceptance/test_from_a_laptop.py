@@ -1,0 +1,156 @@
+"""Programs outside of a job drive its meshes through a whole portal, down to the workers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_jobs import JOBS, newest
+from tests.own_network import OwnNetwork
+from tests.portal_process import CHECKOUT, PortalProcess
+from tests.waiting import eventually
+
+PRELUDE = """
+import os, signal, socket, sys, time
+from monarch.actor import Actor, endpoint
+from monarch_client.attaching.errors import HostLostError, SessionLostError
+from monarch_client.gateway import connect
+
+class Counter(Actor):
+    def __init__(self):
+        self.seen = []
+
+    @endpoint
+    def add(self, number, pause_s=0.0):
+        time.sleep(pause_s)
+        self.seen.append(number)
+        return os.environ["SKYPILOT_NODE_RANK"]
+
+    @endpoint
+    def all(self):
+        return self.seen
+
+    @endpoint
+    def worker(self):
+        return os.getppid()
+
+def spawned(meshes):
+    return meshes.trainers.spawn_procs(per_host={"procs": 1}).spawn("counter", Counter)
+
+"""
+KILLS_THE_GATEWAY = """
+with connect() as meshes:
+    counters = spawned(meshes)
+    print("ranks", sorted(rank for _, rank in counters.add.call(0).get(timeout=60).items()))
+    pending = counters.add.call(1, 2.0)
+    time.sleep(0.5)
+    os.kill(int(sys.argv[1]), signal.SIGKILL)
+    pending.get(timeout=60)
+    for number in range(2, 50):
+        counters.add.call(number).get(timeout=60)
+    seen = [numbers for _, numbers in counters.all.call().get(timeout=60).items()]
+    print("in order", seen == [list(range(50))] * 2)
+"""
+IS_CUT = """
+print("networks", [name for _, name in socket.if_nameindex()])
+with connect("attached") as meshes:
+    counters = spawned(meshes)
+    counters.add.call(0).get(timeout=60)
+    print("calling", flush=True)
+    counters.add.call(1, 3.0).get(timeout=60)
+    print("answered", flush=True)
+    try:
+        pid = counters.slice(hosts=1).worker.call_one().get(timeout=60)
+        pending = counters.add.call(2, 120.0)
+        os.kill(pid, signal.SIGKILL)
+        pending.get(timeout=90)
+    except HostLostError as error:
+        print("lost", error.hosts, flush=True)
+"""
+SPEC = """
+name: attached
+num_nodes: 2
+resources: {infra: local}
+portal:
+  meshes: {trainers: 2}
+  gateway: true
+  idle: {minutes: 10}
+"""
+
+
+@pytest.mark.feature("S1.1")
+@pytest.mark.timeout(300)
+def test_a_dev_session_outlives_a_killed_gateway_and_ends_with_its_program(
+    portal: PortalProcess, tmp_path: Path
+) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(PRELUDE + KILLS_THE_GATEWAY)
+    done = portal.mportal(
+        "dev", "--mesh", "trainers=2", "--infra", "local", "--name", "my-dev", "--",
+        sys.executable, str(program), str(portal.pids()["gateway"]),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr + portal.logs()
+    assert "ranks ['0', '1']" in done.stdout
+    assert "in order True" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    job = newest(portal, "my-dev")
+    assert eventually(lambda: newest(portal, "my-dev")["status"] == "CANCELLED"), job
+    with portal.client() as client:
+        sessions = client.get(f"{JOBS}/{job['id']}/gateway-sessions").json()["results"]
+    assert [(each["state"], each["bytes_up"] > 0) for each in sessions] == [("closed", True)]
+
+
+@pytest.fixture
+def laptop(portal: PortalProcess) -> Iterator[OwnNetwork]:
+    """Return a network that reaches the portal's port and nothing else."""
+    network = OwnNetwork(int(portal.url.rpartition(":")[2]))
+    yield network
+    network.close()
+
+
+@pytest.mark.feature("S1.1")
+@pytest.mark.root
+@pytest.mark.timeout(300)
+def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and_names_a_lost_host(
+    portal: PortalProcess, laptop: OwnNetwork, tmp_path: Path
+) -> None:
+    (tmp_path / "job.yaml").write_text(SPEC)
+    submitted = portal.mportal("submit", str(tmp_path / "job.yaml"))
+    assert submitted.returncode == 0, submitted.stderr
+    assert eventually(lambda: newest(portal, "attached")["status"] == "RUNNING", timeout_s=60)
+    (tmp_path / "program.py").write_text(PRELUDE + IS_CUT)
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        program = laptop.start(
+            [sys.executable, str(tmp_path / "program.py")],
+            env={
+                "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT),
+                "MPORTAL_URL": portal.url, "MPORTAL_TOKEN": portal.token,
+            },
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        _wait_for("calling", log)
+        laptop.cut()
+        _wait_for("is not reached", log)
+        laptop.restore()
+        restored_at = time.monotonic()
+        _wait_for("answered", log)
+        assert time.monotonic() - restored_at < 6
+        _wait_for("lost", log)
+    finally:
+        program.kill()
+        program.wait()
+    text = log.read_text()
+    assert "networks ['lo']" in text
+    assert "Traceback" not in text, text
+
+
+def _wait_for(words: str, log: Path) -> None:
+    assert eventually(lambda: words in log.read_text(), timeout_s=90), log.read_text()

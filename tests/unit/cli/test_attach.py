@@ -1,0 +1,86 @@
+"""mportal attach and mportal dev: which job, which program, and what remains."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.unit.rest.fake_portal import job_json, ok, page
+
+JOBS = "POST /projects/rl/jobs"
+# Exits with 3 if it is attached to the job.
+PROGRAM = "import os, sys; sys.exit(3 * (os.environ['MPORTAL_ATTACH'] == 'rl/42'))"
+RUNNING = job_json(status="RUNNING")
+
+
+@pytest.fixture
+def portal(portal):
+    portal.on(JOBS, ok(job_json()))
+    portal.on("GET /projects/rl/jobs/42", ok(RUNNING))
+    portal.on("GET /projects/rl/jobs/42/attempts", page([]))
+    portal.on("POST /projects/rl/jobs/42/actions/cancel", ok(RUNNING))
+    portal.on("GET /projects/rl/jobs", page([RUNNING]))
+    return portal
+
+
+@pytest.mark.parametrize("job", ["42", "hello", "rl/42"])
+def test_a_program_is_attached_to_a_job_by_number_or_name(mportal, portal, job):
+    done = mportal("attach", job, "--", sys.executable, "-c", PROGRAM)
+    assert done.exit_code == 3
+    listed = portal.seen("GET /projects/rl/jobs")
+    names = [dict(request.url.params) for request in listed]
+    assert names == ([{"status": "RUNNING", "name": "hello", "limit": "1"}] * (job == "hello"))
+
+
+def test_a_name_that_no_running_job_has_is_an_error(mportal, portal):
+    portal.on("GET /projects/rl/jobs", page([]))
+    done = mportal("attach", "nothing", "--", "true")
+    assert done.exit_code == 125
+    assert "no running job named nothing" in done.stderr
+
+
+def test_without_a_program_and_a_terminal_it_says_how_to_use_it(mportal, portal):
+    done = mportal("attach", "42")
+    assert done.exit_code == 2
+    assert "mportal attach 42 -- python program.py" in done.stdout
+
+
+def test_a_program_that_is_not_there_is_named(mportal, portal):
+    done = mportal("attach", "42", "--", "/no/such/program")
+    assert done.exit_code == 127
+    assert "/no/such/program cannot be run" in done.stderr
+
+
+def test_dev_submits_workers_without_a_driver_and_ends_them_after_the_program(mportal, portal):
+    done = mportal(
+        "dev", "--mesh", "a=2", "--mesh", "b=1", "--gpus", "H100:8", "--idle", "5", "--",
+        sys.executable, "-c", PROGRAM,
+    )  # fmt: skip
+    assert done.exit_code == 3, done.stderr
+    assert yaml.safe_load(portal.seen(JOBS)[0].content) == {
+        "name": "dev",
+        "num_nodes": 3,
+        "resources": {"accelerators": "H100:8"},
+        "portal": {"meshes": {"a": 2, "b": 1}, "gateway": True, "idle": {"minutes": 5}},
+    }
+    assert len(portal.seen("POST /projects/rl/jobs/42/actions/cancel")) == 1
+
+
+def test_dev_keeps_workers_and_takes_a_specification(mportal, portal, tmp_path: Path):
+    (tmp_path / "job.yaml").write_text("portal:\n  meshes: {a: 1}\n")
+    done = mportal(
+        "dev", "-f", str(tmp_path / "job.yaml"), "--keep", "--", sys.executable, "-c", PROGRAM
+    )
+    assert done.exit_code == 3, done.stderr
+    assert "gateway: true" in portal.seen(JOBS)[0].content.decode()
+    assert "mportal attach 42" in done.stderr
+    assert portal.seen("POST /projects/rl/jobs/42/actions/cancel") == []
+
+
+def test_dev_runs_no_program_when_the_job_ends_before(mportal, portal):
+    portal.on("GET /projects/rl/jobs/42", ok(job_json(status="FAILED", is_final=True)))
+    done = mportal("dev", "--", sys.executable, "-c", PROGRAM)
+    assert done.exit_code == 1
