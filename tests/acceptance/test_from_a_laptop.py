@@ -137,9 +137,9 @@ def test_a_program_that_reaches_nothing_but_the_portal_survives_a_silent_cut_and
         )  # fmt: skip
     try:
         _wait_for("calling", log)
-        laptop.cut()
+        laptop.relay.cut()
         _wait_for("is not reached", log)
-        laptop.restore()
+        laptop.relay.restore()
         restored_at = time.monotonic()
         _wait_for("answered", log)
         assert time.monotonic() - restored_at < 6
