@@ -16,7 +16,6 @@ from jobs.policies.idle import IdlePolicy
 from jobs.policies.reuse import fingerprint
 from monarch_client.spec import JobSpec, LogPolicy
 from monarch_client.spec.accelerators import most_accelerators
-from monarch_client.spec.portal_keys import DEFAULT_PORT
 
 PRICE_KEY_LENGTH = 24
 # The fields that are columns of `Job` with the same name.
@@ -57,7 +56,6 @@ class JobRequest:
     price_key: str = ""
     fingerprint: str = ""
     resources: Mapping[str, Any] = field(default_factory=dict)
-    port: int = DEFAULT_PORT
     gateway: bool = False
     waits_for_laptops: bool = False
     reuse: bool = False
@@ -92,7 +90,6 @@ class JobRequest:
             price_key=fingerprint(spec, "")[:PRICE_KEY_LENGTH],
             fingerprint=fingerprint(spec, backend_name) if matches_any else "",
             resources=spec.resources,
-            port=block.port,
             gateway=block.gateway,
             waits_for_laptops=spec.waits_for_laptops,
             reuse=block.reuse,
@@ -113,7 +110,6 @@ class JobRequest:
         return cls(
             **columns,
             resources=options.get("resources", {}),
-            port=options.get("port", DEFAULT_PORT),
             gateway=options.get("gateway", False),
             waits_for_laptops=options.get("waits_for_laptops", False),
             reuse=options.get("reuse", False),
@@ -153,7 +149,6 @@ class JobRequest:
         }
         return {
             **{key: value for key, value in content.items() if value is not None},
-            "port": self.port,
             "retry": {
                 "max_attempts": self.retry.max_attempts,
                 "max_recoveries": self.retry.max_recoveries,

@@ -20,7 +20,6 @@ SPECS: dict[str, dict[str, Any]] = {
     "reuse": {"portal": {"reuse": True, "idle": {"minutes": 30, "then": "stop", "down_after": 5}}},
     "a named cluster": {"portal": {"cluster": "mp-a", "reuse": True}},
     "idle GPUs": {"portal": {"idle": {"minutes": 10, "gpu_below": 5}}},
-    "another port": {"portal": {"port": 30_000}},
     "retries": {"portal": {"retry": {"max_attempts": 4, "max_recoveries": 0}}},
     "a budget": {"portal": {"budget_usd": 12.5}},
     "a dependency": {"portal": {"depends_on": [3], "if_dependency_fails": "hold"}},
