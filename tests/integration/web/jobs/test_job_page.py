@@ -56,6 +56,13 @@ def test_a_hint_shows_code_as_code_and_nothing_else_as_markup(viewer, failed):
     assert "Correct <code>setup</code> of &lt;b&gt;, <code>a&lt;i&gt;b</code>, run again." in page
 
 
+def test_an_ending_without_a_message_shows_the_status(viewer, failed):
+    Job.objects.filter(pk=failed.pk).update(message="", stop_reason="", hint="")
+    page = viewer.get(f"/rl/jobs/{failed.pk}").content.decode()
+    said = re.search(r'<p class="said">(.*?)</p>', page, re.DOTALL)
+    assert said is not None and said[1].strip() == "Failed"
+
+
 @pytest.mark.feature("P3.4")
 def test_what_a_line_brought_about_leads_to_the_line(viewer, failed):
     first = failed.attempts.get(number=1)
